@@ -1,0 +1,84 @@
+"""eSault: an elastic stream engine whose units grow and shrink while tuples keep flowing.
+
+The rooms: `topology` is what a user writes, `sources` and `sinks` what comes in the box for it; `flow` is the data
+path and `control` the control path, which meet in `messages` alone; `runtime` and `cluster` run them on actors,
+`testing` in one process, `spark` on Spark, `sim` in a model; `cli` and `ui` are the command line and what it shows.
+Importing this door loads `topology` and nothing heavier.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from esault.errors import (
+    EsaultError,
+    FrameError,
+    LocateError,
+    PayloadError,
+    SinkError,
+    SourceError,
+    StateError,
+    TopologyError,
+    TopologyFailed,
+    UsageError,
+)
+from esault.topology.bolt import BatchBolt, Bolt
+from esault.topology.builder import Topology
+from esault.topology.context import Context
+from esault.topology.error_policy import ErrorPolicy, dead_letter, fail, skip
+from esault.topology.grouping import Grouping, broadcast, by_key, partial_key, shuffle, single
+from esault.topology.sink import Row, Sink
+from esault.topology.spout import EndOfStream, Spout
+from esault.topology.stream import Stream
+
+if TYPE_CHECKING:
+    from esault.runtime.run import run
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BatchBolt",
+    "Bolt",
+    "Context",
+    "EndOfStream",
+    "ErrorPolicy",
+    "EsaultError",
+    "FrameError",
+    "Grouping",
+    "LocateError",
+    "PayloadError",
+    "Row",
+    "Sink",
+    "SinkError",
+    "SourceError",
+    "Spout",
+    "StateError",
+    "Stream",
+    "Topology",
+    "TopologyError",
+    "TopologyFailed",
+    "UsageError",
+    "__version__",
+    "broadcast",
+    "by_key",
+    "dead_letter",
+    "fail",
+    "partial_key",
+    "run",
+    "shuffle",
+    "single",
+    "skip",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # The runtime brings actors and sockets: it is loaded by those who run something.
+    if name == "run":
+        from esault.runtime.run import run
+
+        return run
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,77 @@
+"""The plain arguments of a topology's calls, checked: names, seconds, whole numbers, streams, error policies."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+
+from esault.errors import TopologyError
+from esault.topology.error_policy import ErrorPolicy, dead_letter, fail, skip
+
+__all__ = ["check_name", "check_on_error", "check_seconds", "check_streams"]
+
+# Names become folders, files, labels of metrics and words of the command line.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_LONGEST_NAME = 100
+_ALLOWED = "letters (a-z, A-Z), digits, - _ . are allowed, the first one no - or ."
+
+_KINDS = ("fail", "skip", "dead_letter")
+
+
+def check_name(what: str, name: object) -> str:
+    """`name`, if it is one; `what` says whose name it is, such as "unit" or "sink of unit 'count'"."""
+    if not isinstance(name, str):
+        raise TopologyError(f"{what}: the name comes first and is text, not {name!r} ({type(name).__name__})")
+    if not name:
+        raise TopologyError(f"{what}: the name is empty; {_ALLOWED}")
+    if not _NAME.fullmatch(name):
+        raise TopologyError(f"{what}: {name!r} cannot be a name; {_ALLOWED}")
+    if len(name) > _LONGEST_NAME:
+        raise TopologyError(f"{what}: {name[:20]!r}... has {len(name)} letters; a name has at most {_LONGEST_NAME}")
+    return name
+
+
+def check_seconds(what: str, argument: str, value: object) -> float:
+    """`value` as seconds: a finite number above 0."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TopologyError(f"{what}: {argument} is a number of seconds, not {value!r} ({type(value).__name__})")
+    if not math.isfinite(value) or value <= 0:
+        raise TopologyError(f"{what}: {argument}={value!r} must be a number of seconds above 0")
+    return float(value)
+
+
+def check_streams(unit: str, streams: object) -> tuple[str, ...]:
+    """The names of the streams beside the main one."""
+    if isinstance(streams, str):
+        raise TopologyError(f"unit {unit!r}: streams={streams!r} is one text; write streams=({streams!r},)")
+    if not isinstance(streams, Iterable):
+        raise TopologyError(
+            f"unit {unit!r}: streams takes the names of streams, such as streams=('late',), not {streams!r}"
+        )
+    names = tuple(check_name(f"unit {unit!r}, a name in streams", name) for name in streams)
+    for name in names:
+        if names.count(name) > 1:
+            raise TopologyError(f"unit {unit!r}: the stream {name!r} is declared twice; name each stream once")
+    return names
+
+
+def check_on_error(where: str, policy: object) -> ErrorPolicy:
+    """An error policy whose parts make sense; `where` names the unit or the step."""
+    if policy is fail or policy is skip:
+        raise TopologyError(
+            f"{where}: on_error={policy.__name__} lacks its brackets; write on_error={policy.__name__}()"
+        )
+    if policy is dead_letter:
+        raise TopologyError(f"{where}: on_error=dead_letter lacks its path; write on_error=dead_letter('dead.jsonl')")
+    if not isinstance(policy, ErrorPolicy):
+        raise TopologyError(
+            f"{where}: on_error is fail(), skip() or dead_letter(path), not {policy!r} ({type(policy).__name__})"
+        )
+    if policy.kind not in _KINDS:
+        raise TopologyError(f"{where}: on_error has the kind {policy.kind!r}; it is one of {', '.join(_KINDS)}")
+    if isinstance(policy.retries, bool) or not isinstance(policy.retries, int) or policy.retries < 0:
+        raise TopologyError(f"{where}: on_error has retries={policy.retries!r}; it is a whole number from 0 on")
+    if policy.kind == "dead_letter" and not policy.path:
+        raise TopologyError(f"{where}: on_error has no path; write dead_letter('dead.jsonl')")
+    return policy

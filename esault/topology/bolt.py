@@ -1,0 +1,110 @@
+"""Bolts: what processes tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from esault.topology.context import Context
+
+__all__ = ["BatchBolt", "Bolt"]
+
+KI = TypeVar("KI")
+VI = TypeVar("VI")
+KO = TypeVar("KO")
+VO = TypeVar("VO")
+
+
+class Bolt(Generic[KI, VI, KO, VO]):
+    """One object per key (or per sub-unit, see the groupings). Its attributes are that key's state.
+
+    The engine keeps its own things out of `vars(self)`: `key` and `window` are slots, `emit` and
+    `context` belong to the class that the engine derives for each unit.
+    """
+
+    __slots__ = ("key", "window")
+
+    #: the key this object stands for; None where there is one object per sub-unit
+    key: KI
+    #: the window this object stands for, with `.start` and `.end`; None outside windows
+    window: Any
+
+    #: where the object runs; set by the engine on the class
+    context: Context
+
+    def process(self, key: KI, value: VI) -> Any:
+        """Called for each tuple."""
+        raise NotImplementedError(f"{type(self).__name__} must define process(key, value)")
+
+    def process_stream(self, stream: str, key: KI, value: VI) -> Any:
+        """Called for each tuple in place of `process`, where several inputs meet; `stream` names the sender."""
+        return self.process(key, value)
+
+    def open(self, context: Context) -> None:
+        """Called after the object is made or restored, for connections and the like."""
+
+    def tick(self, now: float) -> None:
+        """Called every `tick_every` seconds; `now` in seconds since the epoch."""
+
+    def finish(self) -> None:
+        """The key's life is over: spouts ended, window closed, expired. May emit."""
+
+    def close(self) -> None:
+        """The object leaves this process: moved, idle, stopped. May not emit; not called in a crash."""
+
+    def emit(self, key: KO, value: VO, stream: str | None = None) -> None:
+        """Send a tuple on, to the main stream or to a declared one beside it."""
+        raise RuntimeError(
+            f"{type(self).__name__}.emit: this object is not part of a running topology "
+            "(emit works in process, tick and finish, not in __init__, open or close)"
+        )
+
+    def __getstate__(self) -> Any:
+        """What moves and is saved: all attributes, unless overridden."""
+        return dict(vars(self))
+
+    def __setstate__(self, state: Any) -> None:
+        """Put a saved state into an object fresh from the factory."""
+        vars(self).update(state)
+
+
+class BatchBolt(Generic[KI, VI, KO, VO]):
+    """For speed: one object per sub-unit that sees whole batches.
+
+    `self.keyed` is a dict by key: it is divided and moved when parallelism changes, entry by entry.
+    """
+
+    #: the state of each key; made by the engine before `open`
+    keyed: dict[KI, Any]
+    #: where the object runs; set by the engine
+    context: Context
+
+    def process_batch(self, rows: Sequence[tuple[KI, VI]]) -> None:
+        """Called with a batch of (key, value) pairs."""
+        raise NotImplementedError(f"{type(self).__name__} must define process_batch(rows)")
+
+    def process_batch_stream(self, stream: str, rows: Sequence[tuple[KI, VI]]) -> None:
+        """Called in place of `process_batch`, where several inputs meet; `stream` names the sender."""
+        self.process_batch(rows)
+
+    def open(self, context: Context) -> None:
+        """Called after the object is made."""
+
+    def tick(self, now: float) -> None:
+        """Called every `tick_every` seconds; `now` in seconds since the epoch."""
+
+    def finish(self) -> None:
+        """The spouts have ended. May emit."""
+
+    def close(self) -> None:
+        """The object leaves this process. May not emit; not called in a crash."""
+
+    def emit_batch(self, rows: Sequence[tuple[KO, VO]], stream: str | None = None) -> None:
+        """Send tuples on."""
+        raise RuntimeError(
+            f"{type(self).__name__}.emit_batch: this object is not part of a running topology "
+            "(it works in process_batch, tick and finish, not in __init__, open or close)"
+        )
+
+
+BoltFactory = Callable[[], Any]

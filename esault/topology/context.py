@@ -1,0 +1,34 @@
+"""What an object of the user can know about the place it runs in."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+__all__ = ["Context"]
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where a spout, bolt or sink runs; `open(context)` receives it, `self.context` keeps it."""
+
+    #: name of the unit
+    unit: str
+    #: the sub-unit's number within its unit, from 0; never used twice in a run
+    sub_unit: int = 0
+    #: name of the host
+    host: str = "localhost"
+    #: a logger whose lines reach the user's terminal, marked with the unit
+    logger: logging.Logger = field(default_factory=lambda: logging.getLogger("esault.user"))
+    #: for a parallel spout: which of `parts` parts of the source this object reads, from 0
+    part: int = 0
+    #: for a parallel spout: how many parts there are
+    parts: int = 1
+    #: identity of the run, unique over all runs
+    run: str = "local"
+    #: the engine's clock, seconds since the epoch; a manual clock in tests
+    now: Callable[[], float] = time.time
+    #: the run's own folder for this run's short-lived files; None where there is none
+    run_dir: str | None = None

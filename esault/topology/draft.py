@@ -1,0 +1,244 @@
+"""A topology while it is being written: what `Topology` and `Stream` add to, and `plan` freezes.
+
+Units stand in the order in which they were added. A bolt can only take streams that exist, so this order has
+senders first, and there are no cycles.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from esault.errors import TopologyError
+from esault.topology.arguments import check_name, check_on_error, check_seconds, check_streams
+from esault.topology.error_policy import ErrorPolicy, fail
+from esault.topology.examine import examine_sink, examine_spout
+from esault.topology.factory import examine_factory
+from esault.topology.function import check_function
+from esault.topology.inputs import check_grouping, common_objects
+from esault.topology.parallelism import Parallelism
+from esault.topology.plan import Edge, Input, Outlet, Plan, SinkPlan, UnitPlan
+from esault.topology.step import Step
+
+__all__ = ["BoltOptions", "Draft", "OutletDraft", "UnitDraft"]
+
+
+@dataclass(frozen=True)
+class BoltOptions:
+    """What can be said about a bolt besides its inputs, as it was given."""
+
+    parallelism: Parallelism = field(default_factory=Parallelism)
+    streams: Sequence[str] = ()
+    on_error: ErrorPolicy = field(default_factory=fail)
+    idle_after: float | None = None
+    expire_after: float | None = None
+    tick_every: float | None = None
+    concurrency: int | None = None
+
+
+@dataclass(eq=False)
+class OutletDraft:
+    """What is known so far of one stream, or of the stream behind a function step."""
+
+    unit: str
+    #: how messages and `process_stream` call it: "lines", or "match.unknown" for a stream beside the main one
+    label: str
+    steps: tuple[Step, ...] = ()
+    sinks: list[SinkPlan] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    branches: list[OutletDraft] = field(default_factory=list)
+
+    def walk(self) -> Iterator[OutletDraft]:
+        """This one and all below it."""
+        yield self
+        for branch in self.branches:
+            yield from branch.walk()
+
+    def freeze(self) -> Outlet:
+        """The outlet, with steps that nothing branches off from in one list."""
+        end, steps = self, self.steps
+        while not end.sinks and not end.edges and len(end.branches) == 1:
+            (end,) = end.branches
+            steps += end.steps
+        return Outlet(steps, tuple(end.sinks), tuple(end.edges), tuple(branch.freeze() for branch in end.branches))
+
+
+@dataclass(eq=False)
+class UnitDraft:
+    """A unit so far: what was said about it, and its streams."""
+
+    #: without streams and ids, which are known at the end
+    settings: UnitPlan
+    streams: Mapping[str, OutletDraft]
+
+    @property
+    def outlets(self) -> Iterator[OutletDraft]:
+        """All outlets of all streams."""
+        return (outlet for stream in self.streams.values() for outlet in stream.walk())
+
+
+class Draft:
+    """Units, their streams and sinks; each `add_...` checks its arguments and changes nothing if one is wrong."""
+
+    def __init__(self, name: str, replay_after: float) -> None:
+        self.name = check_name("topology", name)
+        self.replay_after = check_seconds(f"topology {name!r}", "replay_after", replay_after)
+        self.units: dict[str, UnitDraft] = {}
+        # What messages and process_stream call a stream: label -> whose it is, in words.
+        self._labels: dict[str, str] = {}
+        self._sinks: dict[str, str] = {}
+        self._steps: set[str] = set()
+        # Spouts and sinks, which cannot serve two places: the object's id -> its place, and the object, kept alive.
+        self._objects: dict[int, tuple[str, object]] = {}
+
+    def add_spout(self, name: str, spout: Any, parallelism: Parallelism) -> UnitDraft:
+        """A unit that reads `spout`."""
+        self._check_new_unit(name)
+        spout = examine_spout(spout, name)
+        parallelism.check(name)
+        if not spout.parallel:
+            cls = type(spout).__name__
+            parallelism = parallelism.one(
+                name,
+                f"{cls} reads its source in one sub-unit. If each object can read its part alone (self.context.part "
+                f"of self.context.parts), write `parallel = True` in the class {cls}; else leave it at 1",
+            )
+        self._check_unused(spout, f"unit {name!r}")
+        self._objects[id(spout)] = (f"unit {name!r}", spout)
+        return self._add(UnitPlan(name, "spout", spout=spout), parallelism, ())
+
+    def add_bolt(
+        self, name: str, factory: Any, inputs: Sequence[tuple[OutletDraft, Any]], options: BoltOptions
+    ) -> UnitDraft:
+        """A unit that processes `inputs`, pairs of a stream and its grouping."""
+        self._check_new_unit(name)
+        where = f"unit {name!r}"
+        if options.concurrency is not None:
+            raise TopologyError(
+                f"{where}: concurrency={options.concurrency!r} is for `async def process`, which is not supported yet; "
+                "leave it out and write a plain def"
+            )
+        batch = examine_factory(factory, name)
+        checked = [(outlet, check_grouping(name, outlet.label, grouping)) for outlet, grouping in inputs]
+        objects = common_objects(name, [(outlet.label, grouping) for outlet, grouping in checked])
+        parallelism = options.parallelism
+        parallelism.check(name)
+        if objects == "unit":
+            parallelism = parallelism.one(
+                name, "single() means one object in one sub-unit. Leave it at 1, or take another grouping"
+            )
+        streams = check_streams(name, options.streams)
+        for stream in streams:
+            self._check_new_label(f"{name}.{stream}", f"{where}, stream {stream!r}")
+        settings = UnitPlan(
+            name,
+            "bolt",
+            factory=factory,
+            batch=batch,
+            objects=objects,
+            inputs=tuple(Input(outlet.unit, outlet.label, grouping) for outlet, grouping in checked),
+            on_error=check_on_error(where, options.on_error),
+            idle_after=_seconds_or_never(where, "idle_after", options.idle_after),
+            expire_after=_seconds_or_never(where, "expire_after", options.expire_after),
+            tick_every=_seconds_or_never(where, "tick_every", options.tick_every),
+        )
+        unit = self._add(settings, parallelism, streams)
+        for i, (outlet, grouping) in enumerate(checked):
+            outlet.edges.append(Edge(name, i, grouping))
+        return unit
+
+    def add_step(
+        self, outlet: OutletDraft, kind: str, function: Callable[[Any], Any], name: str | None, on_error: ErrorPolicy
+    ) -> OutletDraft:
+        """A function step behind `outlet`, in its unit's process; the stream behind the step."""
+        where = f"unit {outlet.unit!r}, {kind}"
+        if name is None:
+            full, count = f"{outlet.label}.{kind}", 1
+            while full in self._steps:
+                count += 1
+                full = f"{outlet.label}.{kind}-{count}"
+        else:
+            full = f"{outlet.label}.{check_name(f'{where}: name', name)}"
+            where += f" {name!r}"
+            if full in self._steps:
+                raise TopologyError(f"{where}: behind {outlet.label!r} a step has this name already; choose another")
+        check_function(where, function, takes=("the value",), generator=kind == "flat_map")
+        step = Step(kind, function, full, check_on_error(where, on_error))
+        self._steps.add(full)
+        branch = OutletDraft(outlet.unit, outlet.label, (step,))
+        outlet.branches.append(branch)
+        return branch
+
+    def add_sink(self, outlet: OutletDraft, name: str, sink: Any) -> None:
+        """A sink in the process of the unit that `outlet` belongs to."""
+        check_name(f"sink behind unit {outlet.unit!r}", name)
+        if name in self._sinks:
+            raise TopologyError(
+                f"sink {name!r}: {self._sinks[name]} has a sink of this name already; names of sinks are unique"
+            )
+        sink = examine_sink(sink, name)
+        self._check_unused(sink, f"sink {name!r}")
+        self._objects[id(sink)] = (f"sink {name!r}", sink)
+        self._sinks[name] = f"unit {outlet.unit!r}"
+        outlet.sinks.append(SinkPlan(name, sink))
+
+    def plan(self) -> Plan:
+        """The whole, checked and frozen."""
+        spouts = [name for name, unit in self.units.items() if unit.settings.kind == "spout"]
+        if not spouts:
+            raise TopologyError(
+                f"topology {self.name!r} has no spout, so that no tuple enters it; add one: t.spout('lines', ...)"
+            )
+        for name in spouts:
+            if not any(outlet.sinks or outlet.edges for outlet in self.units[name].outlets):
+                raise TopologyError(
+                    f"unit {name!r}: nothing takes what this spout reads; give its stream a .bolt(...) or a .sink(...)"
+                )
+        plans: dict[str, UnitPlan] = {}
+        for name, unit in reversed(self.units.items()):  # receivers first: ids are wanted from below
+            streams = {stream: outlet.freeze() for stream, outlet in unit.streams.items()}
+            plan = dataclasses.replace(unit.settings, streams=streams)
+            wants_id = any(s.sink.wants_id for s in plan.sinks) or any(plans[t].wants_id for t in plan.targets)
+            plans[name] = dataclasses.replace(plan, wants_id=wants_id)
+        return Plan(self.name, dict(reversed(plans.items())), self.replay_after)
+
+    def _add(self, settings: UnitPlan, parallelism: Parallelism, streams: tuple[str, ...]) -> UnitDraft:
+        name = settings.name
+        settings = dataclasses.replace(
+            settings,
+            parallelism=parallelism.start,
+            min_parallelism=parallelism.least,
+            max_parallelism=parallelism.most,
+        )
+        outlets = {"": OutletDraft(name, name)}
+        self._labels[name] = f"a unit {name!r}"
+        for stream in streams:
+            label = f"{name}.{stream}"
+            outlets[stream] = OutletDraft(name, label)
+            self._labels[label] = f"the stream {stream!r} of unit {name!r}"
+        self.units[name] = UnitDraft(settings, outlets)
+        return self.units[name]
+
+    def _check_new_unit(self, name: object) -> None:
+        name = check_name(f"topology {self.name!r}, unit", name)
+        self._check_new_label(name, f"unit {name!r}")
+
+    def _check_new_label(self, label: str, where: str) -> None:
+        """Names tie state to code over restarts, and tell `process_stream` where a tuple comes from."""
+        if label in self._labels:
+            raise TopologyError(
+                f"{where}: topology {self.name!r} has {self._labels[label]} already; names are unique, choose another"
+            )
+
+    def _check_unused(self, thing: object, where: str) -> None:
+        if id(thing) in self._objects:
+            raise TopologyError(
+                f"{where}: this {type(thing).__name__} object is that of {self._objects[id(thing)][0]}; "
+                "each place needs an object of its own: make another"
+            )
+
+
+def _seconds_or_never(where: str, argument: str, value: float | None) -> float | None:
+    return None if value is None else check_seconds(where, argument, value)

@@ -1,0 +1,154 @@
+"""Pictures of a plan: a tree for terminals, a flowchart for Mermaid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from esault.topology.error_policy import ErrorPolicy, fail
+from esault.topology.function import name_of
+from esault.topology.inputs import written
+from esault.topology.plan import Outlet, Plan, UnitPlan
+
+__all__ = ["draw", "mermaid"]
+
+_OBJECTS = {
+    "key": "one object per key",
+    "partial_key": "two objects per key",
+    "sub-unit": "one object per sub-unit",
+    "unit": "one object",
+}
+
+
+def draw(plan: Plan) -> str:
+    """A tree from the spouts down: groupings on the arrows, function steps and sinks below the unit they run with.
+
+    A unit with several inputs is drawn where it is first met, and named "(above)" afterwards.
+    """
+    drawn: set[str] = set()
+    lines = [f"topology {plan.name}"]
+    for unit in plan.units.values():
+        if unit.kind == "spout":
+            lines += ["", *_unit_lines(plan, unit.name, drawn)]
+    return "\n".join(lines) + "\n"
+
+
+def _unit_lines(plan: Plan, name: str, drawn: set[str]) -> list[str]:
+    if name in drawn:
+        return [f"{name} (above)"]
+    drawn.add(name)
+    unit = plan.units[name]
+    children: list[list[str]] = []
+    for stream, outlet in unit.streams.items():
+        below = _outlet_lines(plan, outlet, drawn)
+        if stream:
+            # A stream that nobody takes is shown too: what is emitted there is lost.
+            children.append(_tree(f"stream {stream}" + ("" if below else " (nothing takes it)"), below))
+        else:
+            children += below
+    return _tree(f"{name}  {_about(unit)}", children)
+
+
+def _outlet_lines(plan: Plan, outlet: Outlet, drawn: set[str]) -> list[list[str]]:
+    below = [[f"sink {sink.name}  {name_of(type(sink.sink))}"] for sink in outlet.sinks]
+    for edge in outlet.edges:
+        first, *rest = _unit_lines(plan, edge.target, drawn)
+        arrow = f"{written(edge.grouping)} → "
+        below.append([arrow + first, *rest])
+    for branch in outlet.branches:
+        below += _outlet_lines(plan, branch, drawn)
+    if not outlet.steps:
+        return below
+    return [_tree(" → ".join(step.name for step in outlet.steps), below)]
+
+
+def _tree(head: str, children: list[list[str]]) -> list[str]:
+    lines = [head]
+    for i, child in enumerate(children):
+        last = i == len(children) - 1
+        first, *rest = child
+        lines.append(("└─ " if last else "├─ ") + first)
+        lines += [("   " if last else "│  ") + line for line in rest]
+    return lines
+
+
+def _about(unit: UnitPlan) -> str:
+    """What a unit is, in a few words."""
+    least, most = unit.min_parallelism, unit.max_parallelism
+    bounds = "" if most == 1 else f" ({least} or more)" if most is None else f" ({least} to {most})"
+    words = [f"{unit.kind} {_class_name(unit)}", f"parallelism {unit.parallelism}{bounds}"]
+    if unit.kind == "bolt":
+        words.append("one object per sub-unit, state by key" if _keyed_batch(unit) else _OBJECTS[unit.objects])
+    for argument in ("idle_after", "expire_after", "tick_every"):
+        seconds = getattr(unit, argument)
+        if seconds is not None:
+            words.append(f"{argument} {seconds:g} s")
+    if unit.on_error != fail():
+        words.append(f"on_error {_policy(unit.on_error)}")
+    return ", ".join(words)
+
+
+def _keyed_batch(unit: UnitPlan) -> bool:
+    return unit.batch and unit.objects in ("key", "partial_key")
+
+
+def _class_name(unit: UnitPlan) -> str:
+    return name_of(type(unit.spout)) if unit.kind == "spout" else name_of(unit.factory)
+
+
+def _policy(policy: ErrorPolicy) -> str:
+    arguments = [repr(policy.path)] if policy.path is not None else []
+    if policy.retries:
+        arguments.append(f"retries={policy.retries}")
+    return f"{policy.kind}({', '.join(arguments)})"
+
+
+def mermaid(plan: Plan) -> str:
+    """A Mermaid flowchart: a box per unit, with the function steps and sinks of its process around it."""
+    ids = {name: f"u{i}" for i, name in enumerate(plan.units)}
+    inside: list[str] = []
+    arrows: list[str] = []
+    for name, unit in plan.units.items():
+        box = _box(name, _class_name(unit), "([", "])") if unit.kind == "spout" else _box(name, _class_name(unit))
+        nodes = [f"{ids[name]}{box}"]
+        for i, (stream, outlet) in enumerate(unit.streams.items()):
+            for node, arrow in _parts(ids, outlet, ids[name], f"{ids[name]}_{i}", stream):
+                nodes += [node] if node else []
+                arrows.append(arrow)
+        if len(nodes) == 1:
+            inside += nodes
+        else:
+            process = _escape(f"process of {name}")
+            inside += [f'subgraph p_{ids[name]}["{process}"]', *(f"  {node}" for node in nodes), "end"]
+    return "\n".join(["flowchart LR", *(f"  {line}" for line in inside + arrows)]) + "\n"
+
+
+def _parts(ids: dict[str, str], outlet: Outlet, start: str, prefix: str, stream: str) -> Iterator[tuple[str, str]]:
+    """Nodes and arrows of an outlet, (node or "", arrow), from the node `start` on; `stream` labels the first arrow."""
+    for i, step in enumerate(outlet.steps):
+        node = f"{prefix}s{i}"
+        yield f"{node}{_box(step.name, shape='(', end=')')}", _arrow(start, node, stream)
+        start, stream = node, ""
+    for i, sink in enumerate(outlet.sinks):
+        node = f"{prefix}k{i}"
+        yield f"{node}{_box(sink.name, name_of(type(sink.sink)), '[(', ')]')}", _arrow(start, node, stream)
+    for edge in outlet.edges:
+        label = written(edge.grouping)
+        yield "", _arrow(start, ids[edge.target], f"{stream}: {label}" if stream else label)
+    for i, branch in enumerate(outlet.branches):
+        yield from _parts(ids, branch, start, f"{prefix}b{i}", stream)
+
+
+def _arrow(start: str, end: str, label: str) -> str:
+    return f'{start} -->|"{_escape(label)}"| {end}' if label else f"{start} --> {end}"
+
+
+def _box(name: str, about: str = "", shape: str = "[", end: str = "]") -> str:
+    text = _escape(name) + (f"<br/>{_escape(about)}" if about else "")
+    return f'{shape}"{text}"{end}'
+
+
+def _escape(text: str) -> str:
+    # Mermaid's own entities; names of units need none, but a grouping's repr or a factory's name may.
+    for character, entity in (("#", "#35;"), ("&", "#amp;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;")):
+        text = text.replace(character, entity)
+    return text

@@ -1,0 +1,224 @@
+"""The user's classes, looked at before anything runs: mistakes that would only show, or never show, at runtime."""
+
+from __future__ import annotations
+
+import inspect
+from array import array
+from collections import deque
+from collections.abc import Mapping, MutableMapping, MutableSequence, MutableSet
+from typing import Any
+
+from esault.errors import TopologyError
+from esault.topology.bolt import BatchBolt, Bolt
+from esault.topology.function import accepts, is_async, is_generator
+from esault.topology.sink import Sink
+from esault.topology.spout import Spout
+
+__all__ = ["examine_bolt_class", "examine_sink", "examine_spout"]
+
+_MUTABLE = (list, dict, set, bytearray, deque, array, MutableSequence, MutableMapping, MutableSet)
+
+# What a hook is called with, besides self.
+_BOLT_HOOKS: Mapping[str, tuple[str, ...]] = {
+    "process": ("key", "value"),
+    "process_stream": ("stream", "key", "value"),
+    "open": ("context",),
+    "tick": ("now",),
+    "finish": (),
+    "close": (),
+}
+_BATCH_BOLT_HOOKS: Mapping[str, tuple[str, ...]] = {
+    "process_batch": ("rows",),
+    "process_batch_stream": ("stream", "rows"),
+    "open": ("context",),
+    "tick": ("now",),
+    "finish": (),
+    "close": (),
+}
+_SPOUT_HOOKS: Mapping[str, tuple[str, ...]] = {
+    "check": (),
+    "open": ("context",),
+    "read": ("limit",),
+    "position": (),
+    "seek": ("position",),
+    "commit": ("position",),
+    "due": (),
+    "progress": (),
+    "close": (),
+}
+_SINK_HOOKS: Mapping[str, tuple[str, ...]] = {
+    "check": (),
+    "begin": ("run",),
+    "end": ("ok",),
+    "open": ("context",),
+    "write": ("rows",),
+    "write_columns": ("keys", "values", "time", "ids"),
+    "prepare": ("epoch",),
+    "commit": ("epoch", "handle"),
+    "close": (),
+}
+
+
+def examine_bolt_class(cls: type, unit: str) -> bool:
+    """Raise TopologyError for what a bolt's class must not do; True when it is a BatchBolt.
+
+    Called for classes (and partials of them) when the topology is built; the runtime calls it with the class of
+    the first object that any other factory makes.
+    """
+    if issubclass(cls, (Spout, Sink)):
+        raise TopologyError(
+            f"unit {unit!r}: {cls.__name__} is a {_base_of(cls)}; a bolt derives from Bolt or BatchBolt"
+        )
+    if not issubclass(cls, (Bolt, BatchBolt)):
+        raise TopologyError(f"unit {unit!r}: {cls.__name__} is no bolt; derive it from Bolt or BatchBolt")
+    if issubclass(cls, Bolt) and issubclass(cls, BatchBolt):
+        raise TopologyError(f"unit {unit!r}: {cls.__name__} derives from Bolt and from BatchBolt; choose one")
+    batch = issubclass(cls, BatchBolt)
+    if batch:
+        _examine_work(cls, unit, BatchBolt, "process_batch", "process_batch_stream", other="process")
+    else:
+        _examine_work(cls, unit, Bolt, "process", "process_stream", other="process_batch")
+    if inspect.isabstract(cls):
+        missing = ", ".join(sorted(getattr(cls, "__abstractmethods__", ())))
+        raise TopologyError(f"unit {unit!r}: {cls.__name__} is abstract: {missing} must be defined first")
+    _examine_hooks(f"unit {unit!r}", cls, _BATCH_BOLT_HOOKS if batch else _BOLT_HOOKS)
+    _examine_reserved(cls, unit, ("emit_batch", "keyed", "context") if batch else ("emit", "key", "window", "context"))
+    _examine_attributes(cls, unit)
+    if not batch:
+        _examine_slots(cls, unit)
+    return batch
+
+
+def examine_spout(spout: object, unit: str) -> Spout[Any, Any]:
+    """`spout`, if it is an object that can be read; else TopologyError."""
+    where = f"unit {unit!r}"
+    if isinstance(spout, type):
+        raise TopologyError(
+            f"{where}: a spout is passed as an object, not as a class; write t.spout({unit!r}, {spout.__name__}(...))"
+        )
+    if isinstance(spout, (Bolt, BatchBolt, Sink)):
+        raise TopologyError(f"{where}: {type(spout).__name__} is a {_base_of(type(spout))}, not a spout")
+    if not isinstance(spout, Spout):
+        raise TopologyError(
+            f"{where}: {spout!r} ({type(spout).__name__}) is no spout; pass an object of a class derived from Spout"
+        )
+    cls = type(spout)
+    if cls.read is Spout.read:
+        raise TopologyError(f"{where}: {cls.__name__} does not define read(self, limit), which gives the tuples")
+    _examine_hooks(where, cls, _SPOUT_HOOKS)
+    defines_position, defines_seek = cls.position is not Spout.position, cls.seek is not Spout.seek
+    if defines_position != defines_seek:
+        has, lacks = ("position", "seek(self, position)") if defines_position else ("seek", "position(self)")
+        raise TopologyError(
+            f"{where}: {cls.__name__} defines {has} without {lacks}; going on after a restart takes both, or neither"
+        )
+    return spout
+
+
+def examine_sink(sink: object, name: str) -> Sink:
+    """`sink`, if it is an object that can be written to; else TopologyError."""
+    where = f"sink {name!r}"
+    if isinstance(sink, type):
+        raise TopologyError(
+            f"{where}: a sink is passed as an object, not as a class; write .sink({name!r}, {sink.__name__}(...))"
+        )
+    if isinstance(sink, (Bolt, BatchBolt, Spout)):
+        raise TopologyError(f"{where}: {type(sink).__name__} is a {_base_of(type(sink))}, not a sink")
+    if not isinstance(sink, Sink):
+        raise TopologyError(
+            f"{where}: {sink!r} ({type(sink).__name__}) is no sink; pass an object of a class derived from Sink"
+        )
+    cls = type(sink)
+    if cls.write is Sink.write and cls.write_columns is Sink.write_columns:
+        raise TopologyError(f"{where}: {cls.__name__} defines neither write(self, rows) nor write_columns(...)")
+    _examine_hooks(where, cls, _SINK_HOOKS)
+    return sink
+
+
+def _base_of(cls: type) -> str:
+    for base, noun in ((Spout, "spout"), (Sink, "sink"), (Bolt, "bolt"), (BatchBolt, "bolt")):
+        if issubclass(cls, base):
+            return noun
+    return cls.__name__
+
+
+def _examine_work(cls: type, unit: str, base: type, single: str, several: str, *, other: str) -> None:
+    """One of the hooks that take tuples must be there."""
+    if getattr(cls, single) is not getattr(base, single) or getattr(cls, several) is not getattr(base, several):
+        return
+    takes = ", ".join(("self", *{**_BOLT_HOOKS, **_BATCH_BOLT_HOOKS}[single]))
+    message = f"unit {unit!r}: {cls.__name__} defines neither {single}({takes}) nor {several}"
+    if hasattr(cls, other):
+        message += f"; {other} is a hook of {'Bolt' if base is BatchBolt else 'BatchBolt'}: derive it from that"
+    raise TopologyError(message)
+
+
+def _examine_hooks(where: str, cls: type, hooks: Mapping[str, tuple[str, ...]]) -> None:
+    """Hooks are plain methods that take what they are called with."""
+    for name, takes in hooks.items():
+        owner = next(base for base in cls.__mro__ if name in vars(base))
+        hook = vars(owner)[name]
+        if owner.__module__.startswith("esault.topology."):
+            continue
+        called = f"{cls.__name__}.{name}"
+        if not callable(getattr(cls, name)):
+            raise TopologyError(f"{where}: {called} is {hook!r}; it is a hook that the engine calls: define a method")
+        function = hook.__func__ if isinstance(hook, (staticmethod, classmethod)) else hook
+        if is_generator(function):
+            if issubclass(cls, (Spout, Sink)):
+                remedy = "return a list" if name == "read" else "write a plain def"
+            else:
+                remedy = "use self.emit_batch(rows)" if issubclass(cls, BatchBolt) else "use self.emit(key, value)"
+            raise TopologyError(f"{where}: {called} yields, so that calling it does nothing; {remedy} instead")
+        if is_async(function):
+            raise TopologyError(f"{where}: {called} is async, which is not supported yet; write a plain def")
+        bound = isinstance(hook, (staticmethod, classmethod))
+        if not accepts(getattr(cls, name), len(takes) + (not bound)):
+            raise TopologyError(f"{where}: {called} must take ({', '.join(('self', *takes))})")
+
+
+def _user_bases(cls: type) -> list[type]:
+    """The class and those it derives from, without Python's own and eSault's bases."""
+    engine = (Bolt, BatchBolt)
+    return [base for base in cls.__mro__ if base not in engine and base.__module__ not in ("builtins", "typing", "abc")]
+
+
+def _examine_reserved(cls: type, unit: str, names: tuple[str, ...]) -> None:
+    for base in _user_bases(cls):
+        for name in names:
+            if name in vars(base):
+                raise TopologyError(
+                    f"unit {unit!r}: {base.__name__} defines `{name}`, which the engine gives to each object; "
+                    "choose another name"
+                )
+
+
+def _examine_attributes(cls: type, unit: str) -> None:
+    """A mutable class attribute is shared by the keys of a process, and does not move with them."""
+    for base in _user_bases(cls):
+        for name, value in vars(base).items():
+            if (name.startswith("__") and name.endswith("__")) or not isinstance(value, _MUTABLE):
+                continue
+            raise TopologyError(
+                f"unit {unit!r}: {base.__name__}.{name} is a {type(value).__name__} on the class: shared by all keys "
+                f"of a process, and it does not move. Set it in __init__: self.{name} = ...; a constant can stand "
+                "outside the class, or be a tuple or a frozenset"
+            )
+
+
+def _examine_slots(cls: type, unit: str) -> None:
+    """Bolt.__getstate__ takes vars(self): what stands in slots would stay behind when a key moves."""
+    getstate: object = vars(Bolt)["__getstate__"]
+    if getattr(cls, "__getstate__", None) is not getstate:
+        return
+    for base in _user_bases(cls):
+        if "__slots__" not in vars(base):
+            continue
+        slots = vars(base)["__slots__"]
+        names = [slots] if isinstance(slots, str) else list(slots)
+        kept = [name for name in names if name not in ("__dict__", "__weakref__")]
+        if kept or cls.__dictoffset__ == 0:
+            raise TopologyError(
+                f"unit {unit!r}: {base.__name__} has __slots__, whose attributes would not move with their key; "
+                "leave __slots__ out, or define __getstate__ and __setstate__"
+            )

@@ -1,0 +1,82 @@
+"""Groupings: which sub-unit a tuple goes to, and what one object of a bolt stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+__all__ = ["Grouping", "broadcast", "by_key", "partial_key", "shuffle", "single"]
+
+
+class Grouping:
+    """Base of all groupings, and of one's own: subclass it and define `choose`.
+
+    A grouping of one's own has one object per sub-unit; no state moves when parallelism changes.
+    """
+
+    #: what one object stands for: "key", "sub-unit" or "unit"
+    objects: ClassVar[str] = "sub-unit"
+
+    def choose(self, key: Any, value: Any, sub_units: int) -> int | Sequence[int]:
+        """The number, 0 <= i < sub_units, of the sub-unit that gets the tuple; or several of them."""
+        raise NotImplementedError(f"{type(self).__name__} must define choose(key, value, sub_units)")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__.strip('_')}()"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+
+class ByKey(Grouping):
+    """All tuples of a key go to one sub-unit, the owner of the key's place on the ring."""
+
+    objects = "key"
+
+
+class Shuffle(Grouping):
+    """Batches go to the sub-units in turn, those with the least waiting first."""
+
+
+class Broadcast(Grouping):
+    """Every sub-unit gets every tuple."""
+
+
+class Single(Grouping):
+    """One sub-unit with one object gets every tuple."""
+
+    objects = "unit"
+
+
+class PartialKey(Grouping):
+    """Tuples of a key go to two elements in turn: (key, 0) and (key, 1); for skewed keys."""
+
+    objects = "key"
+
+
+def by_key() -> Grouping:
+    """One object per key; its state moves when parallelism changes."""
+    return ByKey()
+
+
+def shuffle() -> Grouping:
+    """One object per sub-unit; batches are spread evenly."""
+    return Shuffle()
+
+
+def broadcast() -> Grouping:
+    """One object per sub-unit; each gets a copy of every tuple."""
+    return Broadcast()
+
+
+def single() -> Grouping:
+    """One object, one sub-unit."""
+    return Single()
+
+
+def partial_key() -> Grouping:
+    """Two objects per key, (key, 0) and (key, 1), that share its tuples."""
+    return PartialKey()

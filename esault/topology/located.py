@@ -1,0 +1,215 @@
+"""Where a topology function is, as plain values; and the way from there to a topology, the same in every process.
+
+Code is imported, never pickled: each process imports the file under a name of its own and calls the function.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import importlib.machinery
+import importlib.util
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, ModuleType, TracebackType
+from typing import Any
+
+from esault.errors import EsaultError, LocateError
+from esault.topology.builder import Topology
+from esault.topology.parameters import Parameter, check_params, parameters
+
+__all__ = ["Located", "loading"]
+
+# The files that are being imported right now, the innermost last.
+_loading: list[str] = []
+
+
+def loading() -> str | None:
+    """The topology file that is being imported right now; None when there is none.
+
+    Whoever runs topologies asks: a `run` that comes from an import lacks its `if __name__ == "__main__":`.
+    """
+    return _loading[-1] if _loading else None
+
+
+@dataclass(frozen=True)
+class Located:
+    """Where a topology function is: plain values, which any process with the same files can use."""
+
+    #: name of the function
+    function: str
+    #: the folder that must be on `sys.path`
+    folder: str
+    #: the folder in which the command was started; relative paths in the topology mean this one
+    cwd: str
+    #: the file, absolute; None when it is imported by `module`
+    path: str | None = None
+    #: the module's name; None when it is imported by `path`
+    module: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.function}"
+
+    @property
+    def source(self) -> str:
+        """The file or the module, as a user would write it."""
+        if self.path is None:
+            return str(self.module)
+        return os.path.relpath(self.path, self.cwd) if self.path.startswith(self.cwd + os.sep) else self.path
+
+    def load_module(self) -> ModuleType:
+        """Import the file under a name of its own, never `__main__`, or take it if it is imported and unchanged.
+
+        Puts `folder` on `sys.path`. Raises LocateError, with the user's exception as its cause.
+        """
+        if self.folder not in sys.path:
+            sys.path.insert(0, self.folder)
+        _loading.append(self.source)
+        try:
+            return self._import_path(self.path) if self.path is not None else self._import_module(str(self.module))
+        except EsaultError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise LocateError(f"{self.source} cannot be imported: {self._say(error)}") from error
+        finally:
+            _loading.pop()
+
+    def load_function(self) -> Callable[..., Any]:
+        """The topology function itself; raises LocateError."""
+        module = self.load_module()
+        found = vars(module).get(self.function)
+        if isinstance(found, Topology):
+            raise LocateError(
+                f"{self}: {self.function!r} is a Topology; it must be a function that returns one, since each "
+                f"process builds its own: def {self.function}(): ... return t"
+            )
+        if found is not None and (isinstance(found, type) or not callable(found)):
+            raise LocateError(f"{self}: {self.function!r} is {found!r}, not a function that returns a Topology")
+        if found is None:
+            raise LocateError(f"{self.source} has no function {self.function!r}{self._functions(module)}")
+        function: Callable[..., Any] = found
+        return function
+
+    def parameters(self) -> list[Parameter]:
+        """What the function takes."""
+        return parameters(self.load_function())
+
+    def build(self, params: Mapping[str, Any] | None = None) -> Topology:
+        """Call the function with `params`; raises LocateError, or the TopologyError that the function ran into."""
+        function, params = self.load_function(), params or {}
+        try:
+            check_params(parameters(function), params)
+        except LocateError as error:
+            raise LocateError(f"{self}: {error}") from None
+        try:
+            topology = function(**params)
+        except EsaultError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise LocateError(f"{self} failed: {self._say(error)}") from error
+        if not isinstance(topology, Topology):
+            if inspect.iscoroutine(topology):
+                topology.close()
+            hint = "; is `return t` missing?" if topology is None else ""
+            raise LocateError(
+                f"{self} returned {topology!r} ({type(topology).__name__}), and must return a Topology{hint}"
+            )
+        return topology
+
+    def _import_path(self, path: str) -> ModuleType:
+        try:
+            stat = os.stat(path)
+        except OSError as error:
+            raise LocateError(f"{self.source} cannot be read: {error.strerror}: {path}") from error
+        digest = hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+        name = f"esault_topology_{Path(path).stem}_{digest}".replace(".", "_")
+        stamp = (stat.st_mtime_ns, stat.st_size)
+        module = sys.modules.get(name)
+        if module is not None and vars(module).get("__esault_stamp__") == stamp:
+            return module
+        loader = _SourceLoader(name, path)
+        spec = importlib.machinery.ModuleSpec(name, loader, origin=path)
+        spec.has_location = True
+        module = importlib.util.module_from_spec(spec)
+        vars(module)["__esault_stamp__"] = stamp
+        with _registered(name, module):
+            loader.exec_module(module)
+        return module
+
+    def _import_module(self, name: str) -> ModuleType:
+        importlib.invalidate_caches()  # the file may have been written a moment ago
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            # Only if the module itself is missing, not one that it imports.
+            if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
+                raise LocateError(
+                    f"there is no module {error.name!r} (looked in {self.folder} and on the Python path)"
+                ) from error
+            raise
+
+    def _functions(self, module: ModuleType) -> str:
+        """The functions that one may have meant: those that say they return a Topology, or all public ones."""
+        own = {
+            name: thing
+            for name, thing in vars(module).items()
+            if inspect.isfunction(thing) and not name.startswith("_") and thing.__module__ == module.__name__
+        }
+        typed = [
+            name
+            for name, function in own.items()
+            if function.__annotations__.get("return") in (Topology, "Topology", "esault.Topology")
+        ]
+        names = typed or list(own)
+        if not names:
+            return "; it defines no public function: write `def topology() -> Topology:`"
+        return f"; it has {', '.join(names)}: write {self.source}:{names[0]}"
+
+    def _say(self, error: BaseException) -> str:
+        """What the exception says, and on which line; its traceback then starts in the user's file."""
+        place = ""
+        trace = _from_file(error.__traceback__, self.path)
+        if trace is not None:
+            error.__traceback__ = trace
+            while trace is not None:
+                if self.path is not None and trace.tb_frame.f_code.co_filename == self.path:
+                    place = f" (line {trace.tb_lineno} of {self.source})"
+                trace = trace.tb_next
+        if isinstance(error, SystemExit):
+            return f"it ended the process by sys.exit({error.code!r}){place}"
+        return f"{type(error).__name__}: {error}{place}"
+
+
+class _SourceLoader(importlib.machinery.SourceFileLoader):
+    """Always compiles: cached bytecode is told apart by whole seconds, and a notebook's cell is saved faster."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        code: CodeType = self.source_to_code(self.get_data(path), path)
+        return code
+
+
+@contextlib.contextmanager
+def _registered(name: str, module: ModuleType) -> Iterator[None]:
+    """Keep the module in `sys.modules` unless its body fails; dataclasses and annotations look for it there."""
+    before = sys.modules.get(name)
+    sys.modules[name] = module
+    try:
+        yield
+    except BaseException:
+        del sys.modules[name]
+        if before is not None:
+            sys.modules[name] = before
+        raise
+
+
+def _from_file(trace: TracebackType | None, path: str | None) -> TracebackType | None:
+    """The part of a traceback from the file on; None when the file is not in it."""
+    while trace is not None and trace.tb_frame.f_code.co_filename != path:
+        trace = trace.tb_next
+    return trace

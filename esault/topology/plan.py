@@ -1,0 +1,132 @@
+"""The validated graph: what every process builds from the topology file, and the engines run.
+
+A unit's output streams are trees of outlets. An outlet applies its function steps to a batch, hands the
+result to its sinks, routes it along its edges and passes it to its branches, all in the unit's process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from esault.topology.error_policy import ErrorPolicy, fail
+from esault.topology.grouping import Grouping
+from esault.topology.sink import Sink
+from esault.topology.spout import Spout
+from esault.topology.step import Step
+
+__all__ = ["Edge", "Input", "Outlet", "Plan", "SinkPlan", "UnitPlan"]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A routed connection from an outlet to one input of a unit."""
+
+    #: name of the receiving unit
+    target: str
+    #: which of the receiving unit's inputs, an index into `UnitPlan.inputs`
+    input: int
+    grouping: Grouping
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input of a unit, as its receiving side sees it."""
+
+    #: name of the sending unit
+    source: str
+    #: what `process_stream` is told: the sending unit's name, or "unit.stream" for a stream beside the main one
+    stream: str
+    grouping: Grouping
+
+
+@dataclass(frozen=True)
+class SinkPlan:
+    """A sink and its name."""
+
+    name: str
+    sink: Sink
+
+
+@dataclass(frozen=True)
+class Outlet:
+    """What happens to a batch of one stream inside the unit's process; see the module."""
+
+    steps: tuple[Step, ...] = ()
+    sinks: tuple[SinkPlan, ...] = ()
+    edges: tuple[Edge, ...] = ()
+    branches: tuple[Outlet, ...] = ()
+
+    def walk(self) -> Iterator[Outlet]:
+        """This outlet and all below it."""
+        yield self
+        for branch in self.branches:
+            yield from branch.walk()
+
+
+@dataclass(frozen=True)
+class UnitPlan:
+    """A spout or a bolt with all that is said about it."""
+
+    name: str
+    #: "spout" or "bolt"
+    kind: str
+    #: the object of a spout; None for a bolt
+    spout: Spout[Any, Any] | None = None
+    #: makes the objects of a bolt; None for a spout
+    factory: Callable[[], Any] | None = None
+    #: True when the factory makes a BatchBolt
+    batch: bool = False
+    #: what one object stands for: "key", "partial_key", "sub-unit" or "unit"
+    objects: str = "sub-unit"
+    inputs: tuple[Input, ...] = ()
+    #: stream name -> outlet; the main stream's name is ""
+    streams: Mapping[str, Outlet] = field(default_factory=dict)
+    parallelism: int = 1
+    min_parallelism: int = 1
+    #: None: as many as there are slots
+    max_parallelism: int | None = None
+    on_error: ErrorPolicy = field(default_factory=fail)
+    #: seconds after which an object without tuples is put away, its state kept; None: never
+    idle_after: float | None = None
+    #: seconds after which an object without tuples is finished and forgotten; None: never
+    expire_after: float | None = None
+    #: seconds between two calls of `tick`; None: no ticks
+    tick_every: float | None = None
+    #: True when a sink below wants row ids, so that this unit carries them
+    wants_id: bool = False
+
+    @property
+    def sinks(self) -> tuple[SinkPlan, ...]:
+        """All sinks that run in this unit's process."""
+        return tuple(s for outlet in self.streams.values() for o in outlet.walk() for s in o.sinks)
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """All edges that leave this unit."""
+        return tuple(e for outlet in self.streams.values() for o in outlet.walk() for e in o.edges)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Names of the units it sends to, each once."""
+        return tuple(dict.fromkeys(e.target for e in self.edges))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A whole topology, validated; units stand in an order in which senders come first."""
+
+    name: str
+    units: Mapping[str, UnitPlan]
+    #: seconds without any progress after which a root is replayed
+    replay_after: float = 300.0
+
+    def senders(self, unit: str) -> tuple[str, ...]:
+        """Names of the units that send to `unit`, each once."""
+        return tuple(dict.fromkeys(i.source for i in self.units[unit].inputs))
+
+    @property
+    def sinks(self) -> tuple[SinkPlan, ...]:
+        """All sinks of the topology."""
+        return tuple(s for unit in self.units.values() for s in unit.sinks)

@@ -1,0 +1,98 @@
+"""Sinks: where results land."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from esault.topology.context import Context
+
+__all__ = ["Row", "RunInfo", "Sink"]
+
+
+class Row(NamedTuple):
+    """One tuple as a sink sees it."""
+
+    key: Any
+    value: Any
+    #: when the tuple it descends from was due at its spout, seconds since the epoch
+    time: float
+    #: names the tuple by its source row and the path of emits; None unless the sink `wants_id`
+    id: str | None = None
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What a sink is told once per run, before the first tuple."""
+
+    #: identity of the run, unique over all runs
+    run: str
+    #: name of the topology
+    topology: str
+    #: name of the sink's unit
+    unit: str
+    #: True when the run goes on from an earlier one's checkpoint
+    resumed: bool = False
+
+
+class Sink:
+    """Takes rows in the process of the unit before it. Subclasses write `write`.
+
+    Order of calls. Once per run, in the driver's process: `check()` before anything starts, `begin(run)`
+    just before the first tuple, `end(ok)` when all is over. In each sub-unit's process: `open(context)`,
+    then rounds of `write`... `prepare(epoch)` `commit(epoch, handle)`, then `close()`.
+    At least once: a round every 50 ms or 10 000 rows. With checkpoints: a round per checkpoint,
+    and `commit` may come again, also in another process and on another object.
+    """
+
+    #: True asks for `Row.id`, which costs every unit before this sink some work per tuple
+    wants_id: ClassVar[bool] = False
+
+    #: set by the engine before `open`
+    context: Context
+
+    def check(self) -> None:
+        """Called once before anything starts; raises SinkError when the sink cannot be used."""
+
+    def begin(self, run: RunInfo) -> None:
+        """Called once per run, in the driver's process, before the first tuple; may take a lock."""
+
+    def end(self, ok: bool) -> None:
+        """Called once per run, in the driver's process, when everything is over."""
+
+    def open(self, context: Context) -> None:
+        """Open files and connections, in the process that writes."""
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Take rows. They need not be durable before `prepare`."""
+        raise NotImplementedError(f"{type(self).__name__} must define write(rows)")
+
+    def write_columns(
+        self,
+        keys: Sequence[Any],
+        values: Sequence[Any],
+        time: float,
+        ids: Sequence[str] | None,
+    ) -> None:
+        """Take rows as columns; `time` is that of all of them. A faster `write`, for those who define it."""
+        if ids is None:
+            self.write([Row(k, v, time) for k, v in zip(keys, values)])
+        else:
+            self.write([Row(k, v, time, i) for k, v, i in zip(keys, values, ids)])
+
+    def prepare(self, epoch: int) -> Any:
+        """All rows written so far are durable, and not yet visible; the handle is any value that can travel."""
+        return None
+
+    def commit(self, epoch: int, handle: Any) -> None:
+        """Make the rows of `prepare(epoch)` visible. May come again: then it changes nothing."""
+
+    def close(self) -> None:
+        """The object leaves this process; not called in a crash."""
+
+
+def commits(sink: Sink) -> bool:
+    """Whether rows of this sink are durable only after `prepare` and `commit`."""
+    cls = type(sink)
+    return cls.prepare is not Sink.prepare or cls.commit is not Sink.commit

@@ -1,0 +1,75 @@
+"""Spouts: where tuples come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Generic, TypeVar
+
+from esault.topology.context import Context
+
+__all__ = ["EndOfStream", "Spout"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class EndOfStream(Exception):  # noqa: N818 - it is an outcome, not an error
+    """Raised by `Spout.read` when there will never be another tuple."""
+
+
+class Spout(Generic[K, V]):
+    """A source of tuples. Subclasses write `read`; the other hooks are optional.
+
+    Constructors open nothing: a spout is built in several processes, `open` is called in the
+    one that reads. With `position` and `seek` the engine goes on after a restart; without them
+    it keeps open tuples in the spout's memory, which is enough when a bolt's process dies.
+    """
+
+    #: True allows several sub-units; each object finds its part in `self.context.part` of `.parts`
+    parallel: ClassVar[bool] = False
+
+    #: set by the engine before `open`
+    context: Context
+
+    def check(self) -> None:
+        """Called once before anything starts; raises SourceError when the source cannot be read."""
+
+    def open(self, context: Context) -> None:
+        """Open connections and files; called once in the reading process, before `seek`."""
+
+    def read(self, limit: int) -> Sequence[tuple[K, V]]:
+        """Up to `limit` (key, value) pairs, without waiting; `[]` when there is nothing yet.
+
+        Raises EndOfStream when there will never be another one.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define read(limit)")
+
+    def position(self) -> Any:
+        """Where the source stands after the last read; any value that can travel."""
+        return None
+
+    def seek(self, position: Any) -> None:
+        """Go to `position`, before the first read; from there the same tuples come again."""
+
+    def commit(self, position: Any) -> None:
+        """All tuples before `position` are durable; a broker may forget them."""
+
+    def due(self) -> float | None:
+        """When the first tuple of the last read was due, seconds since the epoch.
+
+        None means: when it was read. An open-loop source such as `Paced` says when the tuple
+        should have been offered, so that latency counts the time it waited for the engine.
+        """
+        return None
+
+    def progress(self) -> tuple[float, float] | None:
+        """How much of how much has been read, in any one unit; None where nobody can know."""
+        return None
+
+    def close(self) -> None:
+        """The object leaves this process; not called in a crash."""
+
+
+def has_position(spout: Spout[Any, Any]) -> bool:
+    """Whether this spout can go on after a restart: its class defines `position`."""
+    return type(spout).position is not Spout.position

@@ -1,0 +1,22 @@
+"""Function steps: they run in the process of the unit before them, on whole batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from esault.topology.error_policy import ErrorPolicy, fail
+
+__all__ = ["Step"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One function step. `kind` is "map", "filter", "flat_map" or "key_by"; the function gets the value."""
+
+    kind: str
+    function: Callable[[Any], Any]
+    #: names the step in reports and errors, such as "lines.flat_map"
+    name: str
+    on_error: ErrorPolicy = field(default_factory=fail)

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import esault
+import esault.errors
+
+HEAVY = ("thespian", "zmq", "pyarrow", "pyspark", "msgpack", "msgspec", "numpy", "pandas", "rich", "asyncio", "typer")
+
+
+def test_all_is_sorted_and_has_no_name_twice():
+    assert esault.__all__ == sorted(set(esault.__all__))
+
+
+def test_all_has_every_name_that_the_door_imports_and_run_and_the_version():
+    tree = ast.parse(Path(esault.__file__).read_text())
+    imported = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("esault.")
+        for alias in node.names
+    }
+    assert set(esault.__all__) == imported | {"run", "__version__"}
+
+
+def test_all_has_every_error():
+    assert set(esault.errors.__all__) <= set(esault.__all__)
+
+
+def test_every_name_but_the_lazy_one_is_there():
+    for name in esault.__all__:
+        if name != "run":
+            assert name in vars(esault), name
+    assert "run" not in vars(esault)
+    assert "run" in dir(esault)
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    assert not hasattr(esault, "Windmill")
+
+
+def test_the_door_imports_nothing_heavy():
+    code = f"import sys, esault; print([name for name in {HEAVY!r} if name in sys.modules])"
+    root = str(Path(esault.__file__).parent.parent)
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_types_are_shipped():
+    assert (Path(esault.__file__).parent / "py.typed").exists()

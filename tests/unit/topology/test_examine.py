@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+import abc
+import array
+import collections
+import dataclasses
+import re
+import types
+from typing import ClassVar
+
+import pytest
+
+from esault.errors import TopologyError
+from esault.topology.bolt import BatchBolt, Bolt
+from esault.topology.examine import examine_bolt_class
+from esault.topology.sink import Sink
+from esault.topology.spout import Spout
+
+
+def bolt(**attributes):
+    """A bolt class with these attributes, and a process unless one is among them."""
+    attributes.setdefault("process", lambda self, key, value: None)
+    return type("Mine", (Bolt,), attributes)
+
+
+def batch_bolt(**attributes):
+    attributes.setdefault("process_batch", lambda self, rows: None)
+    return type("Mine", (BatchBolt,), attributes)
+
+
+def generator(self, *arguments):
+    yield 1
+
+
+async def coroutine(self, *arguments):
+    return 1
+
+
+@dataclasses.dataclass
+class Data(Bolt):
+    seen: list = dataclasses.field(default_factory=list)
+    total: int = 0
+
+    def process(self, key, value):
+        self.total += value
+
+
+class Constants(Bolt):
+    WORDS = ("a", "b")
+    STOP = frozenset({"the"})
+    TABLE = types.MappingProxyType({"a": 1})
+    limit = 3
+    key: str
+
+    def __init__(self):
+        self.seen = {}
+
+    def process(self, key, value):
+        self.seen[value] = key
+
+
+class OwnState(Bolt):
+    __slots__ = ("total",)
+
+    def process(self, key, value):
+        self.total = value
+
+    def __getstate__(self):
+        return self.total
+
+    def __setstate__(self, state):
+        self.total = state
+
+
+class EmptySlots:
+    __slots__ = ()
+
+
+class WithMixin(EmptySlots, Bolt):
+    def process(self, key, value):
+        self.total = value
+
+
+class Several(Bolt):
+    def process_stream(self, stream, key, value):
+        self.emit(key, value)
+
+
+class Static(Bolt):
+    @staticmethod
+    def process(key, value):
+        return None
+
+    @classmethod
+    def tick(cls, now):
+        return None
+
+
+@pytest.mark.parametrize("cls", [Data, Constants, OwnState, WithMixin, Several, Static, bolt()])
+def test_good_bolts_pass(cls):
+    assert examine_bolt_class(cls, "x") is False
+
+
+@pytest.mark.parametrize("cls", [batch_bolt(), batch_bolt(process_batch_stream=lambda self, stream, rows: None)])
+def test_good_batch_bolts_pass(cls):
+    assert examine_bolt_class(cls, "x") is True
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ({}, "dict"),
+        ([], "list"),
+        (set(), "set"),
+        (bytearray(), "bytearray"),
+        (collections.deque(), "deque"),
+        (collections.defaultdict(int), "defaultdict"),
+        (collections.Counter(), "Counter"),
+        (collections.UserList(), "UserList"),
+        (array.array("d"), "array"),
+    ],
+)
+@pytest.mark.parametrize("make", [bolt, batch_bolt])
+def test_a_mutable_class_attribute_is_refused(make, value, kind):
+    said = (
+        f"unit 'x': Mine.seen is a {kind} on the class: shared by all keys of a process, and it does not move. "
+        "Set it in __init__: self.seen = ..."
+    )
+    with pytest.raises(TopologyError, match=re.escape(said)):
+        examine_bolt_class(make(seen=value), "x")
+
+
+def test_a_mutable_attribute_of_a_base_class_is_refused_too():
+    class Memory:
+        seen: ClassVar = []
+
+    class Child(Memory, Bolt):
+        def process(self, key, value):
+            self.seen.append(value)
+
+    with pytest.raises(TopologyError, match=r"unit 'x': Memory\.seen is a list on the class"):
+        examine_bolt_class(Child, "x")
+
+
+@pytest.mark.parametrize("hook", ["process", "process_stream", "tick", "finish", "open", "close"])
+def test_a_hook_that_yields_is_refused(hook):
+    said = f"unit 'x': Mine.{hook} yields, so that calling it does nothing; use self.emit(key, value) instead"
+    with pytest.raises(TopologyError, match=re.escape(said)):
+        examine_bolt_class(bolt(**{hook: generator}), "x")
+
+
+@pytest.mark.parametrize("hook", ["process_batch", "process_batch_stream"])
+def test_a_batch_hook_that_yields_is_refused(hook):
+    with pytest.raises(TopologyError, match=rf"Mine\.{hook} yields, .*; use self\.emit_batch\(rows\) instead"):
+        examine_bolt_class(batch_bolt(**{hook: generator}), "x")
+
+
+def test_an_async_process_is_not_supported_yet():
+    said = r"unit 'x': Mine\.process is async, which is not supported yet; write a plain def"
+    with pytest.raises(TopologyError, match=said):
+        examine_bolt_class(bolt(process=coroutine), "x")
+
+
+def test_an_async_generator_is_no_process_either():
+    async def process(self, key, value):
+        yield value
+
+    with pytest.raises(TopologyError, match=r"Mine\.process is async, which is not supported yet"):
+        examine_bolt_class(bolt(process=process), "x")
+
+
+@pytest.mark.parametrize(
+    ("cls", "said"),
+    [
+        (bolt(process=lambda self, value: None), "unit 'x': Mine.process must take (self, key, value)"),
+        (
+            bolt(process_stream=lambda self, key, value: None),
+            "Mine.process_stream must take (self, stream, key, value)",
+        ),
+        (bolt(tick=lambda self: None), "Mine.tick must take (self, now)"),
+        (bolt(open=lambda self: None), "Mine.open must take (self, context)"),
+        (bolt(finish=lambda self, key: None), "Mine.finish must take (self)"),
+        (batch_bolt(process_batch=lambda self, key, value: None), "Mine.process_batch must take (self, rows)"),
+        (bolt(process=staticmethod(lambda self, key, value: None)), "Mine.process must take (self, key, value)"),
+        (bolt(tick=5), "unit 'x': Mine.tick is 5; it is a hook that the engine calls: define a method"),
+    ],
+)
+def test_a_hook_that_cannot_be_called_is_refused(cls, said):
+    with pytest.raises(TopologyError, match=re.escape(said)):
+        examine_bolt_class(cls, "x")
+
+
+class Nothing(Bolt):
+    def finish(self):
+        pass
+
+
+class NothingInBatches(BatchBolt):
+    pass
+
+
+class WrongHook(Bolt):
+    def process_batch(self, rows):
+        pass
+
+
+class WrongBatchHook(BatchBolt):
+    def process(self, key, value):
+        pass
+
+
+class Both(Bolt, BatchBolt):
+    def process(self, key, value):
+        pass
+
+
+class Abstract(Bolt, abc.ABC):
+    def process(self, key, value):
+        self.score(value)
+
+    @abc.abstractmethod
+    def score(self, value): ...
+
+
+@pytest.mark.parametrize(
+    ("cls", "said"),
+    [
+        (Nothing, "unit 'x': Nothing defines neither process(self, key, value) nor process_stream"),
+        (NothingInBatches, "NothingInBatches defines neither process_batch(self, rows) nor process_batch_stream"),
+        (WrongHook, "process_batch is a hook of BatchBolt: derive it from that"),
+        (WrongBatchHook, "process is a hook of Bolt: derive it from that"),
+        (Bolt, "Bolt defines neither process(self, key, value) nor process_stream"),
+        (Both, "Both derives from Bolt and from BatchBolt; choose one"),
+        (Abstract, "Abstract is abstract: score must be defined first"),
+        (type("Mine", (Spout,), {}), "Mine is a spout; a bolt derives from Bolt or BatchBolt"),
+        (type("Mine", (Sink,), {}), "Mine is a sink; a bolt derives from Bolt or BatchBolt"),
+        (dict, "dict is no bolt; derive it from Bolt or BatchBolt"),
+    ],
+)
+def test_a_class_that_cannot_be_a_bolt_is_refused(cls, said):
+    with pytest.raises(TopologyError, match=re.escape(said)):
+        examine_bolt_class(cls, "x")
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [(bolt, name) for name in ("emit", "key", "window", "context")]
+    + [(batch_bolt, name) for name in ("emit_batch", "keyed", "context")],
+)
+def test_what_the_engine_gives_to_an_object_cannot_be_defined(make, name):
+    said = f"unit 'x': Mine defines `{name}`, which the engine gives to each object; choose another name"
+    with pytest.raises(TopologyError, match=re.escape(said)):
+        examine_bolt_class(make(**{name: None}), "x")
+
+
+def test_slots_that_would_stay_behind_are_refused():
+    class Slotted(Bolt):
+        __slots__ = ("total",)
+
+        def process(self, key, value):
+            self.total = value
+
+    class Child(Slotted):
+        pass
+
+    for cls in (Slotted, Child):
+        with pytest.raises(TopologyError, match="unit 'x': Slotted has __slots__, whose attributes would not move"):
+            examine_bolt_class(cls, "x")
