@@ -1,0 +1,373 @@
+"""The driver: owns the topology, its units, and the run from building to the last word.
+
+```
+building -> wiring -> beginning -> running -> stopping -> ended
+```
+
+`building`: sub-units are forked and built. `wiring`: senders are registered and get their tables. `beginning`: whoever drives
+this core prepares the sinks and says `begun`. `running` ends when every unit has finished, or with a failure.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from esault.control.elastic_unit import ElasticUnit
+from esault.errors import UsageError
+from esault.messages.control import (
+    Build,
+    Built,
+    Exited,
+    Failed,
+    Fork,
+    Grace,
+    Kill,
+    Seated,
+    Seats,
+    Stop,
+    Stopped,
+)
+from esault.messages.settings import Settings
+from esault.topology.plan import Plan
+
+__all__ = ["Driver"]
+
+#: seconds that sub-units get to stop before they are killed: in order, and at once
+STOP_PATIENCE, STOP_AT_ONCE_PATIENCE = 30.0, 2.0
+#: seconds without a word from a sub-unit after which the user is told
+SILENCE = 5.0
+
+
+class Driver:
+    """The core of the driver's actor. `outbox` holds (address, message): an incarnation or "keeper"."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        run: str,
+        host: str,
+        settings: Settings,
+        parallelism: Mapping[str, int] | None = None,
+        epoch: int = 1,
+        slots: int = 16,
+    ) -> None:
+        self.plan = plan
+        self.run = run
+        self._host = host
+        self.settings = replace(settings, replay_after=plan.replay_after)
+        self.epoch = epoch
+        #: places for sub-units
+        self.slots = slots
+        self.outbox: deque[tuple[Any, Any]] = deque()
+        self.phase = "building"
+        #: what ended the run, for people; None while all is well
+        self.failure: str | None = None
+        self.draining = False
+        #: the run ended because every unit had finished
+        self.finished_in_order = False
+        #: lines for the user: deaths, silences
+        self.notices: deque[str] = deque()
+        self._next_incarnation = 1
+        self._unit_of: dict[int, str] = {}
+        chosen = parallelism or {}
+        self.units: dict[str, ElasticUnit] = {
+            name: ElasticUnit(plan, unit, chosen.get(name, unit.parallelism), self._new_build)
+            for name, unit in plan.units.items()
+        }
+        #: ack servers by number: incarnation, and its endpoint once it is built
+        self._ackers: list[tuple[int, str | None]] = []
+        self._seats_version = 0
+        #: who has not confirmed the newest Seats, and the numbers of ack servers whose death waits for that
+        self._unseated: set[int] = set()
+        self._lost_ackers: set[int] = set()
+        self._deadline: float | None = None
+        self._killed = False
+        self._heard: dict[int, float] = {}
+        self._silent: set[int] = set()
+        self.started_at = 0.0
+        self.running_since: float | None = None
+        self.ended_at: float | None = None
+        self.deaths = 0
+
+    def _new_build(
+        self, unit: str, part: int = 0, parts: int = 1, position: bytes | None = None, replacement: bool = False
+    ) -> Build:
+        incarnation = self._next_incarnation
+        self._next_incarnation += 1
+        self._unit_of[incarnation] = unit
+        return Build(
+            unit=unit,
+            incarnation=incarnation,
+            epoch=self.epoch,
+            host=self._host,
+            run=self.run,
+            settings=self.settings,
+            part=part,
+            parts=parts,
+            position=position,
+            replacement=replacement,
+        )
+
+    # starting --------------------------------------------------------------------------------------
+
+    def start(self, now: float) -> None:
+        """Begin to build."""
+        self.started_at = now
+        for number in range(self.settings.ackers if self.settings.delivery != "none" else 0):
+            self._fork_acker(number)
+        for unit in self.units.values():
+            unit.start(now)
+        self._deliver(now)
+
+    def _fork_acker(self, number: int) -> None:
+        build = self._new_build("", part=number)
+        if number < len(self._ackers):
+            self._ackers[number] = (build.incarnation, None)
+        else:
+            self._ackers.append((build.incarnation, None))
+        self.outbox.append(("keeper", Fork(build)))
+
+    def begun(self, now: float) -> None:
+        """The sinks are ready: let tuples flow."""
+        if self.phase != "beginning":
+            return
+        self.phase = "running"
+        self.running_since = now
+        self._send_seats()
+        for unit in self.units.values():
+            unit.go(now)
+        self._deliver(now)
+
+    def _send_seats(self) -> None:
+        owners = {
+            r.incarnation: r.built.express for u in self.units.values() for r in u.subs.values() if r.built is not None
+        }
+        ackers = tuple((i, endpoint or "") for i, endpoint in self._ackers)
+        self._seats_version += 1
+        self._unseated = set(owners)
+        message = Seats(self._seats_version, owners, ackers)
+        for incarnation in [*owners, *(i for i, endpoint in self._ackers if endpoint is not None)]:
+            self.outbox.append((incarnation, message))
+
+    def _on_seated(self, incarnation: int, version: int) -> None:
+        """Once nobody sends acks to a dead ack server any more, what was open there starts anew."""
+        if version == self._seats_version:
+            self._unseated.discard(incarnation)
+        waiting = any(endpoint is None for _, endpoint in self._ackers)
+        if self._lost_ackers and not self._unseated and not waiting:
+            for number in sorted(self._lost_ackers):
+                self._tell_all(Grace(acker=number))
+            self._lost_ackers.clear()
+
+    def _tell_all(self, message: Any) -> None:
+        for unit in self.units.values():
+            for record in unit.subs.values():
+                if record.started_at is not None:
+                    self.outbox.append((record.incarnation, message))
+
+    # messages --------------------------------------------------------------------------------------
+
+    def handle(self, message: Any, now: float) -> bool:
+        """Take a message from a sub-unit, an ack server or the keeper; False if nobody here knows it."""
+        known = True
+        incarnation = getattr(message, "incarnation", None)
+        if incarnation is not None:
+            self._heard[incarnation] = now
+            self._silent.discard(incarnation)
+        if isinstance(message, Exited):
+            self._on_exited(message, now)
+        elif isinstance(message, Seated):
+            self._on_seated(message.incarnation, message.version)
+        elif isinstance(message, Failed):
+            self.fail(message.text, now)
+        elif isinstance(message, (Built, Stopped)) and not self._unit_of.get(message.incarnation, "?"):
+            self._on_acker(message)
+        else:
+            unit = self.units.get(self._unit_of.get(incarnation, ""))  # type: ignore[arg-type]
+            known = unit is not None and unit.handle(message, now)
+        self._deliver(now)
+        return known
+
+    def _on_acker(self, message: Any) -> None:
+        if isinstance(message, Built):
+            for number, (incarnation, _) in enumerate(self._ackers):
+                if incarnation == message.incarnation:
+                    self._ackers[number] = (incarnation, message.express)
+            if self.phase == "running":
+                self._send_seats()
+
+    def _on_exited(self, message: Exited, now: float) -> None:
+        name = self._unit_of.get(message.incarnation)
+        self._heard.pop(message.incarnation, None)
+        self._silent.discard(message.incarnation)
+        if name is None or self.phase in ("stopping", "ended"):
+            if name:
+                self.units[name].subs.pop(message.incarnation, None)
+            return
+        if name:
+            unit = self.units[name]
+            record = unit.subs.get(message.incarnation)
+            if record is None or record.stopped:
+                return
+            self.deaths += 1
+            self.notices.append(f"{name}/{message.incarnation} died ({message.reason or 'no reason known'})")
+            unit.died(message.incarnation, message.reason, now)
+            self._unseated.discard(message.incarnation)
+            self._on_seated(message.incarnation, -1)
+            return
+        for number, (incarnation, _) in enumerate(self._ackers):
+            if incarnation == message.incarnation:
+                self.deaths += 1
+                self.notices.append(f"ack server {number} died ({message.reason or 'no reason known'})")
+                self._lost_ackers.add(number)
+                self._fork_acker(number)
+
+    def _deliver(self, now: float) -> None:
+        """Carry messages between the units, which share this process, until all is quiet; then act on their events."""
+        moved = True
+        while moved:
+            moved = False
+            for unit in self.units.values():
+                while unit.outbox:
+                    moved = True
+                    address, message = unit.outbox.popleft()
+                    if isinstance(address, tuple):
+                        self.units[address[1]].handle(message, now)
+                    else:
+                        self.outbox.append((address, message))
+                while unit.events:
+                    moved = True
+                    self._on_event(unit, *unit.events.popleft(), now)
+            moved = self._advance(now) or moved
+
+    def _on_event(self, unit: ElasticUnit, event: str, text: str, now: float) -> None:
+        if event == "failed":
+            self.fail(text, now)
+        elif event == "check":
+            unit.check(now)
+        elif event == "seats" and self.phase == "running":
+            self._send_seats()
+        elif event == "settled" and self.phase == "running" and self.settings.delivery != "none":
+            self._tell_all(Grace())
+
+    def _advance(self, now: float) -> bool:
+        units = self.units.values()
+        if self.phase == "building" and all(u.table is not None for u in units):
+            if any(endpoint is None for _, endpoint in self._ackers):
+                return False
+            self.phase = "wiring"
+            for unit in units:
+                unit.register()
+            return True
+        if self.phase == "wiring" and all(u.wired for u in units):
+            self.phase = "beginning"
+            return True
+        if self.phase == "running" and all(u.finishing and all(r.finished for r in u.subs.values()) for u in units):
+            self.finished_in_order = True
+            self._stop(False, now)
+            return True
+        if self.phase == "stopping" and all(u.all_stopped for u in units):
+            self.phase = "ended"
+            self.ended_at = now
+            for incarnation, endpoint in self._ackers:
+                if endpoint is not None:
+                    self.outbox.append((incarnation, Stop(True)))
+            return True
+        return False
+
+    # changes -----------------------------------------------------------------------------------------
+
+    def elastic(self, name: str, more: int = 0) -> ElasticUnit:
+        """The unit, for a change that needs so many more slots. Raises UsageError with one clear line."""
+        unit = self.units.get(name)
+        if unit is None:
+            raise UsageError(f"there is no unit {name!r}; there are: {', '.join(self.units)}")
+        if self.phase != "running" or self.draining:
+            raise UsageError(f"{self.plan.name} is not running (any more): it cannot be changed")
+        used = sum(len(u.subs) for u in self.units.values())
+        if more > self.slots - used:
+            raise UsageError(
+                f"unit {name!r} would need {more} more slots, and {self.slots - used} of {self.slots} are free"
+            )
+        return unit
+
+    def scale(self, name: str, n: int, now: float, reason: str = "", policy: str = "by hand") -> None:
+        """Give a unit n sub-units with equal shares. Raises UsageError; nothing is changed then."""
+        unit = self.elastic(name)
+        self.elastic(name, max(0, n - unit.width)).rescale(n, now, reason, policy)
+        self._deliver(now)
+
+    def split(self, name: str, owner: int, now: float, at: int | None = None) -> None:
+        """A new sub-unit takes half of the owner's. Raises UsageError."""
+        self.elastic(name, 1).split(owner, now, at)
+        self._deliver(now)
+
+    def merge(self, name: str, owner: int, now: float) -> None:
+        """The owner's part goes to its neighbours. Raises UsageError."""
+        self.elastic(name).merge(owner, now)
+        self._deliver(now)
+
+    def move(self, name: str, owner: int, now: float) -> None:
+        """A new sub-unit takes the owner's place. Raises UsageError."""
+        self.elastic(name, 1).move(owner, now)
+        self._deliver(now)
+
+    # the end ---------------------------------------------------------------------------------------
+
+    def drain(self, now: float) -> None:
+        """End as if the spouts had ended: what is in flight is processed."""
+        if self.draining:
+            return
+        self.draining = True
+        if self.phase in ("building", "wiring", "beginning"):
+            self._stop(True, now)
+        else:
+            for unit in self.units.values():
+                unit.drain()
+        self._deliver(now)
+
+    def stop_at_once(self, now: float) -> None:
+        """End without draining; what is in flight is lost."""
+        self._stop(True, now)
+        self._deliver(now)
+
+    def fail(self, text: str, now: float) -> None:
+        """End with this failure; the first one counts."""
+        if self.failure is None and self.phase != "ended":
+            self.failure = text
+            self._stop(True, now)
+
+    def _stop(self, at_once: bool, now: float) -> None:
+        if self.phase == "ended":
+            return
+        again = self.phase == "stopping"
+        self.phase = "stopping"
+        patience = STOP_AT_ONCE_PATIENCE if at_once else STOP_PATIENCE
+        self._deadline = min(self._deadline or now + patience, now + patience)
+        if not again or at_once:
+            for unit in self.units.values():
+                unit.stop(at_once)
+
+    def tick(self, now: float) -> None:
+        """Called a few times a second: deadlines and silences."""
+        if self.phase == "stopping" and self._deadline is not None and now >= self._deadline:
+            for unit in self.units.values():
+                for record in list(unit.subs.values()):
+                    if not record.stopped:
+                        self.outbox.append(("keeper", Kill(record.incarnation)))
+                        unit.subs.pop(record.incarnation, None)
+                        unit.measurements.died(record.incarnation)
+        if self.phase == "running":
+            for unit in self.units.values():
+                for record in unit.subs.values():
+                    heard = self._heard.get(record.incarnation, now)
+                    if now - heard > SILENCE and record.incarnation not in self._silent:
+                        self._silent.add(record.incarnation)
+                        self.notices.append(
+                            f"no word from {unit.name}/{record.incarnation} for {SILENCE:.0f} s: user code that does not "
+                            "return, or a frozen process"
+                        )
+        self._deliver(now)

@@ -1,0 +1,125 @@
+"""From what the driver knows to what people read: reports and live snapshots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from esault.control.driver import Driver
+from esault.control.measurements import total
+from esault.histogram import Histogram
+from esault.report import Latency, Report, RootCounts, UnitReport, iso
+
+__all__ = ["Snapshot", "UnitSnapshot", "report", "snapshot"]
+
+
+@dataclass(frozen=True)
+class UnitSnapshot:
+    """One unit at one moment; counts are cumulative."""
+
+    name: str
+    kind: str
+    sub_units: int
+    tuples_in: int
+    tuples_out: int
+    backlog: int
+    errors: int
+    p50_ms: float
+    p99_ms: float
+    #: (done, total) where the source knows
+    progress: tuple[float, float] | None
+    #: incarnation -> process id
+    processes: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The run at one moment, for live views and other terminals."""
+
+    topology: str
+    phase: str
+    draining: bool
+    now: float
+    #: since tuples began to flow
+    seconds: float
+    units: tuple[UnitSnapshot, ...]
+    roots_open: int
+    roots_replayed: int
+    deaths: int
+    failure: str | None
+
+
+def snapshot(driver: Driver, now: float) -> Snapshot:
+    """The run as it is now."""
+    units = []
+    for name, unit in driver.units.items():
+        counts = unit.measurements.counts
+        latency = unit.measurements.histogram("latency" if unit.plan.kind == "bolt" else "end_to_end").summary_ms()
+        units.append(
+            UnitSnapshot(
+                name,
+                unit.plan.kind,
+                len(unit.subs),
+                counts.tuples_in,
+                counts.tuples_out,
+                counts.backlog,
+                counts.errors,
+                latency["p50"],
+                latency["p99"],
+                unit.measurements.progress if unit.plan.kind == "spout" else None,
+                {r.incarnation: r.built.pid for r in unit.subs.values() if r.built is not None},
+            )
+        )
+    all_counts = total(u.measurements.counts for u in driver.units.values())
+    return Snapshot(
+        driver.plan.name,
+        driver.phase,
+        driver.draining,
+        now,
+        now - driver.running_since if driver.running_since is not None else 0.0,
+        tuple(units),
+        all_counts.roots_open,
+        all_counts.roots_replayed,
+        driver.deaths,
+        driver.failure,
+    )
+
+
+def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
+    """The whole run."""
+    units: dict[str, UnitReport] = {}
+    end_to_end = Histogram()
+    since = driver.running_since if driver.running_since is not None else driver.started_at
+    for name, unit in driver.units.items():
+        counts = unit.measurements.counts
+        end_to_end.merge(unit.measurements.histogram("end_to_end"))
+        units[name] = UnitReport(
+            tuples_in=counts.tuples_in,
+            tuples_out=counts.tuples_out,
+            errors=counts.errors,
+            dead_letters=counts.dead_letters,
+            state_lost=unit.measurements.state_lost,
+            misrouted=counts.misrouted,
+            dropped_frames=counts.dropped_frames,
+            latency_ms=Latency(**unit.measurements.histogram("latency").summary_ms()),
+            busy_seconds=counts.busy,
+            parallelism=[(max(0.0, t - since), n) for t, n in unit.history],
+            processes={str(r.incarnation): r.built.pid for r in unit.subs.values() if r.built is not None},
+            backlog=counts.backlog,
+        )
+    counts = total(u.measurements.counts for u in driver.units.values())
+    lost = counts.roots_open if driver.failure is not None else 0
+    details: dict[str, Any] = {"deaths": driver.deaths, "failure": driver.failure}
+    return Report(
+        topology=driver.plan.name,
+        engine=engine,
+        started=iso(driver.started_at),
+        seconds=(driver.ended_at if driver.ended_at is not None else now) - since,
+        ended=ended,
+        units=units,
+        end_to_end_ms=Latency(**end_to_end.summary_ms()),
+        roots=RootCounts(
+            counts.roots_emitted, counts.roots_acked, counts.roots_replayed, lost, counts.roots_open - lost
+        ),
+        **details,
+    )

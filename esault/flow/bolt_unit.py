@@ -1,0 +1,200 @@
+"""The sub-unit of a bolt: batches from the inbox through the user's objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from esault.flow.delivery.lineage import Lineage
+from esault.flow.frame import Frame
+from esault.flow.handover.changes import Changes
+from esault.flow.handover.divide import Entry
+from esault.flow.operators import operator
+from esault.flow.sub_unit import OWN_ROOT_ROWS, SubUnit
+from esault.flow.user_error import LetterBox
+from esault.flow.wire import Wire
+from esault.messages.control import Build, Cancel, Get, Give, GiveTo, LostGiver, Rows
+from esault.topology.grouping import ByKey, PartialKey
+from esault.topology.plan import UnitPlan
+
+__all__ = ["BoltSubUnit"]
+
+
+class BoltSubUnit(SubUnit):
+    """Processes batches, ticks, sweeps, and finishes its elements at the end."""
+
+    def __init__(
+        self,
+        build: Build,
+        plan: UnitPlan,
+        wire: Wire,
+        clock: Callable[[], float],
+        letters: LetterBox,
+        seed: int | None = None,
+        run_dir: str | None = None,
+    ) -> None:
+        super().__init__(build, plan, wire, clock, seed, run_dir)
+        now = clock()
+        self.operator = operator(plan, self.context, self.emitter, self.codec, letters, now)
+        # A unit with one object moves it with all rows; else the rows of keyed inputs move with their keys.
+        everything = plan.objects == "unit"
+        keyed = frozenset(
+            i for i, each in enumerate(plan.inputs) if everything or isinstance(each.grouping, (ByKey, PartialKey))
+        )
+        self.changes = Changes(
+            build.incarnation,
+            keyed,
+            self.operator,
+            self.acks,
+            self._tracked,
+            self._random,
+            build.settings.hold_rows,
+            clock,
+            self.outbox.append,
+        )
+        self._tick_at = now + plan.tick_every if plan.tick_every else None
+        self._ticking: Iterator[None] | None = None
+
+    def _work(self, now: float) -> bool:
+        if self._tracked and self.roots.overdue and self.roots.replay_one(now):
+            return True
+        if self._tick_at is not None and not self._finish_done and self._advance_tick(now):
+            return True
+        sweep = self.operator.next_sweep
+        if sweep is not None and now >= sweep and self.operator.sweep(now):
+            self._emit_own(now)
+        more = self.changes.active and self.changes.advance(self.inbox)
+        if not self.inbox:
+            if not self.ended and not self.changes.active and self._all_ended():
+                self.say_ended()
+            return more
+        sent, batch, taken = self.inbox.popleft()
+        count = len(batch.keys)
+        self.backlog -= count
+        lineage = Lineage(batch.root, batch.due)
+        self.operator.run(batch.input, batch.keys, batch.values, batch.ids)
+        for stream, out in self.emitter.outs.items():
+            keys = out.keys
+            if keys:
+                self.tuples_out += len(keys)
+                if self.observer is not None:
+                    self.observer(self.plan.name, stream, keys, out.values)
+                runner = self._runners.get(stream)
+                if runner is not None:
+                    ids = out.ids.copy() if batch.ids is not None else None
+                    runner.push(lineage, keys.copy(), out.values.copy(), ids, now)
+                keys.clear()
+                out.values.clear()
+                out.ids.clear()
+        if self._tracked:
+            self.acks.add(batch.root, lineage.p if taken else batch.id ^ lineage.p, batch.id ^ lineage.d)
+        self.tuples_in += count
+        done = self.clock()
+        self.busy += done - now
+        self.latency.record(done - sent, count)
+        if self._leaf:
+            self.end_to_end.record(done - batch.due, count)
+        return True
+
+    def _all_ended(self) -> bool:
+        return bool(self.in_channels) and all(channel.ended for channel in self.in_channels.values())
+
+    def _advance_tick(self, now: float) -> bool:
+        """Tick the objects, in portions; whether there is more to tick at once."""
+        if self._ticking is None:
+            assert self._tick_at is not None and self.plan.tick_every is not None
+            if now < self._tick_at:
+                return False
+            # Ticks that could not be called in time are not made up for.
+            self._tick_at = max(self._tick_at + self.plan.tick_every, now)
+            self._ticking = self.operator.ticking(now)
+        if self._tracked and not self.roots.credit:
+            return False
+        while self.emitter.rows() < OWN_ROOT_ROWS:
+            try:
+                next(self._ticking)
+            except StopIteration:
+                self._ticking = None
+                break
+        self._emit_own(now)
+        return self._ticking is not None
+
+    def _emit_own(self, now: float) -> None:
+        payload = self._take_emitted()
+        if payload:
+            self.roots.open(payload, now, None, now)
+
+    def wake_at(self) -> float:
+        at = super().wake_at()
+        if self._tick_at is not None:
+            at = min(at, self._tick_at)
+        sweep = self.operator.next_sweep
+        return at if sweep is None else min(at, sweep)
+
+    # changes ---------------------------------------------------------------------------------------
+
+    def handle(self, message: Any) -> None:
+        method = self._CHANGES.get(type(message))
+        if method is None:
+            super().handle(message)
+        else:
+            method(self, message)
+
+    def _on_give(self, message: Give) -> None:
+        self.changes.give(message, self.inbox)
+
+    _CHANGES: dict[type, Callable[[Any, Any], None]] = {
+        Get: lambda self, message: self.changes.get(message),
+        Give: _on_give,
+        GiveTo: lambda self, message: self.changes.give_to(message),
+        LostGiver: lambda self, message: self.changes.lost_giver(message),
+        Cancel: lambda self, message: self.changes.cancel(message),
+    }
+
+    @property
+    def may_read(self) -> bool:
+        # While a change is on everything is read: a barrier or the state may stand behind the data.
+        return self.changes.active or super().may_read
+
+    @property
+    def waiting(self) -> int:
+        return self.backlog - self.changes.away
+
+    def _take_in(self, entry: Entry) -> None:
+        if self.changes.active:
+            self.changes.offer(entry, self.inbox)
+        else:
+            self.inbox.append(entry)
+
+    def _barrier(self, sender: int, version: int) -> None:
+        self.changes.barrier(sender, version)
+
+    def _sender_done(self, sender: int) -> None:
+        self.changes.gone(sender)
+
+    def _read_change(self, frame: Frame) -> None:
+        self.changes.read(frame)
+
+    @property
+    def _in_change(self) -> bool:
+        return self.changes.active
+
+    @property
+    def _elements_moved(self) -> bool:
+        return self.plan.objects != "sub-unit"
+
+    def _finish_steps(self) -> Iterator[None]:
+        return self.operator.finishing()
+
+    def _close_objects(self) -> None:
+        self.operator.close()
+
+    def counts(self) -> Rows:
+        counts = super().counts()
+        return replace(
+            counts,
+            errors=counts.errors + self.operator.errors,
+            dead_letters=self.operator.dead_letters,
+            elements=self.operator.states,
+        )

@@ -1,0 +1,225 @@
+"""The roots that one sub-unit owns: its window, its unfinished tuples, and what must be replayed.
+
+PROTOCOL section 3. A root is done when its two XORs are zero. p = 0, processed, gives the window its credit
+back; d = 0, durable, lets the position before it be committed. A replay is a new attempt with a name of its own
+in the ledger and new batch ids: with the same names, x ^ x = 0 would read as done with nothing processed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from esault.flow.delivery.acks import Acks
+from esault.flow.delivery.ledger import DONE, PROCESSED, Ledger
+from esault.flow.delivery.lineage import Lineage
+from esault.flow.frame import REGISTER, Root
+from esault.histogram import Histogram
+from esault.messages.settings import Settings
+
+__all__ = ["STALLED", "OpenRoot", "Roots"]
+
+#: a mark from an ack server: no ack came for this root for `replay_after` seconds
+STALLED = 4
+
+#: (stream, keys, values, ids) of the tuples of a root, as they were emitted
+Payload = list[tuple[str, Any, Any, Any]]
+
+
+class OpenRoot:
+    """A root that is not done, with all that a replay needs."""
+
+    __slots__ = ("attempt", "deadline", "done", "due", "number", "opened", "payload", "position", "processed", "queued")
+
+    def __init__(self, number: int, payload: Payload, due: float, position: Any, opened: float) -> None:
+        self.number = number
+        self.attempt = 0
+        self.payload = payload
+        self.due = due
+        #: where the source stands after this root
+        self.position = position
+        self.opened = opened
+        #: when it is replayed if it is not done by then; None: never
+        self.deadline: float | None = None
+        self.processed = False
+        self.done = False
+        #: it waits for its replay already
+        self.queued = False
+
+
+class Roots:
+    """Owner's side of the ledger; the ledger itself sits here or in ack servers."""
+
+    def __init__(
+        self,
+        incarnation: int,
+        settings: Settings,
+        acks: Acks,
+        emit: Callable[[Lineage, Payload], None],
+        window: int | None = None,
+    ) -> None:
+        self._incarnation = incarnation
+        self._settings = settings
+        self._acks = acks
+        self._emit = emit
+        self._window = settings.max_pending if window is None else window
+        self._tracked = settings.delivery != "none"
+        self.ledger = Ledger()
+        self._next = 0
+        #: in the order they were opened; those done at the front leave it
+        self._order: deque[OpenRoot] = deque()
+        self._open: dict[int, OpenRoot] = {}
+        self._pending = 0
+        self._replays: deque[OpenRoot] = deque()
+        self._graced = False
+        #: position before which everything is durable
+        self.committed: Any = None
+        self.emitted = 0
+        self.acked = 0
+        self.replayed = 0
+        #: seconds from opening to processed
+        self.completion = Histogram()
+
+    # opening -----------------------------------------------------------------------------------
+
+    @property
+    def credit(self) -> bool:
+        """Whether another root may be opened."""
+        return self._pending < self._window and len(self._open) < self._settings.max_undurable
+
+    def open(self, payload: Payload, due: float, position: Any, now: float) -> None:
+        """Emit these tuples as a root of their own."""
+        number = self._next
+        self._next += 1
+        self.emitted += 1
+        if not self._tracked:
+            self._emit(Lineage((self._incarnation, number, 0), due), payload)
+            self.acked += 1
+            self.committed = position
+            return
+        root = OpenRoot(number, payload, due, position, now)
+        self._open[number] = root
+        self._order.append(root)
+        self._pending += 1
+        self._send(root, now)
+
+    def _send(self, root: OpenRoot, now: float) -> None:
+        name = (self._incarnation, root.number, root.attempt)
+        lineage = Lineage(name, root.due)
+        self._emit(lineage, root.payload)
+        seat = self._acks.seat(name)
+        if seat == self._incarnation:
+            self._apply(root, self.ledger.register(name, lineage.p, lineage.d, now), now)
+        else:
+            post = self._acks.post(seat)
+            if post is not None:
+                post.put(REGISTER, ((name, lineage.p, lineage.d),))
+
+    # marks -------------------------------------------------------------------------------------
+
+    def ack(self, name: Root, p: int, d: int, now: float) -> None:
+        """An ack for a root whose ledger sits here."""
+        flags = self.ledger.ack(name, p, d, now)
+        if flags:
+            self.mark(name, flags, now)
+
+    def mark(self, name: Root, flags: int, now: float) -> None:
+        """The ledger says that a root is processed, done, or has stalled. Old attempts say nothing."""
+        root = self._open.get(name[1])
+        if root is None or name[0] != self._incarnation or name[2] != root.attempt:
+            return
+        if flags & STALLED:
+            self._replay(root)
+        else:
+            self._apply(root, flags, now)
+
+    def _apply(self, root: OpenRoot, flags: int, now: float) -> None:
+        if flags & PROCESSED and not root.processed:
+            root.processed = True
+            self._pending -= 1
+            self.completion.record(now - root.opened)
+        if flags & DONE and not root.done:
+            root.done = True
+            if not root.processed:
+                root.processed = True
+                self._pending -= 1
+            self.acked += 1
+            del self._open[root.number]
+            root.payload = []
+            order = self._order
+            while order and order[0].done:
+                self.committed = order.popleft().position
+
+    # replay ------------------------------------------------------------------------------------
+
+    def grace(self, now: float) -> None:
+        """A process died or a channel broke: what is open now has a while to end on its own."""
+        wait = max(self._settings.min_grace, 2 * self.completion.quantile(0.99))
+        for root in self._open.values():
+            if root.deadline is None and not root.queued:
+                root.deadline = now + wait
+        self._graced = bool(self._open)
+
+    def seat_lost(self, acker: int) -> None:
+        """The ack server of this number died, and what it knew with it: new attempts of all that sat there.
+
+        By now everybody sends acks to its successor.
+        """
+        for root in list(self._open.values()):
+            if self._acks.number(root.number) == acker:
+                self._replay(root)
+
+    def _replay(self, root: OpenRoot) -> None:
+        if root.queued:
+            return
+        root.queued = True
+        self.ledger.forget((self._incarnation, root.number, root.attempt))
+        root.attempt += 1
+        root.deadline = None
+        self._replays.append(root)
+
+    def watch(self, now: float) -> None:
+        """Find what is overdue; called now and then."""
+        if self._graced:
+            self._graced = False
+            for root in list(self._open.values()):
+                if root.deadline is not None:
+                    if now >= root.deadline:
+                        self._replay(root)
+                    else:
+                        self._graced = True
+        for name in self.ledger.stalled(now, self._settings.replay_after):
+            self.mark(name, STALLED, now)
+        self.ledger.expire(now)
+
+    def replay_one(self, now: float) -> bool:
+        """Emit one overdue root again; False when there is none."""
+        while self._replays:
+            root = self._replays.popleft()
+            root.queued = False
+            if not root.done:
+                self.replayed += 1
+                self._send(root, now)
+                return True
+        return False
+
+    # reading -----------------------------------------------------------------------------------
+
+    @property
+    def overdue(self) -> bool:
+        """Whether roots wait for their replay."""
+        return bool(self._replays)
+
+    @property
+    def open_count(self) -> int:
+        """Roots that are not done."""
+        return len(self._open)
+
+    def __iter__(self) -> Iterator[OpenRoot]:
+        return iter(self._open.values())
+
+    def check(self) -> None:
+        """Invariants, for tests: the window counts what is not processed, the order holds what is open."""
+        assert self._pending == sum(not r.processed for r in self._open.values())
+        assert {r.number for r in self._order if not r.done} == set(self._open)

@@ -1,0 +1,195 @@
+"""Layer two of the routing: the input table of a sub-unit, key -> element (esault.md 3.2).
+
+An element is the user's object for one key, made on the key's first tuple and put away when it is idle.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from esault.errors import EsaultError, PayloadError, StateError
+from esault.payload.codec import Codec, find_unportable
+from esault.routing.ring import Canonical, canonical, check_key
+
+__all__ = ["Elements", "derive", "maker", "pack_state"]
+
+
+def derive(cls: type[Any], members: dict[str, Any]) -> type[Any]:
+    """A unit's own class: the user's with `emit` and `context` on it.
+
+    They are set on a class and not on the objects, so that `vars(element)` is the user's alone, and on a class
+    of the unit's own, so that two units that share a class do not share them.
+    """
+    named = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__, "__slots__": ()}
+    return type(cls.__name__, (cls,), {**named, **members})
+
+
+def maker(factory: Callable[[], Any], members: dict[str, Any], base: type[Any]) -> tuple[Callable[[], Any], Any]:
+    """A factory whose objects are of the unit's own class, and that class where it is known beforehand.
+
+    A class, or a partial of one, is derived before it is called: the object is born in the derived class,
+    which is cheaper than changing its class. Objects of any other factory have their class changed.
+    """
+    if isinstance(factory, type) and issubclass(factory, base):
+        cls = derive(factory, members)
+        return cls, cls
+    if isinstance(factory, functools.partial) and isinstance(factory.func, type) and issubclass(factory.func, base):
+        cls = derive(factory.func, members)
+        return functools.partial(cls, *factory.args, **factory.keywords), cls
+    derived: dict[type[Any], type[Any]] = {}
+
+    def make() -> Any:
+        element = factory()
+        cls = derived.get(type(element))
+        if cls is None:
+            cls = derived[type(element)] = derive(type(element), members)
+        element.__class__ = cls
+        return element
+
+    return make, None
+
+
+def pack_state(unit: str, element: Any, codec: Codec) -> bytes:
+    """The element's state, as it moves and is saved. Raises StateError naming the attribute."""
+    state = element.__getstate__()
+    try:
+        return codec.pack(state)
+    except PayloadError:
+        if isinstance(state, dict):
+            for name, value in state.items():
+                found = find_unportable(value)
+                if found is not None:
+                    raise StateError(
+                        f"unit {unit!r}: attribute {name!r} of {type(element).__name__} holds a {found[1].__name__}, "
+                        "which cannot be saved or moved. Make it in open(context) and leave it out of __getstate__, "
+                        "or keep plain values in attributes"
+                    ) from None
+        raise StateError(
+            f"unit {unit!r}: the state of {type(element).__name__} (its __getstate__()) cannot be saved or moved: "
+            "it must be made of str, bytes, int, float, bool, None, datetime, date, Decimal, and tuples, lists, "
+            "dicts and sets of them"
+        ) from None
+
+
+class Elements(dict[Any, Any]):
+    """The input table. Looking up a key makes its element if there is none.
+
+    Keys that Python takes for equal but are not (1 and True) stand under `Canonical`, reached by the slow way.
+    """
+
+    __slots__ = ("_away", "_close", "_codec", "_look_alikes", "_make", "_ready", "_unit", "made")
+
+    def __init__(
+        self,
+        unit: str,
+        make: Callable[[], Any],
+        ready: Callable[[Any, Any], None],
+        close: Callable[[Any], None],
+        codec: Codec,
+    ) -> None:
+        super().__init__()
+        self._unit = unit
+        self._make = make
+        #: called with (element, key) after it was made or restored, to open it
+        self._ready = ready
+        #: called with an element that leaves
+        self._close = close
+        self._codec = codec
+        self._look_alikes: dict[Canonical, Any] = {}
+        #: states of elements that were put away, packed
+        self._away: dict[Any, bytes] = {}
+        #: elements made or restored so far
+        self.made = 0
+
+    def __missing__(self, key: Any) -> Any:
+        name = canonical(key)
+        if name is not key:
+            element = self._look_alikes.get(name)
+            if element is not None:
+                return element
+        try:
+            check_key(key)
+        except PayloadError as error:
+            raise PayloadError(f"unit {self._unit!r} got a tuple whose key cannot be a key: {error}") from None
+        return self._insert(name, key, self._away.pop(name, None))
+
+    def _insert(self, name: Any, key: Any, state: bytes | None) -> Any:
+        element = self._make()
+        if not self.made and hasattr(element, "key"):
+            raise EsaultError(
+                f"unit {self._unit!r}: {type(element).__name__} sets self.key, which is the engine's; use another name"
+            )
+        element.key = key
+        if state is not None:
+            element.__setstate__(self._codec.unpack(state))
+        self.made += 1
+        self._ready(element, key)
+        if isinstance(name, Canonical):
+            self._look_alikes[name] = element
+        else:
+            self[name] = element
+        return element
+
+    # what there is -----------------------------------------------------------------------------
+
+    @property
+    def count(self) -> int:
+        """Elements, present or put away."""
+        return len(self) + len(self._look_alikes) + len(self._away)
+
+    def live(self) -> Iterator[tuple[Any, Any]]:
+        """(name, element) of all that are present; a name is the key or its Canonical."""
+        yield from list(self.items())
+        yield from list(self._look_alikes.items())
+
+    def names(self) -> Iterator[Any]:
+        """Names of all, present or put away."""
+        yield from list(self)
+        yield from list(self._look_alikes)
+        yield from list(self._away)
+
+    # leaving and coming ------------------------------------------------------------------------
+
+    def put_away(self, name: Any) -> None:
+        """Close an idle element and keep its state, packed."""
+        element = self._take(name)
+        if element is not None:
+            self._away[name] = pack_state(self._unit, element, self._codec)
+            self._close(element)
+
+    def wake_all(self) -> None:
+        """Restore all that were put away, to finish them."""
+        for name in list(self._away):
+            self._insert(name, name.key if isinstance(name, Canonical) else name, self._away.pop(name))
+
+    def take_state(self, name: Any) -> bytes | None:
+        """Remove an element and give its packed state, closing it; None if there is none."""
+        state = self._away.pop(name, None)
+        if state is not None:
+            return state
+        element = self._take(name)
+        if element is None:
+            return None
+        state = pack_state(self._unit, element, self._codec)
+        self._close(element)
+        return state
+
+    def put_state(self, key: Any, state: bytes) -> None:
+        """Take over a key with its packed state; the element is made when its first tuple comes."""
+        self._away[canonical(key)] = state
+
+    def forget(self, name: Any) -> None:
+        """Remove an element without a word to it."""
+        if self._take(name) is None:
+            self._away.pop(name, None)
+
+    def wake(self, name: Any) -> Any:
+        """The element of this name, restored if it was put away; None if there is none."""
+        if name in self._away:
+            return self._insert(name, name.key if isinstance(name, Canonical) else name, self._away.pop(name))
+        return self._look_alikes.get(name) if isinstance(name, Canonical) else self.get(name)
+
+    def _take(self, name: Any) -> Any:
+        return self._look_alikes.pop(name, None) if isinstance(name, Canonical) else self.pop(name, None)

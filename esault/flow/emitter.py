@@ -1,0 +1,157 @@
+"""What `self.emit` is: it appends to the columns of the unit's streams, nothing more.
+
+The first emits of a unit are checked one by one, so that a value that cannot travel is refused in the very call
+that emits it. After that only whole frames are checked, when they are packed: a check costs more than an emit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from esault.errors import PayloadError, TopologyError
+from esault.payload.codec import Codec, explain
+from esault.routing.ring import check_key
+
+__all__ = ["Emitter", "Out"]
+
+_PLAIN = (str, bytes, int, float, bool, type(None))
+
+
+class Out:
+    """Columns of one stream, filled while a batch is processed. The lists stay the same objects."""
+
+    __slots__ = ("ids", "keys", "stream", "tag", "values")
+
+    def __init__(self, stream: str, tag: str) -> None:
+        self.stream = stream
+        #: stands before the ordinal in the ids of this stream's rows
+        self.tag = tag
+        self.keys: list[Any] = []
+        self.values: list[Any] = []
+        self.ids: list[str] = []
+
+
+class Emitter:
+    """The streams of one unit in one sub-unit, and the emit functions that fill them."""
+
+    def __init__(self, unit: str, streams: Iterable[str], checked: int, watch: bool, codec: Codec) -> None:
+        self._unit = unit
+        #: stream name -> columns; "" is the main stream
+        self.outs = {s: Out(s, "." if not s else f".{s}-") for s in ("", *sorted(set(streams) - {""}))}
+        self._all = list(self.outs.values())
+        self._left = checked
+        self._watching = watch
+        self._codec = codec
+        self._watched: list[tuple[Any, Any, bytes]] = []
+        #: called once when the checked emits are used up, to put the fast function in place
+        self.on_trusted: Callable[[], None] | None = None
+
+    @property
+    def trusted(self) -> bool:
+        """Whether emits are no longer checked one by one."""
+        return self._left <= 0 and not self._watching
+
+    def rows(self) -> int:
+        """Rows in all columns."""
+        return sum([len(out.keys) for out in self._all])
+
+    def marks(self) -> list[int]:
+        """Lengths of the columns, for `rewind` and `name`."""
+        return [len(out.keys) for out in self._all]
+
+    def rewind(self, marks: Sequence[int]) -> None:
+        """Forget what was emitted since."""
+        for out, mark in zip(self._all, marks):
+            del out.keys[mark:], out.values[mark:]
+
+    def name(self, marks: Sequence[int], parent: str) -> None:
+        """Give ids to what was emitted since: the parent's, and the ordinal of the emit."""
+        for out, mark in zip(self._all, marks):
+            count = len(out.keys) - mark
+            if count == 1:
+                out.ids.append(parent + out.tag + "0")
+            elif count:
+                prefix = parent + out.tag
+                out.ids.extend([prefix + str(i) for i in range(count)])
+
+    def function(self) -> Callable[..., None]:
+        """`emit(self, key, value, stream=None)` for a Bolt's class."""
+        outs, main = self.outs, self.outs[""]
+        append_key, append_value = main.keys.append, main.values.append
+
+        def emit(self: Any, key: Any, value: Any, stream: str | None = None) -> None:
+            if stream is None:
+                append_key(key)
+                append_value(value)
+            else:
+                out = self_emitter.stream(stream)
+                out.keys.append(key)
+                out.values.append(value)
+
+        def checked_emit(self: Any, key: Any, value: Any, stream: str | None = None) -> None:
+            out = main if stream is None else self_emitter.stream(stream)
+            self_emitter.check(key, value)
+            out.keys.append(key)
+            out.values.append(value)
+
+        self_emitter = self
+        assert outs
+        return emit if self.trusted else checked_emit
+
+    def batch_function(self) -> Callable[..., None]:
+        """`emit_batch(self, rows, stream=None)` for a BatchBolt's class."""
+        emitter = self
+
+        def emit_batch(self: Any, rows: Sequence[tuple[Any, Any]], stream: str | None = None) -> None:
+            out = emitter.stream(stream or "")
+            if not emitter.trusted:
+                for key, value in rows:
+                    emitter.check(key, value)
+            if rows:
+                keys, values = zip(*rows)
+                out.keys.extend(keys)
+                out.values.extend(values)
+
+        return emit_batch
+
+    def stream(self, name: str) -> Out:
+        """The columns of a declared stream. Raises TopologyError."""
+        try:
+            return self.outs[name]
+        except KeyError:
+            known = ", ".join(repr(s) for s in self.outs if s) or "none"
+            raise TopologyError(
+                f"unit {self._unit!r} emitted to the stream {name!r}, which it does not declare (declared: {known}); "
+                f"add streams=({name!r},) where the unit is made"
+            ) from None
+
+    def check(self, key: Any, value: Any) -> None:
+        """Refuse what cannot travel. Raises PayloadError."""
+        if key is not None:
+            try:
+                check_key(key)
+            except PayloadError as error:
+                raise PayloadError(f"unit {self._unit!r} emitted a tuple whose key cannot be a key: {error}") from None
+        if type(value) not in _PLAIN:
+            reason = explain(value)
+            if reason is not None:
+                raise PayloadError(
+                    f"unit {self._unit!r} emitted a tuple with key {key!r} whose value cannot travel: {reason}"
+                )
+            if self._watching:
+                self._watched.append((key, value, self._codec.pack(value)))
+        if self._left > 0:
+            self._left -= 1
+            if self.trusted and self.on_trusted is not None:
+                self.on_trusted()
+
+    def check_unchanged(self) -> None:
+        """Find values that were changed after they were emitted. Raises PayloadError."""
+        for key, value, packed in self._watched:
+            if self._codec.pack(value) != packed:
+                raise PayloadError(
+                    f"unit {self._unit!r} changed a value of type {type(value).__name__} after it had emitted it for key "
+                    f"{key!r}; emit a copy (a tuple of it, dict(...), or copy.deepcopy)"
+                )
+        del self._watched[:-64]

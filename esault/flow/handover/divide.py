@@ -1,0 +1,108 @@
+"""Dividing a batch: the only way to treat its rows differently (PROTOCOL section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+from esault.flow.delivery.acks import Acks
+from esault.flow.frame import Batch
+from esault.routing.ring import is_ambiguous, position
+
+__all__ = ["Divider", "Entry", "MovedKeys", "divide"]
+
+
+class Entry(NamedTuple):
+    """A batch that waits to be processed."""
+
+    #: when its frame was packed
+    sent: float
+    batch: Batch
+    #: its id is out of `p` already: whoever holds it took it over
+    taken: bool = False
+
+
+class MovedKeys(dict[Any, int]):
+    """Key -> who it moves to or comes from; 0 where it stays. Filled as keys come."""
+
+    __slots__ = ("_everything", "_ranges")
+
+    def __init__(self, ranges: Sequence[tuple[int, int, int]], everything: bool = False) -> None:
+        """`ranges` are (first, last place, incarnation). With `everything` all rows belong to the first range."""
+        super().__init__()
+        self._ranges = sorted(ranges)
+        self._everything = everything
+
+    def __missing__(self, key: Any) -> int:
+        if self._everything:
+            return self._ranges[0][2]
+        place = position(key)
+        found = 0
+        for low, high, incarnation in self._ranges:
+            if low <= place <= high:
+                found = incarnation
+                break
+        if not is_ambiguous(key):
+            self[key] = found
+        return found
+
+    def rename(self, old: int, new: int) -> None:
+        """Another incarnation in place of one."""
+        self._ranges = [(low, high, new if who == old else who) for low, high, who in self._ranges]
+        self.clear()
+
+
+def divide(
+    entry: Entry, parts: Sequence[Hashable], random64: Callable[[], int], acks: Acks | None
+) -> dict[Hashable, Entry]:
+    """The entry's rows by the part each belongs to, in order. Parts of a divided batch have new ids.
+
+    The ledger is told `id ^ id1 ^ id2 ...` in one word, so that the root is never done in between. `acks` is None
+    where nothing is acked.
+    """
+    first = parts[0]
+    if all(part == first for part in parts):
+        return {first: entry}
+    rows: dict[Hashable, list[int]] = {}
+    for i, part in enumerate(parts):
+        rows.setdefault(part, []).append(i)
+    batch = entry.batch
+    divided: dict[Hashable, Entry] = {}
+    total = batch.id
+    for part, chosen in rows.items():
+        id = random64() if acks is not None else 0
+        total ^= id
+        divided[part] = entry._replace(
+            batch=batch._replace(
+                id=id,
+                keys=tuple([batch.keys[i] for i in chosen]),
+                values=tuple([batch.values[i] for i in chosen]),
+                ids=None if batch.ids is None else tuple([batch.ids[i] for i in chosen]),
+            )
+        )
+    if acks is not None:
+        acks.add(batch.root, 0 if entry.taken else total, total)
+    return divided
+
+
+class Divider:
+    """Divides by key, and takes parts over: their ids leave `p` so that the window does not wait for the change."""
+
+    def __init__(self, moved: MovedKeys, random64: Callable[[], int], acks: Acks | None, hold_rows: int) -> None:
+        self.moved = moved
+        self.random64 = random64
+        self.acks = acks
+        #: rows that may still be taken over; beyond, the window closes, and memory is bounded
+        self._room = hold_rows
+
+    def __call__(self, entry: Entry) -> dict[Hashable, Entry]:
+        """The entry by incarnation; 0 holds what stays."""
+        return divide(entry, [self.moved[key] for key in entry.batch.keys], self.random64, self.acks)
+
+    def take(self, entry: Entry) -> Entry:
+        """Take an entry over: it is acked in `p`, and its processing will ack only what it brings forth there."""
+        if entry.taken or self.acks is None or self._room <= 0:
+            return entry
+        self._room -= len(entry.batch.keys)
+        self.acks.add(entry.batch.root, entry.batch.id, 0)
+        return entry._replace(taken=True)

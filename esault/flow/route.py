@@ -1,0 +1,254 @@
+"""Layer one of the routing, at the sender: which sub-unit a row goes to (esault.md 3.1).
+
+One route for each edge. Behind a route stands the target's output table and a channel to each of its sub-units;
+routes to the same unit share both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from esault.errors import PayloadError, TopologyError
+from esault.flow.channel import OutChannel
+from esault.flow.delivery.lineage import Lineage
+from esault.routing.ring import is_ambiguous, position
+from esault.routing.table import OutputTable
+from esault.topology.grouping import Broadcast, ByKey, Grouping, PartialKey, Shuffle, Single
+from esault.topology.plan import Edge
+
+__all__ = ["KeyRoute", "Route", "route"]
+
+
+class Route:
+    """Base: knows its channels in the order in which their owners stand on the ring."""
+
+    def __init__(self, unit: str, edge: Edge, cache_size: int) -> None:
+        self._unit = unit
+        self._edge = edge
+        self._input = edge.input
+        self._cache_size = cache_size
+        self._table: OutputTable | None = None
+        self._channels: list[OutChannel] = []
+
+    def install(self, table: OutputTable, channels: Mapping[int, OutChannel]) -> None:
+        """Route by this table from now on."""
+        self._table = table
+        self._channels = [channels[owner] for owner in table.owners()]
+
+    def push(
+        self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
+    ) -> None:
+        """Put rows into the channels they belong to."""
+        raise NotImplementedError
+
+
+class _Cache(dict[Any, int]):
+    """Key -> number of a channel, filled as keys come; cleared when full.
+
+    Keys that Python takes for equal but are not (1 and True) are never kept, so they are computed each time.
+    """
+
+    __slots__ = ("_numbers", "_size", "_table", "_unit")
+
+    def __init__(self, table: OutputTable, size: int, unit: str) -> None:
+        super().__init__()
+        self._table = table
+        self._size = size
+        self._unit = unit
+        self._numbers = {owner: i for i, owner in enumerate(table.owners())}
+
+    def __missing__(self, key: Any) -> int:
+        if key is None:
+            raise PayloadError(
+                f"unit {self._unit!r} emitted a tuple without a key (None), but what follows is grouped by key; "
+                "emit a key, or put key_by(...) before it"
+            )
+        try:
+            number = self._numbers[self._table.owner(position(key))]
+        except PayloadError as error:
+            raise PayloadError(f"unit {self._unit!r} emitted a tuple whose key cannot be a key: {error}") from None
+        if not is_ambiguous(key):
+            if len(self) >= self._size:
+                self.clear()
+            self[key] = number
+        return number
+
+
+class KeyRoute(Route):
+    """`by_key`: the owner of the key's place on the ring."""
+
+    def install(self, table: OutputTable, channels: Mapping[int, OutChannel]) -> None:
+        super().install(table, channels)
+        self._cache = _Cache(table, self._cache_size, self._unit)
+
+    def push(
+        self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
+    ) -> None:
+        channels = self._channels
+        if len(channels) == 1:
+            channels[0].add(lineage, self._input, keys, values, ids, now)
+            return
+        try:
+            numbers = list(map(self._cache.__getitem__, keys))
+        except TypeError as error:
+            if isinstance(error, PayloadError):
+                raise
+            raise _unhashable(self._unit, keys) from None
+        self._spread(numbers, lineage, keys, values, ids, now)
+
+    def _spread(
+        self,
+        numbers: list[int],
+        lineage: Lineage,
+        keys: Sequence[Any],
+        values: Sequence[Any],
+        ids: Sequence[str] | None,
+        now: float,
+    ) -> None:
+        channels = self._channels
+        first = numbers[0]
+        if numbers.count(first) == len(numbers):
+            channels[first].add(lineage, self._input, keys, values, ids, now)
+            return
+        columns: list[tuple[list[Any], list[Any]]] = [([], []) for _ in channels]
+        for number, key, value in zip(numbers, keys, values):
+            part_keys, part_values = columns[number]
+            part_keys.append(key)
+            part_values.append(value)
+        part_ids: list[list[str]] | None = None
+        if ids is not None:
+            part_ids = [[] for _ in channels]
+            for number, id in zip(numbers, ids):
+                part_ids[number].append(id)
+        for number, (part_keys, part_values) in enumerate(columns):
+            if part_keys:
+                named = part_ids[number] if part_ids is not None else None
+                channels[number].add(lineage, self._input, part_keys, part_values, named, now)
+
+
+class _PartialKeyRoute(KeyRoute):
+    """`partial_key`: the one of the key's two elements whose sub-unit got fewer rows from here so far.
+
+    The element is named (key, "0") or (key, "1") on the wire; where both live in one sub-unit they take turns.
+    """
+
+    def __init__(self, unit: str, edge: Edge, cache_size: int) -> None:
+        super().__init__(unit, edge, cache_size)
+        self._sent: list[int] = []
+        self._turn = 0
+
+    def install(self, table: OutputTable, channels: Mapping[int, OutChannel]) -> None:
+        super().install(table, channels)
+        self._sent = [0] * len(self._channels)
+
+    def push(
+        self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
+    ) -> None:
+        cache, sent, turn = self._cache, self._sent, self._turn
+        numbers, halves = [], []
+        for key in keys:
+            zero, one = (key, "0"), (key, "1")
+            if key is None:
+                cache[None]
+            try:
+                first, second = cache[zero], cache[one]
+            except TypeError as error:
+                if isinstance(error, PayloadError):
+                    raise
+                raise _unhashable(self._unit, keys) from None
+            if first == second:
+                turn ^= 1
+                number, half = first, one if turn else zero
+            elif sent[first] <= sent[second]:
+                number, half = first, zero
+            else:
+                number, half = second, one
+            sent[number] += 1
+            numbers.append(number)
+            halves.append(half)
+        self._turn = turn
+        self._spread(numbers, lineage, halves, values, ids, now)
+
+
+class _ShuffleRoute(Route):
+    """`shuffle`: whole batches, to the sub-unit with the fewest frames waiting, in turn where that is equal."""
+
+    def __init__(self, unit: str, edge: Edge, cache_size: int) -> None:
+        super().__init__(unit, edge, cache_size)
+        self._turn = 0
+
+    def push(
+        self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
+    ) -> None:
+        channels = self._channels
+        count = len(channels)
+        self._turn = turn = (self._turn + 1) % count
+        best = min(range(turn, turn + count), key=lambda i: len(channels[i % count].queue)) if count > 1 else 0
+        channels[best % count].add(lineage, self._input, keys, values, ids, now)
+
+
+class _BroadcastRoute(Route):
+    """`broadcast` and `single`: every sub-unit there is."""
+
+    def push(
+        self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
+    ) -> None:
+        for channel in self._channels:
+            channel.add(lineage, self._input, keys, values, ids, now)
+
+
+class _OwnRoute(Route):
+    """A grouping of the user's own: asked row by row."""
+
+    def push(
+        self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
+    ) -> None:
+        channels = self._channels
+        count, choose = len(channels), self._edge.grouping.choose
+        rows: list[list[int]] = [[] for _ in channels]
+        for i, (key, value) in enumerate(zip(keys, values)):
+            chosen = choose(key, value, count)
+            for number in (chosen,) if isinstance(chosen, int) else chosen:
+                if not isinstance(number, int) or not 0 <= number < count:
+                    raise TopologyError(
+                        f"unit {self._unit!r}: {self._edge.grouping!r}.choose gave {number!r} for key {key!r}; it must give "
+                        f"a number from 0 to {count - 1}, or several of them"
+                    )
+                rows[number].append(i)
+        for channel, chosen_rows in zip(channels, rows):
+            if chosen_rows:
+                channel.add(
+                    lineage,
+                    self._input,
+                    [keys[i] for i in chosen_rows],
+                    [values[i] for i in chosen_rows],
+                    [ids[i] for i in chosen_rows] if ids is not None else None,
+                    now,
+                )
+
+
+def _unhashable(unit: str, keys: Sequence[Any]) -> PayloadError:
+    for key in keys:
+        try:
+            hash(key)
+        except TypeError:
+            return PayloadError(
+                f"unit {unit!r} emitted a tuple whose key cannot be a key: {key!r} of type {type(key).__name__}; "
+                "keys are str, bytes, int, bool, and tuples of them"
+            )
+    return PayloadError(f"unit {unit!r} emitted a tuple whose key cannot be a key")
+
+
+_ROUTES: dict[type[Grouping], type[Route]] = {
+    ByKey: KeyRoute,
+    PartialKey: _PartialKeyRoute,
+    Shuffle: _ShuffleRoute,
+    Broadcast: _BroadcastRoute,
+    Single: _BroadcastRoute,
+}
+
+
+def route(unit: str, edge: Edge, cache_size: int) -> Route:
+    """The route of this edge, out of this unit."""
+    return _ROUTES.get(type(edge.grouping), _OwnRoute)(unit, edge, cache_size)

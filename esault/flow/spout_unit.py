@@ -1,0 +1,145 @@
+"""The sub-unit of a spout: reads roots while its window has credit."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from esault.errors import SourceError
+from esault.flow.sub_unit import SubUnit
+from esault.flow.user_error import UserError, traceback_of
+from esault.flow.wire import Wire
+from esault.messages.control import Build, Status
+from esault.topology.plan import UnitPlan
+from esault.topology.spout import EndOfStream, has_position
+
+__all__ = ["SpoutSubUnit"]
+
+#: seconds until a spout that had nothing is asked again: at first, and at most
+SHORTEST_NAP, LONGEST_NAP = 0.0003, 0.005
+
+_STOPPING = (KeyboardInterrupt, GeneratorExit)
+
+
+class SpoutSubUnit(SubUnit):
+    """Reads from the user's spout; each read is a root."""
+
+    def __init__(
+        self,
+        build: Build,
+        plan: UnitPlan,
+        wire: Wire,
+        clock: Callable[[], float],
+        seed: int | None = None,
+        run_dir: str | None = None,
+    ) -> None:
+        super().__init__(build, plan, wire, clock, seed, run_dir)
+        assert plan.spout is not None
+        self._spout = plan.spout
+        self._spout.context = self.context
+        self._seekable = has_position(self._spout)
+        self._rows = 0
+        self._nap = SHORTEST_NAP
+        self._read_at = 0.0
+        self._at_end = False
+        self._told: Any = None
+        self._call(lambda: self._spout.open(self.context), "open")
+        if build.position is not None:
+            position = self.codec.unpack(build.position)
+            self.roots.committed = self._told = position
+            self._call(lambda: self._spout.seek(position), "seek")
+
+    def _call(self, call: Callable[[], Any], hook: str) -> Any:
+        try:
+            return call()
+        except EndOfStream:
+            raise
+        except _STOPPING:
+            raise
+        except SourceError as error:
+            raise UserError(f"unit {self.plan.name!r}: {error}") from error
+        except BaseException as error:
+            name = type(error).__name__
+            raise UserError(f"unit {self.plan.name!r}, {hook}: {name}: {error}\n{traceback_of(error)}") from error
+
+    def _work(self, now: float) -> bool:
+        roots = self.roots
+        if self._tracked and roots.overdue and roots.replay_one(now):
+            return True
+        if self._at_end or self.draining:
+            if not self.ended and not roots.open_count:
+                self.say_ended()
+            return False
+        if now < self._read_at or (self._tracked and not roots.credit):
+            return False
+        try:
+            rows = self._call(lambda: self._spout.read(self.settings.root_rows), "read")
+        except EndOfStream:
+            self._at_end = True
+            return True
+        if rows is None:
+            raise UserError(
+                f"unit {self.plan.name!r}: {type(self._spout).__name__}.read returned None; return a list of (key, value) "
+                "pairs, [] when there is nothing yet, and raise EndOfStream when there will never be more"
+            )
+        if not rows:
+            self._read_at = now + self._nap
+            self._nap = min(LONGEST_NAP, self._nap * 1.5)
+            return False
+        self._nap = SHORTEST_NAP
+        try:
+            keys, values = zip(*rows)
+        except (TypeError, ValueError):
+            raise UserError(
+                f"unit {self.plan.name!r}: {type(self._spout).__name__}.read must return (key, value) pairs, got {rows[0]!r}"
+            ) from None
+        if not self.emitter.trusted:
+            for key, value in zip(keys, values):
+                self.emitter.check(key, value)
+        ids = None
+        if self.plan.wants_id:
+            ids = [f"{self.incarnation}:{i}" for i in range(self._rows, self._rows + len(keys))]
+            self._rows += len(keys)
+        position = self._call(self._spout.position, "position") if self._seekable else None
+        due = self._spout.due()
+        done = self.clock()
+        roots.open([("", keys, values, ids)], now if due is None else due, position, done)
+        after = self.clock()
+        self.busy += after - now
+        if self._leaf:
+            self.end_to_end.record(after - (now if due is None else due), len(keys))
+        return True
+
+    def _turn(self) -> bool:
+        worked = super()._turn()
+        committed = self.roots.committed
+        if committed is not self._told:
+            self._told = committed
+            self._call(lambda: self._spout.commit(committed), "commit")
+        return worked
+
+    def wake_at(self) -> float:
+        at = super().wake_at()
+        if self.started and not self._at_end and not self.draining and self.roots.credit:
+            at = min(at, self._read_at)
+        return at
+
+    def _finish_steps(self) -> Iterator[None]:
+        return iter(())
+
+    def _close_objects(self) -> None:
+        try:
+            self._spout.close()
+        except _STOPPING:
+            raise
+        except BaseException as error:
+            print(f"unit {self.plan.name!r}, close: {error}\n{traceback_of(error)}", file=sys.stderr)
+
+    def status(self) -> Status:
+        status = super().status()
+        position = None
+        if self._seekable and self.roots.committed is not None:
+            position = self.codec.pack(self.roots.committed)
+        return replace(status, position=position, progress=self._spout.progress())

@@ -1,0 +1,597 @@
+"""A sub-unit: one part of a unit, in one process; the loop of PROTOCOL section 2 without its sockets.
+
+The shell around it reads sockets and calls `read`, passes control messages to `handle`, calls `turn` while that
+does work, and delivers what stands in `outbox` to the sub-unit's unit. Nothing here blocks, sleeps or asks for
+the time but through `clock`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from esault.errors import EsaultError, FrameError
+from esault.flow.channel import InChannel, OutChannel
+from esault.flow.delivery.acks import Acks
+from esault.flow.delivery.lineage import Lineage
+from esault.flow.delivery.roots import Payload, Roots
+from esault.flow.emitter import Emitter
+from esault.flow.frame import ACK, BARRIER, CHANGE_KINDS, DATA, END, KINDS, MARK, WATERMARK, Frame, Root, decode
+from esault.flow.handover.divide import Entry
+from esault.flow.outlet import OutletRunner
+from esault.flow.route import Route, route
+from esault.flow.sink_seat import SinkSeat
+from esault.flow.user_error import UserError, traceback_of
+from esault.flow.wire import Wire
+from esault.histogram import Histogram
+from esault.messages.control import (
+    Add,
+    Added,
+    Broken,
+    Build,
+    Connect,
+    Drain,
+    Ended,
+    EndRead,
+    Failed,
+    Finish,
+    Finished,
+    Gone,
+    Grace,
+    Rows,
+    Seated,
+    Seats,
+    Start,
+    Status,
+    Stop,
+    Stopped,
+    Switched,
+    Table,
+)
+from esault.payload.codec import Codec
+from esault.routing.table import OutputTable
+from esault.topology.context import Context
+from esault.topology.plan import Edge, SinkPlan, UnitPlan
+
+__all__ = ["SubUnit"]
+
+#: seconds between two looks for overdue roots
+WATCH_EVERY = 0.05
+#: rows of finish() or tick() in one root of the sub-unit's own
+OWN_ROOT_ROWS = 512
+
+
+class SubUnit:
+    """What spouts and bolts have in common: channels, routes, acks, roots, sinks, the end."""
+
+    def __init__(
+        self,
+        build: Build,
+        plan: UnitPlan,
+        wire: Wire,
+        clock: Callable[[], float],
+        seed: int | None = None,
+        run_dir: str | None = None,
+    ) -> None:
+        self.incarnation = build.incarnation
+        self.plan = plan
+        self.settings = build.settings
+        self.epoch = build.epoch
+        self.clock = clock
+        self._wire = wire
+        self._tracked = build.settings.delivery != "none"
+        self._random64 = random.Random(seed).getrandbits
+        self.codec = Codec()
+        self.context = Context(
+            unit=plan.name,
+            sub_unit=build.incarnation,
+            host=build.host,
+            part=build.part,
+            parts=build.parts,
+            run=build.run,
+            now=clock,
+            run_dir=run_dir,
+        )
+        #: messages to the unit, in order
+        self.outbox: deque[Any] = deque()
+        self.acks = Acks(build.incarnation, build.epoch, self.codec, wire, self._own_ack)
+        self.roots = Roots(build.incarnation, build.settings, self.acks, self._emit_payload)
+        self.emitter = Emitter(
+            plan.name, plan.streams, build.settings.checked_emits, build.settings.watch_values, self.codec
+        )
+        # Layer one: channels by target unit and receiver, and the routes that share them.
+        self._channels: dict[str, dict[int, OutChannel]] = {target: {} for target in plan.targets}
+        self._routes: dict[str, list[Route]] = {target: [] for target in plan.targets}
+        self._versions: dict[str, int] = {}
+        #: channels that carry nothing but what waits in them and END
+        self._leaving: list[OutChannel] = []
+        self._sinks: list[SinkSeat] = []
+        self._runners = {
+            stream: OutletRunner(outlet, self._make_sink, self._make_route, self._survive_step)
+            for stream, outlet in plan.streams.items()
+        }
+        self._leaf = not plan.edges
+        # Channels from senders, by number; the inbox holds what was read and not processed.
+        self.in_channels: dict[int, InChannel] = {}
+        self._express_seen: dict[int, int] = {}
+        self.inbox: deque[Entry] = deque()
+        #: bytes of a row as it comes in, on the average of late
+        self._row_bytes = 64.0
+        self.backlog = 0
+        #: told (unit, stream, keys, values) of all that is emitted; for tests
+        self.observer: Callable[[str, str, Any, Any], None] | None = None
+        self.started = False
+        self.draining = False
+        self.ended = False
+        self._finishing: Iterator[None] | None = None
+        self._finish_done = False
+        self.finished = False
+        self.stopped = False
+        self.failed = False
+        now = clock()
+        self._status_at = now + build.settings.status_every
+        self._watch_at = now + WATCH_EVERY
+        self.latency = Histogram()
+        self.end_to_end = Histogram()
+        self.tuples_in = 0
+        self.tuples_out = 0
+        self.misrouted = 0
+        self.dropped_frames = 0
+        self.step_errors = 0
+        self.busy = 0.0
+
+    # building ----------------------------------------------------------------------------------
+
+    def _random(self) -> int:
+        return self._random64(64) or 1  # 0 stands for "not acked"
+
+    def _make_sink(self, plan: SinkPlan) -> SinkSeat:
+        context = Context(
+            unit=plan.name,
+            sub_unit=self.incarnation,
+            host=self.context.host,
+            logger=self.context.logger,
+            run=self.context.run,
+            now=self.clock,
+            run_dir=self.context.run_dir,
+        )
+        seat = SinkSeat(plan, context, self.settings, self.acks, self._random, self.clock)
+        self._sinks.append(seat)
+        return seat
+
+    def _make_route(self, edge: Edge) -> Route:
+        made = route(self.plan.name, edge, self.settings.route_cache)
+        self._routes[edge.target].append(made)
+        return made
+
+    def _survive_step(self, step: Any, error: BaseException, key: Any, value: Any) -> None:
+        self.step_errors += 1
+
+    # control -----------------------------------------------------------------------------------
+
+    def handle(self, message: Any) -> None:
+        """Take a control message. Raises EsaultError for one that no sub-unit knows."""
+        method = self._HANDLERS.get(type(message))
+        if method is None:
+            raise EsaultError(f"sub-unit {self.incarnation} of {self.plan.name!r} got an unknown message: {message!r}")
+        method(self, message)
+
+    def _on_add(self, message: Add) -> None:
+        for sender, number in message.senders:
+            for old in [n for n, c in self.in_channels.items() if c.sender == sender]:
+                del self.in_channels[old]
+            self.in_channels[number] = InChannel(sender, number)
+        self.outbox.append(Added(self.incarnation, tuple(sender for sender, _ in message.senders)))
+
+    def _on_gone(self, message: Gone) -> None:
+        for number in [n for n, c in self.in_channels.items() if c.sender == message.incarnation]:
+            del self.in_channels[number]
+        self._sender_done(message.incarnation)
+
+    def _on_connect(self, message: Connect) -> None:
+        for table in message.tables:
+            self._on_table(table)
+
+    def _on_table(self, message: Table) -> None:
+        """Send by this table from now on: flush, install, forget the ways to those that left."""
+        target = message.target
+        if message.version > self._versions.get(target, -1):
+            now = self.clock()
+            channels = self._channels[target]
+            for channel in channels.values():
+                channel.flush(now)
+                # To all, also to those that stay: whoever gives keys away must know that this sender has switched.
+                if channel.incarnation in message.left:
+                    channel.put(END, None)
+                elif channel.incarnation in message.peers and channel.number == message.peers[channel.incarnation][2]:
+                    channel.put(BARRIER, message.version)
+            kept: dict[int, OutChannel] = {}
+            for incarnation, (endpoint, _, number) in message.peers.items():
+                channel_now = channels.pop(incarnation, None)
+                if channel_now is not None and channel_now.number != number:
+                    channel_now.close()  # it was broken; its frames are numbered anew on a new channel
+                    channel_now = None
+                if channel_now is None:
+                    channel_now = OutChannel(
+                        incarnation,
+                        number,
+                        self.epoch,
+                        self._wire.link(endpoint),
+                        self.codec,
+                        self.settings,
+                        self._random,
+                        self.plan.name,
+                    )
+                    channel_now.put(WATERMARK, None)
+                    if self.finished:
+                        channel_now.put(END, None)
+                kept[incarnation] = channel_now
+            for channel in channels.values():
+                if channel.incarnation in message.left:
+                    self._leaving.append(channel)
+                else:
+                    channel.close()
+            self._channels[target] = kept
+            table = OutputTable.from_snapshot((message.version, message.pairs))
+            for each in self._routes[target]:
+                each.install(table, kept)
+            self._versions[target] = message.version
+        self.outbox.append(Switched(self.incarnation, target, self._versions[target]))
+
+    def _on_seats(self, message: Seats) -> None:
+        self.acks.seats(message.owners, message.ackers)
+        self.outbox.append(Seated(self.incarnation, message.version))
+
+    def _on_start(self, message: Start) -> None:
+        self.started = True
+
+    def _on_grace(self, message: Grace) -> None:
+        if message.acker is not None:
+            self.roots.seat_lost(message.acker)
+        else:
+            self.roots.grace(self.clock())
+
+    def _on_drain(self, message: Drain) -> None:
+        self.draining = True
+
+    def _on_finish(self, message: Finish) -> None:
+        if self._finishing is None and not self._finish_done:
+            self._finishing = iter(()) if message.leaving and self._elements_moved else self._finish_steps()
+
+    def _on_stop(self, message: Stop) -> None:
+        self._stop(message.now)
+
+    _HANDLERS: dict[type, Callable[[Any, Any], None]] = {
+        Add: _on_add,
+        Gone: _on_gone,
+        Connect: _on_connect,
+        Table: _on_table,
+        Seats: _on_seats,
+        Start: _on_start,
+        Grace: _on_grace,
+        Drain: _on_drain,
+        Finish: _on_finish,
+        Stop: _on_stop,
+    }
+
+    # reading -----------------------------------------------------------------------------------
+
+    @property
+    def may_read(self) -> bool:
+        """Whether the shell should read the data socket; the express socket is always read."""
+        return self.waiting * self._row_bytes < self.settings.inbox_bytes
+
+    @property
+    def waiting(self) -> int:
+        """Tuples in the inbox."""
+        return self.backlog
+
+    def read(self, data: bytes) -> None:
+        """Take a frame from either socket. What is no frame of this run is counted and dropped."""
+        try:
+            frame = decode(data, self.codec)
+        except FrameError:
+            self.dropped_frames += 1
+            return
+        if frame.epoch != self.epoch:
+            self.dropped_frames += 1
+        elif frame.kind == ACK or frame.kind == MARK:
+            self._read_express(frame)
+        elif frame.kind in CHANGE_KINDS:
+            try:
+                self._read_change(frame)
+            except FrameError:
+                self.dropped_frames += 1
+        else:
+            self._read_data(frame, len(data))
+
+    def _read_express(self, frame: Frame) -> None:
+        last = self._express_seen.get(frame.channel, 0)
+        if frame.seq <= last:
+            self.dropped_frames += 1
+            return
+        self._express_seen[frame.channel] = frame.seq
+        now = self.clock()
+        if frame.seq != last + 1 and last:
+            self.roots.grace(now)  # acks are missing: what they would have ended must be replayed
+        if frame.kind == ACK:
+            for root, p, d in frame.body:
+                self.roots.ack(root, p, d, now)
+        else:
+            for root, flags in frame.body:
+                self.roots.mark(root, flags, now)
+
+    def _read_data(self, frame: Frame, size: int) -> None:
+        channel = self.in_channels.get(frame.channel)
+        if channel is None or not channel.accepts(frame.seq):
+            self.dropped_frames += 1
+            if channel is not None and channel.broken and frame.seq > channel.seen:
+                text = f"frame {channel.seen + 1} is missing, {frame.seq} came ({KINDS[frame.kind]})"
+                self.outbox.append(Broken(self.incarnation, channel.sender, text))
+                del self.in_channels[frame.channel]
+            return
+        if frame.kind == DATA:
+            sent, batches = frame.body
+            rows = 0
+            for batch in batches:
+                self._take_in(Entry(sent, batch))
+                rows += len(batch.keys)
+            self.backlog += rows
+            self._row_bytes += 0.1 * (size / max(1, rows) - self._row_bytes)
+        elif frame.kind == END:
+            channel.ended = True
+            self.outbox.append(EndRead(self.incarnation, channel.sender))
+            self._sender_done(channel.sender)
+        elif frame.kind == BARRIER and type(frame.body) is int:
+            self._barrier(channel.sender, frame.body)
+
+    def _take_in(self, entry: Entry) -> None:
+        """A batch was read."""
+        self.inbox.append(entry)
+
+    def _barrier(self, sender: int, version: int) -> None:
+        """A sender sends by this version of the table from now on."""
+
+    def _sender_done(self, sender: int) -> None:
+        """A sender has sent END, or is dead."""
+
+    def _read_change(self, frame: Frame) -> None:
+        """A frame of a change of this unit, from another of its owners."""
+        self.dropped_frames += 1
+
+    # emitting ----------------------------------------------------------------------------------
+
+    def _take_emitted(self) -> Payload:
+        """What stands in the columns, as a payload; the columns are empty afterwards."""
+        payload: Payload = []
+        for stream, out in self.emitter.outs.items():
+            if out.keys:
+                ids = out.ids.copy() if self.plan.wants_id else None
+                payload.append((stream, out.keys.copy(), out.values.copy(), ids))
+                out.keys.clear()
+                out.values.clear()
+                out.ids.clear()
+        return payload
+
+    def _emit_payload(self, lineage: Lineage, payload: Payload) -> None:
+        now = self.clock()
+        for stream, keys, values, ids in payload:
+            self.tuples_out += len(keys)
+            if self.observer is not None:
+                self.observer(self.plan.name, stream, keys, values)
+            runner = self._runners.get(stream)
+            if runner is not None:
+                runner.push(lineage, keys, values, ids, now)
+
+    def _own_ack(self, root: Root, p: int, d: int) -> None:
+        self.roots.ack(root, p, d, self.clock())
+
+    # the loop ----------------------------------------------------------------------------------
+
+    @property
+    def blocked(self) -> bool:
+        """Whether frames wait for a socket: nothing is processed until they are gone."""
+        return any(channel.queue for channels in self._channels.values() for channel in channels.values())
+
+    def _each_channel(self) -> Iterator[OutChannel]:
+        for channels in self._channels.values():
+            yield from channels.values()
+
+    def turn(self) -> bool:
+        """One turn: process a batch if there is one and nothing is blocked; flush, ack, commit what is due.
+
+        Returns whether it did anything that lets another turn follow at once.
+        """
+        if self.stopped or self.failed:
+            return False
+        try:
+            return self._turn()
+        except UserError as error:
+            self._fail(str(error))
+        except EsaultError as error:
+            self._fail(f"{error}\n{traceback_of(error)}" if error.__cause__ is not None else str(error))
+        except OSError as error:
+            self._fail(f"unit {self.plan.name!r}: {error}\n{traceback_of(error)}")
+        except Exception as error:
+            self._fail(f"unit {self.plan.name!r}: {type(error).__name__}: {error}\n{traceback_of(error)}")
+        return False
+
+    def _turn(self) -> bool:
+        now = self.clock()
+        blocked = False
+        for channel in self._each_channel():
+            if channel.queue and not channel.push():
+                blocked = True
+        for channel in self._leaving[:]:
+            if channel.push():
+                self._leaving.remove(channel)
+                channel.finish()
+        self.acks.push()
+        worked = False
+        if self.started and not blocked:
+            worked = self._work(now) or self._advance_finish()
+        now = self.clock()
+        idle = not self.inbox
+        for channel in self._each_channel():
+            if channel.rows and (idle or now - channel.opened_at >= self.settings.linger):
+                channel.flush(now)
+        for sink in self._sinks:
+            due = sink.due_at
+            if due is not None and (now >= due or self._closing):
+                sink.commit()
+        if self.acks and (idle or not worked):
+            self.acks.send()
+        if self.emitter._watching:
+            self.emitter.check_unchanged()
+        if now >= self._watch_at:
+            self._watch_at = now + WATCH_EVERY
+            self.acks.send()
+            if self._tracked:
+                self.roots.watch(now)
+        if now >= self._status_at:
+            self._status_at = now + self.settings.status_every
+            self.outbox.append(self.status())
+        return worked
+
+    @property
+    def _closing(self) -> bool:
+        """Whether sinks commit at once, since what waits for them is the end."""
+        return self._finish_done or self.draining
+
+    def _work(self, now: float) -> bool:
+        """Process one batch, or read one root."""
+        raise NotImplementedError
+
+    def wake_at(self) -> float:
+        """When the next turn has something to do even if nothing comes in, seconds since the epoch."""
+        at = min(self._watch_at, self._status_at)
+        for channel in self._each_channel():
+            if channel.rows:
+                at = min(at, channel.opened_at + self.settings.linger)
+        for sink in self._sinks:
+            due = sink.due_at
+            if due is not None:
+                at = min(at, due)
+        return at
+
+    # the end -----------------------------------------------------------------------------------
+
+    @property
+    def _in_change(self) -> bool:
+        """Whether rows or state are on their way to or from here."""
+        return False
+
+    @property
+    def _elements_moved(self) -> bool:
+        """Whether what this sub-unit had went to others when it was told to leave."""
+        return False
+
+    def _finish_steps(self) -> Iterator[None]:
+        """What `finish` takes, in steps; what elements emit goes out as roots of the sub-unit's own."""
+        yield
+
+    def _advance_finish(self) -> bool:
+        """Take finishing a step further; True while there is more to do at once."""
+        if self._in_change:
+            return False
+        if self._finishing is not None:
+            if self._tracked and not self.roots.credit:
+                return False
+            while self.emitter.rows() < OWN_ROOT_ROWS:
+                try:
+                    next(self._finishing)
+                except StopIteration:
+                    self._finishing = None
+                    self._finish_done = True
+                    break
+            payload = self._take_emitted()
+            if payload:
+                now = self.clock()
+                self.roots.open(payload, now, None, now)
+            return True
+        if self._finish_done and not self.finished:
+            if self._tracked and self.roots.replay_one(self.clock()):
+                return True
+            if self.roots.open_count or any(sink.due_at is not None for sink in self._sinks):
+                return False
+            now = self.clock()
+            for channel in self._each_channel():
+                channel.flush(now)
+                channel.put(END, None)
+            self.acks.send()
+            self.finished = True
+            self.outbox.append(Finished(self.incarnation))
+            return True
+        return False
+
+    def _stop(self, at_once: bool) -> None:
+        if self.stopped:
+            return
+        if not at_once and not self.failed:
+            try:
+                for sink in self._sinks:
+                    sink.commit()
+                self.acks.send()
+            except EsaultError as error:
+                self._fail(str(error))
+        self._close_objects()
+        for sink in self._sinks:
+            try:
+                sink.close()
+            except Exception as error:
+                if not self.failed:
+                    self._fail(f"sink {sink.name!r} cannot be closed: {error}")
+        self.stopped = True
+        self.outbox.append(Stopped(self.incarnation, self.status()))
+
+    def _close_objects(self) -> None:
+        """Call `close` on the user's objects."""
+
+    def close(self) -> None:
+        """Give up all links."""
+        for channel in self._each_channel():
+            channel.close()
+        self.acks.close()
+
+    def _fail(self, text: str) -> None:
+        self.failed = True
+        self.outbox.append(Failed(self.incarnation, self.plan.name, text))
+
+    # reporting ---------------------------------------------------------------------------------
+
+    def counts(self) -> Rows:
+        """All counts so far."""
+        roots = self.roots
+        return Rows(
+            tuples_in=self.tuples_in,
+            tuples_out=self.tuples_out,
+            errors=self.step_errors,
+            misrouted=self.misrouted,
+            dropped_frames=self.dropped_frames,
+            busy=self.busy,
+            backlog=self.waiting,
+            roots_emitted=roots.emitted,
+            roots_acked=roots.acked,
+            roots_replayed=roots.replayed,
+            roots_open=roots.open_count,
+        )
+
+    def status(self) -> Status:
+        """What the unit is told now and then."""
+        return Status(
+            incarnation=self.incarnation,
+            now=self.clock(),
+            rows=self.counts(),
+            latency=self.latency.snapshot(),
+            end_to_end=self.end_to_end.snapshot(),
+            sent={c.incarnation: c.seq for c in self._each_channel()},
+            seen={c.sender: c.seen for c in self.in_channels.values()},
+        )
+
+    def say_ended(self) -> None:
+        """Tell the unit, once."""
+        if not self.ended:
+            self.ended = True
+            self.outbox.append(Ended(self.incarnation))

@@ -1,0 +1,49 @@
+"""What can be set about a run's data path; one frozen value, made by the command, sent to every process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Settings"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Sizes in rows or bytes, times in seconds. The defaults are those that `bench/throughput` chose."""
+
+    #: "alo": at least once; "none": neither acks nor replays
+    delivery: str = "alo"
+    #: ack servers; 0 seats each ledger with the owner of the roots
+    ackers: int = 0
+    #: roots that a spout's sub-unit has open (not yet processed) at most
+    max_pending: int = 8
+    #: roots that are processed but not yet durable, at most
+    max_undurable: int = 4096
+    #: tuples that a spout is asked for at a time: the size of a root
+    root_rows: int = 128
+    #: rows in an output buffer that send it
+    frame_rows: int = 512
+    #: bytes of a frame that are aimed at; buffers of large rows go earlier
+    frame_bytes: int = 1 << 20
+    #: seconds after which an output buffer goes although it is not full
+    linger: float = 0.001
+    #: bytes that wait in an inbox before reading stops
+    inbox_bytes: int = 16 << 20
+    #: a round of prepare and commit of a sink comes after so many seconds ...
+    commit_every: float = 0.05
+    #: ... or so many rows
+    commit_rows: int = 10_000
+    #: keys that a route remembers
+    route_cache: int = 65_536
+    #: shortest grace before open roots are replayed after a death
+    min_grace: float = 0.2
+    #: seconds without any ack after which a root is replayed
+    replay_after: float = 300.0
+    #: rows that a change may hold or carry before the window waits for them too
+    hold_rows: int = 200_000
+    #: seconds between two status reports
+    status_every: float = 0.25
+    #: emits that are checked one by one before the check moves to the batch
+    checked_emits: int = 1000
+    #: find values that are changed after they were emitted (LocalRuntime)
+    watch_values: bool = False

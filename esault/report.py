@@ -1,0 +1,148 @@
+"""What a run has to say for itself: `report.json`, and the same as objects.
+
+`schema: 1`; fields are added, never changed.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Change", "Latency", "Report", "RootCounts", "UnitReport"]
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Milliseconds, within 5 %."""
+
+    p50: float = 0.0
+    p99: float = 0.0
+    max: float = 0.0
+
+
+@dataclass(frozen=True)
+class UnitReport:
+    """One unit, all its sub-units together."""
+
+    tuples_in: int = 0
+    tuples_out: int = 0
+    errors: int = 0
+    dead_letters: int = 0
+    #: elements whose state died with a process
+    state_lost: int = 0
+    misrouted: int = 0
+    dropped_frames: int = 0
+    #: from the packing of the frame a tuple came in to the end of its processing here
+    latency_ms: Latency = field(default_factory=Latency)
+    #: seconds of processing, waiting not counted
+    busy_seconds: float = 0.0
+    #: (seconds since the start, sub-units)
+    parallelism: list[tuple[float, int]] = field(default_factory=list)
+    #: process ids of the sub-units that live
+    processes: dict[str, int] = field(default_factory=dict)
+    backlog: int = 0
+
+
+@dataclass(frozen=True)
+class RootCounts:
+    """Spout batches, as the ack ledger sees them."""
+
+    emitted: int = 0
+    acked: int = 0
+    replayed: int = 0
+    #: given up when the topology failed
+    failed: int = 0
+    open: int = 0
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of a unit's parallelism."""
+
+    t: float
+    unit: str
+    kind: str
+    before: int
+    after: int
+    reason: str
+    policy: str
+    moved_keys: int = 0
+    moved_bytes: int = 0
+    held_back_ms: float = 0.0
+    total_ms: float = 0.0
+
+
+@dataclass(frozen=True)
+class Report:
+    """A run: `report.units["count"].tuples_in`, `report.roots.replayed`, `report.changes`."""
+
+    topology: str
+    engine: str
+    started: str
+    seconds: float
+    #: "drained", "stopped" (at once), or "failed"
+    ended: str
+    units: dict[str, UnitReport]
+    end_to_end_ms: Latency
+    roots: RootCounts
+    changes: list[Change] = field(default_factory=list)
+    #: processes that died and were replaced
+    deaths: int = 0
+    #: why the run failed
+    failure: str | None = None
+    #: rows of `Collect` sinks by the sink's name; not in report.json
+    collected: dict[str, list[Any]] = field(default_factory=dict)
+    schema: int = SCHEMA
+
+    def as_dict(self) -> dict[str, Any]:
+        """As it stands in report.json."""
+
+        def plain(value: Any) -> Any:
+            if hasattr(value, "__dataclass_fields__"):
+                return {k: plain(getattr(value, k)) for k in value.__dataclass_fields__}
+            if isinstance(value, dict):
+                return {k: plain(v) for k, v in value.items()}
+            if isinstance(value, (list, tuple)):
+                return [plain(v) for v in value]
+            return round(value, 6) if isinstance(value, float) else value
+
+        data: dict[str, Any] = plain(self)
+        del data["collected"]
+        for change in data["changes"]:
+            change["from"], change["to"] = change.pop("before"), change.pop("after")
+        return {"schema": data.pop("schema"), **data}
+
+    def write(self, path: str | Path) -> None:
+        """Write report.json: whole or not at all. Raises OSError."""
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(path.name + ".new")
+        temporary.write_text(json.dumps(self.as_dict(), indent=2) + "\n")
+        temporary.replace(path)
+
+    def __str__(self) -> str:
+        lines = [f"{self.topology}: {self.ended} after {self.seconds:.1f} s on the {self.engine} engine"]
+        for name, unit in self.units.items():
+            line = f"  {name}: {unit.tuples_in:,} in, {unit.tuples_out:,} out"
+            for what in ("errors", "dead_letters", "state_lost"):
+                if getattr(unit, what):
+                    line += f", {getattr(unit, what):,} {what.replace('_', ' ')}"
+            lines.append(line)
+        e2e, roots = self.end_to_end_ms, self.roots
+        lines.append(f"  end to end: p50 {e2e.p50:.2f} ms, p99 {e2e.p99:.2f} ms, max {e2e.max:.2f} ms")
+        lines.append(
+            f"  roots: {roots.emitted:,} emitted, {roots.acked:,} acked, {roots.replayed:,} replayed, {roots.open:,} open"
+        )
+        if self.deaths:
+            lines.append(f"  {self.deaths} processes died and were replaced")
+        return "\n".join(lines)
+
+
+def iso(seconds: float) -> str:
+    """Seconds since the epoch as UTC, in ISO 8601."""
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

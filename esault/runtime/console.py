@@ -1,0 +1,106 @@
+"""What user code prints, from its process to the user's terminal, marked with the unit.
+
+Every process of a run inherits the writing end of one pipe. A line goes into it whole, up to what a pipe takes at
+once; the command reads the other end and prints above its live view. A full pipe makes the printing process wait, as a
+slow terminal would: nothing is lost and nothing piles up.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+from collections.abc import Callable
+
+__all__ = ["ConsoleReader", "MarkedStream"]
+
+#: what a pipe takes in one piece (POSIX promises 512, Linux 4096)
+_PIECE = 4096
+_MARK = "\x1f"
+
+
+class MarkedStream(io.TextIOBase):
+    """In place of `sys.stdout` or `sys.stderr` in a process of the run."""
+
+    def __init__(self, fd: int, mark: str) -> None:
+        super().__init__()
+        self._fd = fd
+        self._mark = mark.encode() + _MARK.encode()
+        self._rest = ""
+        self._lock = threading.Lock()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return "utf-8"
+
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return False
+
+    def write(self, text: str) -> int:
+        with self._lock:
+            lines = (self._rest + text).split("\n")
+            self._rest = lines.pop()
+            for line in lines:
+                self._put(line)
+        return len(text)
+
+    def flush(self) -> None:
+        """Unfinished lines wait for their end: they would be torn apart by other processes' lines."""
+
+    def finish(self) -> None:
+        """Send an unfinished last line."""
+        with self._lock:
+            if self._rest:
+                self._put(self._rest)
+                self._rest = ""
+
+    def _put(self, line: str) -> None:
+        data = line.encode("utf-8", "replace")
+        room = _PIECE - len(self._mark) - 1
+        for start in range(0, max(1, len(data)), room):
+            piece = self._mark + data[start : start + room] + b"\n"
+            try:
+                while piece:
+                    piece = piece[os.write(self._fd, piece) :]
+            except OSError:
+                return  # the command is gone, and nobody reads any more
+
+
+class ConsoleReader:
+    """The command's end: calls `show(mark, line)` for each line, in a thread."""
+
+    def __init__(self, show: Callable[[str, str], None]) -> None:
+        self._show = show
+        self._read_fd, self.write_fd = os.pipe()
+        os.set_inheritable(self.write_fd, True)
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to read; after all forks of this process."""
+        self._thread = threading.Thread(target=self._run, name="esault-console", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        rest = b""
+        while True:
+            try:
+                data = os.read(self._read_fd, 65536)
+            except OSError:
+                return
+            if not data:
+                return
+            lines = (rest + data).split(b"\n")
+            rest = lines.pop()
+            for line in lines:
+                mark, _, text = line.decode("utf-8", "replace").partition(_MARK)
+                self._show(mark, text)
+
+    def close(self) -> None:
+        """Show what is left and end; the processes of the run are gone by now."""
+        os.close(self.write_fd)
+        if self._thread is not None:
+            self._thread.join(timeout=2.0)
+        os.close(self._read_fd)

@@ -1,0 +1,185 @@
+"""The driver's actor: the driver and all units sit in this process; see `esault.runtime`."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+import traceback
+from collections import defaultdict
+from datetime import timedelta
+from typing import Any
+
+from thespian.actors import WakeupMessage
+
+from esault.control.driver import Driver
+from esault.control.summary import report, snapshot
+from esault.errors import EsaultError, UsageError
+from esault.messages.control import Built, Exited
+from esault.runtime.actor import HandlerFailed, ReportingActor, UnknownMessage
+from esault.runtime.console import MarkedStream
+from esault.runtime.keeper import KeepFor, Pid
+from esault.runtime.owner import Owner
+from esault.runtime.spec import Begin, DrainRun, ForkedChild, Leave, Mail, Notice, Over, RunSpec, ScaleUnit, StopRun
+from esault.runtime.title import set_title
+from esault.topology.sink import RunInfo
+
+__all__ = ["DriverActor"]
+
+#: seconds between two ticks of the core, and between two snapshots for the command
+TICK = 0.1
+
+
+class DriverActor(ReportingActor):
+    """Carries messages between the core, the keeper, the sub-units and the command."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._core: Driver | None = None
+        self._spec: RunSpec | None = None
+        self._command: Any = None
+        self._keeper: Any = None
+        self._addresses: dict[int, Any] = {}
+        self._waiting: dict[int, list[Any]] = defaultdict(list)
+        self._begun_sinks: list[Any] = []
+        self._over = False
+
+    def _now(self) -> float:
+        assert self._spec is not None
+        return time.monotonic() + self._spec.clock_offset
+
+    def receiveMsg_Begin(self, message: Begin, sender: Any) -> None:
+        """The command wants this run."""
+        spec = self._spec = message.spec
+        self._command, self._keeper = sender, message.keeper
+        set_title(f"esault {spec.name} driver")
+        sys.stdout = MarkedStream(spec.console_fd, "driver")
+        sys.stderr = MarkedStream(spec.console_fd, "driver")
+        self.send(self._keeper, KeepFor(spec, Owner.current()))
+        plan = spec.located.build(spec.params).plan()
+        self._core = Driver(plan, spec.run, spec.host, spec.settings, spec.parallelism, slots=spec.slots)
+        self._core.start(self._now())
+        self._carry()
+        self.wakeupAfter(timedelta(seconds=TICK))
+
+    def receiveMsg_ForkedChild(self, message: ForkedChild, sender: Any) -> None:
+        """A process is there; what waited for it goes."""
+        self._addresses[message.incarnation] = message.address
+        waiting = self._waiting.pop(message.incarnation, None)
+        if waiting:
+            self.send(message.address, Mail(tuple(waiting)))
+
+    def receiveMsg_Mail(self, message: Mail, sender: Any) -> None:
+        """From a sub-unit or an ack server."""
+        assert self._core is not None
+        now = self._now()
+        for each in message.messages:
+            if isinstance(each, Built):
+                self.send(self._keeper, Pid(each.incarnation, each.pid))
+            if not self._core.handle(each, now):
+                self._notice(f"the driver got a message that it does not know: {each!r:.200}")
+        self._carry()
+
+    def receiveMsg_Exited(self, message: Exited, sender: Any) -> None:
+        """A process died."""
+        if self._core is not None:
+            self._addresses.pop(message.incarnation, None)
+            self._core.handle(message, self._now())
+            self._carry()
+
+    def receiveMsg_DrainRun(self, message: DrainRun, sender: Any) -> None:
+        """The command wants an end in order."""
+        if self._core is not None:
+            self._core.drain(self._now())
+            self._carry()
+
+    def receiveMsg_StopRun(self, message: StopRun, sender: Any) -> None:
+        """The command wants an end at once."""
+        if self._core is not None:
+            self._core.stop_at_once(self._now())
+            self._carry()
+
+    def receiveMsg_ScaleUnit(self, message: ScaleUnit, sender: Any) -> None:
+        """Somebody wants another parallelism."""
+        if self._core is not None:
+            try:
+                self._core.scale(message.unit, message.n, self._now())
+            except UsageError as error:
+                self._notice(str(error))
+            self._carry()
+
+    def receiveMsg_UnknownMessage(self, message: UnknownMessage, sender: Any) -> None:
+        """An actor of this run reports a mistake in the engine."""
+        self._fail(f"the engine itself failed: {message}")
+
+    def receiveMsg_HandlerFailed(self, message: HandlerFailed, sender: Any) -> None:
+        """An actor of this run reports a mistake in the engine."""
+        self._fail(f"the engine itself failed in {message.actor} at {message.type}:\n{message.traceback}")
+
+    def _report(self, report: UnknownMessage | HandlerFailed) -> None:
+        text = report.traceback if isinstance(report, HandlerFailed) else str(report)
+        self._fail(f"the engine itself failed in the driver:\n{text}")
+
+    def _fail(self, text: str) -> None:
+        if self._core is None:
+            self.send(self._command, Notice(text))
+            self.send(self._command, Over(text))
+            return
+        self._core.fail(text, self._now())
+        self._carry()
+
+    def receiveMsg_WakeupMessage(self, message: WakeupMessage, sender: Any) -> None:
+        """A tick."""
+        if self._over or self._core is None:
+            return
+        now = self._now()
+        self._core.tick(now)
+        self.send(self._command, snapshot(self._core, now))
+        self._carry()
+        self.wakeupAfter(timedelta(seconds=TICK))
+
+    def _notice(self, text: str) -> None:
+        self.send(self._command, Notice(text))
+
+    def _carry(self) -> None:
+        """Deliver what the core has to say."""
+        core, spec = self._core, self._spec
+        assert core is not None and spec is not None
+        mails: dict[int, list[Any]] = defaultdict(list)
+
+        def collect() -> None:
+            while core.outbox:
+                address, message = core.outbox.popleft()
+                if address == "keeper":
+                    self.send(self._keeper, message)
+                else:
+                    mails[address].append(message)
+
+        collect()
+        if core.phase == "beginning":
+            try:
+                for sink in core.plan.sinks:
+                    sink.sink.begin(RunInfo(spec.run, core.plan.name, sink.name))
+                    self._begun_sinks.append(sink.sink)
+                core.begun(self._now())
+            except (EsaultError, OSError) as error:
+                core.fail(str(error), self._now())
+            except Exception:
+                core.fail(f"a sink cannot begin:\n{traceback.format_exc()}", self._now())
+            collect()
+        for incarnation, messages in mails.items():
+            address = self._addresses.get(incarnation)
+            if address is None:
+                self._waiting[incarnation].extend(messages)
+            else:
+                self.send(address, Mail(tuple(messages)))
+        while core.notices:
+            self._notice(core.notices.popleft())
+        if core.phase == "ended" and not self._over:
+            self._over = True
+            ended = "failed" if core.failure else "drained" if core.finished_in_order else "stopped"
+            for begun in self._begun_sinks:
+                with contextlib.suppress(Exception):
+                    begun.end(ended == "drained")
+            self.send(self._command, Over(report(core, "actors", ended, self._now())))
+            self.send(self._keeper, Leave())

@@ -1,0 +1,115 @@
+"""The keeper: forks all sub-units and ack servers of the host, and ends what must not stay.
+
+It has no thread and no socket of zmq, so that what it forks inherits neither. It hears at once of a child's death.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from datetime import timedelta
+from typing import Any
+
+from thespian.actors import ActorExitRequest, ChildActorExited, WakeupMessage
+
+import esault.runtime.sub_unit_actor  # noqa: F401 - so that children find it imported
+from esault.messages.control import Exited, Fork, Kill, Release
+from esault.runtime.actor import ReportingActor
+from esault.runtime.owner import Owner
+from esault.runtime.spec import Birth, ForkedChild, Leave, RunSpec, Wake
+from esault.runtime.sub_unit_actor import SubUnitActor
+from esault.runtime.title import set_title
+
+__all__ = ["KeepFor", "Keeper", "Pid"]
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class KeepFor:
+    """Driver to keeper: whose processes these are."""
+
+    spec: RunSpec
+    driver: Owner
+
+
+@dataclass(frozen=True)
+class Pid:
+    """Driver to keeper: the process of this incarnation."""
+
+    incarnation: int
+    pid: int
+
+
+class Keeper(ReportingActor):
+    """One per host."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._spec: RunSpec | None = None
+        self._driver: Any = None
+        self._driver_process: Owner | None = None
+        self._children: dict[str, int] = {}
+        self._addresses: dict[int, Any] = {}
+        self._processes: dict[int, Owner] = {}
+        self._leaving = False
+
+    def receiveMsg_KeepFor(self, message: KeepFor, sender: Any) -> None:
+        """The first message."""
+        self._spec = message.spec
+        self._driver, self.reporter = sender, sender
+        self._driver_process = message.driver
+        set_title(f"esault {message.spec.name} keeper")
+        self.wakeupAfter(timedelta(seconds=1))
+
+    def receiveMsg_Fork(self, message: Fork, sender: Any) -> None:
+        """A process for a sub-unit or an ack server."""
+        assert self._spec is not None
+        incarnation = message.build.incarnation
+        address = self.createActor(SubUnitActor, Birth(self._spec, message.build, self._driver))
+        self._children[str(address)] = incarnation
+        self._addresses[incarnation] = address
+        self.send(address, Wake())
+        self.send(self._driver, ForkedChild(incarnation, address))
+
+    def receiveMsg_Pid(self, message: Pid, sender: Any) -> None:
+        """So that it can be ended by id."""
+        with contextlib.suppress(ProcessLookupError):
+            self._processes[message.incarnation] = Owner.of(message.pid)
+
+    def receiveMsg_Kill(self, message: Kill, sender: Any) -> None:
+        """End one at once."""
+        process = self._processes.get(message.incarnation)
+        if process is not None and process.alive():
+            os.kill(process.pid, signal.SIGKILL)
+
+    def receiveMsg_Release(self, message: Release, sender: Any) -> None:
+        """One has said its last word."""
+        address = self._addresses.get(message.incarnation)
+        if address is not None:
+            self.send(address, ActorExitRequest())
+
+    def receiveMsg_ChildActorExited(self, message: ChildActorExited, sender: Any) -> None:
+        """A child is gone."""
+        for incarnation, address in list(self._addresses.items()):
+            if address == message.childAddress:
+                del self._addresses[incarnation]
+                self._processes.pop(incarnation, None)
+                if not self._leaving:
+                    self.send(self._driver, Exited(incarnation, "its process is gone"))
+
+    def receiveMsg_Leave(self, message: Leave, sender: Any) -> None:
+        """All have said their last word: they may go."""
+        self._leaving = True
+        for address in self._addresses.values():
+            self.send(address, ActorExitRequest())
+
+    def receiveMsg_WakeupMessage(self, message: WakeupMessage, sender: Any) -> None:
+        """Once a second: without a driver there is nothing to keep."""
+        if self._driver_process is not None and not self._driver_process.alive():
+            for process in self._processes.values():
+                if process.alive():
+                    os.kill(process.pid, signal.SIGKILL)
+            return
+        self.wakeupAfter(timedelta(seconds=1))

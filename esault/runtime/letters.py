@@ -1,0 +1,40 @@
+"""Dead letters on disk: JSON lines, one file for each sub-unit, durable before the tuple is acked."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import IO, Any
+
+from esault.errors import SinkError
+
+__all__ = ["LetterFile"]
+
+
+class LetterFile:
+    """Appends records to `path`, with the incarnation before the ending: `dead.jsonl` -> `dead.7.jsonl`."""
+
+    def __init__(self, path: str | None, incarnation: int) -> None:
+        self._path = None if path is None else Path(path).with_suffix(f".{incarnation}{Path(path).suffix}")
+        self._file: IO[str] | None = None
+
+    def put(self, record: dict[str, Any]) -> None:
+        """Write one record. Values that JSON does not know are kept as their repr. Raises SinkError."""
+        assert self._path is not None
+        try:
+            if self._file is None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = self._path.open("a", encoding="utf-8")
+            self._file.write(json.dumps(record, default=repr, skipkeys=True) + "\n")
+        except OSError as error:
+            raise SinkError(f"dead letters cannot be kept in {self._path}: {error.strerror or error}") from error
+
+    def sync(self) -> None:
+        """Make what was put durable. Raises SinkError."""
+        if self._file is not None:
+            try:
+                self._file.flush()
+                os.fsync(self._file.fileno())
+            except OSError as error:
+                raise SinkError(f"dead letters cannot be kept in {self._path}: {error.strerror or error}") from error

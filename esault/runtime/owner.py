@@ -1,0 +1,64 @@
+"""Who owns a run: a process, known by its id *and* the time at which it started.
+
+Ids are used again, the pair is not. Each process of a run asks once a second whether the owner is still there, and
+ends when it is not (see `processes`), so a command that was killed leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+
+__all__ = ["Owner"]
+
+_PROC = sys.platform.startswith("linux")
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A process of this machine. `start_time` is only good for comparing: ticks since boot on Linux, else seconds."""
+
+    pid: int
+    start_time: float
+
+    @classmethod
+    def current(cls) -> Owner:
+        """This process."""
+        return cls.of(os.getpid())
+
+    @classmethod
+    def of(cls, pid: int) -> Owner:
+        """The process with this id. Raises `ProcessLookupError` when there is none, or it has ended unreaped."""
+        started = _start_time(pid)
+        if started is None:
+            raise ProcessLookupError(f"no process {pid}")
+        return cls(pid, started)
+
+    def alive(self) -> bool:
+        """Whether this very process still runs (a zombie does not); 12 us on Linux."""
+        return _start_time(self.pid) == self.start_time
+
+
+def _start_time(pid: int) -> float | None:
+    """When the process with this id started; None when there is none that runs."""
+    if not _PROC:
+        return _start_time_by_psutil(pid)
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            stat = file.read(1024)
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # proc(5): "pid (name) state ppid ... starttime ..."; the name may hold blanks and brackets, so count from its end
+    fields = stat[stat.rindex(b")") + 2 :].split()
+    return None if fields[0] in (b"Z", b"X") else float(fields[19])
+
+
+def _start_time_by_psutil(pid: int) -> float | None:
+    import psutil
+
+    try:
+        process = psutil.Process(pid)
+        return None if process.status() == psutil.STATUS_ZOMBIE else float(process.create_time())
+    except psutil.NoSuchProcess:
+        return None

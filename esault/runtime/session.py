@@ -1,0 +1,223 @@
+"""One run from the command's side: checks, start, watching, signals, the end."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import FrameType
+from typing import Any, Protocol
+
+from esault.control.summary import Snapshot
+from esault.errors import EsaultError, TopologyFailed, UsageError
+from esault.messages.settings import Settings
+from esault.report import Report
+from esault.runtime import system
+from esault.runtime.console import ConsoleReader
+from esault.runtime.owner import Owner
+from esault.runtime.run_dir import make_run_dir
+from esault.runtime.spec import Begin, DrainRun, Notice, Over, RunSpec, StopRun
+from esault.topology.located import Located
+from esault.topology.plan import Plan
+
+__all__ = ["Quiet", "Session", "View", "check_plan", "new_run"]
+
+
+class View(Protocol):
+    """Who shows a run to the user."""
+
+    def line(self, mark: str, text: str) -> None:
+        """A line that a process printed; may be called in another thread."""
+        ...
+
+    def notice(self, text: str) -> None:
+        """Something the user should know."""
+        ...
+
+    def update(self, snapshot: Snapshot) -> None:
+        """The run as it is; a few times a second."""
+        ...
+
+
+class Quiet:
+    """Prints what user code prints and what goes wrong, nothing else."""
+
+    def line(self, mark: str, text: str) -> None:
+        print(f"[{mark}] {text}", flush=True)
+
+    def notice(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Nothing to see."""
+
+
+def new_run() -> str:
+    """An identity of a run: readable, unique over all runs."""
+    return f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
+
+
+def check_plan(plan: Plan, slots: int, parallelism: Mapping[str, int]) -> None:
+    """What can be known before anything starts. Raises SourceError, SinkError, UsageError."""
+    for name, n in parallelism.items():
+        unit = plan.units.get(name)
+        if unit is None:
+            raise UsageError(f"there is no unit {name!r}; there are: {', '.join(plan.units)}")
+        most = unit.max_parallelism
+        if n < 1 or (most is not None and n > most):
+            raise UsageError(
+                f"unit {name!r} cannot have parallelism {n}: it may have 1 to {most or 'the number of slots'}"
+            )
+    needed = sum(parallelism.get(u.name, u.parallelism) for u in plan.units.values())
+    if needed > slots:
+        raise UsageError(
+            f"{plan.name} needs {needed} slots to start and there are {slots}; say --slots {needed}, or start with less"
+        )
+    for unit in plan.units.values():
+        if unit.spout is not None:
+            unit.spout.check()
+    for sink in plan.sinks:
+        sink.sink.check()
+
+
+class Session:
+    """A run on actors. `run` blocks until it has ended and gives its report."""
+
+    def __init__(
+        self,
+        located: Located,
+        params: Mapping[str, Any],
+        *,
+        plan: Plan | None = None,
+        settings: Settings | None = None,
+        parallelism: Mapping[str, int] | None = None,
+        slots: int = 16,
+        seconds: float | None = None,
+        view: View | None = None,
+    ) -> None:
+        """Checks everything that can be checked; nothing is started. Raises EsaultError."""
+        self.plan = plan or located.build(dict(params)).plan()
+        self._parallelism = dict(parallelism or {})
+        check_plan(self.plan, slots, self._parallelism)
+        self._located = located
+        self._params = dict(params)
+        self._settings = settings or Settings()
+        self._slots = slots
+        self._seconds = seconds
+        self._view = view or Quiet()
+        self._signals = 0
+        self.stopped_at_once = False
+
+    def run(self, on_started: Callable[[RunSpec], None] | None = None) -> Report:
+        """Run to the end. Raises TopologyFailed (with the report), EsaultError."""
+        owner = Owner.current()
+        run_dir = make_run_dir(owner)
+        console = ConsoleReader(self._view.line)
+        spec = RunSpec(
+            located=self._located,
+            params=self._params,
+            run=new_run(),
+            name=self.plan.name,
+            run_dir=str(run_dir),
+            settings=self._settings,
+            owner=owner,
+            console_fd=console.write_fd,
+            host=socket.gethostname(),
+            parallelism=self._parallelism,
+            slots=self._slots,
+            clock_offset=time.time() - time.monotonic(),
+            stdin_fd=_spare_stdin(),
+        )
+        previous = self._catch_signals()
+        try:
+            handle = system.start(secrets.token_bytes(32), title=f"esault {self.plan.name}", scratch=run_dir)
+            try:
+                from esault.runtime.driver_actor import DriverActor
+                from esault.runtime.keeper import Keeper
+
+                keeper = handle.create(Keeper)
+                driver = handle.create(DriverActor)
+                handle.tell(driver, Begin(spec, keeper))
+                console.start()
+                if on_started is not None:
+                    on_started(spec)
+                report = self._watch(handle, driver)
+                report = replace(report, collected=_collected(self.plan, str(run_dir)))
+            finally:
+                handle.shutdown(2.0)
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+            console.close()
+            if spec.stdin_fd is not None:
+                os.close(spec.stdin_fd)
+        if report.failure is not None:
+            raise TopologyFailed(report.failure, report)
+        return report
+
+    def _catch_signals(self) -> dict[int, Any]:
+        def caught(number: int, frame: FrameType | None) -> None:
+            self._signals += 1
+
+        try:
+            return {n: signal.signal(n, caught) for n in (signal.SIGINT, signal.SIGTERM)}
+        except ValueError:  # not the main thread: whoever calls has the signals
+            return {}
+
+    def _watch(self, handle: system.ActorSystemHandle, driver: Any) -> Report:
+        told = 0
+        until = None
+        while True:
+            for message in _messages(handle.listen(0.05)):
+                if isinstance(message, Over):
+                    if isinstance(message.report, Report):
+                        return message.report
+                    raise EsaultError(str(message.report))
+                if isinstance(message, Notice):
+                    self._view.notice(message.text)
+                elif isinstance(message, Snapshot):
+                    self._view.update(message)
+                    if until is None and message.phase == "running" and self._seconds is not None:
+                        until = time.monotonic() + self._seconds
+            if until is not None and time.monotonic() >= until and told == 0:
+                told = 1
+                handle.tell(driver, DrainRun())
+            if self._signals > told:
+                told += 1
+                if told == 1:
+                    self._view.notice("ending in order: what is in flight is processed (again to stop at once)")
+                    handle.tell(driver, DrainRun())
+                else:
+                    self.stopped_at_once = True
+                    handle.tell(driver, StopRun())
+            if not handle.alive():
+                raise EsaultError("the run's processes are gone: the actor system died (was it killed?)")
+
+
+def _spare_stdin() -> int | None:
+    """Another descriptor of the command's standard input: actors are born with an empty one."""
+    try:
+        return os.dup(0)
+    except OSError:
+        return None
+
+
+def _messages(received: Any) -> list[Any]:
+    if received is None:
+        return []
+    from esault.runtime.actor import unpack
+
+    return unpack(received)
+
+
+def _collected(plan: Plan, run_dir: str) -> dict[str, list[Any]]:
+    if not plan.sinks:
+        return {}
+    from esault.sinks.collect import Collect, read_collected
+
+    return {s.name: read_collected(run_dir, s.name) for s in plan.sinks if isinstance(s.sink, Collect)}

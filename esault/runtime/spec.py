@@ -1,0 +1,133 @@
+"""What every process of a run is told by the command: plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from esault.messages.control import Build
+from esault.messages.settings import Settings
+from esault.runtime.owner import Owner
+from esault.topology.located import Located
+
+__all__ = [
+    "Begin",
+    "DrainRun",
+    "ForkedChild",
+    "Leave",
+    "Mail",
+    "Notice",
+    "Over",
+    "RunSpec",
+    "ScaleUnit",
+    "StopRun",
+    "Wake",
+]
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One run."""
+
+    located: Located
+    params: dict[str, Any]
+    #: identity, unique over all runs
+    run: str
+    name: str
+    #: the run's own folder: sockets, collected rows
+    run_dir: str
+    settings: Settings
+    owner: Owner
+    #: writing end of the console pipe, inherited
+    console_fd: int
+    host: str = "localhost"
+    #: name -> first parallelism, where it is not the topology's
+    parallelism: dict[str, int] = field(default_factory=dict)
+    slots: int = 16
+    #: wall clock minus the monotonic clock at the start, so that all processes agree on the time
+    clock_offset: float = 0.0
+    #: the command's standard input, inherited; for spouts that read it
+    stdin_fd: int | None = None
+
+
+# command -> driver
+
+
+@dataclass(frozen=True)
+class Begin:
+    """Run this; the keeper forks."""
+
+    spec: RunSpec
+    keeper: Any
+
+
+@dataclass(frozen=True)
+class DrainRun:
+    """End in order."""
+
+
+@dataclass(frozen=True)
+class StopRun:
+    """End at once."""
+
+
+@dataclass(frozen=True)
+class ScaleUnit:
+    """Give a unit so many sub-units."""
+
+    unit: str
+    n: int
+
+
+# driver -> command
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A line for the user."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Over:
+    """The run has ended; its report."""
+
+    report: Any
+
+
+# driver <-> keeper <-> sub-unit
+
+
+@dataclass(frozen=True)
+class ForkedChild:
+    """Keeper to driver: where the actor of this incarnation can be reached."""
+
+    incarnation: int
+    address: Any
+
+
+@dataclass(frozen=True)
+class Birth:
+    """Keeper to a new sub-unit, by fork: who it is."""
+
+    spec: RunSpec
+    build: Build
+    driver: Any
+
+
+@dataclass(frozen=True)
+class Wake:
+    """Keeper to a new sub-unit: you may begin (an actor cannot send before its first message)."""
+
+
+@dataclass(frozen=True)
+class Mail:
+    """Several control messages in one, in order."""
+
+    messages: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Leave:
+    """Driver to keeper: all is over."""

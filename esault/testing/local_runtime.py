@@ -1,0 +1,369 @@
+"""A whole run in one process: the cores of the actors, over queues in memory."""
+
+from __future__ import annotations
+
+import copy
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from esault.control.driver import Driver
+from esault.control.summary import report as make_report
+from esault.errors import TopologyError, TopologyFailed, UsageError
+from esault.messages.control import Exited, Fork, Kill, Release
+from esault.messages.settings import Settings
+from esault.report import Report
+from esault.testing.manual_clock import ManualClock
+from esault.testing.memory_wire import MemoryWire
+from esault.testing.seats import AckerSeat, SubUnitSeat
+from esault.topology.builder import Topology
+from esault.topology.plan import Outlet, Plan, SinkPlan, UnitPlan
+from esault.topology.sink import RunInfo, Sink
+from esault.topology.spout import EndOfStream, Spout
+
+__all__ = ["LocalRuntime"]
+
+
+class _Given(Spout[Any, Any]):
+    """The tuples that a test gives in place of a spout."""
+
+    def __init__(self, rows: Iterable[tuple[Any, Any]]) -> None:
+        self._rows = list(rows)
+        self._next = 0
+
+    def read(self, limit: int) -> Sequence[tuple[Any, Any]]:
+        if self._next >= len(self._rows):
+            raise EndOfStream
+        rows = self._rows[self._next : self._next + limit]
+        self._next += len(rows)
+        return rows
+
+    def position(self) -> int:
+        return self._next
+
+    def seek(self, position: int) -> None:
+        self._next = position
+
+
+class _Collected(Sink):
+    """In place of a sink: keeps what is committed."""
+
+    def __init__(self, landed: list[Any], wants_id: bool) -> None:
+        self._landed = landed
+        self._staged: list[Any] = []
+        self._by_epoch: dict[int, list[Any]] = {}
+
+    def write(self, rows: Sequence[Any]) -> None:
+        self._staged.extend(rows)
+
+    def prepare(self, epoch: int) -> int:
+        self._by_epoch[epoch] = self._staged
+        self._staged = []
+        return epoch
+
+    def commit(self, epoch: int, handle: Any) -> None:
+        self._landed.extend(self._by_epoch.pop(handle, []))
+
+
+class _Letters:
+    """Dead letters in memory."""
+
+    def __init__(self) -> None:
+        self.records: list[dict[str, Any]] = []
+
+    def put(self, record: dict[str, Any]) -> None:
+        self.records.append(record)
+
+    def sync(self) -> None:
+        """Memory is as durable as it gets."""
+
+
+class LocalRuntime:
+    """Runs a topology in this process: seeded order, manual clock, scripted faults; nothing is written.
+
+    ```python
+    local = LocalRuntime(topology(), spouts={"lines": [("f", "a b a")]})
+    local.run_until_drained()
+    assert sorted(local.emitted("count")) == [("a", 1), ("a", 2), ("b", 1)]
+    ```
+
+    `spouts` gives tuples in place of spouts, by name; sinks are collected, not written (`landed`). Values that are
+    changed after they were emitted are found. The same `seed` gives the same order of events.
+    """
+
+    def __init__(
+        self,
+        topology: Topology | Plan | Callable[[], Plan],
+        *,
+        spouts: Mapping[str, Iterable[tuple[Any, Any]]] | None = None,
+        seed: int = 0,
+        clock: ManualClock | None = None,
+        parallelism: Mapping[str, int] | None = None,
+        settings: Settings | None = None,
+        real: bool = False,
+        run: str = "local",
+        run_dir: str | None = None,
+        letters: Any = None,
+    ) -> None:
+        """`real=True` is for `--engine local`: the real clock, the real sinks. Raises TopologyError."""
+        self._plan_of: Callable[[], Plan]
+        if isinstance(topology, Plan):
+            self._plan_of = lambda: topology
+        elif isinstance(topology, Topology):
+            plan = topology.plan()
+            self._plan_of = lambda: plan
+        else:
+            self._plan_of = topology
+        self._real = real
+        self._given = {name: list(rows) for name, rows in (spouts or {}).items()}
+        self.plan = self._plan_of()
+        for name in self._given:
+            if name not in self.plan.units or self.plan.units[name].kind != "spout":
+                known = ", ".join(u.name for u in self.plan.units.values() if u.kind == "spout")
+                raise TopologyError(f"spouts={{{name!r}: ...}}: there is no spout of that name; there are: {known}")
+        self.clock = clock or ManualClock()
+        self._now: Callable[[], float] = time.time if real else self.clock
+        self._order = random.Random(seed)
+        self._wire = MemoryWire()
+        self._seats: dict[int, SubUnitSeat | AckerSeat] = {}
+        self._emitted: dict[tuple[str, str], list[tuple[Any, Any]]] = {}
+        self._landed: dict[str, list[Any]] = {sink.name: [] for sink in self.plan.sinks}
+        self._letters = letters or _Letters()
+        self._run_dir = run_dir
+        self._run = run
+        self._exits: deque[Exited] = deque()
+        settings = settings or Settings(watch_values=not real)
+        self.driver = Driver(self.plan, run, "localhost", settings, parallelism)
+        self.driver.start(self._now())
+        self._tick_at = self._now()
+
+    # running ---------------------------------------------------------------------------------------
+
+    def step(self) -> bool:
+        """One slice of one process's life, or of the driver's; whether anything happened."""
+        now = self._now()
+        happened = False
+        while self.driver.outbox:
+            address, message = self.driver.outbox.popleft()
+            happened = True
+            if address == "keeper":
+                self._keep(message)
+            elif address in self._seats:
+                self._seats[address].mail.append(message)
+        if self.driver.phase == "beginning":
+            if self._real:
+                for sink in self.plan.sinks:
+                    sink.sink.begin(RunInfo(self._run, self.plan.name, sink.name))
+            self.driver.begun(now)
+            happened = True
+        if now >= self._tick_at:
+            self._tick_at = now + 0.25
+            self.driver.tick(now)
+        seats = [seat for seat in self._seats.values() if not seat.paused]
+        self._order.shuffle(seats)
+        for seat in seats:
+            happened = seat.run(self._order) or happened
+            if seat.outbox and (self._order.random() < 0.7 or seat.gone):
+                happened = True
+                self.driver.handle(seat.outbox.popleft(), now)
+                while seat.gone and seat.outbox:
+                    self.driver.handle(seat.outbox.popleft(), now)
+            if seat.gone:
+                self._seats.pop(seat.incarnation, None)
+        while self._exits:
+            happened = True
+            self.driver.handle(self._exits.popleft(), now)
+        return happened
+
+    def _advance(self) -> None:
+        """Nothing happens by itself now: let time pass until something does."""
+        at = min([seat.wake_at() for seat in self._seats.values() if not seat.paused], default=self._tick_at)
+        at = min(at, self._tick_at)
+        if self._real:
+            time.sleep(min(0.001, max(0.0, at - self._now())))
+        else:
+            self.clock.advance_to(max(at, self._now() + 1e-6))
+
+    def run_until_drained(self, most_seconds: float = 3600.0) -> None:
+        """Run until the spouts have ended and all is processed. Raises TopologyFailed, also when time is up."""
+        until = self._now() + most_seconds
+        while self.driver.phase != "ended":
+            if not self.step():
+                self._advance()
+            if self._now() > until:
+                raise TopologyFailed(f"{self.plan.name}: not drained after {most_seconds} s", self.report())
+        if self.driver.failure is not None:
+            raise TopologyFailed(self.driver.failure, self.report())
+
+    def run_for(self, seconds: float) -> None:
+        """Run for so long, or until the end. Raises TopologyFailed."""
+        until = self._now() + seconds
+        while self._now() < until and self.driver.phase != "ended":
+            if not self.step():
+                self._advance()
+        if self.driver.failure is not None:
+            raise TopologyFailed(self.driver.failure, self.report())
+
+    def drain(self) -> None:
+        """Have the spouts read no more."""
+        self.driver.drain(self._now())
+
+    def _keep(self, message: Any) -> None:
+        if isinstance(message, Fork):
+            build = message.build
+            if not build.unit:
+                self._seats[build.incarnation] = AckerSeat(build, self._wire, self._now)
+                return
+            try:
+                seat = SubUnitSeat(
+                    build,
+                    self._unit_plan(build.unit),
+                    self._wire,
+                    self._now,
+                    self._letters,
+                    self._order.getrandbits(32),
+                    self._run_dir,
+                )
+            except Exception as error:
+                self.driver.fail(str(error), self._now())
+                return
+            if not self._real:
+                seat.core.observer = self._observe
+            self._seats[build.incarnation] = seat
+        elif isinstance(message, Kill):
+            if message.incarnation in self._seats:
+                self.kill(message.incarnation)
+        elif isinstance(message, Release):
+            seat_now = self._seats.get(message.incarnation)
+            if seat_now is not None:
+                seat_now.leave()
+                del self._seats[message.incarnation]
+
+    def _unit_plan(self, name: str) -> UnitPlan:
+        unit = self._plan_of().units[name]
+        if self._real:
+            return unit
+        if unit.kind == "spout":
+            given = self._given.get(name)
+            # Each sub-unit has an object of its own, as it has where each is a process.
+            spout = _Given(given) if given is not None else copy.deepcopy(unit.spout)
+            unit = replace(unit, spout=spout)
+        return replace(unit, streams={s: self._collecting(o) for s, o in unit.streams.items()})
+
+    def _collecting(self, outlet: Outlet) -> Outlet:
+        sinks = tuple(SinkPlan(s.name, _Collected(self._landed[s.name], type(s.sink).wants_id)) for s in outlet.sinks)
+        return replace(outlet, sinks=sinks, branches=tuple(self._collecting(b) for b in outlet.branches))
+
+    def _observe(self, unit: str, stream: str, keys: Sequence[Any], values: Sequence[Any]) -> None:
+        self._emitted.setdefault((unit, stream), []).extend(zip(keys, values))
+
+    # changes -----------------------------------------------------------------------------------------
+
+    def split(self, unit: str, sub_unit: int, at: int | None = None) -> None:
+        """A new sub-unit takes the upper part of this one's range, from place `at` on (the middle by default).
+
+        The change goes on while the topology runs; `wait_for_change` waits for its end. A topology that has not been
+        started yet, or has drained, is brought to where it can be changed, or refuses. Raises UsageError.
+        """
+        self._until_running()
+        self.driver.split(unit, sub_unit, self._now(), at)
+
+    def merge(self, unit: str, sub_unit: int) -> None:
+        """This sub-unit's range joins its neighbours', and it leaves. Raises UsageError."""
+        self._until_running()
+        self.driver.merge(unit, sub_unit, self._now())
+
+    def move(self, unit: str, sub_unit: int) -> None:
+        """A new sub-unit takes this one's place. Raises UsageError."""
+        self._until_running()
+        self.driver.move(unit, sub_unit, self._now())
+
+    def scale(self, unit: str, n: int) -> None:
+        """So many sub-units with equal shares. Raises UsageError."""
+        self._until_running()
+        self.driver.scale(unit, n, self._now())
+
+    def wait_for_change(self, unit: str, most_seconds: float = 60.0) -> None:
+        """Run until no change of this unit is on. Raises TopologyFailed when it does not end."""
+        until = self._now() + most_seconds
+        core = self.driver.units[unit]
+        while core.change is not None and self.driver.phase == "running":
+            if not self.step():
+                self._advance()
+            if self._now() > until:
+                raise TopologyFailed(f"{unit}: the change did not end within {most_seconds} s", self.report())
+
+    def _until_running(self) -> None:
+        while self.driver.phase in ("building", "wiring", "beginning"):
+            if not self.step():
+                self._advance()
+
+    # looking ---------------------------------------------------------------------------------------
+
+    def emitted(self, unit: str, stream: str = "") -> list[tuple[Any, Any]]:
+        """(key, value) of all tuples that the unit emitted, repeats after a crash included."""
+        self._known(unit)
+        return list(self._emitted.get((unit, stream), []))
+
+    def landed(self, sink: str) -> list[Any]:
+        """Rows that a sink has committed. Raises UsageError for an unknown name."""
+        if sink not in self._landed:
+            raise UsageError(f"there is no sink {sink!r}; there are: {', '.join(self._landed) or 'none'}")
+        return list(self._landed[sink])
+
+    def sub_units(self, unit: str) -> list[int]:
+        """Incarnations of the unit's sub-units, in ring order where they have one."""
+        self._known(unit)
+        core = self.driver.units[unit]
+        return core.table.owners() if core.table is not None else list(core.subs)
+
+    @property
+    def dead_letters(self) -> list[dict[str, Any]]:
+        """Records that units with `dead_letter` kept."""
+        return list(self._letters.records)
+
+    def report(self) -> Report:
+        """The run so far."""
+        ended = "failed" if self.driver.failure else "drained" if self.driver.phase == "ended" else "running"
+        return make_report(self.driver, "local", ended, self._now())
+
+    def _known(self, unit: str) -> None:
+        if unit not in self.driver.units:
+            raise UsageError(f"there is no unit {unit!r}; there are: {', '.join(self.driver.units)}")
+
+    # faults ----------------------------------------------------------------------------------------
+
+    def kill(self, incarnation: int) -> None:
+        """The process dies at once, as by kill -9: what it had in memory and what nobody read is gone."""
+        seat = self._seats.pop(incarnation, None)
+        if seat is None:
+            raise UsageError(f"there is no process {incarnation}; there are: {sorted(self._seats)}")
+        seat.leave()
+        self._exits.append(Exited(incarnation, "killed by the test"))
+
+    def ack_servers(self) -> list[int]:
+        """Incarnations of the ack servers."""
+        return [i for i, seat in self._seats.items() if isinstance(seat, AckerSeat)]
+
+    def pause(self, incarnation: int) -> None:
+        """The process stands still, as by SIGSTOP."""
+        self._seats[incarnation].paused = True
+
+    def resume(self, incarnation: int) -> None:
+        """The process goes on."""
+        self._seats[incarnation].paused = False
+
+    def garble(self, incarnation: int, data: bytes, express: bool = False) -> None:
+        """A stranger sends bytes to a process."""
+        seat = self._seats[incarnation]
+        (seat.fast if express else seat.data).links.append(deque([data]))
+
+    def lose_frame(self, incarnation: int) -> bool:
+        """The newest frame that waits for this process's data socket is lost; whether there was one."""
+        for link in self._seats[incarnation].data.waiting():
+            link.pop()
+            return True
+        return False
