@@ -51,8 +51,7 @@ class Histogram:
         counts = self._counts
         counts[bucket] = counts.get(bucket, 0) + n
         self.count += n
-        if seconds > self.max:
-            self.max = seconds
+        self.max = max(self.max, seconds)
 
     def merge(self, other: Histogram) -> None:
         """Add what `other` has counted; the result is as if all had been recorded here."""

@@ -80,7 +80,8 @@ class Driver:
         #: ack servers by number: incarnation, and its endpoint once it is built
         self._ackers: list[tuple[int, str | None]] = []
         self._seats_version = 0
-        #: who has not confirmed the newest Seats, and the numbers of ack servers whose death waits for that
+        #: the Seats that named the newest ack server, who has not confirmed it, and the numbers of ack servers whose death waits for that
+        self._awaited_version = 0
         self._unseated: set[int] = set()
         self._lost_ackers: set[int] = set()
         self._deadline: float | None = None
@@ -141,21 +142,24 @@ class Driver:
             unit.go(now)
         self._deliver(now)
 
-    def _send_seats(self) -> None:
+    def _send_seats(self, new_acker: bool = False) -> None:
         owners = {
             r.incarnation: r.built.express for u in self.units.values() for r in u.subs.values() if r.built is not None
         }
         ackers = tuple((i, endpoint or "") for i, endpoint in self._ackers)
         self._seats_version += 1
-        self._unseated = set(owners)
+        if new_acker:
+            self._awaited_version = self._seats_version
+            self._unseated = set(owners)
         message = Seats(self._seats_version, owners, ackers)
         for incarnation in [*owners, *(i for i, endpoint in self._ackers if endpoint is not None)]:
             self.outbox.append((incarnation, message))
 
     def _on_seated(self, incarnation: int, version: int) -> None:
         """Once nobody sends acks to a dead ack server any more, what was open there starts anew."""
-        if version == self._seats_version:
+        if version >= self._awaited_version:
             self._unseated.discard(incarnation)
+        self._unseated &= {incarnation for unit in self.units.values() for incarnation in unit.subs}
         waiting = any(endpoint is None for _, endpoint in self._ackers)
         if self._lost_ackers and not self._unseated and not waiting:
             for number in sorted(self._lost_ackers):
@@ -188,6 +192,8 @@ class Driver:
         else:
             unit = self.units.get(self._unit_of.get(incarnation, ""))  # type: ignore[arg-type]
             known = unit is not None and unit.handle(message, now)
+            if isinstance(message, Stopped) and self._lost_ackers:
+                self._on_seated(message.incarnation, -1)
         self._deliver(now)
         return known
 
@@ -197,7 +203,7 @@ class Driver:
                 if incarnation == message.incarnation:
                     self._ackers[number] = (incarnation, message.express)
             if self.phase == "running":
-                self._send_seats()
+                self._send_seats(new_acker=True)
 
     def _on_exited(self, message: Exited, now: float) -> None:
         name = self._unit_of.get(message.incarnation)

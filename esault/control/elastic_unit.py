@@ -28,6 +28,7 @@ from esault.messages.control import (
     Gone,
     Installed,
     Kill,
+    Leave,
     Leaving,
     Left,
     LostGiver,
@@ -230,12 +231,14 @@ class ElasticUnit(Unit):
         ended: list[int] = []
         for record in self.subs.values():
             record.leaving = record.incarnation not in owners and not record.joining
+            if record.leaving:
+                self._tell(record.incarnation, Leave())
             if record.leaving and record.ended:  # it had ended before it knew; it gives first
                 ended.append(record.incarnation)
         for incarnation in change.news:
             self.subs[incarnation].joining = False
         senders = tuple(self.senders)
-        self._publish()
+        self._publish(after_death=False)
         if self._keyed:
             change.waiting, change.giving = change.getters, change.givers
             for giver in change.givers:
@@ -355,6 +358,8 @@ class ElasticUnit(Unit):
         self._check_parting(message.incarnation)
 
     def _on_end_read(self, message: EndRead, now: float) -> None:
+        if message.sender not in self.senders:
+            return
         self._ends[message.sender].add(message.incarnation)
         self._check_parting(message.sender)
 
@@ -384,6 +389,8 @@ class ElasticUnit(Unit):
 
     def _no_longer_asked(self, incarnation: int) -> None:
         """It is gone: nobody waits for its answers."""
+        for readers in self._ends.values():
+            readers.discard(incarnation)
         for sender in list(self._adding):
             self._adding[sender].discard(incarnation)
             self._check_added(sender)

@@ -98,12 +98,16 @@ class Unit:
         self.table: OutputTable | None = None
         #: senders that may send here: incarnation -> (unit, channel number)
         self.senders: dict[int, tuple[str, int]] = {}
+        #: senders that died when their unit was ending, with their channel numbers: newcomers must count them as ended
+        self._last: dict[int, int] = {}
         self.measurements = Measurements()
         #: (now, parallelism), for the report
         self.history: list[tuple[float, int]] = []
         self.finishing = False
         self.draining = False
         self.wired = False
+        #: tuples flow
+        self.going = False
         self._next_number = 1
         #: (data, express) endpoints of all that were ever built: a table may name a dead one for a while
         self._endpoints: dict[int, tuple[str, str]] = {}
@@ -145,8 +149,12 @@ class Unit:
 
     def go(self, now: float) -> None:
         """Start all sub-units."""
-        for record in self.subs.values():
-            self._start(record, now)
+        self.going = True
+        for record in list(self.subs.values()):
+            if record.replaces is None:
+                self._start(record, now)
+            else:  # its predecessor died while the run was being wired
+                self._check_replacement(record, now)
 
     def _start(self, record: SubUnitRecord, now: float) -> None:
         record.started_at = now
@@ -224,13 +232,16 @@ class Unit:
         return Table(self.name, version, pairs, peers, left)
 
     def _on_unregister(self, message: Unregister, now: float) -> None:
-        if self.senders.pop(message.incarnation, None) is None:
+        entry = self.senders.pop(message.incarnation, None)
+        if entry is None:
             return
+        if message.last:
+            self._last[message.incarnation] = entry[1]
         self._adding.pop(message.incarnation, None)
         self._switching.pop(message.incarnation, None)
         for record in self.subs.values():
             if record.built is not None:
-                self._tell(record.incarnation, Gone(message.incarnation))
+                self._tell(record.incarnation, Gone(message.incarnation, message.last))
         self._check_settled()
         self._check_ended()
 
@@ -246,10 +257,10 @@ class Unit:
         self._add(((message.sender, self._next_number),))
         self._next_number += 1
 
-    def _publish(self) -> None:
+    def _publish(self, after_death: bool) -> None:
         """Send the table to all senders that are registered."""
         assert self.table is not None
-        self._unsettled = True
+        self._unsettled = self._unsettled or after_death
         for sender, (unit, _) in self.senders.items():
             if sender not in self._adding:  # else it gets this very table when it is confirmed
                 self._switching[sender] = self.table.version
@@ -328,7 +339,7 @@ class Unit:
         """All ended, nobody being registered or told of a table: the membership is closed."""
         if self.finishing or self._adding or self._switching or self._changing:
             return
-        if not all(r.ended for r in self.subs.values()):
+        if not self.subs or not all(r.ended for r in self.subs.values()):
             return
         self.finishing = True
         for record in self.subs.values():
@@ -383,7 +394,7 @@ class Unit:
             return
         self.measurements.died(incarnation)
         for target in self.plan.targets:
-            self._tell_unit(target, Unregister(incarnation))
+            self._tell_unit(target, Unregister(incarnation, self.finishing))
         if self.finishing:
             # Its inputs were all done; what it had left to say in finish() is lost with its state.
             self._check_finished()
@@ -421,8 +432,11 @@ class Unit:
         """Make a replacement known to those it gets from and those it sends to."""
         for sender in self.senders:
             self._adding.setdefault(sender, set()).add(record.incarnation)
-        if self.senders:
-            self._tell(record.incarnation, Add(tuple((s, number) for s, (_, number) in self.senders.items())))
+        senders = [*((s, number) for s, (_, number) in self.senders.items()), *self._last.items()]
+        if senders:
+            self._tell(record.incarnation, Add(tuple(senders)))
+        for sender in self._last:
+            self._tell(record.incarnation, Gone(sender, last=True))
         for target in self.plan.targets:
             self._tell_unit(target, Register(self.name, (record.incarnation,)))
         self._check_replacement(record, now)
@@ -436,7 +450,7 @@ class Unit:
         return not self.plan.targets or (record.connected and not record.switching)
 
     def _check_replacement(self, record: SubUnitRecord, now: float) -> None:
-        if record.replaces is None or not self._introduced(record):
+        if record.replaces is None or not self.going or not self._introduced(record):
             return
         self._take_over(record, now)
 
@@ -446,7 +460,7 @@ class Unit:
         self._start(record, now)
         self.table.replace(record.replaces, record.incarnation)
         self.events.append(("seats", ""))
-        self._publish()
+        self._publish(after_death=True)
 
     _HANDLERS: ClassVar[dict[type, str]] = {
         Built: "_on_built",

@@ -98,7 +98,7 @@ class BoltSubUnit(SubUnit):
         return True
 
     def _all_ended(self) -> bool:
-        return bool(self.in_channels) and all(channel.ended for channel in self.in_channels.values())
+        return (bool(self.in_channels) or self.leaving) and all(channel.ended for channel in self.in_channels.values())
 
     def _advance_tick(self, now: float) -> bool:
         """Tick the objects, in portions; whether there is more to tick at once."""

@@ -40,6 +40,7 @@ from esault.messages.control import (
     Finished,
     Gone,
     Grace,
+    Leave,
     Rows,
     Seated,
     Seats,
@@ -124,6 +125,8 @@ class SubUnit:
         self.observer: Callable[[str, str, Any, Any], None] | None = None
         self.started = False
         self.draining = False
+        #: a change has taken the ranges: no sender will come any more
+        self.leaving = False
         self.ended = False
         self._finishing: Iterator[None] | None = None
         self._finish_done = False
@@ -187,7 +190,11 @@ class SubUnit:
 
     def _on_gone(self, message: Gone) -> None:
         for number in [n for n, c in self.in_channels.items() if c.sender == message.incarnation]:
-            del self.in_channels[number]
+            if message.last:
+                # All that it owed to others was done; it stands for itself as one that has ended.
+                self.in_channels[number].ended = self.in_channels[number].broken = True
+            else:
+                del self.in_channels[number]
         self._sender_done(message.incarnation)
 
     def _on_connect(self, message: Connect) -> None:
@@ -260,6 +267,9 @@ class SubUnit:
         if self._finishing is None and not self._finish_done:
             self._finishing = iter(()) if message.leaving and self._elements_moved else self._finish_steps()
 
+    def _on_leave(self, message: Leave) -> None:
+        self.leaving = True
+
     def _on_stop(self, message: Stop) -> None:
         self._stop(message.now)
 
@@ -273,6 +283,7 @@ class SubUnit:
         Grace: _on_grace,
         Drain: _on_drain,
         Finish: _on_finish,
+        Leave: _on_leave,
         Stop: _on_stop,
     }
 
@@ -516,11 +527,13 @@ class SubUnit:
                 return True
             if self.roots.open_count or any(sink.due_at is not None for sink in self._sinks):
                 return False
+            self.acks.send()
+            if not self.acks.push():
+                return False  # others' roots wait for these acks: they must go before this sub-unit may
             now = self.clock()
             for channel in self._each_channel():
                 channel.flush(now)
                 channel.put(END, None)
-            self.acks.send()
             self.finished = True
             self.outbox.append(Finished(self.incarnation))
             return True
@@ -550,10 +563,13 @@ class SubUnit:
         """Call `close` on the user's objects."""
 
     def close(self) -> None:
-        """Give up all links."""
+        """Give up all links; one that leaves while the others go on sees its last frames delivered."""
         for channel in self._each_channel():
-            channel.close()
-        self.acks.close()
+            if self.leaving:
+                channel.finish()
+            else:
+                channel.close()
+        self.acks.close(deliver=self.leaving)
 
     def _fail(self, text: str) -> None:
         self.failed = True

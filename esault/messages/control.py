@@ -36,6 +36,7 @@ __all__ = [
     "Grace",
     "Installed",
     "Kill",
+    "Leave",
     "Leaving",
     "Left",
     "LostGiver",
@@ -98,6 +99,8 @@ class Gone:
     """This sender is dead: what it sent and you have not read is dropped; it counts as every barrier and END."""
 
     incarnation: int
+    #: it died when its unit was ending: it has no successor
+    last: bool = False
 
 
 @dataclass(frozen=True)
@@ -210,6 +213,11 @@ class LostGiver:
 
     version: int
     old: int
+
+
+@dataclass(frozen=True)
+class Leave:
+    """A change has taken your ranges: no new senders will come; say Ended when those you know have ended or are gone."""
 
 
 @dataclass(frozen=True)
@@ -423,6 +431,8 @@ class Unregister:
     """This sender is dead."""
 
     incarnation: int
+    #: it died when its unit was ending: it has no successor
+    last: bool = False
 
 
 @dataclass(frozen=True)

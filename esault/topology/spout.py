@@ -13,7 +13,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class EndOfStream(Exception):  # noqa: N818 - it is an outcome, not an error
+class EndOfStream(Exception):
     """Raised by `Spout.read` when there will never be another tuple."""
 
 

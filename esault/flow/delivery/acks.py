@@ -45,10 +45,13 @@ class Post:
             del queue[0]
         return True
 
-    def close(self) -> None:
-        """Nobody reads there any more."""
+    def close(self, deliver: bool = False) -> None:
+        """Nobody reads there any more; or, with `deliver`, nothing more will be sent."""
         self.queue.clear()
-        self._link.close()
+        if deliver:
+            self._link.finish()
+        else:
+            self._link.close()
 
 
 class Acks:
@@ -64,6 +67,8 @@ class Acks:
         self._posts: dict[int, Post] = {}
         self._endpoints: dict[int, str] = {}
         self._ackers: tuple[tuple[int, str], ...] = ()
+        #: nothing is sent before it is known where the ledgers sit
+        self._seated = False
         #: the highest incarnation that was ever named
         self._newest = 0
 
@@ -81,8 +86,10 @@ class Acks:
 
     def seats(self, owners: Mapping[int, str], ackers: tuple[tuple[int, str], ...]) -> None:
         """Where the seats are now; posts to seats that are no more are closed."""
-        self._endpoints = {**owners, **{incarnation: endpoint for incarnation, endpoint in ackers}}
+        # An ack server that is being made has no endpoint yet: what is for it waits.
+        self._endpoints = {**owners, **{incarnation: endpoint for incarnation, endpoint in ackers if endpoint}}
         self._ackers = ackers
+        self._seated = True
         self._newest = max([self._newest, *self._endpoints])
         for incarnation in [i for i in self._posts if i not in self._endpoints]:
             self._posts.pop(incarnation).close()
@@ -115,6 +122,8 @@ class Acks:
 
     def send(self) -> None:
         """Send all that was collected, one frame a seat."""
+        if not self._seated:
+            return
         frames: dict[int, list[tuple[Root, int, int]]] = {}
         sums, self._sums = self._sums, {}
         for root, (p, d) in sums.items():
@@ -139,8 +148,8 @@ class Acks:
                 done = False
         return done
 
-    def close(self) -> None:
-        """Close all links."""
+    def close(self, deliver: bool = False) -> None:
+        """Close all links; with `deliver`, what was taken still arrives."""
         for post in self._posts.values():
-            post.close()
+            post.close(deliver)
         self._posts.clear()

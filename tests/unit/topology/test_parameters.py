@@ -27,14 +27,14 @@ def everything(
     rate: float = 0.5,
     fast: bool = False,
     folder: Path = Path("data"),
-    names: list[str] = ["a", "b"],  # noqa: B006 - a default as users write it
-    old: typing.List[str] = [],  # noqa: B006, UP006
+    names: list[str] = ["a", "b"],
+    old: typing.List[str] = [],  # noqa: UP006
     limit: Optional[int] = None,  # noqa: UP045
     out: Path | None = None,
     implicit: str = None,  # noqa: RUF013
     anything: typing.Any = "x",
     *ignored: int,
-    strange: dict[str, int] = {},  # noqa: B006
+    strange: dict[str, int] = {},
     other: Unknown = None,
     **also_ignored: int,
 ) -> Unknown: ...
