@@ -260,6 +260,10 @@ class ElasticUnit(Unit):
         change = self.change
         if change is not None and message.version == self._version():
             change.giving.discard(message.incarnation)
+            for move in change.moves:
+                if move.old == message.incarnation and move.new in change.waiting and move.new not in message.news:
+                    # It was done with the predecessor of this new owner before it heard of the death.
+                    self._tell(move.new, LostGiver(self._version(), message.incarnation))
             change.moved_keys += message.moved_keys
             change.moved_bytes += message.moved_bytes
             self._check_done(now)
@@ -314,7 +318,7 @@ class ElasticUnit(Unit):
     def _forget(self, incarnation: int) -> None:
         """A newcomer is gone before it did anything."""
         for target in self.plan.targets:
-            self._tell_unit(target, Unregister(incarnation))
+            self._tell_unit(target, Unregister(incarnation, last=True))
         self._no_longer_asked(incarnation)
 
     # leaving -----------------------------------------------------------------------------------------

@@ -100,6 +100,8 @@ class Unit:
         self.senders: dict[int, tuple[str, int]] = {}
         #: senders that died when their unit was ending, with their channel numbers: newcomers must count them as ended
         self._last: dict[int, int] = {}
+        #: sender unit -> successors of its dead that have not registered: until then nothing has ended
+        self._expected: dict[str, int] = {}
         self.measurements = Measurements()
         #: (now, parallelism), for the report
         self.history: list[tuple[float, int]] = []
@@ -192,6 +194,9 @@ class Unit:
     # senders ---------------------------------------------------------------------------------------
 
     def _on_register(self, message: Register, now: float) -> None:
+        left = self._expected.pop(message.sender, 0) - len(message.incarnations)
+        if left > 0:
+            self._expected[message.sender] = left
         added = []
         for incarnation in message.incarnations:
             self.senders[incarnation] = (message.sender, self._next_number)
@@ -209,6 +214,9 @@ class Unit:
             self._check_added(incarnation)
 
     def _on_added(self, message: Added, now: float) -> None:
+        adds = self.subs.get(message.incarnation)
+        if adds is not None and not self.finishing:
+            adds.ended = False  # it had ended as far as it knew; now it knows of more senders
         for sender in message.senders:
             if sender in self._adding:
                 self._adding[sender].discard(message.incarnation)
@@ -237,6 +245,8 @@ class Unit:
             return
         if message.last:
             self._last[message.incarnation] = entry[1]
+        else:
+            self._expected[entry[0]] = self._expected.get(entry[0], 0) + 1
         self._adding.pop(message.incarnation, None)
         self._switching.pop(message.incarnation, None)
         for record in self.subs.values():
@@ -337,7 +347,7 @@ class Unit:
 
     def _check_ended(self) -> None:
         """All ended, nobody being registered or told of a table: the membership is closed."""
-        if self.finishing or self._adding or self._switching or self._changing:
+        if self.finishing or self._adding or self._switching or self._changing or self._expected:
             return
         if not self.subs or not all(r.ended for r in self.subs.values()):
             return

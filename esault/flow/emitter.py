@@ -75,6 +75,29 @@ class Emitter:
                 prefix = parent + out.tag
                 out.ids.extend([prefix + str(i) for i in range(count)])
 
+    def namer(self) -> Callable[[str], None]:
+        """`name` for one tuple after the other, without marks: call it with the parent's id after each tuple."""
+        streams = [(out.keys, out.ids, out.tag) for out in self._all]
+        if len(streams) > 1:
+
+            def name_all(parent: str) -> None:
+                for keys, ids, tag in streams:
+                    for i in range(len(keys) - len(ids)):
+                        ids.append(f"{parent}{tag}{i}")
+
+            return name_all
+        keys, ids, tag = streams[0]
+        append, extend, first = ids.append, ids.extend, tag + "0"
+
+        def name_main(parent: str) -> None:
+            count = len(keys) - len(ids)
+            if count == 1:
+                append(parent + first)
+            elif count:
+                extend([f"{parent}{tag}{i}" for i in range(count)])
+
+        return name_main
+
     def function(self) -> Callable[..., None]:
         """`emit(self, key, value, stream=None)` for a Bolt's class."""
         outs, main = self.outs, self.outs[""]

@@ -41,7 +41,9 @@ class Operator:
         self.errors = 0
         self.dead_letters = 0
         self._policy = plan.on_error
-        self._careful = plan.wants_id or plan.on_error.kind != "fail" or plan.on_error.retries > 0
+        #: errors are survived: emits of a failed try must be forgotten
+        self._careful = plan.on_error.kind != "fail" or plan.on_error.retries > 0
+        self._name = emitter.namer()
         self._streams = [i.stream for i in plan.inputs]
         self._outside = 0
         self._letters_open = False
@@ -232,11 +234,16 @@ class ElementOperator(Operator):
             stream = self._streams[input]
             self._run_careful(lambda key, value: self._process(stream, key, value), keys, values, ids)
         else:
-            rows = zip(keys, values)
             key: Any = None
             try:
-                for key, value in rows:
-                    elements[key].process(key, value)
+                if ids is None:
+                    for key, value in zip(keys, values):
+                        elements[key].process(key, value)
+                else:
+                    name = self._name
+                    for key, value, id in zip(keys, values, ids):
+                        elements[key].process(key, value)
+                        name(id)
             except _STOPPING:
                 raise
             except StateError as error:
@@ -380,8 +387,14 @@ class ObjectOperator(Operator):
             process = self.object.process
             key: Any = None
             try:
-                for key, value in zip(keys, values):
-                    process(key, value)
+                if ids is None:
+                    for key, value in zip(keys, values):
+                        process(key, value)
+                else:
+                    name = self._name
+                    for key, value, id in zip(keys, values, ids):
+                        process(key, value)
+                        name(id)
             except _STOPPING:
                 raise
             except BaseException as error:
@@ -450,7 +463,8 @@ class BatchOperator(Operator):
         self._by_stream = len(plan.inputs) > 1 and cls.process_batch_stream is not BatchBolt.process_batch_stream
 
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
-        rows = list(zip(keys, values))
+        # What an element is named by on the wire is no key of the user's.
+        rows = list(zip([key[0] for key in keys] if self.plan.objects == "partial_key" else keys, values))
         marks = self.emitter.marks()
         if self._by_stream:
             stream = self._streams[input]

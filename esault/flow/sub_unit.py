@@ -186,6 +186,8 @@ class SubUnit:
             for old in [n for n, c in self.in_channels.items() if c.sender == sender]:
                 del self.in_channels[old]
             self.in_channels[number] = InChannel(sender, number)
+        if self._finishing is None and not self._finish_done:
+            self.ended = False  # there is more to come
         self.outbox.append(Added(self.incarnation, tuple(sender for sender, _ in message.senders)))
 
     def _on_gone(self, message: Gone) -> None:

@@ -256,6 +256,8 @@ class Given:
 
     incarnation: int
     version: int
+    #: to whom: the successor of a new owner that died may not be among them
+    news: tuple[int, ...] = ()
     moved_keys: int = 0
     moved_bytes: int = 0
 

@@ -107,19 +107,21 @@ class LocalRuntime:
         run: str = "local",
         run_dir: str | None = None,
         letters: Any = None,
+        plan: Plan | None = None,
     ) -> None:
         """`real=True` is for `--engine local`: the real clock, the real sinks. Raises TopologyError."""
         self._plan_of: Callable[[], Plan]
         if isinstance(topology, Plan):
-            self._plan_of = lambda: topology
+            given = topology
+            self._plan_of = lambda: given
         elif isinstance(topology, Topology):
-            plan = topology.plan()
-            self._plan_of = lambda: plan
+            made = topology.plan()
+            self._plan_of = lambda: made
         else:
             self._plan_of = topology
         self._real = real
         self._given = {name: list(rows) for name, rows in (spouts or {}).items()}
-        self.plan = self._plan_of()
+        self.plan = plan or self._plan_of()
         for name in self._given:
             if name not in self.plan.units or self.plan.units[name].kind != "spout":
                 known = ", ".join(u.name for u in self.plan.units.values() if u.kind == "spout")
@@ -135,6 +137,8 @@ class LocalRuntime:
         self._run_dir = run_dir
         self._run = run
         self._exits: deque[Exited] = deque()
+        #: plans of sub-units whose real sinks were used
+        self._made: list[UnitPlan] = []
         settings = settings or Settings(watch_values=not real)
         self.driver = Driver(self.plan, run, "localhost", settings, parallelism)
         self.driver.start(self._now())
@@ -177,6 +181,24 @@ class LocalRuntime:
             happened = True
             self.driver.handle(self._exits.popleft(), now)
         return happened
+
+    def now(self) -> float:
+        """The time of this run, seconds since the epoch."""
+        return self._now()
+
+    def wait(self) -> None:
+        """Nothing happens by itself now: let time pass until something does."""
+        self._advance()
+
+    def collected(self) -> dict[str, list[Any]]:
+        """Rows of `Collect` sinks that really ran, by the sink's name."""
+        rows: dict[str, list[Any]] = {}
+        for unit in self._made:
+            for sink in unit.sinks:
+                found = getattr(sink.sink, "rows", None)
+                if isinstance(found, list):
+                    rows.setdefault(sink.name, []).extend(found)
+        return rows
 
     def _advance(self) -> None:
         """Nothing happens by itself now: let time pass until something does."""
@@ -245,6 +267,7 @@ class LocalRuntime:
     def _unit_plan(self, name: str) -> UnitPlan:
         unit = self._plan_of().units[name]
         if self._real:
+            self._made.append(unit)
             return unit
         if unit.kind == "spout":
             given = self._given.get(name)

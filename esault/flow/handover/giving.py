@@ -172,6 +172,11 @@ class Giving:
         self._posts[new].put(STATE, body)
 
     @property
+    def news(self) -> tuple[int, ...]:
+        """The new owners."""
+        return tuple(self._posts)
+
+    @property
     def done(self) -> bool:
         """Everything went and was confirmed."""
         return self._ended and not self._unconfirmed

@@ -1,0 +1,41 @@
+# make run    the main job: counts the words of Python's standard library, live, lands them, and reports with Spark
+# make test   formatting, types and all tests, on a fresh machine
+# make bench  throughput and latency beside a peer, into bench/results/local
+# make clean  removes what the others made
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+export VENV
+
+.PHONY: run test lint bench wheel clean
+
+run:
+	@.ci/venv parquet
+	@$(BIN)/esault run topologies/standard_library.py --report out/report.json
+	@$(BIN)/python topologies/standard_library.py
+ifneq ($(SPARK),0)
+	@echo "Spark's report comes next. It needs pyspark and a Java, one download of about 500 MB (make run SPARK=0 skips it)."
+	@.ci/venv parquet,spark
+	@$(BIN)/esault analyze topologies/standard_library.py --plot out/plots
+endif
+
+test: lint
+	@$(BIN)/python -m pytest -q
+
+lint:
+	@.ci/venv parquet,spark,bench,test
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+bench:
+	@.ci/venv parquet,spark,bench,test
+	@$(BIN)/esault bench throughput --out bench/results/local
+	@$(BIN)/esault bench latency --out bench/results/local
+
+wheel:
+	@.ci/venv test
+	@$(BIN)/python -m build --wheel
+
+clean:
+	rm -rf $(VENV) out build dist *.egg-info

@@ -1,0 +1,27 @@
+"""`esault check`."""
+
+from __future__ import annotations
+
+import click
+
+from esault.cli.topology_argument import params_of, place_of, set_option, topology_argument
+
+__all__ = ["command"]
+
+
+@click.command("check")
+@topology_argument
+@set_option
+@click.option("--mermaid", is_flag=True, help="Draw for a page instead of a terminal.")
+@click.option("--engine", type=click.Choice(["actors", "local"]), default="actors", show_default=True,
+              help="The engine that it shall run on.")
+def command(topology: str, settings: tuple[str, ...], mermaid: bool, engine: str) -> None:
+    """Build TOPOLOGY, find what is wrong with it, and draw it. Nothing is read or written."""
+    from esault.topology.drawing import draw
+    from esault.topology.drawing import mermaid as draw_mermaid
+
+    place = place_of(topology)
+    plan = place.build(params_of(place, settings)).plan()
+    print(draw_mermaid(plan) if mermaid else draw(plan))
+    if not mermaid:
+        print(f"{plan.name}: {len(plan.units)} units, no mistakes found")

@@ -1,0 +1,105 @@
+"""`esault run`."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import click
+
+from esault.cli.main import STOPPED, Outcome
+from esault.cli.topology_argument import params_of, place_of, set_option, topology_argument
+from esault.errors import EsaultError, UsageError
+from esault.messages.settings import Settings
+
+__all__ = ["command"]
+
+
+class _Run(click.Command):
+    """Its help lists the parameters of the topology that was named."""
+
+    def get_help(self, ctx: click.Context) -> str:
+        text = super().get_help(ctx)
+        named = [a for a in sys.argv[1:] if not a.startswith("-") and a != "run"]
+        if named:
+            try:
+                known = place_of(named[0]).parameters()
+            except EsaultError as error:
+                return f"{text}\n\n({error})"
+            lines = [f"  {p}" for p in known] or ["  none"]
+            text += f"\n\nParameters of {named[0]} (--set NAME=VALUE):\n" + "\n".join(lines)
+        return text
+
+
+@click.command("run", cls=_Run)
+@topology_argument
+@set_option
+@click.option("--engine", type=click.Choice(["actors", "local"]), default="actors", show_default=True,
+              help="actors: a process for each sub-unit; local: everything in this process.")
+@click.option("--slots", type=click.IntRange(1), default=16, show_default=True, help="Places for sub-units.")
+@click.option("--parallelism", metavar="UNIT=N", multiple=True, help="Start a unit with N sub-units; may be repeated.")
+@click.option("--fixed", metavar="UNIT=N", multiple=True, help="Start a unit with N sub-units and keep it there.")
+@click.option("--acks", type=click.Choice(["on", "off"]), default="on", show_default=True,
+              help="off: fastest, nothing is replayed, losses are counted.")
+@click.option("--ackers", type=click.IntRange(0), default=0, show_default=True,
+              help="Ack servers; 0 seats each ledger with the owner of the roots.")
+@click.option("--seconds", type=float, help="End in order after so long.")
+@click.option("--report", type=click.Path(), help="Write report.json there.")
+@click.option("--plain", is_flag=True, help="Lines instead of the live view.")
+@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="warning",
+              show_default=True, help="Of what is logged, by user code too.")
+def command(
+    topology: str,
+    settings: tuple[str, ...],
+    engine: str,
+    slots: int,
+    parallelism: tuple[str, ...],
+    fixed: tuple[str, ...],
+    acks: str,
+    ackers: int,
+    seconds: float | None,
+    report: str | None,
+    plain: bool,
+    log_level: str,
+) -> None:
+    """Run TOPOLOGY: path.py, path.py:function or package.module:function.
+
+    Ctrl-C ends the run in order, a second one at once. Exit codes: 0 drained, 1 the topology failed, 2 wrong use,
+    130 stopped at once. `esault run TOPOLOGY --help` lists the topology's own parameters.
+    """
+    logging.basicConfig(level=log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
+    place = place_of(topology)
+    params = params_of(place, settings)
+    # The engine starts with these processes' memory: what is imported only to show things comes later.
+    from esault.runtime.run import Request, execute
+    from esault.ui.choose import choose
+
+    with choose(plain) as view:
+        done = execute(
+            Request(
+                place,
+                params,
+                engine,
+                Settings(delivery="none" if acks == "off" else "alo", ackers=ackers),
+                {**_counts(parallelism), **_counts(fixed)},
+                slots,
+                seconds,
+                report,
+                view,
+            )
+        )
+    print(done)
+    if report is not None:
+        print(f"  report: {report}")
+    if done.ended == "stopped":
+        raise Outcome(STOPPED)
+
+
+def _counts(texts: tuple[str, ...]) -> dict[str, int]:
+    counts = {}
+    for text in texts:
+        name, equals, number = text.partition("=")
+        if not equals or not number.isdigit():
+            raise UsageError(f"{text!r}: say UNIT=N, such as count=4")
+        counts[name] = int(number)
+    return counts

@@ -1,0 +1,191 @@
+"""`run`: a topology from a script, a notebook or the command line, to its end and its report."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from esault.errors import TopologyFailed, UsageError
+from esault.messages.settings import Settings
+from esault.report import Report
+from esault.runtime.session import Quiet, Session, View, check_plan, new_run
+from esault.topology.builder import Topology
+from esault.topology.locate import loading, locate_function
+from esault.topology.located import Located
+from esault.topology.plan import Plan
+
+__all__ = ["Request", "execute", "run"]
+
+ENGINES = ("actors", "local")
+
+
+@dataclass(frozen=True)
+class Request:
+    """All that can be said about a run."""
+
+    #: where the topology function is; or, for the local engine alone, the function itself
+    topology: Located | Callable[..., Topology]
+    params: Mapping[str, Any] = field(default_factory=dict)
+    engine: str = "actors"
+    settings: Settings = field(default_factory=Settings)
+    parallelism: Mapping[str, int] = field(default_factory=dict)
+    slots: int = 16
+    #: end in order after so long; None: when the spouts have ended
+    seconds: float | None = None
+    #: where report.json goes; None: nowhere
+    report: str | Path | None = None
+    view: View | None = None
+
+
+def run(
+    topology: Callable[..., Topology],
+    params: Mapping[str, Any] | None = None,
+    *,
+    engine: str = "actors",
+    report: str | Path | None = None,
+    parallelism: Mapping[str, int] | None = None,
+    slots: int = 16,
+    seconds: float | None = None,
+    acks: str = "on",
+    ackers: int = 0,
+    settings: Settings | None = None,
+    checkpoint: float | None = None,
+) -> Report:
+    """Run a topology to its end and return its report.
+
+    `topology` is the function, not what it returns: every process imports its file and calls it with `params`. In a
+    script this stands under `if __name__ == "__main__":`. `engine="local"` runs in this process, with `breakpoint()`, and
+    takes any function. `acks="off"` is fastest and counts losses.
+
+    Raises TopologyFailed (with the report so far), TopologyError, SourceError, SinkError and UsageError.
+    """
+    if loading() is not None:
+        raise UsageError(
+            f"run was called while {loading()} was being imported, as every process of a run does; "
+            'put it under `if __name__ == "__main__":`'
+        )
+    if checkpoint is not None:
+        raise UsageError("checkpoint= is not in this version: what holds without is said in docs/explanation/delivery.md")
+    if acks not in ("on", "off"):
+        raise UsageError(f'acks={acks!r}: it is "on" or "off"')
+    settings = replace(settings or Settings(), ackers=ackers)
+    if acks == "off":
+        settings = replace(settings, delivery="none")
+    place = topology if engine == "local" else locate_function(topology)
+    return execute(
+        Request(place, params or {}, engine, settings, parallelism or {}, slots, seconds, report)
+    )
+
+
+def execute(request: Request) -> Report:
+    """Run what was asked for; the report is also written when the run fails. Raises as `run` does."""
+    if request.engine not in ENGINES:
+        known = " or ".join(ENGINES)
+        raise UsageError(f"there is no engine {request.engine!r} in this version: it is {known}")
+    if request.seconds is not None and not request.seconds > 0:
+        raise UsageError(f"seconds must be above 0, not {request.seconds}")
+    if request.report is not None:
+        _check_writable(Path(request.report))
+    try:
+        report = _local(request) if request.engine == "local" else _actors(request)
+    except TopologyFailed as error:
+        if request.report is not None and isinstance(error.report, Report):
+            error.report.write(request.report)
+        raise
+    if request.report is not None:
+        report.write(request.report)
+    return report
+
+
+def _actors(request: Request) -> Report:
+    assert isinstance(request.topology, Located)
+    return Session(
+        request.topology,
+        request.params,
+        settings=request.settings,
+        parallelism=request.parallelism,
+        slots=request.slots,
+        seconds=request.seconds,
+        view=request.view,
+    ).run()
+
+
+def _local(request: Request) -> Report:
+    from esault.control.summary import snapshot
+    from esault.testing.local_runtime import LocalRuntime
+
+    plan_of = _plan_of(request)
+    plan = plan_of()
+    check_plan(plan, request.slots, request.parallelism)
+    view = request.view or Quiet()
+    local = LocalRuntime(
+        plan_of, settings=request.settings, parallelism=request.parallelism, real=True, run=new_run(), plan=plan
+    )
+    ended_ok = False
+    told = 0
+    shown = started = local.driver.started_at
+    try:
+        while local.driver.phase != "ended":
+            try:
+                if not local.step():
+                    local.wait()
+            except KeyboardInterrupt:
+                told += 1
+                if told == 1:
+                    view.notice("ending in order: what is in flight is processed (again to stop at once)")
+                    local.drain()
+                else:
+                    local.driver.stop_at_once(local.now())
+            now = local.now()
+            if request.seconds is not None and now - started >= request.seconds and not local.driver.draining:
+                local.drain()
+            if now - shown >= 0.1:
+                shown = now
+                view.update(snapshot(local.driver, now))
+        ended_ok = local.driver.failure is None and local.driver.finished_in_order
+    finally:
+        for sink in plan.sinks:
+            with contextlib.suppress(Exception):
+                sink.sink.end(ended_ok)
+    report = local.report()
+    if local.driver.failure is not None:
+        raise TopologyFailed(local.driver.failure, report)
+    return replace(report, collected=local.collected())
+
+
+def _plan_of(request: Request) -> Callable[[], Plan]:
+    place, params = request.topology, dict(request.params)
+    if isinstance(place, Located):
+        return lambda: place.build(params).plan()
+    if isinstance(place, Topology):
+        raise UsageError("pass the function that returns the topology, without calling it: run(topology)")
+
+    def build() -> Plan:
+        made = place(**params)
+        if not isinstance(made, Topology):
+            name = getattr(place, "__name__", "the function")
+            raise UsageError(f"{name} returned a {type(made).__name__}, not a Topology")
+        return made.plan()
+
+    try:
+        inspect.signature(place).bind(**params)
+    except TypeError as error:
+        raise UsageError(f"{getattr(place, '__name__', 'the function')}: {error}; see its parameters") from None
+    return build
+
+
+def _check_writable(path: Path) -> None:
+    """A report that cannot be written is found before anything starts. Raises UsageError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        existed = path.exists()
+        with path.open("a"):
+            pass
+        if not existed:
+            path.unlink()
+    except OSError as error:
+        raise UsageError(f"the report cannot be written to {path}: {error.strerror or error}") from None

@@ -1,0 +1,102 @@
+"""Rows on their way from the engine to a Parquet part: first as Python lists, then as Arrow batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
+
+from esault.sinks.landing.arrow import arrow_schema, constant, moments, parquet_bytes, to_array
+from esault.sinks.landing.schema import ADDED, Schema
+from esault.sinks.landing.values import unfold
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Buffer"]
+
+#: rows that stay Python objects at most; they take several times the memory of an Arrow batch
+_CHUNK = 32_768
+
+
+class Buffer:
+    """Takes rows, gives Parquet. `schema` begins with the key's column; ids, times and the run are kept if it ends with
+    ADDED. A value that does not fit raises SinkError when its rows are made an Arrow batch, and again each time."""
+
+    def __init__(self, owner: str, schema: Schema, run: str) -> None:
+        self._owner = owner
+        self._run = run
+        self._schema = schema
+        self._added = schema[-len(ADDED) :] == ADDED
+        self._columns = schema[: -len(ADDED)] if self._added else schema
+        self._names = [column.name for column in self._columns[1:]]
+        self._keys: list[Any] = []
+        self._values: list[Any] = []
+        self._micros: list[int] = []
+        self._ids: list[str | None] = []
+        self._batches: list[pa.RecordBatch] = []
+        self._converted = 0
+        #: bytes of the Arrow batches
+        self.bytes = 0
+
+    def add(self, keys: Sequence[Any], values: Sequence[Any], time: float, ids: Sequence[str] | None) -> None:
+        """Take rows that share their time."""
+        self._keys.extend(keys)
+        self._values.extend(values)
+        if self._added:
+            self._micros.extend(repeat(round(time * 1e6), len(keys)))
+            self._ids.extend(repeat(None, len(keys)) if ids is None else ids)
+        if len(self._keys) >= _CHUNK:
+            self._convert()
+
+    def add_rows(self, rows: Sequence[tuple[Any, Any, float, str | None]]) -> None:
+        """Take rows, each with key, value, time and id."""
+        if not rows:
+            return
+        keys, values, times, ids = zip(*rows)
+        self._keys.extend(keys)
+        self._values.extend(values)
+        if self._added:
+            self._micros.extend([round(time * 1e6) for time in times])
+            self._ids.extend(ids)
+        if len(self._keys) >= _CHUNK:
+            self._convert()
+
+    def __len__(self) -> int:
+        return len(self._keys) + self._converted
+
+    def _convert(self) -> None:
+        """Make an Arrow batch of the lists; they stay as they are when a value does not fit."""
+        import pyarrow as pa
+
+        owner, keys = self._owner, self._keys
+        if not keys:
+            return
+        arrays = [to_array(owner, self._columns[0], keys, keys)]
+        cells = unfold(owner, self._names, self._values, keys)
+        arrays += [to_array(owner, column, values, keys) for column, values in zip(self._columns[1:], cells)]
+        if self._added:
+            arrays += [
+                to_array(owner, ADDED[0], self._ids, keys),
+                moments(self._micros),
+                constant(self._run, len(keys)),
+            ]
+        batch = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(self._schema))
+        self._batches.append(batch)
+        self.bytes += batch.nbytes
+        self._converted += len(keys)
+        self._keys, self._values, self._micros, self._ids = [], [], [], []
+
+    def parquet(self) -> tuple[int, pa.Buffer]:
+        """All rows as (their number, the bytes of a Parquet file). They stay until `clear`."""
+        import pyarrow as pa
+
+        self._convert()
+        table = pa.Table.from_batches(self._batches, arrow_schema(self._schema))
+        return table.num_rows, parquet_bytes(table)
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self._keys, self._values, self._micros, self._ids = [], [], [], []
+        self._batches, self._converted = [], 0
+        self.bytes = 0

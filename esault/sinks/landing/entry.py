@@ -1,0 +1,142 @@
+"""One entry of a table's log: what changed from one version to the next.
+
+An entry is one JSON object on one line, whose last member is the CRC-32 of all before it:
+
+```
+{"format":1,"kind":"rows","time":"2026-01-01T00:00:00Z","run":"r1","txn":{"app":"r1/count/0","epoch":7},
+ "add":[{"path":"part-5f….parquet","rows":1000,"bytes":9182}],"remove":[],"schema":null,"crc32":"1c291ca3"}
+```
+
+| kind | says | members that matter |
+|---|---|---|
+| create | the table begins; version 0, and only that | schema, run |
+| begin | a run begins to write: writers of earlier runs are refused from here | run |
+| replace | as begin, and no row of before is visible any more | schema, run |
+| rows | rows of one epoch of one writer | txn, add, run |
+| compact | parts rewritten as others, rows the same | add, remove |
+| end | the run said it was over | run, ok |
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+from esault.errors import SinkError
+from esault.sinks.landing.schema import Schema, schema_from_json, schema_to_json
+
+__all__ = ["FORMAT", "Entry", "Part", "Txn", "decode", "encode", "plain_name", "seal", "unseal"]
+
+#: the newest format of entries and snapshots that this code writes and reads
+FORMAT = 1
+
+_KINDS = frozenset({"create", "begin", "replace", "rows", "compact", "end"})
+_CRC = ',"crc32":"'
+
+
+@dataclass(frozen=True)
+class Part:
+    """One Parquet file of a table; `path` is its name in the table's folder."""
+
+    path: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Txn:
+    """One epoch of one writer; never visible twice."""
+
+    app: str
+    epoch: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    """See the module."""
+
+    kind: str
+    time: str = ""
+    run: str | None = None
+    txn: Txn | None = None
+    add: tuple[Part, ...] = ()
+    remove: tuple[str, ...] = ()
+    schema: Schema | None = None
+    ok: bool | None = None
+
+
+def plain_name(name: Any) -> str:
+    """The name of a part; ValueError for one that would lead out of the folder: names in a file are never trusted."""
+    if not isinstance(name, str) or not name or "/" in name or "\\" in name or name in (".", ".."):
+        raise ValueError(f"{name!r} is no name of a part")
+    return name
+
+
+def seal(value: dict[str, Any]) -> bytes:
+    """JSON with its checksum as the last member."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)[:-1]
+    return f'{text}{_CRC}{zlib.crc32(text.encode()):08x}"}}\n'.encode()
+
+
+def unseal(data: bytes, path: str) -> dict[str, Any]:
+    """The reverse of `seal`; SinkError for damage, a foreign file and a newer format."""
+    try:
+        text, mark, crc = data.decode().rpartition(_CRC)
+        value = json.loads(data)
+    except ValueError:
+        raise _damaged(path, "it is no JSON") from None
+    if not isinstance(value, dict) or not isinstance(value.get("format"), int):
+        raise SinkError(f"{path} was not written by eSault; move it away, or name the folder of an eSault table")
+    if value["format"] > FORMAT:
+        raise SinkError(
+            f"{path} was written by a newer eSault (format {value['format']}; this one knows up to {FORMAT}): "
+            "pip install -U esault"
+        )
+    if not mark or crc != f'{zlib.crc32(text.encode()):08x}"}}\n':
+        raise _damaged(path, "its checksum does not match")
+    return value
+
+
+def _damaged(path: str, why: str) -> SinkError:
+    return SinkError(f"{path} is damaged: {why}. Restore it from a backup, or write the table anew in another folder")
+
+
+def encode(entry: Entry) -> bytes:
+    """The bytes of an entry."""
+    return seal(
+        {
+            "format": FORMAT,
+            "kind": entry.kind,
+            "time": entry.time,
+            "run": entry.run,
+            "txn": {"app": entry.txn.app, "epoch": entry.txn.epoch} if entry.txn else None,
+            "add": [{"path": part.path, "rows": part.rows, "bytes": part.bytes} for part in entry.add],
+            "remove": list(entry.remove),
+            "schema": schema_to_json(entry.schema) if entry.schema is not None else None,
+            "ok": entry.ok,
+        }
+    )
+
+
+def decode(data: bytes, path: str) -> Entry:
+    """The entry in `data`; SinkError, which names `path`, when it is none."""
+    value = unseal(data, path)
+    try:
+        if value["kind"] not in _KINDS:
+            raise ValueError(f"its kind {value['kind']!r} is not known")
+        txn = value["txn"]
+        entry = Entry(
+            kind=value["kind"],
+            time=str(value["time"]),
+            run=value["run"],
+            txn=Txn(str(txn["app"]), int(txn["epoch"])) if txn else None,
+            add=tuple(Part(plain_name(part["path"]), int(part["rows"]), int(part["bytes"])) for part in value["add"]),
+            remove=tuple(plain_name(name) for name in value["remove"]),
+            schema=schema_from_json(value["schema"]) if value["schema"] is not None else None,
+            ok=value.get("ok"),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise _damaged(path, f"a member is missing or wrong ({error})") from None
+    return entry

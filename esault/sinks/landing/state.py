@@ -1,0 +1,145 @@
+"""What a table is at one version: the sum of its log's entries, and the snapshot that spares reading them all.
+
+A snapshot costs as much as the table has parts, so one is due when the entries since the last one are at least
+`SNAPSHOT_EVERY`, and at least a sixteenth of the visible parts: all snapshots together then cost at most 16 times
+the last one, and whoever reads the table reads at most that sixteenth as single entries.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import Any
+
+from esault.errors import SinkError
+from esault.sinks.landing.entry import FORMAT, Entry, Part, Txn, plain_name, seal, unseal
+from esault.sinks.landing.schema import Schema, schema_from_json, schema_to_json
+
+__all__ = ["SNAPSHOT_EVERY", "Epochs", "TableState", "decode_snapshot", "encode_snapshot"]
+
+#: entries between two snapshots of a small table
+SNAPSHOT_EVERY = 256
+
+
+class Epochs:
+    """A set of integers that is nearly a range: the epochs of one writer that are in the log."""
+
+    def __init__(self, ranges: Iterable[Iterable[int]] = ()) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for start, end in ranges:
+            self._starts.append(start)
+            self._ends.append(end)
+
+    def __contains__(self, epoch: int) -> bool:
+        i = bisect_right(self._starts, epoch) - 1
+        return i >= 0 and epoch <= self._ends[i]
+
+    def add(self, epoch: int) -> None:
+        """Put one in; ranges that touch become one."""
+        i = bisect_right(self._starts, epoch) - 1
+        if i >= 0 and epoch <= self._ends[i]:
+            return
+        after = i + 1 < len(self._starts) and self._starts[i + 1] == epoch + 1
+        if i >= 0 and self._ends[i] == epoch - 1:
+            self._ends[i] = self._ends.pop(i + 1) if after else epoch
+            if after:
+                self._starts.pop(i + 1)
+        elif after:
+            self._starts[i + 1] = epoch
+        else:
+            self._starts.insert(i + 1, epoch)
+            self._ends.insert(i + 1, epoch)
+
+    def ranges(self) -> list[list[int]]:
+        """`[[first, last], ...]`, in order."""
+        return [[start, end] for start, end in zip(self._starts, self._ends)]
+
+
+class TableState:
+    """A table at `version`; -1 is before its first entry. Writers pass `keep_files=False` and need little memory."""
+
+    def __init__(self, keep_files: bool = True) -> None:
+        self.version = -1
+        self.schema: Schema = ()
+        #: the run that writes, or wrote last
+        self.run: str | None = None
+        #: what that run said at its end; None when it has not
+        self.ended: bool | None = None
+        self.txns: dict[str, Epochs] = {}
+        #: visible parts by name, in the order in which they came; None when not kept
+        self.files: dict[str, Part] | None = {} if keep_files else None
+        #: how many parts are visible
+        self.parts = 0
+        #: the newest version at which a snapshot was due
+        self.snapshot_at = -1
+
+    def has(self, txn: Txn) -> bool:
+        """Whether this epoch is in the log."""
+        epochs = self.txns.get(txn.app)
+        return epochs is not None and txn.epoch in epochs
+
+    @property
+    def written(self) -> bool:
+        """Whether any row is visible; a table without one may be begun anew in any mode, with any columns."""
+        return self.parts > 0
+
+    def apply(self, entry: Entry) -> bool:
+        """Go one version on; whether a snapshot is due at it."""
+        self.version += 1
+        if entry.kind == "replace":
+            self.parts = 0
+            self.txns = {}
+            if self.files is not None:
+                self.files.clear()
+        if entry.schema is not None:
+            self.schema = entry.schema
+        if entry.kind in ("create", "begin", "replace"):
+            self.run, self.ended = entry.run, None
+        elif entry.kind == "end":
+            self.ended = entry.ok
+        if entry.txn is not None:
+            self.txns.setdefault(entry.txn.app, Epochs()).add(entry.txn.epoch)
+        self.parts += len(entry.add) - len(entry.remove)
+        if self.files is not None:
+            for name in entry.remove:
+                self.files.pop(name, None)
+            for part in entry.add:
+                self.files[part.path] = part
+        if self.version - self.snapshot_at >= max(SNAPSHOT_EVERY, self.parts // 16):
+            self.snapshot_at = self.version
+            return True
+        return False
+
+
+def encode_snapshot(state: TableState) -> bytes:
+    """The bytes of a snapshot; `state` keeps its files."""
+    assert state.files is not None
+    return seal(
+        {
+            "format": FORMAT,
+            "version": state.version,
+            "schema": schema_to_json(state.schema),
+            "run": state.run,
+            "ended": state.ended,
+            "txns": {app: epochs.ranges() for app, epochs in state.txns.items()},
+            "files": [[part.path, part.rows, part.bytes] for part in state.files.values()],
+        }
+    )
+
+
+def decode_snapshot(data: bytes, path: str, keep_files: bool = True) -> TableState:
+    """The state in `data`; SinkError, which names `path`, when it is none."""
+    value: dict[str, Any] = unseal(data, path)
+    state = TableState(keep_files)
+    try:
+        state.version = state.snapshot_at = int(value["version"])
+        state.schema = schema_from_json(value["schema"])
+        state.run, state.ended = value["run"], value["ended"]
+        state.txns = {app: Epochs(ranges) for app, ranges in value["txns"].items()}
+        state.parts = len(value["files"])
+        if keep_files:
+            state.files = {name: Part(plain_name(name), rows, size) for name, rows, size in value["files"]}
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise SinkError(f"{path} is damaged: a member is missing or wrong ({error})") from None
+    return state

@@ -1,0 +1,316 @@
+"""A sink that lands rows as Parquet parts under a commit log. `SparkTable` and `Parquet` are thin over it.
+
+One epoch of one sub-unit: `prepare` writes a part (temporary name, fsync, rename, fsync of the folder), of which
+nobody knows yet; `commit` adds the log entry that makes it visible. A crash between the two leaves a part that no
+reader sees and `vacuum` removes. What is prepared and never committed because a checkpoint was given up stays with
+the next handle, each epoch under its own `txn`, so nothing is lost and nothing comes twice.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import os
+import time as clock
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from esault.errors import SinkError
+from esault.sinks.landing.buffer import Buffer
+from esault.sinks.landing.disk import Disk, LocalDisk, explained
+from esault.sinks.landing.entry import Entry, Part, Txn
+from esault.sinks.landing.lock import RunLock
+from esault.sinks.landing.log import LOG_FOLDER, CommitLog, Conflict, probe, utc
+from esault.sinks.landing.schema import Schema, differences, parse_columns
+from esault.sinks.landing.state import TableState
+from esault.sinks.landing.vacuum import remove_parts, vacuum
+from esault.topology.context import Context
+from esault.topology.sink import Row, RunInfo, Sink
+
+__all__ = ["LandedTable"]
+
+_MODES = ("error", "append", "replace")
+#: Arrow bytes of one epoch that stay in memory; more go into a part of their own at once
+_SPILL = 64 * 2**20
+
+_logger = logging.getLogger(__name__)
+
+
+class LandedTable(Sink):
+    """See the module. Subclasses say which columns are added."""
+
+    #: columns that are added to the user's
+    added: ClassVar[Schema] = ()
+
+    def __init__(self, path: str | os.PathLike[str], columns: Mapping[str, Any], mode: str = "error") -> None:
+        """`mode` says what to do with a table that has rows: refuse ("error"), go on with it ("append"), or let its
+        rows go ("replace"). SinkError for a wrong argument; nothing is opened."""
+        name = type(self).__name__
+        if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str) or not os.fspath(path):
+            raise SinkError(f"{name}: path must be the name of a folder, got {path!r}")
+        self.path = os.path.expanduser(os.fspath(path))
+        if "://" in self.path:
+            raise SinkError(
+                f"{name}: {self.path} is no local folder. The log needs hard links, which object stores do not have; "
+                "land the table on a disk and copy it from there"
+            )
+        if mode not in _MODES:
+            raise SinkError(f'{name}: mode must be "error", "append" or "replace", got {mode!r}')
+        self.mode = mode
+        self.schema = parse_columns(name, columns, [column.name for column in self.added]) + self.added
+        self._disk: Disk = LocalDisk()
+        self._log: CommitLog | None = None
+        self._buffer: Buffer | None = None
+        #: parts written in the epoch so far, and handles of epochs that were not committed
+        self._parts: list[Part] = []
+        self._open_epochs: list[dict[str, Any]] = []
+        self._app = ""
+        self._fence: tuple[str | None, ...] | None = None
+        # of the driver's object
+        self._lock: RunLock | None = None
+        self._run: RunInfo | None = None
+        self._replaced: list[str] = []
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.path!r})"
+
+    # in the driver
+
+    def check(self) -> None:
+        """SinkError when pyarrow is missing, the path is something else or cannot be written, another run writes the
+        table, or it has rows and `mode` forbids that or other columns. A run that did not end well may be resumed:
+        then `begin`, which is told, says whether the rows are in the way."""
+        if importlib.util.find_spec("pyarrow") is None:
+            raise SinkError(f"{self!r} needs pyarrow: pip install 'esault[parquet]'")
+        self._check_folder()
+        RunLock(self.path).check()
+        state = self._read()
+        if state is not None and state.written:
+            if self.mode == "error" and state.ended:
+                raise self._exists()
+            if self.mode == "append":
+                self._check_columns(state)
+
+    def begin(self, run: RunInfo) -> None:
+        """Take the table for this run: lock it, make or replace it. SinkError as for `check`."""
+        self._check_folder()
+        folder = os.path.join(self.path, LOG_FOLDER)
+        with explained("making", folder):
+            self._disk.make_folder(folder)
+        lock = RunLock(self.path)
+        lock.take(run.run)
+        try:
+            probe(folder, self._disk)
+            self._begin(run)
+        except BaseException:
+            lock.release()
+            raise
+        self._lock, self._run = lock, run
+
+    def _begin(self, run: RunInfo) -> None:
+        log = CommitLog(self.path, self._disk)
+        state = log.refresh()
+        now = utc(clock.time())
+        if state.version < 0:
+            try:
+                log.append(Entry("create", now, run.run, schema=self.schema))
+                return
+            except Conflict:  # a sub-unit was faster
+                state = log.refresh()
+        if not run.resumed and any(app.startswith(f"{run.run}/") for app in state.txns) and self.mode != "replace":
+            # its epochs would be taken for repetitions, and be dropped
+            raise SinkError(
+                f"table {self.path}: run {run.run} has written to it before, and is not resumed; "
+                "a run needs an identity of its own"
+            )
+        if run.resumed or (self.mode == "append" and state.written):
+            self._check_columns(state)
+            log.append(Entry("begin", now, run.run))
+        elif self.mode == "error" and state.written:
+            raise self._exists()
+        else:
+            assert state.files is not None
+            self._replaced = list(state.files)
+            log.append(Entry("replace", now, run.run, schema=self.schema))
+
+    def end(self, ok: bool) -> None:
+        """The run is over: say so in the log, remove what a replaced table left and what nobody needs, unlock.
+
+        All rows are safe by then: what fails here is logged, and done by the next run or by `vacuum`.
+        """
+        if self._run is None:
+            return
+        try:
+            log = CommitLog(self.path, self._disk, keep_files=False)
+            run = self._run.run
+            if log.refresh().run == run:
+                log.append(Entry("end", utc(clock.time()), run, ok=ok))
+            remove_parts(self.path, self._replaced, self._disk)
+            vacuum(self.path, disk=self._disk)
+        except SinkError as error:
+            _logger.warning("after the end of the run: %s", error)
+        finally:
+            self._run, self._replaced = None, []
+            if self._lock is not None:
+                self._lock.release()
+                self._lock = None
+
+    # in the process that writes
+
+    def open(self, context: Context) -> None:
+        """Make ready to write as this sub-unit; forgets what an earlier `open` left uncommitted."""
+        self.context = context
+        folder = os.path.join(self.path, LOG_FOLDER)
+        with explained("making", folder):
+            self._disk.make_folder(folder)
+        self._app = f"{context.run}/{context.unit}/{context.sub_unit}"
+        self._buffer = Buffer(f"{self!r} of {context.unit}", self.schema, context.run)
+        self._parts, self._open_epochs = [], []
+        self._log = CommitLog(self.path, self._disk, keep_files=False)
+        state = self._log.refresh()
+        if state.version < 0:
+            try:
+                self._log.append(Entry("create", utc(clock.time()), context.run, schema=self.schema))
+            except Conflict:
+                self._log.refresh()
+        self._fence = (self._log.state.run, context.run)
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Take rows. SinkError when a value does not fit its column: named with key, type and column."""
+        self._opened().add_rows(rows)
+        self._spill()
+
+    def write_columns(self, keys: Sequence[Any], values: Sequence[Any], time: float, ids: Sequence[str] | None) -> None:
+        """Take rows as columns; see `write`."""
+        self._opened().add(keys, values, time, ids)
+        self._spill()
+
+    def prepare(self, epoch: int) -> dict[str, Any]:
+        """Write what came since the last one; the handle names the parts. May be tried again after a SinkError."""
+        buffer = self._opened()
+        if len(buffer):
+            self._write_part(buffer)
+        if self._parts:
+            with explained("writing", self.path):
+                self._disk.sync_folder(self.path)
+            self._open_epochs.append(
+                {
+                    "app": self._app,
+                    "epoch": epoch,
+                    "run": self.context.run,
+                    "add": [[part.path, part.rows, part.bytes] for part in self._parts],
+                }
+            )
+            self._parts = []
+        return {"epochs": [dict(one) for one in self._open_epochs]}
+
+    def commit(self, epoch: int, handle: Any) -> None:
+        """Make visible what the handle names, unless it is; also a handle that another object prepared."""
+        if self._log is None:
+            self._log = CommitLog(self.path, self._disk, keep_files=False)
+        for one in handle["epochs"] if handle else ():
+            self._commit(self._log, one)
+        self._open_epochs = [one for one in self._open_epochs if one["epoch"] > epoch]
+
+    def _commit(self, log: CommitLog, one: Mapping[str, Any]) -> None:
+        parts = tuple(Part(*part) for part in one["add"])
+        if log.state.version < 0 or not log.state.has(Txn(one["app"], one["epoch"])):
+            for part in parts:
+                if not os.path.exists(os.path.join(self.path, part.path)):
+                    self._refuse_missing(log, one, part)
+                    return
+        entry = Entry("rows", utc(clock.time()), one["run"], Txn(one["app"], one["epoch"]), parts)
+        if log.append(entry, self._guard) is None:
+            _logger.info("%s: epoch %d of %s is in the log already", self.path, one["epoch"], one["app"])
+
+    def close(self) -> None:
+        """Rows that were not prepared are dropped; what was prepared can still be committed."""
+        self._buffer = None
+
+    # the rest
+
+    def _opened(self) -> Buffer:
+        if self._buffer is None:
+            raise SinkError(f"{self!r} is not open: the engine calls open(context) before it writes")
+        return self._buffer
+
+    def _spill(self) -> None:
+        """Bound the memory of long epochs: a part that is complete, and not visible before the epoch is committed."""
+        buffer = self._opened()
+        if buffer.bytes >= _SPILL:
+            self._write_part(buffer)
+
+    def _write_part(self, buffer: Buffer) -> None:
+        """A part of all rows in the buffer; they stay there when the disk refuses. Its name is not yet durable."""
+        rows, data = buffer.parquet()
+        part = Part(f"part-{os.urandom(16).hex()}.parquet", rows, data.size)
+        path = os.path.join(self.path, part.path)
+        scratch = os.path.join(self.path, f".{os.urandom(8).hex()}.tmp")
+        with explained("writing", path):
+            self._disk.write_new(scratch, memoryview(data))
+            self._disk.rename(scratch, path)
+        self._parts.append(part)
+        buffer.clear()
+
+    def _guard(self, state: TableState) -> None:
+        """Refuse a commit of rows that the table must not get."""
+        if self._fence is not None and state.run is not None and state.run not in self._fence:
+            raise SinkError(
+                f"table {self.path} is now written by run {state.run}; what is left of run {self.context.run} may not "
+                "add to it any more"
+            )
+        self._check_columns(state)
+
+    def _refuse_missing(self, log: CommitLog, one: Mapping[str, Any], part: Part) -> None:
+        """A part of a handle is gone. Right if the epoch was committed and compacted since, else a loss."""
+        if not log.refresh().has(Txn(one["app"], one["epoch"])):
+            raise SinkError(
+                f"table {self.path}: {part.path}, {part.rows} rows prepared in epoch {one['epoch']} of {one['app']}, "
+                "is gone; vacuum removes what waits too long for its commit. Restart the run without --resume"
+            )
+
+    def _read(self) -> TableState | None:
+        """The table's state, None when there is none yet."""
+        state = CommitLog(self.path, self._disk, keep_files=False).refresh()
+        return state if state.version >= 0 else None
+
+    def _exists(self) -> SinkError:
+        return SinkError(
+            f"table {self.path} exists and has rows. Write to another path, or say what to do with them: "
+            'mode="append" keeps them, mode="replace" removes them'
+        )
+
+    def _check_columns(self, state: TableState) -> None:
+        said = differences(state.schema, self.schema)
+        if said:
+            raise SinkError(
+                f"table {self.path} has other columns than {type(self).__name__} declares: {said}. "
+                'Declare the same, write to another path, or use mode="replace"'
+            )
+
+    def _check_folder(self) -> None:
+        """SinkError when the path cannot become, or is not, a table of ours that this user may write."""
+        path = os.path.abspath(self.path)
+        if os.path.isdir(path):
+            names = set(os.listdir(path))
+            if names and LOG_FOLDER not in names:
+                kind = "is a Delta Lake table" if "_delta_log" in names else f"holds other files ({min(names)}, ...)"
+                raise SinkError(f"{self.path} {kind}, and no table of eSault. Choose a folder of its own for the table")
+            for folder in (path, os.path.join(path, LOG_FOLDER)):
+                if os.path.exists(folder) and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+                    raise SinkError(
+                        f"{folder}: this user may not write there. Change its rights, or choose another path"
+                    )
+            return
+        above = path
+        while not os.path.lexists(above):
+            above = os.path.dirname(above)
+        if not os.path.isdir(above):
+            raise SinkError(
+                f"{self.path}: {above} is a file, not a folder. Choose another path for the table, "
+                "or move the file away"
+            )
+        if not os.access(above, os.W_OK | os.X_OK):
+            raise SinkError(
+                f"{self.path}: this user may not make folders in {above}. Change its rights, or choose another path"
+            )

@@ -1,0 +1,143 @@
+"""Which files a source reads: from a glob, a file, a folder or a list of them to names, and who reads which."""
+
+from __future__ import annotations
+
+import glob
+import heapq
+import os
+import stat
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+
+from esault.errors import SourceError, TopologyError
+
+__all__ = ["FileList", "deal", "fingerprints", "part_of", "unreadable"]
+
+
+class FileList:
+    """What the user named. `find` looks anew each time it is called; relative names mean the working directory."""
+
+    def __init__(self, path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], pattern: str = "**/*") -> None:
+        """`pattern` is what is read of a folder, relative to it; hidden files only if it names them."""
+        given = [path] if isinstance(path, (str, os.PathLike)) else path
+        if not isinstance(given, Iterable) or isinstance(given, (bytes, Mapping)):
+            raise TopologyError(
+                f"path={path!r}: write a file, a folder, a glob such as 'texts/*.txt', or a list of them"
+            )
+        self.paths: list[str] = []
+        for one in given:
+            name = os.fspath(one) if isinstance(one, (str, os.PathLike)) else one
+            if not isinstance(name, str) or not name:
+                raise TopologyError(f"path={one!r}: write the name of a file or a folder, or a glob, as text")
+            self.paths.append(os.path.expanduser(name))
+        if not self.paths:
+            raise TopologyError("path=[]: an empty list names no file to read")
+        self.pattern = pattern
+
+    def find(self) -> list[str]:
+        """The names of all files there now, sorted, each file once; what is missing is left out."""
+        found: dict[str, str] = {}
+        for path in self.paths:
+            for name in self._expand(path):
+                found.setdefault(os.path.abspath(name), name)
+        return sorted(found.values())
+
+    def check(self, growing: bool) -> None:
+        """Raises SourceError unless there is something to read, and it can be read.
+
+        With `growing`, files may be missing for now; the folders that they are expected in may not.
+        """
+        for path in self.paths:
+            names = sorted(self._expand(path))
+            if not names and not growing:
+                raise SourceError(self._missing(path))
+            if not names:
+                self._check_folder(path)
+            for name in names:
+                _check_file(name)
+
+    def _expand(self, path: str) -> list[str]:
+        if os.path.isdir(path):
+            inside = glob.glob(os.path.join(glob.escape(path), self.pattern), recursive=True)
+            return [name for name in inside if not os.path.isdir(name)]
+        if os.path.lexists(path):  # also a name that looks like a glob: data[1].txt
+            return [path]
+        return [name for name in glob.glob(path, recursive=True) if not os.path.isdir(name)]
+
+    def _missing(self, path: str) -> str:
+        if "://" in path:
+            return f"{path}: is no file on this machine; copy it to a disk first, or write a spout that reads it"
+        where = f"looked in {os.getcwd()}" if not os.path.isabs(path) else "the name is absolute"
+        if os.path.isdir(path):
+            return (
+                f"{path}: the folder holds no file that fits pattern={self.pattern!r}; put files there or name another"
+            )
+        if glob.has_magic(path):
+            return f"{path}: no file fits this glob ({where}); check the spelling, or the folder you started from"
+        return f"{path}: there is no such file ({where}); check the spelling, or the folder you started from"
+
+    def _check_folder(self, path: str) -> None:
+        """The folder that files of `path` will appear in has to be there."""
+        folder = path if os.path.isdir(path) else os.path.dirname(path)
+        while glob.has_magic(folder):
+            folder = os.path.dirname(folder)
+        if not os.path.isdir(folder or "."):
+            raise SourceError(
+                f"{path}: nothing can be followed there, for the folder {folder} does not exist; create it"
+            )
+
+
+def _check_file(name: str) -> None:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise SourceError(
+            f"{name!a}: the file's name is no UTF-8, so it cannot be the key of a tuple; rename it"
+        ) from None
+    try:
+        if not stat.S_ISREG(os.stat(name).st_mode):
+            raise SourceError(f"{name}: is not a regular file; a pipe can be read as standard input, with Lines()")
+        with open(name, "rb"):
+            pass
+    except OSError as error:
+        raise unreadable(name, error) from error
+
+
+def unreadable(name: str, error: OSError) -> SourceError:
+    """What to tell about a file that cannot be opened."""
+    if isinstance(error, PermissionError):
+        return SourceError(f"{name}: no permission to read it; allow it (chmod +r) or run as another user")
+    if isinstance(error, FileNotFoundError):
+        target = " (it is a link to a file that is gone)" if os.path.islink(name) else ""
+        return SourceError(f"{name}: there is no such file{target}; put it back, or name another")
+    return SourceError(f"{name}: cannot be read: {error.strerror or error}")
+
+
+def deal(sizes: Mapping[str, int], parts: int) -> list[list[str]]:
+    """Divide files among `parts` readers: the largest first, each to who has the least so far. Each part is sorted.
+
+    It depends on nothing but the arguments, so that all readers come to the same result.
+    """
+    hands: list[list[str]] = [[] for _ in range(parts)]
+    heap = [(0, part) for part in range(parts)]
+    for name in sorted(sizes, key=lambda n: (-sizes[n], n)):
+        load, part = heap[0]
+        hands[part].append(name)
+        # a file costs something even if it is empty: else part 0 would get all empty ones
+        heapq.heapreplace(heap, (load + sizes[name] + 1, part))
+    return [sorted(hand) for hand in hands]
+
+
+def part_of(name: str, parts: int) -> int:
+    """Which part follows this file; by its name alone, since files to follow appear one by one."""
+    return zlib.crc32(os.fsencode(name)) % parts
+
+
+def fingerprints(names: Sequence[str]) -> list[int]:
+    """For each name a number that stands for it and all names before it, as a check of positions."""
+    marks: list[int] = []
+    mark = 0
+    for name in names:
+        mark = zlib.crc32(os.fsencode(name) + b"\0", mark)
+        marks.append(mark)
+    return marks

@@ -1,0 +1,115 @@
+"""Reads a fixed list of files, one after the other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from esault.errors import SourceError
+from esault.sources.file_list import fingerprints
+from esault.sources.line_file import LineFile
+from esault.sources.line_format import LineFormat
+from esault.sources.line_tally import LineTally
+from esault.topology.spout import EndOfStream
+
+__all__ = ["FileSequence"]
+
+#: chunks without a whole line that one read may work off: a line without end must not keep the data loop
+_CHUNKS_PER_READ = 64
+
+
+class FileSequence:
+    """The lines of `names`, in that order. `sizes` are bytes on the disk, for the progress."""
+
+    def __init__(self, names: Sequence[str], sizes: Mapping[str, int], form: LineFormat, tally: LineTally) -> None:
+        self._names = names
+        self._sizes = [sizes[name] for name in names]
+        self._marks = fingerprints(names)
+        self._form = form
+        self._tally = tally
+        self._index = 0
+        self._start = 0
+        self._file: LineFile | None = None
+        self._finished = False
+        self._ended = False
+
+    def read(self, limit: int) -> list[tuple[str, str]]:
+        """Up to `limit` rows, of one file and one chunk; raises EndOfStream behind the last file."""
+        if self._ended or not self._names:
+            raise EndOfStream
+        file = self._file or self._open()
+        for _ in range(_CHUNKS_PER_READ):
+            rows = file.take(limit)
+            if rows or limit < 1:
+                return rows
+            if not self._finished:
+                if not file.fill():
+                    file.finish()
+                    self._finished = True
+            elif self._index + 1 < len(self._names):
+                file.close()
+                self._index, self._start, self._finished = self._index + 1, 0, False
+                file = self._open()
+            else:
+                file.close()
+                self._ended = True
+                raise EndOfStream
+        return []
+
+    @property
+    def last(self) -> LineFile:
+        """The file that the last rows are of."""
+        return self._file or self._open()
+
+    def position(self) -> tuple[str, int, int] | None:
+        """File, byte offset in its unpacked content, and a number that stands for the files read before."""
+        if not self._names:
+            return None
+        offset = self._file.offset if self._file else self._start
+        return self._names[self._index], offset, self._marks[self._index]
+
+    def seek(self, position: Sequence[Any] | None) -> None:
+        """Go on behind what was read when `position` was asked for."""
+        if position is None:
+            if self._names:
+                raise SourceError(
+                    f"{self._names[0]}: an earlier run had no file for this reader; the files or the number of readers "
+                    "have changed; go back to what they were, or start anew (--restart)"
+                )
+            return
+        name, offset, mark = position
+        if name not in self._names:
+            if not os.path.exists(name):
+                raise SourceError(
+                    f"{name}: an earlier run stopped in this file, and it is gone; put it back, or start anew "
+                    "(--restart)"
+                )
+            raise SourceError(
+                f"{name}: an earlier run stopped in this file, and now another reader would get it, or none: the files "
+                "or the number of readers have changed; go back to what they were, or start anew (--restart)"
+            )
+        index = self._names.index(name)
+        if self._marks[index] != mark:
+            raise SourceError(
+                f"{name}: the files before this one are not those that an earlier run has read (one was added, taken "
+                "away or renamed, or the number of readers has changed); go back to what they were, or start anew "
+                "(--restart)"
+            )
+        self._index, self._start = index, offset
+
+    def progress(self) -> tuple[float, float]:
+        """Bytes read, bytes in all, as they lie on the disk."""
+        done = sum(self._sizes if self._ended else self._sizes[: self._index])
+        if self._file is not None and not self._ended:
+            done += min(self._file.consumed, self._sizes[self._index])
+        return float(done), float(sum(self._sizes))
+
+    def close(self) -> None:
+        """Close the file that is open."""
+        if self._file is not None:
+            self._file.close()
+
+    def _open(self) -> LineFile:
+        self._file = LineFile(self._names[self._index], self._form, self._tally, self._start)
+        return self._file

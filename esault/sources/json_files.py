@@ -1,0 +1,175 @@
+"""Objects of JSON lines files."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+from esault.errors import SourceError, TopologyError
+from esault.sources.line_file import line_number
+from esault.sources.text_files import TextFiles
+from esault.topology.context import Context
+from esault.topology.spout import Spout
+
+__all__ = ["JsonFiles"]
+
+#: JSON can name half a character; a string that holds one is no text and cannot travel
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+
+#: what json.loads calls, without its checks of the arguments
+_decode = json.JSONDecoder().decode
+
+
+class JsonFiles(Spout[Any, dict[str, Any]]):
+    """The objects of JSON lines files, one per line. Value: the object as a dict; empty lines do not count.
+
+    Key: the value of the field named `key`, or what the function `key` makes of the object, or, without it, the
+    name of the file. It must be text, a whole number, true or false; lists of them become tuples.
+
+    A line that is no JSON object, or has no usable key, stops the topology with file and line number, or is left
+    out and counted with `on_bad_line="skip"`. The other arguments and all else are those of `TextFiles`.
+    """
+
+    parallel: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        key: str | Callable[[dict[str, Any]], Any] | None = None,
+        *,
+        on_bad_line: str = "fail",
+        encoding: str = "utf-8",
+        errors: str = "strict",
+        follow: bool = False,
+        pattern: str = "**/*",
+        max_line: int = 64 * 1024 * 1024,
+        on_long_line: str = "fail",
+    ) -> None:
+        if on_bad_line not in ("fail", "skip"):
+            raise TopologyError(f'JsonFiles: on_bad_line={on_bad_line!r}: write "fail" or "skip"')
+        if key is not None and not isinstance(key, str) and not callable(key):
+            raise TopologyError(f"JsonFiles: key={key!r}: write the name of a field, or a function of the object")
+        try:
+            self._lines = TextFiles(
+                path,
+                encoding=encoding,
+                errors=errors,
+                follow=follow,
+                pattern=pattern,
+                max_line=max_line,
+                on_long_line=on_long_line,
+            )
+        except TopologyError as error:
+            raise TopologyError(f"JsonFiles: {str(error).removeprefix('TextFiles: ')}") from None
+        self._key = key
+        self._skip = on_bad_line == "skip"
+
+    def check(self) -> None:
+        """Raises SourceError where a file is missing or cannot be read, a glob or a folder is empty."""
+        self._lines.check()
+
+    def open(self, context: Context) -> None:
+        """Find the files of this part."""
+        self.context = context
+        self._lines.open(context)
+
+    def read(self, limit: int) -> list[tuple[Any, dict[str, Any]]]:
+        """Up to `limit` objects, all of one file."""
+        lines = self._lines.read(limit)
+        rows: list[tuple[Any, dict[str, Any]]] = []
+        key = self._key
+        for index, (name, line) in enumerate(lines):
+            try:
+                value = _decode(line)
+                if type(value) is not dict or ("\\u" in line and _HALF.search(line)):
+                    _check_value(value)
+                if key is None:
+                    found: Any = name
+                else:
+                    found = value[key] if isinstance(key, str) else key(value)
+                    if type(found) is not str and type(found) is not int:
+                        found = _as_key(found)
+                rows.append((found, value))
+            except Exception as error:  # whatever the user's function raises about this object
+                if not line.strip():
+                    continue
+                back = len(lines) - index
+                if self._skip:
+                    start = self._lines.end_of(back) - len(line.encode(errors="replace")) - 1
+                    self._lines.tally.note("bad_lines_skipped", name, start, self._reason(line, error))
+                    continue
+                end = self._lines.end_of(back)
+                self._lines.untake(back)
+                if not rows:
+                    raise SourceError(f"{name}, line {line_number(name, end)}: {self._reason(line, error)}") from error
+                # what stands before the bad line is good: it goes first, and the position stays before the line
+                break
+        return rows
+
+    def position(self) -> Any:
+        """Plain values; see TextFiles."""
+        return self._lines.position()
+
+    def seek(self, position: Any) -> None:
+        """Go on there; SourceError if the files have changed such that tuples would be lost or repeated."""
+        self._lines.seek(position)
+
+    def progress(self) -> tuple[float, float] | None:
+        """Bytes read and bytes in all, as the files lie on the disk; None when following."""
+        return self._lines.progress()
+
+    def counters(self) -> dict[str, int]:
+        """How many lines were left out or cut short so far, by reason."""
+        return self._lines.counters()
+
+    def close(self) -> None:
+        """Close what is open."""
+        self._lines.close()
+
+    def _reason(self, line: str, error: Exception) -> str:
+        remedy = 'correct the line, or leave such lines out with on_bad_line="skip"'
+        if isinstance(error, _UnusableError):
+            return f"{error}; {remedy}"
+        if isinstance(error, json.JSONDecodeError):
+            if line.startswith("\ufeff"):
+                remedy = 'the line starts with a byte order mark: read the file with encoding="utf-8-sig"'
+            return f"no JSON: {error.msg} at character {error.pos + 1} of {_shown(line)}; {remedy}"
+        if isinstance(error, KeyError) and isinstance(self._key, str):
+            return f"the object has no field {self._key!r}, which key= asks for: {_shown(line)}; {remedy}"
+        if isinstance(error, RecursionError):
+            return f"no usable JSON: nested too deeply; {remedy}"
+        who = "the function key= or the JSON reader" if callable(self._key) else "the JSON reader"
+        return f"{who} raised {type(error).__name__}: {error} for {_shown(line)}; {remedy}"
+
+
+class _UnusableError(ValueError):
+    """JSON, but not what a tuple can be made of."""
+
+
+def _check_value(value: Any) -> None:
+    if not isinstance(value, dict):
+        kind = {list: "a list", str: "a text", type(None): "null"}.get(type(value), "a number or a truth value")
+        raise _UnusableError(f"holds {kind} where an object {{...}} is needed")
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise _UnusableError(r"names half a character (a lone \ud800 to \udfff), which is no text") from None
+
+
+def _as_key(found: Any) -> Any:
+    """What a tuple's key can be; a list becomes a tuple."""
+    if isinstance(found, (str, bytes, int)):
+        return found
+    if isinstance(found, (list, tuple)):
+        return tuple(_as_key(one) for one in found)
+    raise _UnusableError(
+        f"the key would be {_shown(repr(found))}, of type {type(found).__name__}, and a key is text, a whole number, "
+        "true, false or a list of them"
+    )
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,182 @@
+"""Cuts a stream of bytes into lines of text; knows the byte offset of each; does no I/O."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+from itertools import accumulate
+
+from esault.sources.line_format import LineFormat
+from esault.sources.line_tally import LineTally
+
+__all__ = ["BadLine", "Block", "LineCutter"]
+
+
+@dataclass(frozen=True)
+class BadLine:
+    """A line that the format does not allow, and at which reading stops."""
+
+    #: offset of its first byte
+    start: int
+    #: offset behind its last byte, newline included
+    end: int
+    #: what is wrong, and the remedy
+    reason: str
+
+
+class Block:
+    """Lines that were cut together. `lines[i]` ends at byte `marks[i + 1] + i + 1` of the stream."""
+
+    __slots__ = ("bad", "lines", "marks")
+
+    def __init__(self, lines: list[str], marks: list[int], bad: BadLine | None = None) -> None:
+        self.lines = lines
+        #: sums of the lengths of lines without newlines: one addition in C per line, none in Python
+        self.marks = marks
+        #: stands behind the last of `lines`
+        self.bad = bad
+
+    def end(self, count: int) -> int:
+        """Offset behind the first `count` lines; with 0, where the block starts."""
+        return self.marks[count] + count
+
+
+class _RefusedError(Exception):  # never leaves this module
+    """A line is not allowed; the text says why, and the remedy."""
+
+
+class LineCutter:
+    """Feed it bytes in pieces of any size: the same lines come out, with the same offsets.
+
+    It holds one unfinished line at most, and no more than `max_line` bytes of it.
+    """
+
+    def __init__(self, form: LineFormat, tally: LineTally, name: str, offset: int = 0) -> None:
+        """`name` is what the stream is called in the tally; `offset` is where in it the bytes to come start."""
+        self.form = form
+        self.tally = tally
+        self.name = name
+        self._start = offset
+        self._held = bytearray()
+        self._size = 0
+        # properties of the format look codecs up: once here, not once per chunk
+        self._codec = form.codec
+        self._wholesale = form.wholesale
+        self._marked = form.has_mark
+
+    @property
+    def pending(self) -> int:
+        """How many bytes of an unfinished line have come so far."""
+        return self._size
+
+    def feed(self, data: bytes) -> Block:
+        """The lines that `data` completes."""
+        cut = data.rfind(b"\n") + 1
+        if not cut:
+            self._hold(data)
+            if self._size > self.form.max_line and self.form.on_long_line == "fail":
+                return self._one_by_one([bytes(self._held)], [self._size], self._start, finished=False)
+            return Block([], [self._start])
+        start, held = self._start, self._size
+        first = data.find(b"\n")
+        if held + first > self.form.max_line:
+            # the one line that may be longer than what was kept of it
+            self._hold(data[:first])
+            raws = [bytes(self._held), *data[first + 1 : cut].split(b"\n")[:-1]]
+            block = self._one_by_one(raws, [self._size, *map(len, raws[1:])], start)
+        else:
+            block = self._cut(bytes(self._held) + data[:cut] if held else data[:cut], start)
+        self._held.clear()
+        self._size = 0
+        self._start = start + held + cut
+        self._hold(data[cut:])
+        return block
+
+    def finish(self) -> Block:
+        """The last line, if bytes came after the last newline."""
+        start, raw, size = self._start, bytes(self._held), self._size
+        self._held.clear()
+        self._size = 0
+        self._start = start + size
+        return self._one_by_one([raw], [size], start, finished=False) if size else Block([], [start])
+
+    def _hold(self, data: bytes) -> None:
+        self._size += len(data)
+        self._held += data[: max(0, self.form.max_line - len(self._held))]
+
+    def _cut(self, body: bytes, start: int) -> Block:
+        raws = body.split(b"\n")
+        raws.pop()
+        marks = list(accumulate(map(len, raws), initial=start))
+        limit = self.form.max_line
+        if self._wholesale and b"\0" not in body and (len(body) <= limit or max(map(len, raws)) <= limit):
+            try:
+                text = body.decode(self._codec, self.form.handler)
+            except UnicodeDecodeError:
+                pass
+            else:
+                if "\r" in text:
+                    text = text.replace("\r\n", "\n")
+                lines = text.split("\n")
+                lines.pop()
+                if self._marked and start == 0:
+                    lines[0] = lines[0].removeprefix("\ufeff")
+                return Block(lines, marks)
+        return self._one_by_one(raws, [len(raw) for raw in raws], start)
+
+    def _one_by_one(self, raws: list[bytes], sizes: list[int], start: int, finished: bool = True) -> Block:
+        """The slow way, for blocks with something odd in them; `sizes` may exceed what was kept of a line."""
+        lines: list[str] = []
+        marks = [start]
+        at = start
+        for raw, size in zip(raws, sizes):
+            end = at + size + finished
+            try:
+                text = self._line(raw, size, at, finished)
+            except _RefusedError as refused:
+                return Block(lines, marks, BadLine(at, end, str(refused)))
+            if text is not None:
+                lines.append(text)
+                marks.append(end - len(lines))
+            at = end
+        return Block(lines, marks)
+
+    def _line(self, raw: bytes, size: int, at: int, finished: bool) -> str | None:
+        form = self.form
+        whole = size <= form.max_line
+        if not whole:
+            if form.on_long_line == "fail":
+                raise _RefusedError(
+                    f"a line of more than {form.max_line} bytes (max_line); if that is right, raise max_line, "
+                    'else leave such lines out with on_long_line="skip" or shorten them with on_long_line="truncate"'
+                )
+            if form.on_long_line == "skip":
+                self.tally.note("long_lines_skipped", self.name, at)
+                return None
+            raw = raw[: form.max_line]
+        elif finished and raw.endswith(b"\r"):
+            raw = raw[:-1]
+        odd = self._oddity(raw, at, whole)
+        if odd and form.errors == "strict":
+            raise _RefusedError(odd)
+        if odd and form.errors == "skip":
+            self.tally.note("undecodable_lines_skipped", self.name, at)
+            return None
+        if not whole:
+            self.tally.note("long_lines_truncated", self.name, at)
+        # not final: of a line cut short, half a character at the end goes without a word
+        text = codecs.getincrementaldecoder(self._codec)(form.handler).decode(raw, final=whole)
+        if "\0" in text:
+            text = text.replace("\0", "\ufffd" if form.errors == "replace" else "")
+        return text.removeprefix("\ufeff") if self._marked and at == 0 else text
+
+    def _oddity(self, raw: bytes, at: int, whole: bool) -> str | None:
+        """Why `raw` is no text; None if it is."""
+        remedy = 'if it is text, name its encoding=, or read it with errors="replace" (or "skip")'
+        if b"\0" in raw:
+            return f"a NUL byte at byte {at + raw.index(0)}, which text does not hold: binary, or UTF-16? {remedy}"
+        try:
+            codecs.getincrementaldecoder(self._codec)("strict").decode(raw, final=whole)
+        except UnicodeDecodeError as error:
+            return f"byte {at + error.start} cannot be decoded as {self.form.encoding} ({error.reason}); {remedy}"
+        return None

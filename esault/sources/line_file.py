@@ -1,0 +1,146 @@
+"""One open file, read as blocks of lines from any byte on; `.gz` is unpacked on the way."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zlib
+from itertools import repeat
+
+from esault.errors import SourceError
+from esault.sources.file_list import unreadable
+from esault.sources.line_cutter import Block, LineCutter
+from esault.sources.line_format import LineFormat
+from esault.sources.line_tally import LineTally
+
+__all__ = ["LineFile", "line_number"]
+
+#: bytes read at once; a block of 256 kB is cut faster than one of 1 MB, which the processor's cache does not hold
+CHUNK = 256 * 1024
+
+
+class LineFile:
+    """A file from byte `offset` of its (unpacked) content on.
+
+    Fill it, then take rows until none come; SourceError says what is wrong with the file, and in which line.
+    """
+
+    def __init__(self, name: str, form: LineFormat, tally: LineTally, offset: int = 0) -> None:
+        self.name = name
+        self.zipped = name.endswith(".gz")
+        self._cutter = LineCutter(form, tally, name, offset)
+        self._block = Block([], [offset])
+        self._taken = 0
+        try:
+            self._raw = open(name, "rb", buffering=0)  # noqa: SIM115 - closed by close
+        except OSError as error:
+            raise unreadable(name, error) from error
+        self._file: io.RawIOBase | gzip.GzipFile = self._raw
+        try:
+            #: the file's own number, whatever it is called by now
+            self.inode = os.fstat(self._raw.fileno()).st_ino
+            if self.zipped:
+                self._file = gzip.GzipFile(fileobj=self._raw)
+            if offset:
+                self._skip_to(offset)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def offset(self) -> int:
+        """Offset behind the last row taken."""
+        return self._block.end(self._taken)
+
+    @property
+    def raw_offset(self) -> int:
+        """How many bytes of the file, as it lies on the disk, have been read."""
+        return self._raw.tell()
+
+    @property
+    def consumed(self) -> int:
+        """How many bytes, as they lie on the disk, have been read and taken; of a `.gz`: read."""
+        return self._raw.tell() if self.zipped else self.offset
+
+    def take(self, limit: int) -> list[tuple[str, str]]:
+        """Up to `limit` rows of what was filled in; none: fill again."""
+        lines = self._block.lines[self._taken : self._taken + limit]
+        self._taken += len(lines)
+        if not lines and self._block.bad:
+            bad = self._block.bad
+            raise SourceError(f"{self.name}, line {line_number(self.name, bad.end)}: {bad.reason}")
+        return list(zip(repeat(self.name), lines))
+
+    def untake(self, count: int) -> None:
+        """The last `count` rows taken since the last fill will come again."""
+        self._taken -= count
+
+    def end_of(self, back: int) -> int:
+        """Offset behind the row that was taken last (1), the one before it (2), and so on, since the last fill."""
+        return self._block.end(self._taken - back + 1)
+
+    def fill(self) -> bool:
+        """Read one more chunk, which may complete no line; False at the end of what is there now."""
+        data = self._read(CHUNK)
+        if data:
+            self._block, self._taken = self._cutter.feed(data), 0
+        return bool(data)
+
+    def finish(self) -> bool:
+        """Nothing will be added any more: what stands behind the last newline is a line, too; False if nothing does."""
+        pending = self._cutter.pending > 0
+        if pending:
+            self._block, self._taken = self._cutter.finish(), 0
+        return pending
+
+    def count_newlines(self, limit: int) -> int:
+        """How many lines end within the next `limit` bytes."""
+        count = 0
+        while limit > 0 and (data := self._read(min(limit, CHUNK))):
+            count += data.count(b"\n")
+            limit -= len(data)
+        return count
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        self._raw.close()
+
+    def _skip_to(self, offset: int) -> None:
+        if self.zipped:
+            left = offset
+            while left and (data := self._read(min(left, CHUNK))):
+                left -= len(data)
+        else:
+            left = max(0, offset - os.fstat(self._raw.fileno()).st_size)
+            self._raw.seek(offset)
+        if left:
+            raise SourceError(
+                f"{self.name}: is shorter than what an earlier run has read of it (up to byte {offset}); "
+                "put the old content back, or start anew (--restart)"
+            )
+
+    def _read(self, size: int) -> bytes:
+        try:
+            return self._file.read(size) or b""
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise SourceError(
+                f"{self.name}: is no readable gzip file ({error}); check it with gzip -t, or rename it if it is plain "
+                "text"
+            ) from error
+        except EOFError as error:
+            raise SourceError(
+                f"{self.name}: the gzip file ends in the middle; copy it again, or wait until it is complete"
+            ) from error
+        except OSError as error:
+            raise SourceError(f"{self.name}: reading failed: {error.strerror or error}") from error
+
+
+def line_number(name: str, end: int) -> int:
+    """The number, from 1, of the line that ends at byte `end`: counted anew, for nobody counts while all is well."""
+    file = LineFile(name, LineFormat(), LineTally())
+    try:
+        return 1 + file.count_newlines(end - 1)
+    finally:
+        file.close()

@@ -1,0 +1,127 @@
+"""Lines of standard input, or of any open file descriptor."""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+
+from esault.errors import SourceError, TopologyError
+from esault.sources.line_cutter import Block, LineCutter
+from esault.sources.line_format import LineFormat
+from esault.sources.line_tally import LineTally
+from esault.topology.context import Context
+from esault.topology.spout import EndOfStream, Spout
+
+__all__ = ["Lines"]
+
+#: bytes read at once; a pipe holds 64 kB
+_CHUNK = 64 * 1024
+
+
+class Lines(Spout[None, str]):
+    """The lines of standard input: a pipe, a redirected file or a terminal. Key: None; value: the line.
+
+    It ends when the input does (at a terminal: Ctrl-D). What was read cannot be read again: there is no position,
+    and one reader. `fd` is another open descriptor to read instead. The other arguments are those of `TextFiles`.
+    """
+
+    def __init__(
+        self,
+        fd: int = 0,
+        *,
+        encoding: str = "utf-8",
+        errors: str = "strict",
+        max_line: int = 64 * 1024 * 1024,
+        on_long_line: str = "fail",
+    ) -> None:
+        if not isinstance(fd, int) or isinstance(fd, bool) or fd < 0:
+            raise TopologyError(f"Lines: fd={fd!r}: write the number of an open file descriptor; 0 is standard input")
+        try:
+            self._form = LineFormat(encoding, errors, max_line, on_long_line)
+        except TopologyError as error:
+            raise TopologyError(f"Lines: {error}") from None
+        self._given = fd
+        self._name = "standard input" if fd == 0 else f"file descriptor {fd}"
+        self._tally = LineTally()
+        self._fd = -1
+        self._ended = False
+        self._block = Block([], [0])
+        self._taken = 0
+        # for the number of a bad line: newlines and bytes before the last chunk, and the chunk
+        self._lines_before = 0
+        self._bytes_before = 0
+        self._chunk = b""
+
+    def check(self) -> None:
+        """Raises SourceError when the descriptor is not open for reading."""
+        try:
+            mode = os.fstat(self._given).st_mode
+        except OSError as error:
+            raise SourceError(f"{self._name} is closed; start the command with an input: COMMAND < FILE") from error
+        if stat.S_ISDIR(mode):
+            raise SourceError(f"{self._name} is a folder; redirect a file, or read the folder with TextFiles(folder)")
+
+    def open(self, context: Context) -> None:
+        """Take a descriptor of our own, whatever becomes of the one that was given."""
+        self.context = context
+        self._tally.logger = context.logger
+        self.check()
+        self._fd = os.dup(self._given)
+        self._poll = select.poll()
+        self._poll.register(self._fd, select.POLLIN)
+        self._cutter = LineCutter(self._form, self._tally, self._name)
+
+    def read(self, limit: int) -> list[tuple[None, str]]:
+        """Up to `limit` lines that have come; never waits for more."""
+        if self._taken == len(self._block.lines):
+            self._fill()
+        lines = self._block.lines[self._taken : self._taken + limit]
+        self._taken += len(lines)
+        if not lines and self._block.bad:
+            bad = self._block.bad
+            within = self._chunk[: max(0, bad.start - self._bytes_before)].count(b"\n")
+            raise SourceError(f"{self._name}, line {self._lines_before + within + 1}: {bad.reason}")
+        if not lines and self._ended and limit > 0:
+            raise EndOfStream
+        return [(None, line) for line in lines]
+
+    def progress(self) -> tuple[float, float] | None:
+        """Bytes read and bytes in all where a regular file was redirected, else None."""
+        if self._fd < 0:
+            return None
+        status = os.fstat(self._fd)
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        return float(min(os.lseek(self._fd, 0, os.SEEK_CUR), status.st_size)), float(status.st_size)
+
+    def counters(self) -> dict[str, int]:
+        """How many lines were left out or cut short so far, by reason."""
+        return dict(self._tally.counts)
+
+    def close(self) -> None:
+        """Close our own descriptor."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _fill(self) -> None:
+        if self._ended or self._block.bad or not self._poll.poll(0):
+            return
+        # non-blocking by asking first: O_NONBLOCK would change the terminal for the user's shell as well
+        try:
+            data = os.read(self._fd, _CHUNK)
+        except OSError as error:
+            raise SourceError(
+                f"{self._name} cannot be read: {error.strerror}; a command in the background cannot read a terminal, "
+                "redirect a file instead: COMMAND < FILE"
+            ) from error
+        self._taken = 0
+        if not data:
+            self._ended = True
+            self._block = self._cutter.finish()
+            return
+        self._bytes_before += len(self._chunk)
+        self._lines_before += self._chunk.count(b"\n")
+        self._chunk = data
+        self._block = self._cutter.feed(data)

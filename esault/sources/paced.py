@@ -1,0 +1,112 @@
+"""A spout's tuples at a set rate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from esault.errors import TopologyError
+from esault.sources.rate import Rate, RateSpec
+from esault.topology.context import Context
+from esault.topology.spout import Spout, has_position
+
+__all__ = ["Paced"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Paced(Spout[K, V]):
+    """Offers the tuples of `spout` at `rate`, open loop: it does not slow down because the topology does.
+
+    `rate` is tuples per second, for all parts of a parallel spout together: a number; a list of steps (seconds since
+    the first read, rate from then on); or a function of the seconds since the first read, sampled every 10 ms.
+    A tuple that could not be offered when it was due is offered as soon as possible, and its latency counts from
+    when it was due. `burst` is the most tuples that one read offers, however many are due; None: as many as fit.
+
+    It can go on after a restart if `spout` can. `spout` should always have a tuple ready: the time that it has none
+    counts as delay.
+    """
+
+    def __new__(cls, spout: Any = None, *arguments: Any, **named: Any) -> Paced[Any, Any]:
+        # whether a spout can go on after a restart shows in its class
+        return super().__new__(_PacedOn if cls is Paced and isinstance(spout, Spout) and has_position(spout) else cls)
+
+    def __init__(self, spout: Spout[K, V], rate: RateSpec, *, burst: int | None = None) -> None:
+        given: object = spout
+        if not isinstance(given, Spout):
+            made = f"{given.__name__}(...)" if isinstance(given, type) else "an object of a class derived from Spout"
+            raise TopologyError(f"Paced: {given!r} is no spout; pass {made}")
+        if burst is not None and (not isinstance(burst, int) or isinstance(burst, bool) or burst < 1):
+            raise TopologyError(f"Paced: burst={burst!r}: write a number of tuples of at least 1, or None")
+        try:
+            Rate(rate)
+        except TopologyError as error:
+            raise TopologyError(f"Paced: {error}") from None
+        self.spout = spout
+        self.parallel = spout.parallel  # type: ignore[misc]  # as the spout within, object by object
+        self._spec = rate
+        self._rate: Rate | None = None
+        self._burst = burst
+        self._start = 0.0
+        self._offered = 0
+        self._due: float | None = None
+
+    def check(self) -> None:
+        """As the spout within."""
+        self.spout.check()
+
+    def open(self, context: Context) -> None:
+        """Opens the spout within."""
+        self.context = self.spout.context = context
+        self.spout.open(context)
+
+    def read(self, limit: int) -> Sequence[tuple[K, V]]:
+        """Up to `limit` of the tuples that are due by now."""
+        now = self.context.now()
+        if self._rate is None:
+            self._start = now
+            self._rate = Rate(self._spec, self.context.part, self.context.parts)
+        count = min(limit, self._rate.due(now - self._start) - self._offered)
+        if self._burst is not None:
+            count = min(count, self._burst)
+        self._due = None
+        if count < 1:
+            return []
+        rows = self.spout.read(count)
+        if rows:
+            self._due = min(now, self._start + self._rate.time_of(self._offered))
+            self._offered += len(rows)
+            self._rate.forget(self._offered)
+        return rows
+
+    def due(self) -> float | None:
+        """When the first tuple of the last read was due, seconds since the epoch; None if it gave none."""
+        return self._due
+
+    def commit(self, position: Any) -> None:
+        """As the spout within."""
+        self.spout.commit(position)
+
+    def progress(self) -> tuple[float, float] | None:
+        """As the spout within."""
+        return self.spout.progress()
+
+    def close(self) -> None:
+        """Closes the spout within."""
+        self.spout.close()
+
+
+class _PacedOn(Paced[K, V]):
+    """Around a spout that can go on after a restart."""
+
+    def position(self) -> Any:
+        """As the spout within."""
+        return self.spout.position()
+
+    def seek(self, position: Any) -> None:
+        """As the spout within; the rate starts anew."""
+        self.spout.seek(position)
+
+
+_PacedOn.__name__ = _PacedOn.__qualname__ = "Paced"

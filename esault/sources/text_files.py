@@ -1,0 +1,150 @@
+"""Lines of text files."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from typing import Any, ClassVar
+from urllib.parse import quote
+
+from esault.errors import SourceError, TopologyError
+from esault.sources.file_list import FileList, deal, part_of, unreadable
+from esault.sources.file_sequence import FileSequence
+from esault.sources.file_tail import FileTail
+from esault.sources.line_format import LineFormat
+from esault.sources.line_tally import LineTally
+from esault.topology.context import Context
+from esault.topology.spout import Spout
+
+__all__ = ["TextFiles"]
+
+
+class TextFiles(Spout[str, str]):
+    """The lines of text files. Key: the file's name as found; value: the line without its newline.
+
+    `path` is a file, a folder (of which `pattern` is read), a glob, or a list of them; relative names mean the
+    working directory. `.gz` files are unpacked on the way. The list of files is made once and read in order of
+    the names; a position is a file and a byte offset, so that after a restart the very same tuples come again.
+
+    `errors`, for bytes that are no text in `encoding` and for NUL bytes: "strict" stops with file and line,
+    "replace" puts U+FFFD in their place, "ignore" leaves them out, "skip" leaves out the line. A line of more than
+    `max_line` bytes is treated as `on_long_line` says: "fail", "skip" or "truncate". `counters()` says how often.
+
+    `follow=True` never ends: it waits for lines added to the files, and for new files. Only lines that a newline
+    ends come out. A file that is cut short or replaced is read from its start, with a warning. Names under which
+    finished logs are put away should not fit `path`: they would be read as new files. One reader follows a file.
+
+    With `parallelism=n` the files are divided by size among n readers (when following: by name). If files are
+    added, removed or renamed between a run and its resumption, the resumption is refused where it would lose or
+    repeat tuples.
+    """
+
+    parallel: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        *,
+        encoding: str = "utf-8",
+        errors: str = "strict",
+        follow: bool = False,
+        pattern: str = "**/*",
+        max_line: int = 64 * 1024 * 1024,
+        on_long_line: str = "fail",
+    ) -> None:
+        try:
+            self._list = FileList(path, pattern)
+            self._form = LineFormat(encoding, errors, max_line, on_long_line)
+        except TopologyError as error:
+            raise TopologyError(f"TextFiles: {error}") from None
+        self.follow = follow
+        self.tally = LineTally()
+        self._reader: FileSequence | FileTail | None = None
+
+    def check(self) -> None:
+        """Raises SourceError where a file is missing or cannot be read, a glob or a folder is empty."""
+        self._list.check(growing=self.follow)
+
+    def open(self, context: Context) -> None:
+        """Find the files of this part."""
+        self.context = context
+        self.tally.logger = context.logger
+        part, parts = context.part, context.parts
+        if self.follow:
+            self._reader = FileTail(self._followed, self._form, self.tally, context.now)
+        else:
+            sizes = self._sizes(context)
+            self._reader = FileSequence(deal(sizes, parts)[part], sizes, self._form, self.tally)
+
+    def read(self, limit: int) -> list[tuple[str, str]]:
+        """Up to `limit` lines, all of one file; fewer where a chunk of the file ends, so that batches stay small."""
+        return self._opened.read(limit)
+
+    def untake(self, count: int) -> None:
+        """The last `count` rows of the last read will come again."""
+        self._opened.last.untake(count)
+
+    def end_of(self, back: int) -> int:
+        """The byte behind the last row of the last read (1), the one before it (2), and so on, in its file."""
+        return self._opened.last.end_of(back)
+
+    def position(self) -> Any:
+        """Plain values; see FileSequence and, with `follow`, FileTail."""
+        return self._opened.position()
+
+    def seek(self, position: Any) -> None:
+        """Go on there; SourceError if the files have changed such that tuples would be lost or repeated."""
+        self._opened.seek(position)
+
+    def progress(self) -> tuple[float, float] | None:
+        """Bytes read and bytes in all, as the files lie on the disk; None when following."""
+        return self._reader.progress() if isinstance(self._reader, FileSequence) else None
+
+    def counters(self) -> dict[str, int]:
+        """How many lines were left out or cut short so far, by reason."""
+        return dict(self.tally.counts)
+
+    def close(self) -> None:
+        """Close what is open."""
+        if self._reader is not None:
+            self._reader.close()
+
+    @property
+    def _opened(self) -> FileSequence | FileTail:
+        if self._reader is None:
+            raise SourceError("TextFiles: read before open(context)")
+        return self._reader
+
+    def _followed(self) -> list[str]:
+        part, parts = self.context.part, self.context.parts
+        return [name for name in self._list.find() if part_of(name, parts) == part]
+
+    def _sizes(self, context: Context) -> dict[str, int]:
+        """Sizes of all files, such that all readers of this run see the same ones even while the files change."""
+        if context.parts == 1 or context.run_dir is None:
+            return self._measure()
+        folder = os.path.join(context.run_dir, "sources")
+        shared = os.path.join(folder, quote(context.unit, safe="") + ".json")
+        if not os.path.exists(shared):
+            os.makedirs(folder, exist_ok=True)
+            handle, draft = tempfile.mkstemp(dir=folder)
+            with os.fdopen(handle, "w") as file:
+                json.dump(self._measure(), file)
+            try:
+                os.link(draft, shared)  # fails if another reader was first: then its list holds
+            except FileExistsError:
+                pass
+            finally:
+                os.unlink(draft)
+        with open(shared) as file:
+            sizes: dict[str, int] = json.load(file)
+        return sizes
+
+    def _measure(self) -> dict[str, int]:
+        self.check()
+        try:
+            return {name: os.path.getsize(name) for name in self._list.find()}
+        except OSError as error:  # it vanished after the check
+            raise unreadable(str(error.filename), error) from error

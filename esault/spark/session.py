@@ -1,0 +1,221 @@
+"""A Spark session of our own: quiet, small, and gone for sure when it is over."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import IO, TYPE_CHECKING, Any
+
+from esault.errors import EsaultError, UsageError
+from esault.spark.java import use_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["require_pyspark", "session"]
+
+#: seconds that the JVM has to go by itself, and then once more after it was asked to
+_PATIENCE = 10.0
+
+#: Spark's own log goes into a file, of which the end is shown when it does not start; stderr is for user code
+_LOG4J = """rootLogger.level = error
+rootLogger.appenderRef.file.ref = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {path}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
+"""
+
+#: what the JVM and Spark say at every start
+_NOISE = (
+    *("WARNING: Using incubator modules", "WARNING: A terminally deprecated method", "WARNING: sun.misc.Unsafe"),
+    *("WARNING: Please consider reporting this", "WARNING: A restricted method", "WARNING: Restricted methods"),
+    *("WARNING: java.lang.", "WARNING: Use --enable-native-access", "Picked up ", "NOTE: Picked up "),
+    *("Setting default log level to ", "To adjust logging level use ", "Using Spark's default log4j profile"),
+)
+
+
+def require_pyspark() -> None:
+    """UsageError, with the remedy, when pyspark is not installed."""
+    if importlib.util.find_spec("pyspark") is None:
+        raise UsageError("this needs pyspark: pip install 'esault[spark]'")
+
+
+@contextlib.contextmanager
+def session(
+    master: str | None = None,
+    *,
+    name: str = "esault",
+    say: Callable[[str], None] = lambda text: None,
+    paths: Iterable[str] = (),
+    conf: Mapping[str, str] | None = None,
+) -> Iterator[SparkSession]:
+    """A session for the time of the block: `with session() as spark: ...`.
+
+    `master` is a URL, by default all cores of this machine; `paths` are folders from which the workers may import, such
+    as the topology's; `conf` goes over what is set here; `say` is told what takes time. A session that the process has
+    already, as in a notebook, is used and left running. UsageError when pyspark or a Java is missing, or Spark does
+    not start; EsaultError in place of what Spark raises in the block.
+    """
+    require_pyspark()
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        yield running
+        return
+    folder = tempfile.mkdtemp(prefix="esault-spark-")
+    try:
+        with _environment(paths, say):
+            jvm = _Jvm(folder, _conf(master, name, folder, conf or {}))
+            try:
+                yield jvm.session()
+            except PySparkException as error:
+                # it can tell what it is only as long as the JVM lives
+                raise EsaultError(f"Spark: {error}").with_traceback(error.__traceback__) from None
+            finally:
+                jvm.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _environment(paths: Iterable[str], say: Callable[[str], None]) -> Iterator[None]:
+    """The environment that the JVM, and the workers it starts, get: a Java, this Python, and where to import from:
+    eSault itself and `paths`. As before afterwards."""
+    before = dict(os.environ)
+    own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    folders = [*map(os.path.abspath, paths), own, *filter(None, [before.get("PYTHONPATH")])]
+    try:
+        java = use_java(os.environ, say)
+        say(f"starting Spark (Java {java.version}, {java.source}) ...")
+        os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(folders))
+        yield
+    finally:
+        for name in {*os.environ, *before}:
+            # those that are set here, and those that pyspark sets
+            if name in ("JAVA_HOME", "PYTHONPATH") or name.startswith(("SPARK_", "PYSPARK_")):
+                os.environ.pop(name, None)
+                if name in before:
+                    os.environ[name] = before[name]
+
+
+def _conf(master: str | None, name: str, folder: str, conf: Mapping[str, str]) -> dict[str, str]:
+    """The settings of a small session; those that start with the JVM are among them."""
+    log4j = os.path.join(folder, "log4j2.properties")
+    with open(log4j, "w", encoding="utf-8") as file:
+        file.write(_LOG4J.format(path=os.path.join(folder, "spark.log")))
+    settings = {
+        "spark.master": master or "local[*]",
+        "spark.app.name": name,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.local.dir": folder,
+        "spark.sql.warehouse.dir": os.path.join(folder, "warehouse"),
+        "spark.sql.session.timeZone": "UTC",
+        # tables here are megabytes: as many pieces as cores, not the 200 of a cluster
+        "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # what a log names is read without asking the file system in a job of its own
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+        # parts hold instants by the calendar of today, also before 1900
+        "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+        "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    }
+    if settings["spark.master"].startswith("local"):
+        settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
+    settings.update(conf)
+    options = f"-Dlog4j2.configurationFile=file:{log4j} -Djava.io.tmpdir={folder}"
+    settings["spark.driver.extraJavaOptions"] = f"{options} {settings.get('spark.driver.extraJavaOptions', '')}".strip()
+    return settings
+
+
+class _Jvm:
+    """The process in which Spark runs, and the way to it."""
+
+    def __init__(self, folder: str, settings: Mapping[str, str]) -> None:
+        from pyspark import SparkConf, SparkContext
+        from pyspark.java_gateway import launch_gateway
+
+        self._log = os.path.join(folder, "spark.log")
+        self._tail: collections.deque[str] = collections.deque(maxlen=20)
+        conf = SparkConf(loadDefaults=False)
+        for key, value in settings.items():
+            conf.set(key, value)
+        pipe_out, pipe_in = os.pipe()
+        self._reader = threading.Thread(
+            target=self._forward, args=(os.fdopen(pipe_out, errors="replace"),), daemon=True
+        )
+        self._reader.start()
+        try:
+            self._gateway: Any = launch_gateway(conf, {"stdout": pipe_in, "stderr": pipe_in})
+        except Exception as error:
+            raise self._failed(error) from error
+        finally:
+            os.close(pipe_in)
+        self._process: subprocess.Popen[bytes] = self._gateway.proc
+        try:
+            SparkContext._ensure_initialized(gateway=self._gateway, conf=conf)
+            self._context = SparkContext(conf=conf, gateway=self._gateway)
+        except BaseException as error:
+            self.stop()
+            if isinstance(error, Exception):
+                raise self._failed(error) from error
+            raise
+
+    def session(self) -> SparkSession:
+        from pyspark.sql import SparkSession
+
+        return SparkSession(self._context)
+
+    def _forward(self, stream: IO[str]) -> None:
+        """Pass on what the JVM and the Python workers print, without what the JVM says at each start."""
+        with stream:
+            for line in stream:
+                self._tail.append(line.rstrip())
+                if not line.startswith(_NOISE):
+                    print(line, end="", file=sys.stderr, flush=True)
+
+    def _failed(self, error: Exception) -> UsageError:
+        with contextlib.suppress(OSError), open(self._log, errors="replace") as file:
+            self._tail.extend(line.rstrip() for line in collections.deque(file, maxlen=10))
+        said = "\n".join(self._tail)
+        return UsageError(f"Spark did not start: {error}\n{said}".rstrip())
+
+    def stop(self) -> None:
+        """Stop Spark, and wait until its process is gone: asked first, killed if it must be."""
+        from pyspark import SparkContext
+        from pyspark.sql import SparkSession
+
+        with contextlib.suppress(Exception):  # whatever is broken by now, the process goes below
+            running = SparkSession.getActiveSession()
+            if running is not None:
+                running.stop()
+        context = SparkContext._active_spark_context
+        if context is not None:
+            with contextlib.suppress(Exception):
+                context.stop()
+        with contextlib.suppress(Exception):
+            self._gateway.shutdown()
+        # a later session in this process starts a JVM of its own
+        SparkContext._gateway = SparkContext._jvm = None
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()  # the JVM ends when it reads the end of this
+        for insist in (self._process.terminate, self._process.kill, self._process.wait):
+            try:
+                self._process.wait(_PATIENCE)
+                break
+            except subprocess.TimeoutExpired:
+                insist()
+        self._reader.join(_PATIENCE)

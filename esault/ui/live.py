@@ -1,0 +1,87 @@
+"""The live view: a table of units that is drawn anew a few times a second, with what user code prints above it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from esault.control.summary import Snapshot
+from esault.ui.rates import Rates, percent, short
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["LiveView", "picture"]
+
+
+class LiveView:
+    """Starts with the first snapshot, by when all processes have been forked."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        from rich.console import Console as RichConsole
+
+        self._console = console or RichConsole()
+        self._rates = Rates()
+        self._live: Any = None
+
+    def line(self, mark: str, text: str) -> None:
+        """A line that a process printed."""
+        self._console.print(f"[{mark}] {text}", markup=False, highlight=False)
+
+    def notice(self, text: str) -> None:
+        """Something the user should know."""
+        self._console.print(text, style="yellow", markup=False, highlight=False)
+
+    def update(self, snapshot: Snapshot) -> None:
+        """The run as it is."""
+        from rich.live import Live
+
+        shown = picture(snapshot, self._rates.update(snapshot))
+        if self._live is None:
+            # No thread of its own: it is drawn when there is something new.
+            self._live = Live(shown, console=self._console, auto_refresh=False, transient=True)
+            self._live.start()
+        self._live.update(shown, refresh=True)
+
+    def close(self) -> None:
+        """Take the table away."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+
+def picture(snapshot: Snapshot, rates: dict[str, float]) -> Any:
+    """The table and the lines below it, for rich."""
+    from rich.console import Group
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("unit", "sub-units", "tuples/s", "tuples", "p50 ms", "p99 ms", "waiting", "errors"):
+        table.add_column(name, justify="left" if name == "unit" else "right")
+    for unit in snapshot.units:
+        handled = unit.tuples_out if unit.kind == "spout" else unit.tuples_in
+        table.add_row(
+            unit.name,
+            str(unit.sub_units),
+            short(rates.get(unit.name, 0.0)),
+            short(handled),
+            f"{unit.p50_ms:.2f}" if unit.kind == "bolt" else "",
+            f"{unit.p99_ms:.2f}" if unit.kind == "bolt" else "",
+            short(unit.backlog),
+            str(unit.errors) if unit.errors else "",
+            style="red" if unit.errors else "",
+        )
+    state = "ending in order" if snapshot.draining else snapshot.phase
+    below = f"{snapshot.topology}  {state}  {snapshot.seconds:.0f} s  {snapshot.roots_open} roots open"
+    if snapshot.roots_replayed:
+        below += f"  {snapshot.roots_replayed} replayed"
+    if snapshot.deaths:
+        below += f"  {snapshot.deaths} processes replaced"
+    parts: list[Any] = [table]
+    done = percent(snapshot)
+    if done is not None:
+        parts.append(ProgressBar(total=100, completed=done, width=50))
+        below += f"  {done:.0f} % read"
+    parts.append(Text(f"{below}  (Ctrl-C ends it in order)", style="dim"))
+    return Group(*parts)

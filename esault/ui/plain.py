@@ -1,0 +1,46 @@
+"""Lines, for logs and pipes: one a second at most, and only when something has changed."""
+
+from __future__ import annotations
+
+import sys
+
+from esault.control.summary import Snapshot
+from esault.ui.rates import Rates, percent, short
+
+__all__ = ["PlainView"]
+
+EVERY = 1.0
+
+
+class PlainView:
+    """Prints user code's lines to stdout, all else to stderr."""
+
+    def __init__(self) -> None:
+        self._rates = Rates()
+        self._next = 0.0
+        self._last = ""
+
+    def line(self, mark: str, text: str) -> None:
+        """A line that a process printed."""
+        print(f"[{mark}] {text}", flush=True)
+
+    def notice(self, text: str) -> None:
+        """Something the user should know."""
+        print(text, file=sys.stderr, flush=True)
+
+    def update(self, snapshot: Snapshot) -> None:
+        """The run as it is."""
+        rates = self._rates.update(snapshot)
+        if snapshot.phase != "running" or snapshot.now < self._next:
+            return
+        self._next = snapshot.now + EVERY
+        done = percent(snapshot)
+        parts = [f"{snapshot.seconds:.0f} s"] + ([f"{done:.0f} %"] if done is not None else [])
+        for unit in snapshot.units:
+            many = f" x{unit.sub_units}" if unit.sub_units != 1 else ""
+            handled = unit.tuples_out if unit.kind == "spout" else unit.tuples_in
+            parts.append(f"{unit.name}{many} {short(handled)} ({short(rates.get(unit.name, 0.0))}/s)")
+        text = "  ".join(parts)
+        if text.partition("  ")[2] != self._last:
+            self._last = text.partition("  ")[2]
+            print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esault.errors import SourceError, TopologyError
+from esault.sources import file_list
+from esault.sources.file_list import FileList, deal, fingerprints, part_of
+
+
+@pytest.fixture
+def texts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("texts/b.txt", "texts/a.txt", "texts/deep/c.txt", "texts/deep/d.log", "texts/.hidden"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text("x\n")
+    return tmp_path
+
+
+def test_names_are_found_by_file_glob_folder_and_list_and_are_kept_as_given(texts):
+    assert FileList("texts/a.txt").find() == ["texts/a.txt"]
+    assert FileList(Path("texts/a.txt")).find() == ["texts/a.txt"]
+    assert FileList("texts/*.txt").find() == ["texts/a.txt", "texts/b.txt"]
+    assert FileList("texts/**/*.txt").find() == ["texts/a.txt", "texts/b.txt", "texts/deep/c.txt"]
+    assert FileList("texts").find() == ["texts/a.txt", "texts/b.txt", "texts/deep/c.txt", "texts/deep/d.log"]
+    assert FileList("texts", pattern="*.txt").find() == ["texts/a.txt", "texts/b.txt"]
+    assert FileList(["texts/deep", "texts/a.txt"]).find() == ["texts/a.txt", "texts/deep/c.txt", "texts/deep/d.log"]
+    assert FileList(str(texts / "texts/*.txt")).find() == [str(texts / "texts/a.txt"), str(texts / "texts/b.txt")]
+
+
+def test_a_file_named_twice_is_found_once(texts):
+    assert FileList(["texts/a.txt", "./texts/*.txt", str(texts / "texts/b.txt")]).find() == [
+        "./texts/b.txt",
+        "texts/a.txt",
+    ]
+
+
+def test_a_file_whose_name_looks_like_a_glob_is_that_file(texts):
+    Path("data[1].txt").write_text("x\n")
+    Path("data1.txt").write_text("x\n")
+    assert FileList("data[1].txt").find() == ["data[1].txt"]
+
+
+def test_the_home_folder_can_be_named_by_its_sign(texts, monkeypatch):
+    monkeypatch.setenv("HOME", str(texts))
+    assert FileList("~/texts/a.txt").find() == [str(texts / "texts/a.txt")]
+
+
+@pytest.mark.parametrize("path", [[], b"x", 3, None, {"a": 1}, "", ["a", ""], [3], [b"a"]])
+def test_what_names_no_file_is_refused(path):
+    with pytest.raises(TopologyError, match="path="):
+        FileList(path)
+
+
+def test_what_is_not_there_is_said_with_the_remedy(texts):
+    with pytest.raises(SourceError, match=r"nowhere\.txt: there is no such file \(looked in /.*\); check the spelling"):
+        FileList("nowhere.txt").check(growing=False)
+    with pytest.raises(
+        SourceError, match=r"texts/\*\.csv: no file fits this glob \(looked in /.*\); check the spelling"
+    ):
+        FileList(["texts/a.txt", "texts/*.csv"]).check(growing=False)
+    Path("empty").mkdir()
+    with pytest.raises(
+        SourceError, match=r"empty: the folder holds no file that fits pattern='\*\*/\*'; put files there"
+    ):
+        FileList("empty").check(growing=False)
+    with pytest.raises(SourceError, match=r"s3://bucket/x: is no file on this machine; copy it to a disk first"):
+        FileList("s3://bucket/x").check(growing=False)
+    os.symlink("gone", "link.txt")
+    with pytest.raises(SourceError, match=r"link\.txt: there is no such file \(it is a link to a file that is gone\)"):
+        FileList("link.txt").check(growing=False)
+
+
+def test_what_will_be_followed_may_be_missing_but_not_its_folder(texts):
+    FileList("soon.txt").check(growing=True)
+    FileList("texts/*.csv").check(growing=True)
+    Path("empty").mkdir()
+    FileList("empty").check(growing=True)
+    with pytest.raises(
+        SourceError, match=r"logs/x\.log: nothing can be followed there, for the folder logs does not exist"
+    ):
+        FileList("logs/x.log").check(growing=True)
+    with pytest.raises(SourceError, match="the folder logs does not exist; create it"):
+        FileList("logs/*/x-*.log").check(growing=True)
+
+
+def test_a_pipe_is_refused_and_not_opened_for_that_would_wait(texts):
+    os.mkfifo("pipe")
+    with pytest.raises(SourceError, match=r"pipe: is not a regular file; a pipe can be read as standard input"):
+        FileList("pipe").check(growing=False)
+
+
+def test_a_file_without_permission_is_named_with_the_remedy(texts, monkeypatch):
+    def refuse(name, mode):
+        raise PermissionError(13, "Permission denied", name)
+
+    monkeypatch.setattr(file_list, "open", refuse, raising=False)  # the superuser may read everything
+    with pytest.raises(SourceError, match=r"texts/a\.txt: no permission to read it; allow it \(chmod \+r\)"):
+        FileList("texts/*.txt").check(growing=False)
+
+
+def test_a_name_that_cannot_be_a_key_is_refused(texts):
+    with open(b"texts/\xff.txt", "wb"):
+        pass
+    with pytest.raises(SourceError, match="the file's name is no UTF-8, so it cannot be the key of a tuple; rename it"):
+        FileList("texts").check(growing=False)
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=5), st.integers(0, 1000), max_size=30), st.integers(1, 8))
+def test_each_file_is_dealt_to_one_part_and_parts_are_about_equal(sizes, parts):
+    hands = deal(sizes, parts)
+    assert sorted(name for hand in hands for name in hand) == sorted(sizes)
+    assert all(hand == sorted(hand) for hand in hands)
+    assert hands == deal(dict(reversed(sizes.items())), parts)
+    loads = [sum(sizes[name] + 1 for name in hand) for hand in hands]
+    assert max(loads) - min(loads) <= max(sizes.values(), default=0) + 1
+
+
+def test_empty_files_are_dealt_round():
+    assert [len(hand) for hand in deal(dict.fromkeys("abcdef", 0), 3)] == [2, 2, 2]
+
+
+def test_the_part_that_follows_a_file_depends_on_its_name_alone():
+    assert {part_of(f"log/{i}.txt", 4) for i in range(100)} == {0, 1, 2, 3}
+    assert part_of("log/1.txt", 4) == 1
+
+
+def test_a_fingerprint_stands_for_a_name_and_all_before_it():
+    marks = fingerprints(["a", "b", "c"])
+    assert fingerprints(["a", "b"]) == marks[:2]
+    assert fingerprints(["ab", "c"])[1] != marks[2]
+    assert fingerprints(["x", "b", "c"])[2] != marks[2]

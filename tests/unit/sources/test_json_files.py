@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from esault.errors import SourceError, TopologyError
+from esault.sources.json_files import JsonFiles
+from esault.topology.context import Context
+from esault.topology.spout import EndOfStream
+
+SPOUTS = []
+
+
+@pytest.fixture(autouse=True)
+def inside_tmp_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    yield
+    while SPOUTS:
+        SPOUTS.pop().close()
+
+
+def opened(content, key="id", position=None, **arguments):
+    Path("a.jsonl").write_bytes(content.encode() if isinstance(content, str) else content)
+    spout = JsonFiles("*.jsonl", key, **arguments)
+    spout.check()
+    SPOUTS.append(spout)
+    spout.open(Context("orders", logger=logging.getLogger("test.json_files")))
+    if position is not None:
+        spout.seek(position)
+    return spout
+
+
+def rest(spout, limit=1000):
+    rows = []
+    while True:
+        try:
+            rows += spout.read(limit)
+        except EndOfStream:
+            return rows
+
+
+def test_each_line_is_a_dict_and_its_key_a_field():
+    spout = opened('{"id": 1, "x": [1, 2.5, null]}\n{"id": "two"}\r\n{"id": true}')
+    assert rest(spout) == [(1, {"id": 1, "x": [1, 2.5, None]}), ("two", {"id": "two"}), (True, {"id": True})]
+    assert spout.progress()[0] == spout.progress()[1] > 0
+
+
+def test_without_a_key_the_key_is_the_name_of_the_file():
+    assert rest(opened("{}\n", key=None)) == [("a.jsonl", {})]
+
+
+def test_a_key_can_be_made_by_a_function_and_lists_become_tuples():
+    content = '{"shop": "x", "till": 2}\n'
+    assert rest(opened(content, key=lambda v: (v["shop"], v["till"])))[0][0] == ("x", 2)
+    assert rest(opened('{"id": ["x", [2, true]]}\n'))[0][0] == ("x", (2, True))
+
+
+def test_empty_lines_do_not_count():
+    spout = opened('\n{"id": 1}\n  \n\n{"id": 2}\n\n')
+    assert [key for key, _ in rest(spout)] == [1, 2]
+    assert not any(spout.counters().values())
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "{oops",
+            r"no JSON: Expecting property name .* at character 2 of \{oops; correct the line, or leave such lines",
+        ),
+        ('{"id": 1} {"id": 2}', "no JSON: Extra data at character 11"),
+        ("[1, 2]", r"holds a list where an object \{\.\.\.\} is needed"),
+        ('"x"', "holds a text where an object"),
+        ("7", "holds a number or a truth value where an object"),
+        ("null", "holds null where an object"),
+        ('{"no": 1}', "the object has no field 'id', which key= asks for: {\"no\": 1}"),
+        (
+            '{"id": 1.5}',
+            "the key would be 1.5, of type float, and a key is text, a whole number, true, false or a list",
+        ),
+        ('{"id": null}', "the key would be None, of type NoneType"),
+        ('{"id": {"a": 1}}', "the key would be {'a': 1}, of type dict"),
+        ('{"id": [1, null]}', "the key would be None, of type NoneType"),
+        (r'{"id": 1, "x": "\ud800"}', "names half a character"),
+        ('{"id": 1, "x": ' + "[" * 100_000, "no usable JSON: nested too deeply"),
+        ('{"id": ' + "9" * 5000 + "}", "the JSON reader raised ValueError: Exceeds the limit"),
+        ('{"id": "' + "x" * 100 + '"', r"no JSON: .* of \{\"id\": \"x{69}\.\.\.; correct the line"),
+    ],
+)
+def test_a_bad_line_is_named_by_file_and_number_after_the_good_ones_came(line, message):
+    spout = opened('{"id": 1}\n\n{"id": 2}\n' + line + '\n{"id": 3}\n')
+    assert [key for key, _ in spout.read(100)] == [1, 2]
+    position = spout.position()
+    for _ in range(2):
+        with pytest.raises(SourceError, match=r"a\.jsonl, line 4: " + message):
+            spout.read(100)
+    assert spout.position() == position
+    again = opened('{"id": 1}\n\n{"id": 2}\n' + '{"id": 9}\n{"id": 3}\n', position=position)
+    assert [key for key, _ in rest(again)] == [9, 3]
+
+
+def test_half_a_pair_of_escapes_is_bad_and_a_whole_pair_is_good():
+    assert rest(opened(r'{"id": 1, "x": "\ud83d\ude00"}'))[0][1]["x"] == "😀"
+
+
+def test_bad_lines_can_be_left_out_counted_and_the_first_is_logged(caplog):
+    spout = opened('{"id": 1}\noops\n{"id": 2.5}\n{"id": 2}\n', on_bad_line="skip")
+    assert [key for key, _ in rest(spout, 2)] == [1, 2]
+    assert spout.counters()["bad_lines_skipped"] == 2
+    assert len(caplog.messages) == 1
+    assert caplog.messages[0].startswith(
+        "a.jsonl, byte 10: a line that is no usable JSON object was left out (no JSON: Expecting value at character 1"
+    )
+
+
+def test_an_error_of_the_users_function_keeps_its_traceback():
+    spout = opened('{"id": 1}\n', key=lambda value: value["shop"])
+    with pytest.raises(SourceError, match="the function key= or the JSON reader raised KeyError: 'shop' for") as caught:
+        spout.read(1)
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_a_byte_order_mark_is_explained():
+    with pytest.raises(SourceError, match='byte order mark: read the file with encoding="utf-8-sig"'):
+        opened('\ufeff{"id": 1}\n').read(1)
+    assert rest(opened('\ufeff{"id": 1}\n', encoding="utf-8-sig")) == [(1, {"id": 1})]
+
+
+def test_bytes_that_are_no_text_are_named_with_their_line():
+    spout = opened(b'{"id": 1}\n{"id": "\xff"}\n')
+    assert len(spout.read(10)) == 1
+    with pytest.raises(SourceError, match=r"a\.jsonl, line 2: byte 18 cannot be decoded as utf-8"):
+        spout.read(10)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"on_bad_line": "drop"}, 'JsonFiles: on_bad_line=\'drop\': write "fail" or "skip"'),
+        ({"key": 3}, "JsonFiles: key=3: write the name of a field, or a function of the object"),
+        ({"errors": "x"}, "^JsonFiles: errors='x': write"),
+    ],
+)
+def test_a_wrong_argument_is_refused_with_the_remedy(arguments, message):
+    with pytest.raises(TopologyError, match=message):
+        JsonFiles("a.jsonl", **arguments)
+
+
+def test_a_file_can_be_followed():
+    now = [0.0]
+    Path("a.jsonl").write_text('{"id": 1}\nbad\n')
+    spout = JsonFiles("a.jsonl", "id", follow=True)
+    SPOUTS.append(spout)
+    spout.open(Context("orders", now=lambda: now[0]))
+    assert spout.read(10) == [(1, {"id": 1})]
+    with pytest.raises(SourceError, match=r"a\.jsonl, line 2: no JSON"):
+        spout.read(10)
+    assert spout.progress() is None
