@@ -13,8 +13,13 @@ __all__ = ["command"]
 @topology_argument
 @set_option
 @click.option("--mermaid", is_flag=True, help="Draw for a page instead of a terminal.")
-@click.option("--engine", type=click.Choice(["actors", "local"]), default="actors", show_default=True,
-              help="The engine that it shall run on.")
+@click.option(
+    "--engine",
+    type=click.Choice(["actors", "local"]),
+    default="actors",
+    show_default=True,
+    help="The engine that it shall run on.",
+)
 def command(topology: str, settings: tuple[str, ...], mermaid: bool, engine: str) -> None:
     """Build TOPOLOGY, find what is wrong with it, and draw it. Nothing is read or written."""
     from esault.topology.drawing import draw

@@ -25,7 +25,7 @@ _COMMANDS = {
 }
 
 
-class Outcome(Exception):  # noqa: N818 - it says how a command ended
+class Outcome(Exception):
     """Ends the command with this exit code; what there is to say has been said."""
 
     def __init__(self, code: int) -> None:

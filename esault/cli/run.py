@@ -34,20 +34,40 @@ class _Run(click.Command):
 @click.command("run", cls=_Run)
 @topology_argument
 @set_option
-@click.option("--engine", type=click.Choice(["actors", "local"]), default="actors", show_default=True,
-              help="actors: a process for each sub-unit; local: everything in this process.")
+@click.option(
+    "--engine",
+    type=click.Choice(["actors", "local"]),
+    default="actors",
+    show_default=True,
+    help="actors: a process for each sub-unit; local: everything in this process.",
+)
 @click.option("--slots", type=click.IntRange(1), default=16, show_default=True, help="Places for sub-units.")
 @click.option("--parallelism", metavar="UNIT=N", multiple=True, help="Start a unit with N sub-units; may be repeated.")
 @click.option("--fixed", metavar="UNIT=N", multiple=True, help="Start a unit with N sub-units and keep it there.")
-@click.option("--acks", type=click.Choice(["on", "off"]), default="on", show_default=True,
-              help="off: fastest, nothing is replayed, losses are counted.")
-@click.option("--ackers", type=click.IntRange(0), default=0, show_default=True,
-              help="Ack servers; 0 seats each ledger with the owner of the roots.")
+@click.option(
+    "--acks",
+    type=click.Choice(["on", "off"]),
+    default="on",
+    show_default=True,
+    help="off: fastest, nothing is replayed, losses are counted.",
+)
+@click.option(
+    "--ackers",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Ack servers; 0 seats each ledger with the owner of the roots.",
+)
 @click.option("--seconds", type=float, help="End in order after so long.")
 @click.option("--report", type=click.Path(), help="Write report.json there.")
 @click.option("--plain", is_flag=True, help="Lines instead of the live view.")
-@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="warning",
-              show_default=True, help="Of what is logged, by user code too.")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="warning",
+    show_default=True,
+    help="Of what is logged, by user code too.",
+)
 def command(
     topology: str,
     settings: tuple[str, ...],

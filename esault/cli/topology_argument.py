@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from esault.topology.located import Located
 from esault.topology.locate import locate
+from esault.topology.located import Located
 from esault.topology.parameters import convert
 
 __all__ = ["params_of", "place_of", "set_option", "topology_argument"]

@@ -324,7 +324,7 @@ class ElasticUnit(Unit):
     # leaving -----------------------------------------------------------------------------------------
 
     @property
-    def _changing(self) -> bool:
+    def changing(self) -> bool:
         return self.change is not None or any(r.leaving for r in self.subs.values())
 
     def _on_ended(self, message: Any, now: float) -> None:

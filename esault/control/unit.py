@@ -324,10 +324,11 @@ class Unit:
         self._check_replacement(record, now)
 
     def _check_wired(self) -> None:
-        if not self.wired and self.table is not None:
-            if all((r.connected and not r.switching) or not self.plan.targets for r in self.subs.values()):
-                self.wired = True
-                self.events.append(("wired", ""))
+        if self.wired or self.table is None:
+            return
+        if all((r.connected and not r.switching) or not self.plan.targets for r in self.subs.values()):
+            self.wired = True
+            self.events.append(("wired", ""))
 
     # the end ---------------------------------------------------------------------------------------
 
@@ -347,7 +348,7 @@ class Unit:
 
     def _check_ended(self) -> None:
         """All ended, nobody being registered or told of a table: the membership is closed."""
-        if self.finishing or self._adding or self._switching or self._changing or self._expected:
+        if self.finishing or self._adding or self._switching or self.changing or self._expected:
             return
         if not self.subs or not all(r.ended for r in self.subs.values()):
             return
@@ -356,7 +357,7 @@ class Unit:
             self._tell(record.incarnation, Finish())
 
     @property
-    def _changing(self) -> bool:
+    def changing(self) -> bool:
         """Whether a change is on, or somebody is leaving."""
         return False
 

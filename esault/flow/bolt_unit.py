@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from esault.flow.delivery.lineage import Lineage
 from esault.flow.frame import Frame
@@ -144,7 +144,7 @@ class BoltSubUnit(SubUnit):
     def _on_give(self, message: Give) -> None:
         self.changes.give(message, self.inbox)
 
-    _CHANGES: dict[type, Callable[[Any, Any], None]] = {
+    _CHANGES: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
         Get: lambda self, message: self.changes.get(message),
         Give: _on_give,
         GiveTo: lambda self, message: self.changes.give_to(message),

@@ -33,15 +33,16 @@ def maker(factory: Callable[[], Any], members: dict[str, Any], base: type[Any]) 
     which is cheaper than changing its class. Objects of any other factory have their class changed.
     """
     if isinstance(factory, type) and issubclass(factory, base):
-        cls = derive(factory, members)
+        cls: Callable[[], Any] = derive(factory, members)
         return cls, cls
     if isinstance(factory, functools.partial) and isinstance(factory.func, type) and issubclass(factory.func, base):
-        cls = derive(factory.func, members)
-        return functools.partial(cls, *factory.args, **factory.keywords), cls
+        kind: Callable[..., Any] = derive(factory.func, members)
+        return functools.partial(kind, *factory.args, **factory.keywords), kind
     derived: dict[type[Any], type[Any]] = {}
+    of: Callable[[], Any] = factory
 
     def make() -> Any:
-        element = factory()
+        element = of()
         cls = derived.get(type(element))
         if cls is None:
             cls = derived[type(element)] = derive(type(element), members)

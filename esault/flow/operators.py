@@ -344,9 +344,9 @@ class ElementOperator(Operator):
 
     @property
     def states(self) -> int:
-        for _, element in self._each():
-            return self.elements.count if element.__getstate__() else 0
-        return self.elements.count
+        # One element speaks for all: this is asked several times a second, however many there are.
+        some = next(iter(self.elements.values()), None)
+        return 0 if some is not None and not some.__getstate__() else self.elements.count
 
 
 class ObjectOperator(Operator):
@@ -358,7 +358,7 @@ class ObjectOperator(Operator):
         super().__init__(plan, context, emitter, codec, letters, now)
         assert plan.factory is not None
         members = {"emit": emitter.function(), "context": context}
-        make, cls = maker(plan.factory, members, Bolt)
+        make, _ = maker(plan.factory, members, Bolt)
         try:
             self.object = make()
             self.object.key = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from esault.errors import EsaultError, FrameError
 from esault.flow.channel import InChannel, OutChannel
@@ -275,7 +275,7 @@ class SubUnit:
     def _on_stop(self, message: Stop) -> None:
         self._stop(message.now)
 
-    _HANDLERS: dict[type, Callable[[Any, Any], None]] = {
+    _HANDLERS: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
         Add: _on_add,
         Gone: _on_gone,
         Connect: _on_connect,
@@ -310,7 +310,7 @@ class SubUnit:
             return
         if frame.epoch != self.epoch:
             self.dropped_frames += 1
-        elif frame.kind == ACK or frame.kind == MARK:
+        elif frame.kind in (ACK, MARK):
             self._read_express(frame)
         elif frame.kind in CHANGE_KINDS:
             try:

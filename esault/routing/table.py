@@ -176,9 +176,8 @@ class OutputTable:
             old, new = self.owner(low), after.owner(low)
             if old == new:
                 continue
-            if moves and moves[-1].high == low - 1 and moves[-1][2:] == (old, new):
-                low = moves.pop().low
-            moves.append(Move(low, above - 1, old, new))
+            joins = moves and moves[-1].high == low - 1 and moves[-1][2:] == (old, new)
+            moves.append(Move(moves.pop().low if joins else low, above - 1, old, new))
         return moves
 
     def check(self) -> None:

@@ -9,7 +9,7 @@ A subclass writes `receiveMsg_<Type>(self, message, sender)` for each type that 
 - `watch` calls a handler when a file descriptor can be read: the way for a thread to wake its actor.
 """
 
-# ruff: noqa: N802, N803 (names that Thespian calls)
+# ruff: noqa: N803 (names that Thespian calls)
 from __future__ import annotations
 
 import logging

@@ -20,7 +20,19 @@ from esault.runtime.actor import HandlerFailed, ReportingActor, UnknownMessage
 from esault.runtime.console import MarkedStream
 from esault.runtime.keeper import KeepFor, Pid
 from esault.runtime.owner import Owner
-from esault.runtime.spec import Begin, DrainRun, ForkedChild, Leave, Mail, Notice, Over, RunSpec, ScaleUnit, StopRun
+from esault.runtime.spec import (
+    Begin,
+    DrainRun,
+    Driving,
+    ForkedChild,
+    Leave,
+    Mail,
+    Notice,
+    Over,
+    RunSpec,
+    ScaleUnit,
+    StopRun,
+)
 from esault.runtime.title import set_title
 from esault.topology.sink import RunInfo
 
@@ -55,6 +67,7 @@ class DriverActor(ReportingActor):
         set_title(f"esault {spec.name} driver")
         sys.stdout = MarkedStream(spec.console_fd, "driver")
         sys.stderr = MarkedStream(spec.console_fd, "driver")
+        self.send(self._command, Driving(Owner.current()))
         self.send(self._keeper, KeepFor(spec, Owner.current()))
         plan = spec.located.build(spec.params).plan()
         self._core = Driver(plan, spec.run, spec.host, spec.settings, spec.parallelism, slots=spec.slots)

@@ -121,7 +121,7 @@ def _bind_to_loopback(module: Any) -> None:
     require_parameters(original, "self af socktype proto baseaddr port external")
     _require(isinstance(address.bindArgs, property), "IPActorAddress.bindArgs")
 
-    def loopback(  # noqa: PLR0917
+    def loopback(
         self: Any, af: int, socktype: int, proto: int, baseaddr: object, port: int, external: object = False
     ) -> None:
         # `external` asks for an address that other hosts can reach: there is none here

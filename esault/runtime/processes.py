@@ -9,7 +9,6 @@ Nobody outlives the run: on Linux the kernel ends each process with the one that
 every system each one asks once a second whether the run's owner, and the process that forked it, are still there.
 """
 
-# ruff: noqa: N802 (names that Thespian calls)
 from __future__ import annotations
 
 import contextlib
@@ -87,7 +86,7 @@ def prepare(run: Run) -> None:
 _original_start_child = multiprocCommon.startChild
 
 
-def start_admin(  # noqa: PLR0917
+def start_admin(
     starter: Any, endpoint: Any, transport_class: Any, address: Any, capabilities: Any, context: Any
 ) -> None:
     """The admin process, from fork to end: holds the system's port, forks what the command creates."""
@@ -154,7 +153,7 @@ class Admin(MultiProcAdmin):  # type: ignore[misc]
         finish_cleanup()
 
 
-def start_child(  # noqa: PLR0917
+def start_child(
     actor_class: Any,
     global_name: Any,
     endpoint: Any,

@@ -69,16 +69,16 @@ def run(
             'put it under `if __name__ == "__main__":`'
         )
     if checkpoint is not None:
-        raise UsageError("checkpoint= is not in this version: what holds without is said in docs/explanation/delivery.md")
+        raise UsageError(
+            "checkpoint= is not in this version: what holds without is said in docs/explanation/delivery.md"
+        )
     if acks not in ("on", "off"):
         raise UsageError(f'acks={acks!r}: it is "on" or "off"')
     settings = replace(settings or Settings(), ackers=ackers)
     if acks == "off":
         settings = replace(settings, delivery="none")
     place = topology if engine == "local" else locate_function(topology)
-    return execute(
-        Request(place, params or {}, engine, settings, parallelism or {}, slots, seconds, report)
-    )
+    return execute(Request(place, params or {}, engine, settings, parallelism or {}, slots, seconds, report))
 
 
 def execute(request: Request) -> Report:
@@ -161,7 +161,8 @@ def _plan_of(request: Request) -> Callable[[], Plan]:
     place, params = request.topology, dict(request.params)
     if isinstance(place, Located):
         return lambda: place.build(params).plan()
-    if isinstance(place, Topology):
+    anything: Any = place
+    if not callable(anything):
         raise UsageError("pass the function that returns the topology, without calling it: run(topology)")
 
     def build() -> Plan:

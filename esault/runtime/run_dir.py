@@ -21,7 +21,7 @@ def _parent() -> Path:
     if runtime and len(runtime) < 40 and os.access(runtime, os.W_OK):
         return Path(runtime)
     temporary = tempfile.gettempdir()
-    return Path(temporary if len(temporary) < 60 else "/tmp")
+    return Path(temporary if len(temporary) < 60 else "/tmp")  # noqa: S108 - mkdtemp makes a folder of our own in it
 
 
 def make_run_dir(owner: Owner) -> Path:

@@ -14,14 +14,14 @@ from types import FrameType
 from typing import Any, Protocol
 
 from esault.control.summary import Snapshot
-from esault.errors import EsaultError, TopologyFailed, UsageError
+from esault.errors import TopologyFailed, UsageError
 from esault.messages.settings import Settings
 from esault.report import Report
 from esault.runtime import system
 from esault.runtime.console import ConsoleReader
 from esault.runtime.owner import Owner
 from esault.runtime.run_dir import make_run_dir
-from esault.runtime.spec import Begin, DrainRun, Notice, Over, RunSpec, StopRun
+from esault.runtime.spec import Begin, DrainRun, Driving, Notice, Over, RunSpec, StopRun
 from esault.topology.located import Located
 from esault.topology.plan import Plan
 
@@ -114,7 +114,7 @@ class Session:
         self.stopped_at_once = False
 
     def run(self, on_started: Callable[[RunSpec], None] | None = None) -> Report:
-        """Run to the end. Raises TopologyFailed (with the report), EsaultError."""
+        """Run to the end. Raises TopologyFailed (with the report if there is one), EsaultError."""
         owner = Owner.current()
         run_dir = make_run_dir(owner)
         console = ConsoleReader(self._view.line)
@@ -172,13 +172,16 @@ class Session:
     def _watch(self, handle: system.ActorSystemHandle, driver: Any) -> Report:
         told = 0
         until = None
+        driving: Owner | None = None
         while True:
             for message in _messages(handle.listen(0.05)):
                 if isinstance(message, Over):
                     if isinstance(message.report, Report):
                         return message.report
-                    raise EsaultError(str(message.report))
-                if isinstance(message, Notice):
+                    raise TopologyFailed(str(message.report))
+                if isinstance(message, Driving):
+                    driving = message.process
+                elif isinstance(message, Notice):
                     self._view.notice(message.text)
                 elif isinstance(message, Snapshot):
                     self._view.update(message)
@@ -196,7 +199,9 @@ class Session:
                     self.stopped_at_once = True
                     handle.tell(driver, StopRun())
             if not handle.alive():
-                raise EsaultError("the run's processes are gone: the actor system died (was it killed?)")
+                raise TopologyFailed("the run's first process died (was it killed?): the run ends here")
+            if driving is not None and not driving.alive():
+                raise TopologyFailed("the driver's process died (was it killed?): the run ends here")
 
 
 def _spare_stdin() -> int | None:

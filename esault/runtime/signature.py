@@ -6,7 +6,6 @@ soon as it has been read, so that nobody else can make a process keep more than 
 before it is loaded. Nothing else is ever unpickled.
 """
 
-# ruff: noqa: N802 (names that Thespian calls)
 from __future__ import annotations
 
 import hashlib

@@ -12,7 +12,9 @@ from esault.topology.located import Located
 
 __all__ = [
     "Begin",
+    "Birth",
     "DrainRun",
+    "Driving",
     "ForkedChild",
     "Leave",
     "Mail",
@@ -80,6 +82,13 @@ class ScaleUnit:
 
 
 # driver -> command
+
+
+@dataclass(frozen=True)
+class Driving:
+    """The driver's process, so that its death is noticed."""
+
+    process: Owner
 
 
 @dataclass(frozen=True)

@@ -313,7 +313,7 @@ class LocalRuntime:
         """Run until no change of this unit is on. Raises TopologyFailed when it does not end."""
         until = self._now() + most_seconds
         core = self.driver.units[unit]
-        while core.change is not None and self.driver.phase == "running":
+        while core.changing and self.driver.phase == "running":
             if not self.step():
                 self._advance()
             if self._now() > until:
@@ -366,6 +366,10 @@ class LocalRuntime:
             raise UsageError(f"there is no process {incarnation}; there are: {sorted(self._seats)}")
         seat.leave()
         self._exits.append(Exited(incarnation, "killed by the test"))
+
+    def lives(self, incarnation: int) -> bool:
+        """Whether there is a process of this incarnation."""
+        return incarnation in self._seats
 
     def ack_servers(self) -> list[int]:
         """Incarnations of the ack servers."""

@@ -90,7 +90,11 @@ class AckServer:
 
     def push(self) -> bool:
         """Offer waiting frames again; True when none is left."""
-        return all([post.push() for post in self._posts.values() if post.queue])
+        done = True
+        for post in self._posts.values():
+            if post.queue and not post.push():
+                done = False
+        return done
 
     def _post(self, owner: int) -> Post | None:
         post = self._posts.get(owner)

@@ -183,9 +183,7 @@ class Changes:
             more = giving.advance(max(0.0, until - self._clock())) or more
             if giving.done:
                 self._giving = None
-                self._say(Given(
-                        self._incarnation, giving.version, giving.news, giving.moved_keys, giving.moved_bytes
-                    ))
+                self._say(Given(self._incarnation, giving.version, giving.news, giving.moved_keys, giving.moved_bytes))
         if getting is not None:
             if getting.released:
                 for entry in getting.released:

@@ -153,3 +153,26 @@ def test_a_damaged_part_is_named_and_nothing_changes(tmp_path: Path) -> None:
     assert len(parts(tmp_path)) == 3
     with pytest.raises(SinkError, match="no table at"):
         compact(tmp_path / "nowhere")
+
+
+@pytest.mark.slow
+def test_processes_that_write_while_others_compact_lose_and_repeat_nothing(tmp_path: Path) -> None:
+    opened(tmp_path)
+    children = []
+    for sub_unit in range(3):
+        child = os.fork()
+        if child == 0:
+            try:
+                sink = opened(tmp_path, sub_unit)
+                for epoch in range(40):
+                    land(sink, epoch, [1000 * sub_unit + epoch])
+                os._exit(0)
+            finally:
+                os._exit(1)
+        children.append(child)
+    for _ in range(10):
+        compact(tmp_path)
+    assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0, 0]
+    compact(tmp_path)
+    assert sorted(totals(tmp_path)) == [1000 * sub_unit + epoch for sub_unit in range(3) for epoch in range(40)]
+    assert len(parts(tmp_path)) == 1

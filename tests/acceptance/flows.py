@@ -1,0 +1,128 @@
+"""Topologies that the acceptance tests run in processes of their own."""
+
+import logging
+import os
+import time
+
+from esault import Bolt, EndOfStream, Spout, Topology, by_key, shuffle, skip
+from esault.sinks import Collect, JsonLines, SparkTable
+from esault.sources import Items, Lines, Paced, TextFiles
+
+
+class Split(Bolt):
+    def process(self, key, value):
+        for word in value.split():
+            self.emit(word, 1)
+
+
+class Count(Bolt):
+    def __init__(self):
+        self.total = 0
+
+    def process(self, key, value):
+        self.total += value
+        self.emit(key, self.total)
+
+
+class Talking(Bolt):
+    def open(self, context):
+        logging.getLogger("mine").warning("logged by the user")
+
+    def process(self, key, value):
+        print("printed by the user")
+        self.emit(key, value)
+
+
+class Boom(Bolt):
+    def process(self, key, value):
+        if value == 7:
+            raise ValueError("seven is too much")
+        self.emit(key, value)
+
+
+class Stuck(Bolt):
+    def process(self, key, value):
+        time.sleep(60)
+
+
+class Dies(Bolt):
+    def process(self, key, value):
+        os._exit(3)
+
+
+class Endless(Spout):
+    def __init__(self):
+        self.next = 0
+
+    def read(self, limit):
+        self.next += 1
+        return [(self.next, self.next)]
+
+
+class Never(Spout):
+    def read(self, limit):
+        return None
+
+
+class Once(Spout):
+    def __init__(self):
+        self.done = False
+
+    def read(self, limit):
+        if self.done:
+            raise EndOfStream
+        self.done = True
+        return [(i, i) for i in range(10)]
+
+
+def words(name: str, path: str, out: str = "", p: int = 1, rate: float = 0.0) -> Topology:
+    t = Topology(name)
+    source = TextFiles(path)
+    lines = t.spout("lines", Paced(source, rate) if rate else source)
+    count = lines.bolt("split", Split, grouping=shuffle(), parallelism=p).bolt(
+        "count", Count, grouping=by_key(), parallelism=p
+    )
+    if out:
+        count.sink("table", SparkTable(out, columns={"word": str, "total": int}, mode="replace"))
+    else:
+        count.sink("table", Collect())
+    return t
+
+
+def lines_out(name: str, path: str, out: str, mode: str = "error", rate: float = 0.0) -> Topology:
+    t = Topology(name)
+    source = TextFiles(path)
+    t.spout("lines", Paced(source, rate) if rate else source).sink("out", JsonLines(out, mode=mode))
+    return t
+
+
+def of_bolt(name: str, bolt: str, n: int = 10) -> Topology:
+    t = Topology(name)
+    numbers = t.spout("numbers", Items([(i, i) for i in range(n)]))
+    numbers.bolt("worker", globals()[bolt], grouping=by_key()).sink("rows", Collect())
+    return t
+
+
+def skipping(name: str) -> Topology:
+    t = Topology(name)
+    numbers = t.spout("numbers", Items([(i, i) for i in range(10)]))
+    numbers.bolt("worker", Boom, grouping=by_key(), on_error=skip()).sink("rows", Collect())
+    return t
+
+
+def endless(name: str) -> Topology:
+    t = Topology(name)
+    t.spout("numbers", Endless()).bolt("worker", Count, grouping=by_key()).sink("rows", Collect())
+    return t
+
+
+def of_spout(name: str, spout: str) -> Topology:
+    t = Topology(name)
+    t.spout("numbers", globals()[spout]()).sink("rows", Collect())
+    return t
+
+
+def stdin(name: str, out: str) -> Topology:
+    t = Topology(name)
+    t.spout("lines", Lines()).sink("out", JsonLines(out, mode="replace"))
+    return t

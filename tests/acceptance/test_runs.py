@@ -1,0 +1,281 @@
+"""Whole runs on real processes, from the command line, with what can go wrong."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
+def write_lines(folder, n, seed=1):
+    order = random.Random(seed)
+    lines = [" ".join(order.choice("abcdefghijklmnop") for _ in range(8)) for _ in range(n)]
+    (folder / "in.txt").write_text("\n".join(lines) + "\n")
+    return lines
+
+
+def landed(folder):
+    import pyarrow.parquet as pq
+
+    from esault.sinks.landing import parts
+
+    if not (folder / "_esault_log").exists() or not list((folder / "_esault_log").glob("*.json")):
+        return []
+    rows = []
+    for part in parts(folder):
+        rows += pq.read_table(part).to_pylist()
+    return rows
+
+
+def run_dirs():
+    return {p.name for p in Path(tempfile.gettempdir()).glob("esault-*-*-*")}
+
+
+def test_counts_are_exact_and_the_report_says_so(command, tmp_path):
+    lines = write_lines(tmp_path, 2000)
+    before = run_dirs()
+    code, out, err = command.run("words", "--report", "r.json", path="in.txt", out="table", p=2)
+    assert code == 0, err
+    totals = Counter()
+    rows = landed(tmp_path / "table")
+    for row in rows:
+        totals[row["word"]] = max(totals[row["word"]], row["total"])
+    want = Counter(word for line in lines for word in line.split())
+    assert totals == want
+    assert len({row["_id"] for row in rows}) == want.total() == len(rows)
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["schema"] == 1
+    assert report["ended"] == "drained"
+    assert report["engine"] == "actors"
+    assert report["units"]["count"]["tuples_in"] == want.total()
+    assert report["units"]["count"]["parallelism"] == [[0.0, 2]]
+    assert report["roots"]["emitted"] == report["roots"]["acked"] > 0
+    assert report["roots"]["replayed"] == report["roots"]["open"] == 0
+    assert set(report["end_to_end_ms"]) == {"p50", "p99", "max"}
+    assert "drained" in out
+    assert not command.processes()
+    assert run_dirs() <= before
+
+
+@pytest.mark.parametrize("unit", ["count", "split", "lines"])
+def test_a_killed_process_is_replaced_and_nothing_is_missing(command, tmp_path, unit):
+    lines = write_lines(tmp_path, 6000)
+    command.start("words", "--report", "r.json", path="in.txt", out="table", rate=4000)
+    victims = command.until(lambda: command.processes(f"{unit}/"))
+    command.until(lambda: landed(tmp_path / "table"))
+    victims[0].kill()
+    code, _, err = command.wait()
+    assert code == 0, err
+    assert "died" in err
+    ids = {row["_id"].split(":")[1] for row in landed(tmp_path / "table")}
+    if unit == "lines":  # its successor numbers rows anew, from a position before which all is durable
+        totals = Counter()
+        for row in landed(tmp_path / "table"):
+            totals[row["word"]] = max(totals[row["word"]], row["total"])
+        want = Counter(word for line in lines for word in line.split())
+        assert all(totals[word] >= want[word] for word in want)
+    else:
+        assert ids >= {f"{i}.{j}.0" for i in range(6000) for j in range(8)}
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["deaths"] == 1
+    if unit == "count":
+        assert report["units"]["count"]["state_lost"] > 0
+
+
+def test_a_killed_ack_server_is_replaced_and_nothing_is_missing(command, tmp_path):
+    write_lines(tmp_path, 6000)
+    command.start("words", "--ackers", "2", path="in.txt", out="table", rate=4000)
+    victims = command.until(lambda: command.processes("ack-server"))
+    command.until(lambda: landed(tmp_path / "table"))
+    victims[0].kill()
+    code, _, err = command.wait()
+    assert code == 0, err
+    assert "ack server" in err
+    ids = {row["_id"].split(":")[1] for row in landed(tmp_path / "table")}
+    assert ids >= {f"{i}.{j}.0" for i in range(6000) for j in range(8)}
+
+
+def test_without_acks_all_arrives_too_when_nothing_dies(command, tmp_path):
+    lines = write_lines(tmp_path, 3000)
+    code, _, err = command.run("words", "--acks", "off", path="in.txt", out="table")
+    assert code == 0, err
+    assert len(landed(tmp_path / "table")) == 8 * len(lines)
+
+
+def test_the_local_engine_gives_the_same_table(command, tmp_path):
+    lines = write_lines(tmp_path, 500)
+    code, out, err = command.run("words", "--engine", "local", path="in.txt", out="table", p=2)
+    assert code == 0, err
+    assert "local engine" in out
+    totals = Counter()
+    for row in landed(tmp_path / "table"):
+        totals[row["word"]] = max(totals[row["word"]], row["total"])
+    assert totals == Counter(word for line in lines for word in line.split())
+
+
+def test_user_code_that_raises_ends_the_run_with_its_traceback_unit_and_key(command, tmp_path):
+    code, _, err = command.run("of_bolt", "--report", "r.json", bolt="Boom")
+    assert code == 1
+    assert "ValueError: seven is too much" in err
+    assert "unit 'worker'" in err
+    assert "key 7" in err
+    assert 'raise ValueError("seven is too much")' in err
+    assert "esault/flow" not in err
+    assert json.loads((tmp_path / "r.json").read_text())["ended"] == "failed"
+
+
+def test_skipped_errors_are_counted_and_shown_once(command, tmp_path):
+    code, out, err = command.run("skipping", "--report", "r.json")
+    assert code == 0, err
+    assert "seven is too much" in out + err
+    assert json.loads((tmp_path / "r.json").read_text())["units"]["worker"]["errors"] == 1
+
+
+def test_what_user_code_prints_and_logs_is_seen_and_marked(command):
+    code, out, err = command.run("of_bolt", bolt="Talking", n=1)
+    assert code == 0, err
+    assert "] printed by the user" in out
+    assert "[worker/" in out
+    assert "logged by the user" in out
+
+
+def test_a_read_that_returns_none_is_named(command):
+    code, _, err = command.run("of_spout", spout="Never")
+    assert code == 1
+    assert "Never.read returned None" in err
+
+
+def test_code_that_always_kills_its_process_ends_the_run(command):
+    code, _, err = command.run("of_bolt", bolt="Dies")
+    assert code == 1
+    assert "died" in err
+    assert "times in a row" in err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_run_in_order(command, tmp_path, number):
+    command.start("endless", "--report", "r.json")
+    command.until(lambda: command.processes("worker/"))
+    command.until(lambda: command.processes("numbers/"))
+    import time
+
+    time.sleep(0.5)
+    command.process.send_signal(number)
+    code, _, err = command.wait(20)
+    assert code == 0, err
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["ended"] == "drained"
+    assert report["units"]["worker"]["tuples_in"] == report["units"]["numbers"]["tuples_out"] > 0
+    assert not command.processes()
+
+
+def test_seconds_end_the_run_in_order(command):
+    code, out, err = command.run("endless", "--seconds", "0.5")
+    assert code == 0, err
+    assert "drained" in out
+
+
+def test_a_second_signal_stops_at_once_also_a_bolt_that_never_returns(command):
+    command.start("of_bolt", bolt="Stuck")
+    command.until(lambda: command.processes("worker/"))
+    import time
+
+    time.sleep(0.5)
+    command.process.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    assert command.process.poll() is None
+    command.process.send_signal(signal.SIGINT)
+    code, _, _ = command.wait(20)
+    assert code == 130
+    assert not command.processes()
+
+
+def test_a_killed_command_leaves_no_process_and_no_file(command):
+    before = run_dirs()
+    command.start("endless")
+    command.until(lambda: command.processes("worker/"))
+    command.process.kill()
+    command.process.communicate()
+    command.until(lambda: not command.processes(), 10)
+    command.until(lambda: run_dirs() <= before, 10)
+
+
+def test_a_killed_driver_ends_the_run(command):
+    before = run_dirs()
+    command.start("endless")
+    command.until(lambda: command.processes("worker/"))
+    command.processes("driver")[0].kill()
+    code, _, err = command.wait(20)
+    assert code != 0
+    assert "driver" in err
+    assert not command.processes()
+    assert run_dirs() <= before
+
+
+def test_two_runs_at_a_time_do_not_meet(command, other_command, tmp_path):
+    write_lines(tmp_path, 3000)
+    command.start("words", path="in.txt", out="one", rate=3000)
+    other_command.start("words", path="in.txt", out="two", rate=3000)
+    assert command.wait()[0] == other_command.wait()[0] == 0
+    assert len(landed(tmp_path / "one")) == len(landed(tmp_path / "two")) == 24000
+
+
+def test_two_runs_with_one_output_are_refused(command, other_command, tmp_path):
+    write_lines(tmp_path, 3000)
+    command.start("words", path="in.txt", out="one", rate=1500)
+    command.until(lambda: landed(tmp_path / "one"))
+    code, _, err = other_command.run("words", path="in.txt", out="one")
+    assert code == 2, err
+    assert "one" in err
+    assert command.wait()[0] == 0
+    assert len(landed(tmp_path / "one")) == 24000
+
+
+def test_standard_input_is_read_to_its_end(command, tmp_path):
+    command.start("stdin", stdin=subprocess.PIPE, out="o.jsonl")
+    command.process.stdin.write("one\ntwo\n")
+    code, _, err = command.wait(20)
+    assert code == 0, err
+    assert [json.loads(line)["value"] for line in (tmp_path / "o.jsonl").read_text().splitlines()] == ["one", "two"]
+
+
+def test_strangers_at_the_sockets_achieve_nothing(command, tmp_path):
+    import pickle
+
+    import zmq
+
+    lines = write_lines(tmp_path, 4000)
+    before = run_dirs()
+    command.start("words", path="in.txt", out="table", rate=3000)
+    command.until(lambda: landed(tmp_path / "table"))
+    (folder,) = run_dirs() - before
+    folder = Path(tempfile.gettempdir()) / folder
+    assert folder.stat().st_mode & 0o777 == 0o700
+    context = zmq.Context()
+    evil = pickle.dumps(print)
+    for endpoint in [*folder.glob("*.data"), *folder.glob("*.express")]:
+        socket = context.socket(zmq.PUSH)
+        socket.connect(f"ipc://{endpoint}")
+        for junk in (b"", b"\xff" * 100, evil, b"\x95\x01\x01\x01\x01\x90", random.Random(1).randbytes(5000)):
+            socket.send(junk)
+        socket.close(linger=1000)
+    context.term()
+    code, _, err = command.wait()
+    assert code == 0, err
+    assert len(landed(tmp_path / "table")) == 8 * len(lines)
+
+
+def test_a_sink_that_cannot_be_written_ends_the_run_with_the_path(command, tmp_path):
+    write_lines(tmp_path, 10)
+    (tmp_path / "o.jsonl").mkdir()
+    code, _, err = command.run("lines_out", path="in.txt", out="o.jsonl")
+    assert code == 2
+    assert "o.jsonl" in err

@@ -1,0 +1,81 @@
+"""One Spark session for all tests of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from esault.sinks.spark_table import SparkTable
+from esault.topology.context import Context
+from esault.topology.sink import RunInfo
+
+#: less work for a JVM that lives for a minute
+QUICK = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.driver.memory": "512m",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'esault[spark]'")
+    from esault.spark import register, session
+
+    with session("local[2]", conf=QUICK) as running:
+        register(running)
+        yield running
+
+
+class Landed:
+    """A table that is being written: one driver, sub-units as they are asked for."""
+
+    def __init__(self, path: Path, run: str = "r1", mode: str = "append") -> None:
+        self.path, self.run = path, run
+        self.driver = SparkTable(path, {"word": str, "total": int}, mode)
+        self.driver.check()
+        self.driver.begin(RunInfo(run, "topology", "table"))
+        self.sinks: dict[int, SparkTable] = {}
+        self.epoch = 0
+
+    def prepare(
+        self, totals: Sequence[int], ids: Sequence[str] | None = None, sub_unit: int = 0, time: float = 1.0
+    ) -> tuple[SparkTable, int, Any]:
+        """Rows that are durable and not visible."""
+        if sub_unit not in self.sinks:
+            sink = self.sinks[sub_unit] = SparkTable(self.path, {"word": str, "total": int}, "append")
+            sink.open(Context("table", sub_unit=sub_unit, run=self.run))
+        sink = self.sinks[sub_unit]
+        self.epoch += 1
+        sink.write_columns([f"w{total % 5}" for total in totals], list(totals), time, ids)
+        return sink, self.epoch, sink.prepare(self.epoch)
+
+    def land(
+        self, totals: Sequence[int], ids: Sequence[str] | None = None, sub_unit: int = 0, time: float = 1.0
+    ) -> None:
+        """Rows that are visible."""
+        sink, epoch, handle = self.prepare(totals, ids, sub_unit, time)
+        sink.commit(epoch, handle)
+
+    def end(self) -> None:
+        self.driver.end(True)
+
+
+@pytest.fixture
+def landed(tmp_path: Path) -> Callable[..., Landed]:
+    """Make a table in a folder whose name holds what Spark might take for a pattern."""
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'esault[parquet]'")
+
+    def make(name: str = "o[1] {a,b}*%20ü", **arguments: Any) -> Landed:
+        return Landed(tmp_path / name, **arguments)
+
+    return make

@@ -1,0 +1,105 @@
+"""What the command line says and how it ends, without starting anything."""
+
+from __future__ import annotations
+
+import pytest
+
+from esault.cli.main import main
+
+
+def call(capsys, *arguments):
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    out = capsys.readouterr()
+    return ended.value.code, out.out, out.err
+
+
+@pytest.fixture
+def words(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return "words.py"
+
+
+def test_help_names_all_commands(capsys):
+    code, out, _ = call(capsys, "--help")
+    assert code == 0
+    for name in ("new", "check", "run", "analyze", "bench"):
+        assert name in out
+
+
+def test_new_writes_a_topology_that_check_draws(words, capsys):
+    assert call(capsys, "new", words)[0] == 0
+    code, out, _ = call(capsys, "check", words)
+    assert code == 0
+    assert "spout TextFiles" in out
+    assert "3 units, no mistakes found" in out
+
+
+def test_check_draws_for_a_page(words, capsys):
+    call(capsys, "new", words)
+    code, out, _ = call(capsys, "check", words, "--mermaid")
+    assert code == 0
+    assert out.startswith(("flowchart", "graph"))
+
+
+def test_new_does_not_overwrite(words, capsys):
+    call(capsys, "new", words)
+    code, _, err = call(capsys, "new", words)
+    assert code == 2
+    assert "exists already" in err
+
+
+@pytest.mark.parametrize(("name", "text"), [("words.txt", "ends in .py"), ("my-words.py", "imported")])
+def test_new_refuses_names_that_cannot_be_imported(words, capsys, name, text):
+    code, _, err = call(capsys, "new", name)
+    assert code == 2
+    assert text in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["run", "nowhere.py"], "there is no file nowhere.py"),
+        (["run", "words.py:nobody"], "nobody"),
+        (["run", "words.py", "--set", "nonsense=1"], "nonsense"),
+        (["run", "words.py", "--set", "path"], "path"),
+        (["run", "words.py", "--parallelism", "count"], "UNIT=N"),
+        (["run", "words.py", "--parallelism", "nobody=2"], "there is no unit 'nobody'; there are: lines, split, count"),
+        (["run", "words.py", "--parallelism", "count=9"], "1 to 8"),
+        (["run", "words.py", "--parallelism", "count=0"], "1 to 8"),
+        (["run", "words.py", "--slots", "2"], "needs 3 slots"),
+        (["run", "words.py", "--seconds", "0"], "above 0"),
+        (["run", "words.py", "--set", "path=nothing/*.txt"], "nothing/*.txt"),
+        (["run", "words.py", "--report", "/proc/none/r.json"], "cannot be written"),
+        (["run", "words.py", "--engine", "spark"], "spark"),
+        (["run", "words.py", "--checkpoint", "1"], "--checkpoint"),
+        (["run"], "TOPOLOGY"),
+        (["dance"], "dance"),
+        (["bench", "throughput", "--out", "x"], "checkout"),
+        (["analyze", "words.py"], "lands no table"),
+        (["analyze", "nowhere.py"], "there is no file nowhere.py"),
+    ],
+)
+def test_wrong_use_ends_with_2_and_one_clear_message(words, capsys, arguments, text):
+    call(capsys, "new", words)
+    code, out, err = call(capsys, *arguments)
+    assert code == 2
+    assert text in out + err
+    assert "Traceback" not in err
+
+
+def test_a_topology_that_raises_shows_the_users_traceback(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.py").write_text("def topology():\n    return 1 / 0\n")
+    code, _, err = call(capsys, "check", "broken.py")
+    assert code == 2
+    assert "ZeroDivisionError" in err
+    assert 'broken.py", line 2' in err
+
+
+def test_help_of_run_lists_the_topologys_parameters(words, capsys, monkeypatch):
+    call(capsys, "new", words)
+    monkeypatch.setattr("sys.argv", ["esault", "run", words, "--help"])
+    code, out, _ = call(capsys, "run", words, "--help")
+    assert code == 0
+    assert "out: str = out/words.jsonl" in out

@@ -1,0 +1,184 @@
+"""Live changes on LocalRuntime: seeded walks of splits, merges, moves and kills; then count."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from esault import Bolt, Sink, Spout, Topology, UsageError, by_key, shuffle, single
+from esault.messages.settings import Settings
+from esault.testing import LocalRuntime
+
+
+class Split(Bolt):
+    def process(self, key, value):
+        for word in value.split():
+            self.emit(word, 1)
+
+
+class Count(Bolt):
+    def __init__(self):
+        self.total = 0
+
+    def process(self, key, value):
+        self.total += value
+        self.emit(key, self.total)
+
+
+class Landed(Sink):
+    wants_id = True
+
+    def write(self, rows):
+        pass
+
+
+class Nothing(Spout):
+    def read(self, limit):
+        return []
+
+
+def words(counters=2, splitters=2, grouping=None, **options):
+    t = Topology("words")
+    lines = t.spout("lines", Nothing())
+    split = lines.bolt("split", Split, grouping=shuffle(), parallelism=splitters)
+    count = split.bolt("count", Count, grouping=grouping or by_key(), parallelism=counters, **options)
+    count.sink("table", Landed())
+    return t
+
+
+def text(lines, seed=1):
+    order = random.Random(seed)
+    return [("f", " ".join(order.choice("abcdefghijklmnop") for _ in range(8))) for _ in range(lines)]
+
+
+def totals(rows):
+    return Counter(word for _, line in rows for word in line.split())
+
+
+def walk(local, order, kills=0, kill_rate=0.02, most_seconds=200.0):
+    """Run to the end, changing units at random and killing processes of bolts and ack servers; wishes granted."""
+    granted, start = 0, local.clock()
+    while local.driver.phase != "ended":
+        if local.driver.phase == "running" and order.random() < 0.05:
+            unit = order.choice(["count", "split"])
+            wish = order.choice(["split", "merge", "move", "scale"])
+            try:
+                if wish == "scale":
+                    local.scale(unit, order.randint(1, 5))
+                else:
+                    getattr(local, wish)(unit, order.choice(local.sub_units(unit)))
+                granted += 1
+            except UsageError:
+                pass
+        if kills and order.random() < kill_rate:
+            bolts = [i for u in ("split", "count") for i in local.driver.units[u].subs]
+            living = [i for i in (*bolts, *local.ack_servers()) if local.lives(i)]
+            if living:
+                local.kill(order.choice(living))
+                kills -= 1
+        if not local.step():
+            local.wait()
+        assert local.clock() - start < most_seconds, "stuck"
+    assert local.driver.failure is None, local.driver.failure
+    return granted
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 1 << 30))
+def test_planned_changes_lose_and_repeat_nothing_and_keep_the_order_of_each_key(seed):
+    rows = text(600)
+    local = LocalRuntime(words(), spouts={"lines": rows}, seed=seed)
+    walk(local, random.Random(seed))
+    seen = Counter()
+    for word, total in local.emitted("count"):
+        assert total == seen[word] + 1  # neither lost nor doubled nor out of order nor from fresh state
+        seen[word] = total
+    assert seen == totals(rows)
+    assert local.report().roots.replayed == 0
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 1 << 30), st.integers(1, 6), st.sampled_from([0, 0, 1, 2]), st.sampled_from([0.005, 0.05]))
+def test_whoever_dies_at_whatever_step_nothing_is_missing(seed, kills, ackers, kill_rate):
+    rows = text(600)
+    local = LocalRuntime(words(), spouts={"lines": rows}, seed=seed, settings=Settings(ackers=ackers))
+    walk(local, random.Random(seed), kills, kill_rate)
+    landed = {row.id.split(":")[1] for row in local.landed("table")}
+    assert landed >= {f"{i}.{j}.0" for i in range(600) for j in range(8)}
+    for unit in local.driver.units.values():
+        if unit.table is not None:
+            unit.table.check()
+
+
+def test_a_split_moves_state_and_says_so():
+    rows = text(2000)
+    local = LocalRuntime(words(counters=1), spouts={"lines": rows})
+    local.run_for(0.0)
+    while not local.emitted("count"):
+        local.step()
+    local.split("count", local.sub_units("count")[0])
+    local.wait_for_change("count")
+    assert len(local.sub_units("count")) == 2
+    local.run_until_drained()
+    (change,) = local.driver.units["count"].changes
+    assert (change.kind, change.before, change.after) == ("split", 1, 2)
+    assert change.moved_keys > 0
+    assert change.moved_bytes > 0
+    assert not change.dropped
+
+
+def test_versions_of_a_table_only_grow():
+    local = LocalRuntime(words(), spouts={"lines": text(20000)})
+    unit, versions = local.driver.units["count"], []
+    for wish in ("split", "move", "merge"):
+        getattr(local, wish)("count", local.sub_units("count")[0])
+        local.wait_for_change("count")
+        versions.append(unit.table.version)
+    assert versions == sorted(set(versions))
+
+
+def test_a_single_object_moves_with_its_state():
+    rows = text(400)
+    local = LocalRuntime(words(counters=1, grouping=single()), spouts={"lines": rows})
+    while not local.emitted("count"):
+        local.step()
+    local.move("count", local.sub_units("count")[0])
+    local.run_until_drained()
+    assert [total for _, total in local.emitted("count")] == list(range(1, 400 * 8 + 1))
+
+
+@pytest.mark.parametrize(
+    ("wish", "text_"),
+    [
+        (lambda r: r.scale("nobody", 2), "there is no unit 'nobody'; there are: lines, split, count"),
+        (lambda r: r.scale("count", 0), "cannot have 0 sub-units"),
+        (lambda r: r.scale("count", 4), "its max_parallelism is 3"),
+        (lambda r: r.scale("lines", 2), "is a spout"),
+        (lambda r: r.scale("split", 20), "slots"),
+        (lambda r: r.split("count", 99), "has no sub-unit 99"),
+    ],
+)
+def test_a_wish_that_cannot_be_is_one_clear_line_and_changes_nothing(wish, text_):
+    local = LocalRuntime(words(counters=1, max_parallelism=3), spouts={"lines": text(50)})
+    with pytest.raises(UsageError, match=text_):
+        wish(local)
+    local.run_until_drained()
+    assert not local.driver.units["count"].changes
+
+
+def test_a_wish_during_another_change_is_refused():
+    local = LocalRuntime(words(counters=1), spouts={"lines": text(50)})
+    local.scale("count", 2)
+    with pytest.raises(UsageError, match="being changed already"):
+        local.scale("count", 3)
+
+
+def test_a_wish_after_the_end_is_refused():
+    local = LocalRuntime(words(counters=1), spouts={"lines": text(5)})
+    local.run_until_drained()
+    with pytest.raises(UsageError, match="not running"):
+        local.scale("count", 2)
