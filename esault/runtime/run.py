@@ -27,8 +27,8 @@ ENGINES = ("actors", "local")
 class Request:
     """All that can be said about a run."""
 
-    #: where the topology function is; or, for the local engine alone, the function itself
-    topology: Located | Callable[..., Topology]
+    #: where the topology function is (Located); or, for the local engine alone, the function itself
+    topology: Any
     params: Mapping[str, Any] = field(default_factory=dict)
     engine: str = "actors"
     settings: Settings = field(default_factory=Settings)
@@ -161,7 +161,7 @@ def _plan_of(request: Request) -> Callable[[], Plan]:
     place, params = request.topology, dict(request.params)
     if isinstance(place, Located):
         return lambda: place.build(params).plan()
-    if not hasattr(place, "__call__"):  # noqa: B004 - who passes a topology itself is told how it is meant
+    if not callable(place):  # most likely a topology
         raise UsageError("pass the function that returns the topology, without calling it: run(topology)")
 
     def build() -> Plan:
