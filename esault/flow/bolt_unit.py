@@ -30,13 +30,13 @@ class BoltSubUnit(SubUnit):
         plan: UnitPlan,
         wire: Wire,
         clock: Callable[[], float],
-        letters: LetterBox,
+        letters: Callable[[str | None], LetterBox],
         seed: int | None = None,
         run_dir: str | None = None,
     ) -> None:
-        super().__init__(build, plan, wire, clock, seed, run_dir)
+        super().__init__(build, plan, wire, clock, letters, seed, run_dir)
         now = clock()
-        self.operator = operator(plan, self.context, self.emitter, self.codec, letters, now)
+        self.operator = operator(plan, self.context, self.emitter, self.codec, letters(plan.on_error.path), now)
         # A unit with one object moves it with all rows; else the rows of keyed inputs move with their keys.
         everything = plan.objects == "unit"
         keyed = frozenset(
@@ -80,10 +80,8 @@ class BoltSubUnit(SubUnit):
                 self.tuples_out += len(keys)
                 if self.observer is not None:
                     self.observer(self.plan.name, stream, keys, out.values)
-                runner = self._runners.get(stream)
-                if runner is not None:
-                    ids = out.ids.copy() if batch.ids is not None else None
-                    runner.push(lineage, keys.copy(), out.values.copy(), ids, now)
+                ids = out.ids.copy() if batch.ids is not None else None
+                self.outputs.push(stream, lineage, keys.copy(), out.values.copy(), ids, now)
                 keys.clear()
                 out.values.clear()
                 out.ids.clear()
@@ -195,6 +193,6 @@ class BoltSubUnit(SubUnit):
         return replace(
             counts,
             errors=counts.errors + self.operator.errors,
-            dead_letters=self.operator.dead_letters,
+            dead_letters=counts.dead_letters + self.operator.dead_letters,
             elements=self.operator.states,
         )

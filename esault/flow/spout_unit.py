@@ -9,7 +9,7 @@ from typing import Any
 
 from esault.errors import SourceError
 from esault.flow.sub_unit import SubUnit
-from esault.flow.user_error import UserError, traceback_of
+from esault.flow.user_error import LetterBox, UserError, traceback_of
 from esault.flow.wire import Wire
 from esault.messages.control import Build, Status
 from esault.topology.plan import UnitPlan
@@ -32,10 +32,11 @@ class SpoutSubUnit(SubUnit):
         plan: UnitPlan,
         wire: Wire,
         clock: Callable[[], float],
+        letters: Callable[[str | None], LetterBox],
         seed: int | None = None,
         run_dir: str | None = None,
     ) -> None:
-        super().__init__(build, plan, wire, clock, seed, run_dir)
+        super().__init__(build, plan, wire, clock, letters, seed, run_dir)
         assert plan.spout is not None
         self._spout = plan.spout
         self._spout.context = self.context

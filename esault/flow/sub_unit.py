@@ -13,17 +13,15 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from esault.errors import EsaultError, FrameError
-from esault.flow.channel import InChannel, OutChannel
+from esault.flow.channel import InChannel
 from esault.flow.delivery.acks import Acks
 from esault.flow.delivery.lineage import Lineage
 from esault.flow.delivery.roots import Payload, Roots
 from esault.flow.emitter import Emitter
-from esault.flow.frame import ACK, BARRIER, CHANGE_KINDS, DATA, END, KINDS, MARK, WATERMARK, Frame, Root, decode
+from esault.flow.frame import ACK, BARRIER, CHANGE_KINDS, DATA, END, KINDS, MARK, Frame, Root, decode
 from esault.flow.handover.divide import Entry
-from esault.flow.outlet import OutletRunner
-from esault.flow.route import Route, route
-from esault.flow.sink_seat import SinkSeat
-from esault.flow.user_error import UserError, traceback_of
+from esault.flow.outputs import Outputs
+from esault.flow.user_error import LetterBox, UserError, traceback_of
 from esault.flow.wire import Wire
 from esault.histogram import Histogram
 from esault.messages.control import (
@@ -52,9 +50,8 @@ from esault.messages.control import (
     Table,
 )
 from esault.payload.codec import Codec
-from esault.routing.table import OutputTable
 from esault.topology.context import Context
-from esault.topology.plan import Edge, SinkPlan, UnitPlan
+from esault.topology.plan import UnitPlan
 
 __all__ = ["SubUnit"]
 
@@ -73,6 +70,7 @@ class SubUnit:
         plan: UnitPlan,
         wire: Wire,
         clock: Callable[[], float],
+        letters: Callable[[str | None], LetterBox],
         seed: int | None = None,
         run_dir: str | None = None,
     ) -> None:
@@ -81,7 +79,6 @@ class SubUnit:
         self.settings = build.settings
         self.epoch = build.epoch
         self.clock = clock
-        self._wire = wire
         self._tracked = build.settings.delivery != "none"
         self._random64 = random.Random(seed).getrandbits
         self.codec = Codec()
@@ -102,17 +99,7 @@ class SubUnit:
         self.emitter = Emitter(
             plan.name, plan.streams, build.settings.checked_emits, build.settings.watch_values, self.codec
         )
-        # Layer one: channels by target unit and receiver, and the routes that share them.
-        self._channels: dict[str, dict[int, OutChannel]] = {target: {} for target in plan.targets}
-        self._routes: dict[str, list[Route]] = {target: [] for target in plan.targets}
-        self._versions: dict[str, int] = {}
-        #: channels that carry nothing but what waits in them and END
-        self._leaving: list[OutChannel] = []
-        self._sinks: list[SinkSeat] = []
-        self._runners = {
-            stream: OutletRunner(outlet, self._make_sink, self._make_route, self._survive_step)
-            for stream, outlet in plan.streams.items()
-        }
+        self.outputs = Outputs(build, plan, self.context, wire, self.codec, self.acks, letters, self._random, clock)
         self._leaf = not plan.edges
         # Channels from senders, by number; the inbox holds what was read and not processed.
         self.in_channels: dict[int, InChannel] = {}
@@ -142,35 +129,12 @@ class SubUnit:
         self.tuples_out = 0
         self.misrouted = 0
         self.dropped_frames = 0
-        self.step_errors = 0
         self.busy = 0.0
 
     # building ----------------------------------------------------------------------------------
 
     def _random(self) -> int:
         return self._random64(64) or 1  # 0 stands for "not acked"
-
-    def _make_sink(self, plan: SinkPlan) -> SinkSeat:
-        context = Context(
-            unit=plan.name,
-            sub_unit=self.incarnation,
-            host=self.context.host,
-            logger=self.context.logger,
-            run=self.context.run,
-            now=self.clock,
-            run_dir=self.context.run_dir,
-        )
-        seat = SinkSeat(plan, context, self.settings, self.acks, self._random, self.clock)
-        self._sinks.append(seat)
-        return seat
-
-    def _make_route(self, edge: Edge) -> Route:
-        made = route(self.plan.name, edge, self.settings.route_cache)
-        self._routes[edge.target].append(made)
-        return made
-
-    def _survive_step(self, step: Any, error: BaseException, key: Any, value: Any) -> None:
-        self.step_errors += 1
 
     # control -----------------------------------------------------------------------------------
 
@@ -204,50 +168,8 @@ class SubUnit:
             self._on_table(table)
 
     def _on_table(self, message: Table) -> None:
-        """Send by this table from now on: flush, install, forget the ways to those that left."""
-        target = message.target
-        if message.version > self._versions.get(target, -1):
-            now = self.clock()
-            channels = self._channels[target]
-            for channel in channels.values():
-                channel.flush(now)
-                # To all, also to those that stay: whoever gives keys away must know that this sender has switched.
-                if channel.incarnation in message.left:
-                    channel.put(END, None)
-                elif channel.incarnation in message.peers and channel.number == message.peers[channel.incarnation][2]:
-                    channel.put(BARRIER, message.version)
-            kept: dict[int, OutChannel] = {}
-            for incarnation, (endpoint, _, number) in message.peers.items():
-                channel_now = channels.pop(incarnation, None)
-                if channel_now is not None and channel_now.number != number:
-                    channel_now.close()  # it was broken; its frames are numbered anew on a new channel
-                    channel_now = None
-                if channel_now is None:
-                    channel_now = OutChannel(
-                        incarnation,
-                        number,
-                        self.epoch,
-                        self._wire.link(endpoint),
-                        self.codec,
-                        self.settings,
-                        self._random,
-                        self.plan.name,
-                    )
-                    channel_now.put(WATERMARK, None)
-                    if self.finished:
-                        channel_now.put(END, None)
-                kept[incarnation] = channel_now
-            for channel in channels.values():
-                if channel.incarnation in message.left:
-                    self._leaving.append(channel)
-                else:
-                    channel.close()
-            self._channels[target] = kept
-            table = OutputTable.from_snapshot((message.version, message.pairs))
-            for each in self._routes[target]:
-                each.install(table, kept)
-            self._versions[target] = message.version
-        self.outbox.append(Switched(self.incarnation, target, self._versions[target]))
+        version = self.outputs.install(message, self.finished)
+        self.outbox.append(Switched(self.incarnation, message.target, version))
 
     def _on_seats(self, message: Seats) -> None:
         self.acks.seats(message.owners, message.ackers)
@@ -394,23 +316,12 @@ class SubUnit:
             self.tuples_out += len(keys)
             if self.observer is not None:
                 self.observer(self.plan.name, stream, keys, values)
-            runner = self._runners.get(stream)
-            if runner is not None:
-                runner.push(lineage, keys, values, ids, now)
+            self.outputs.push(stream, lineage, keys, values, ids, now)
 
     def _own_ack(self, root: Root, p: int, d: int) -> None:
         self.roots.ack(root, p, d, self.clock())
 
     # the loop ----------------------------------------------------------------------------------
-
-    @property
-    def blocked(self) -> bool:
-        """Whether frames wait for a socket: nothing is processed until they are gone."""
-        return any(channel.queue for channels in self._channels.values() for channel in channels.values())
-
-    def _each_channel(self) -> Iterator[OutChannel]:
-        for channels in self._channels.values():
-            yield from channels.values()
 
     def turn(self) -> bool:
         """One turn: process a batch if there is one and nothing is blocked; flush, ack, commit what is due.
@@ -433,27 +344,15 @@ class SubUnit:
 
     def _turn(self) -> bool:
         now = self.clock()
-        blocked = False
-        for channel in self._each_channel():
-            if channel.queue and not channel.push():
-                blocked = True
-        for channel in self._leaving[:]:
-            if channel.push():
-                self._leaving.remove(channel)
-                channel.finish()
+        clear = self.outputs.offer()
         self.acks.push()
         worked = False
-        if self.started and not blocked:
+        if self.started and clear:
             worked = self._work(now) or self._advance_finish()
         now = self.clock()
         idle = not self.inbox
-        for channel in self._each_channel():
-            if channel.rows and (idle or now - channel.opened_at >= self.settings.linger):
-                channel.flush(now)
-        for sink in self._sinks:
-            due = sink.due_at
-            if due is not None and (now >= due or self._closing):
-                sink.commit()
+        self.outputs.flush(now, idle)
+        self.outputs.commit(now, self._closing)
         if self.acks and (idle or not worked):
             self.acks.send()
         if self.emitter._watching:
@@ -479,15 +378,7 @@ class SubUnit:
 
     def wake_at(self) -> float:
         """When the next turn has something to do even if nothing comes in, seconds since the epoch."""
-        at = min(self._watch_at, self._status_at)
-        for channel in self._each_channel():
-            if channel.rows:
-                at = min(at, channel.opened_at + self.settings.linger)
-        for sink in self._sinks:
-            due = sink.due_at
-            if due is not None:
-                at = min(at, due)
-        return at
+        return min(self._watch_at, self._status_at, *self.outputs.due_at())
 
     # the end -----------------------------------------------------------------------------------
 
@@ -527,15 +418,12 @@ class SubUnit:
         if self._finish_done and not self.finished:
             if self._tracked and self.roots.replay_one(self.clock()):
                 return True
-            if self.roots.open_count or any(sink.due_at is not None for sink in self._sinks):
+            if self.roots.open_count or self.outputs.uncommitted:
                 return False
             self.acks.send()
             if not self.acks.push():
                 return False  # others' roots wait for these acks: they must go before this sub-unit may
-            now = self.clock()
-            for channel in self._each_channel():
-                channel.flush(now)
-                channel.put(END, None)
+            self.outputs.end(self.clock())
             self.finished = True
             self.outbox.append(Finished(self.incarnation))
             return True
@@ -546,13 +434,12 @@ class SubUnit:
             return
         if not at_once and not self.failed:
             try:
-                for sink in self._sinks:
-                    sink.commit()
+                self.outputs.commit(self.clock(), closing=True)
                 self.acks.send()
             except EsaultError as error:
                 self._fail(str(error))
         self._close_objects()
-        for sink in self._sinks:
+        for sink in self.outputs.sinks:
             try:
                 sink.close()
             except Exception as error:
@@ -566,11 +453,7 @@ class SubUnit:
 
     def close(self) -> None:
         """Give up all links; one that leaves while the others go on sees its last frames delivered."""
-        for channel in self._each_channel():
-            if self.leaving:
-                channel.finish()
-            else:
-                channel.close()
+        self.outputs.close(deliver=self.leaving)
         self.acks.close(deliver=self.leaving)
 
     def _fail(self, text: str) -> None:
@@ -585,7 +468,8 @@ class SubUnit:
         return Rows(
             tuples_in=self.tuples_in,
             tuples_out=self.tuples_out,
-            errors=self.step_errors,
+            errors=self.outputs.errors,
+            dead_letters=self.outputs.dead_letters,
             misrouted=self.misrouted,
             dropped_frames=self.dropped_frames,
             busy=self.busy,
@@ -604,7 +488,7 @@ class SubUnit:
             rows=self.counts(),
             latency=self.latency.snapshot(),
             end_to_end=self.end_to_end.snapshot(),
-            sent={c.incarnation: c.seq for c in self._each_channel()},
+            sent={c.incarnation: c.seq for c in self.outputs.channels},
             seen={c.sender: c.seen for c in self.in_channels.values()},
         )
 

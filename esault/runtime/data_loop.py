@@ -115,13 +115,17 @@ class SubUnitLoop(DataLoop):
         wire = ZmqWire(context)
         build, spec = self.build, self.spec
         unit = spec.located.build(spec.params).plan().units[build.unit]
+        boxes: dict[str | None, LetterFile] = {}
+
+        def letters(path: str | None) -> LetterFile:
+            return boxes.setdefault(path, LetterFile(path, build.incarnation))
+
         core: SubUnit
         if unit.kind == "spout":
             if spec.stdin_fd is not None:
                 os.dup2(spec.stdin_fd, 0)
-            core = SpoutSubUnit(build, unit, wire, self.clock, None, spec.run_dir)
+            core = SpoutSubUnit(build, unit, wire, self.clock, letters, None, spec.run_dir)
         else:
-            letters = LetterFile(unit.on_error.path, build.incarnation)
             core = BoltSubUnit(build, unit, wire, self.clock, letters, None, spec.run_dir)
         self.core = core
         # What was built lives as long as the process: the collector need not look at it again. Rows travel in

@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from esault.control.change import merged, moved, split
 from esault.control.driver import Driver
 from esault.control.summary import report as make_report
 from esault.errors import TopologyError, TopologyFailed, UsageError
 from esault.messages.control import Exited, Fork, Kill, Release
 from esault.messages.settings import Settings
 from esault.report import Report
+from esault.routing.table import OutputTable
 from esault.testing.manual_clock import ManualClock
 from esault.testing.memory_wire import MemoryWire
 from esault.testing.seats import AckerSeat, SubUnitSeat
@@ -245,7 +247,7 @@ class LocalRuntime:
                     self._unit_plan(build.unit),
                     self._wire,
                     self._now,
-                    self._letters,
+                    lambda path: self._letters,
                     self._order.getrandbits(32),
                     self._run_dir,
                 )
@@ -288,26 +290,47 @@ class LocalRuntime:
     def split(self, unit: str, sub_unit: int, at: int | None = None) -> None:
         """A new sub-unit takes the upper part of this one's range, from place `at` on (the middle by default).
 
-        The change goes on while the topology runs; `wait_for_change` waits for its end. A topology that has not been
-        started yet, or has drained, is brought to where it can be changed, or refuses. Raises UsageError.
+        The change goes on while the topology runs; `wait_for_change` waits for its end. A topology that has not started
+        yet is brought to where it can be changed. After the end there is no state left to move, and the table alone
+        changes. Raises UsageError.
         """
-        self._until_running()
-        self.driver.split(unit, sub_unit, self._now(), at)
+        if not self._table_alone(unit, lambda table, new: split(table, sub_unit, new, at), sub_unit):
+            self.driver.split(unit, sub_unit, self._now(), at)
 
     def merge(self, unit: str, sub_unit: int) -> None:
         """This sub-unit's range joins its neighbours', and it leaves. Raises UsageError."""
-        self._until_running()
-        self.driver.merge(unit, sub_unit, self._now())
+        if not self._table_alone(unit, lambda table, new: merged(table, sub_unit), sub_unit):
+            self.driver.merge(unit, sub_unit, self._now())
 
     def move(self, unit: str, sub_unit: int) -> None:
         """A new sub-unit takes this one's place. Raises UsageError."""
-        self._until_running()
-        self.driver.move(unit, sub_unit, self._now())
+        if not self._table_alone(unit, lambda table, new: moved(table, sub_unit, new), sub_unit):
+            self.driver.move(unit, sub_unit, self._now())
 
     def scale(self, unit: str, n: int) -> None:
-        """So many sub-units with equal shares. Raises UsageError."""
-        self._until_running()
+        """So many sub-units with equal shares, in one change. Raises UsageError."""
+        while self.driver.phase in ("building", "wiring", "beginning"):
+            if not self.step():
+                self._advance()
         self.driver.scale(unit, n, self._now())
+
+    def _table_alone(self, unit: str, change: Callable[[OutputTable, int], OutputTable], sub_unit: int) -> bool:
+        """Bring the run to where it can be changed; if it has ended, change the table. Raises UsageError."""
+        while self.driver.phase in ("building", "wiring", "beginning"):
+            if not self.step():
+                self._advance()
+        if self.driver.phase != "ended":
+            return False
+        self._known(unit)
+        core = self.driver.units[unit]
+        if core.table is None or sub_unit not in core.table.owners():
+            raise UsageError(f"unit {unit!r} has no sub-unit {sub_unit}; it has {self.sub_units(unit)}")
+        new = 1 + max(i for each in self.driver.units.values() if each.table for i in each.table.owners())
+        try:
+            core.table = change(core.table, new)
+        except ValueError as error:
+            raise UsageError(f"unit {unit!r}: {error}") from None
+        return True
 
     def wait_for_change(self, unit: str, most_seconds: float = 60.0) -> None:
         """Run until no change of this unit is on. Raises TopologyFailed when it does not end."""

@@ -51,14 +51,14 @@ class SubUnitSeat(_Seat):
         plan: UnitPlan,
         wire: MemoryWire,
         clock: Callable[[], float],
-        letters: LetterBox,
+        letters: Callable[[str | None], LetterBox],
         seed: int,
         run_dir: str | None = None,
     ) -> None:
         super().__init__(build.incarnation, wire)
         self.core: SubUnit
         if plan.kind == "spout":
-            self.core = SpoutSubUnit(build, plan, wire, clock, seed, run_dir)
+            self.core = SpoutSubUnit(build, plan, wire, clock, letters, seed, run_dir)
         else:
             self.core = BoltSubUnit(build, plan, wire, clock, letters, seed, run_dir)
 

