@@ -184,11 +184,16 @@ class Operator:
     def get(self, key: Any, state: bytes) -> None:
         """Take a key over, with its state."""
 
-    def _opened(self, element: Any, key: Any) -> None:
+    def _silent(self, call: Callable[[], Any], what: str) -> Any:
+        """Call what may not emit."""
         before = self.emitter.rows()
-        element.open(self.context)
+        made = call()
         if self.emitter.rows() != before:
-            raise RuntimeError(f"{type(element).__name__} emitted in __init__ or open; emit in process, tick or finish")
+            raise RuntimeError(f"unit {self.plan.name!r} emitted in {what}; emit in process, tick or finish")
+        return made
+
+    def _opened(self, element: Any, key: Any) -> None:
+        self._silent(lambda: element.open(self.context), "open")
 
     def _close(self, element: Any) -> None:
         marks = self.emitter.marks()
@@ -211,7 +216,7 @@ class ElementOperator(Operator):
         assert plan.factory is not None
         members = {"emit": emitter.function(), "context": context}
         make, cls = maker(plan.factory, members, Bolt)
-        self.elements = Elements(plan.name, make, self._opened, self._close, codec)
+        self.elements = Elements(plan.name, lambda: self._silent(make, "__init__"), self._opened, self._close, codec)
         self._partial = plan.objects == "partial_key"
         self._by_stream: bool | None = None if cls is None else _by_stream(cls, plan)
         self._tried_state = False
@@ -360,7 +365,7 @@ class ObjectOperator(Operator):
         members = {"emit": emitter.function(), "context": context}
         make, _ = maker(plan.factory, members, Bolt)
         try:
-            self.object = make()
+            self.object = self._silent(make, "__init__")
             self.object.key = None
             self._opened(self.object, None)
         except _STOPPING:

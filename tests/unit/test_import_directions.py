@@ -54,7 +54,9 @@ def imports(tree: ast.AST, nested: bool) -> set[str]:
                 found.update(alias.name for alias in child.names)
             elif isinstance(child, ast.ImportFrom) and child.module:
                 found.add(child.module)
-            elif (isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and not nested) or (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test) and not nested):
+            elif (isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and not nested) or (
+                isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test) and not nested
+            ):
                 continue
             else:
                 visit(child)

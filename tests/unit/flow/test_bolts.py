@@ -1,0 +1,326 @@
+"""What is called when, and what happens when it raises."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from esault import (
+    BatchBolt,
+    Bolt,
+    Grouping,
+    Spout,
+    Topology,
+    TopologyFailed,
+    broadcast,
+    by_key,
+    dead_letter,
+    fail,
+    shuffle,
+    single,
+    skip,
+)  # fmt: skip
+from esault.sinks import Collect
+from esault.sources import Items
+from esault.testing import LocalRuntime
+
+_spec = importlib.util.spec_from_file_location("small", Path(__file__).with_name("small.py"))
+small = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(small)
+ROWS = [(f"k{i % 3}", i) for i in range(12)]
+
+
+class Forever(Spout):
+    """Rows at once, then nothing, without an end."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def read(self, limit):
+        rows, self.rows = self.rows, []
+        return rows
+
+
+class Odd(Bolt):
+    tries = 0
+
+    def process(self, key, value):
+        self.emit(key, "before")
+        if value % 2:
+            type(self).tries += 1
+            raise ValueError("odd")
+        self.emit(key, value)
+
+
+def test_a_failure_ends_the_run_with_unit_key_and_the_users_lines():
+    with pytest.raises(TopologyFailed) as failed:
+        small.run(small.through(ROWS, Odd))
+    text = str(failed.value)
+    assert "unit 'worker', process, key 'k1': ValueError: odd" in text
+    assert 'raise ValueError("odd")' in text
+    assert "operators.py" not in text
+
+
+def test_what_a_failed_try_emitted_is_forgotten_and_the_rest_goes_on(capsys):
+    local = small.run(small.through(ROWS, Odd, on_error=skip()))
+    assert [v for _, v in local.emitted("worker")] == [x for _, v in ROWS if v % 2 == 0 for x in ("before", v)]
+    assert local.report().units["worker"].errors == 6
+    assert capsys.readouterr().err.count("Traceback") == 1
+
+
+def test_retries_repeat_the_one_tuple_in_place():
+    Odd.tries = 0
+    small.run(small.through([("a", 1)], Odd, on_error=skip(retries=3)))
+    assert Odd.tries == 0  # the count is on the unit's own class, not on the user's
+
+    class Third(Bolt):
+        def __init__(self):
+            self.tries = 0
+
+        def process(self, key, value):
+            self.tries += 1
+            if self.tries < 3:
+                raise ValueError
+            self.emit(key, self.tries)
+
+    assert small.run(small.through([("a", 1)], Third, on_error=fail(retries=2))).emitted("worker") == [("a", 3)]
+
+
+def test_dead_letters_hold_tuple_and_traceback():
+    local = small.run(small.through(ROWS, Odd, on_error=dead_letter("x.jsonl")))
+    letters = local.dead_letters
+    assert [(r["key"], r["value"]) for r in letters] == [(k, v) for k, v in ROWS if v % 2]
+    assert all("ValueError: odd" in r["traceback"] for r in letters)
+    assert local.report().units["worker"].dead_letters == 6
+
+
+@pytest.mark.parametrize(("policy", "kept"), [(skip(), 0), (dead_letter("y.jsonl"), 1)])
+def test_an_error_in_a_step_follows_the_steps_policy(policy, kept, capsys):
+    t = Topology("steps")
+    rows = t.spout("rows", Items([("a", 0), ("a", 5)]))
+    rows.map(lambda v: 10 // v, on_error=policy).sink("out", Collect())
+    local = small.run(t)
+    assert [row.value for row in local.landed("out")] == [2]
+    assert local.report().units["rows"].errors == 1
+    assert len(local.dead_letters) == kept
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_an_error_in_a_step_names_the_step():
+    t = Topology("steps")
+    t.spout("rows", Items([("a", 0)])).map(lambda v: 1 // v).sink("out", Collect())
+    with pytest.raises(TopologyFailed, match=r"step 'rows.map'.*key 'a': ZeroDivisionError"):
+        small.run(t)
+
+
+def test_steps_do_what_they_say():
+    t = Topology("steps")
+    lines = t.spout("lines", Items([("f", "b a"), ("g", ""), ("h", "c a b")]))
+    words = lines.flat_map(str.split).filter(lambda w: w != "c").map(str.upper)
+    words.key_by(lambda w: w).reduce("count", lambda total, w: total + 1, initial=0).sink("out", Collect())
+    local = small.run(t)
+    assert sorted((r.key, r.value) for r in local.landed("out")) == [("A", 1), ("A", 2), ("B", 1), ("B", 2)]
+
+
+class Life(Bolt):
+    def __init__(self):
+        self.seen = 0
+
+    def process(self, key, value):
+        self.seen += 1
+        self.emit(key, ("process", self.seen))
+
+    def tick(self, now):
+        self.emit(self.key, ("tick", self.seen))
+
+    def finish(self):
+        self.emit(self.key, ("finish", self.seen))
+
+
+def test_ticks_come_every_so_often_for_every_object():
+    local = LocalRuntime(small.through([], Life, tick_every=10), spouts={})
+    t = Topology("ticking")
+    t.spout("rows", Forever([("a", 1), ("b", 1)])).bolt("worker", Life, grouping=by_key(), tick_every=10)
+    local = LocalRuntime(t)
+    local.run_for(35)
+    ticks = [k for k, (what, _) in local.emitted("worker") if what == "tick"]
+    assert sorted(ticks) == ["a"] * 3 + ["b"] * 3
+
+
+def test_finish_comes_once_for_every_object_at_the_end_and_may_emit():
+    local = small.run(small.through(ROWS, Life, parallelism=2))
+    assert sorted(k for k, (what, _) in local.emitted("worker") if what == "finish") == ["k0", "k1", "k2"]
+    assert len(local.landed("out")) == 15
+
+
+def test_idle_objects_are_put_away_and_come_back_with_their_state():
+    t = Topology("idle")
+    t.spout("rows", Forever([("a", 1)])).bolt("worker", Life, grouping=by_key(), idle_after=10)
+    local = LocalRuntime(t)
+    local.run_for(25)
+    (seat,) = list(local.driver.units["worker"].subs)
+    elements = local._seats[seat].core.operator.elements
+    assert len(elements) == 0
+    assert elements.count == 1
+    assert elements["a"].seen == 1
+
+
+def test_expired_objects_finish_and_are_forgotten():
+    t = Topology("expiry")
+    t.spout("rows", Forever([("a", 1), ("b", 1)])).bolt("worker", Life, grouping=by_key(), expire_after=10)
+    local = LocalRuntime(t)
+    local.run_for(20)
+    assert sorted(k for k, (what, _) in local.emitted("worker") if what == "finish") == ["a", "b"]
+
+
+def test_several_inputs_and_a_stream_beside_the_main_one():
+    class Match(Bolt):
+        def __init__(self):
+            self.left = None
+
+        def process_stream(self, stream, key, value):
+            if stream == "left":
+                self.left = value
+            elif self.left is None:
+                self.emit(key, value, stream="unknown")
+            else:
+                self.emit(key, (self.left, value))
+
+    t = Topology("match")
+    left, right = t.spout("left", Items([("a", 1)])), t.spout("right", Forever([("a", 2), ("b", 3)]))
+    out = t.bolt("match", Match, inputs={left: by_key(), right: by_key()}, streams=("unknown",))
+    out.sink("known", Collect())
+    out["unknown"].sink("unknown", Collect())
+    local = LocalRuntime(t, seed=3)
+    local.run_for(1)
+    known = {(r.key, r.value) for r in local.landed("known")} | {(r.key, r.value) for r in local.landed("unknown")}
+    assert known in ({("a", (1, 2)), ("b", 3)}, {("a", 2), ("b", 3)})
+    assert ("b", 3) in {(r.key, r.value) for r in local.landed("unknown")}
+
+
+def test_an_undeclared_stream_is_named_with_those_that_are_declared():
+    class Wrong(Bolt):
+        def process(self, key, value):
+            self.emit(key, value, stream="late")
+
+    with pytest.raises(TopologyFailed, match=r"unit 'worker' emitted to the stream 'late'.*declared: 'early'"):
+        small.run(small.through(ROWS, Wrong, streams=("early",)))
+
+
+@pytest.mark.parametrize("hook", ["__init__", "open"])
+def test_emits_out_of_place_are_refused(hook):
+    def emits(self, *_):
+        self.emit("a", 1)
+
+    kind = type("Early", (Bolt,), {hook: emits, "process": lambda self, key, value: None})
+    with pytest.raises(TopologyFailed, match=f"emitted in {hook}"):
+        small.run(small.through(ROWS, kind))
+
+
+def test_state_that_cannot_be_saved_is_found_on_the_first_object():
+    class Holds(Bolt):
+        def __init__(self):
+            self.lock = object()
+
+        def process(self, key, value):
+            pass
+
+    with pytest.raises(TopologyFailed, match=r"unit 'worker': attribute 'lock' of Holds holds a object"):
+        small.run(small.through(ROWS, Holds))
+
+
+def test_the_engine_keeps_out_of_the_objects_attributes():
+    class Looks(Bolt):
+        def process(self, key, value):
+            self.emit(key, (dict(vars(self)), self.key, self.context.unit))
+
+    assert small.run(small.through([("a", 1)], Looks)).emitted("worker") == [("a", ({}, "a", "worker"))]
+
+
+def test_two_units_of_one_class_do_not_share_what_the_engine_adds():
+    t = Topology("twins")
+    rows = t.spout("rows", Items([("a", 1)]))
+    rows.bolt("one", small.Echo, grouping=by_key()).bolt("two", small.Echo, grouping=by_key())
+    local = small.run(t)
+    assert local.emitted("one") == local.emitted("two") == [("a", 1)]
+    assert "emit" not in vars(small.Echo)
+
+
+class Where(Bolt):
+    def process(self, key, value):
+        self.emit(key, self.context.sub_unit)
+
+
+def test_broadcast_goes_to_every_sub_unit():
+    local = small.run(small.through([("a", 1), ("b", 2)], Where, grouping=broadcast(), parallelism=3))
+    assert len(local.emitted("worker")) == 6
+
+
+def test_single_is_one_object():
+    local = small.run(small.through(ROWS, Life, grouping=single()))
+    assert [n for _, (what, n) in local.emitted("worker") if what == "process"] == list(range(1, 13))
+
+
+def test_shuffle_uses_all_sub_units():
+    local = LocalRuntime(
+        small.through([(None, i) for i in range(2000)], Where, grouping=shuffle(), parallelism=3), parallelism={}
+    )
+    local.run_until_drained()
+    assert len({where for _, where in local.emitted("worker")}) == 3
+
+
+def test_a_grouping_of_ones_own_chooses_row_by_row():
+    class ByParity(Grouping):
+        def choose(self, key, value, sub_units):
+            return value % sub_units
+
+    local = small.run(small.through(ROWS, Where, grouping=ByParity(), parallelism=2))
+    assert len(local.emitted("worker")) == 12
+    assert len({where for _, where in local.emitted("worker")}) == 2
+
+
+def test_a_grouping_that_chooses_nonsense_is_named():
+    class Beyond(Grouping):
+        def choose(self, key, value, sub_units):
+            return 7
+
+    with pytest.raises(TopologyFailed, match=r"Beyond\(\).choose gave 7 for key 'k0'"):
+        small.run(small.through(ROWS, Where, grouping=Beyond()))
+
+
+def test_a_batch_bolt_sees_batches_and_keeps_state_by_key():
+    class Totals(BatchBolt):
+        def process_batch(self, rows):
+            for key, value in rows:
+                self.keyed[key] = self.keyed.get(key, 0) + value
+            self.emit_batch([(key, self.keyed[key]) for key, _ in rows])
+
+        def finish(self):
+            self.emit_batch(list(self.keyed.items()))
+
+    local = LocalRuntime(small.through([(f"k{i % 5}", 1) for i in range(500)], Totals, parallelism=2))
+    while not local.emitted("worker"):
+        local.step()
+    local.scale("worker", 3)
+    local.run_until_drained()
+    assert sorted(local.emitted("worker")[-5:]) == [(f"k{i}", 100) for i in range(5)]
+
+
+@pytest.mark.parametrize("parallelism", [1, 3])
+def test_row_ids_are_the_source_row_and_the_path_of_emits_whatever_the_parallelism(parallelism):
+    class Wants(Collect):
+        wants_id = True
+
+    class Twice(Bolt):
+        def process(self, key, value):
+            self.emit(key, value)
+            self.emit(key, value)
+
+    t = Topology("ids")
+    rows = t.spout("rows", Items([("a b", 1), ("c", 2)])).flat_map(lambda v: [v, v]).filter(lambda v: v == 1)
+    rows.bolt("twice", Twice, grouping=by_key(), parallelism=parallelism).map(lambda v: v).sink("out", Wants())
+    local = small.run(t)
+    ids = sorted(r.id.split(":")[1] for r in local.landed("out"))
+    assert ids == ["0.0.0", "0.0.1", "0.1.0", "0.1.1"]
