@@ -81,7 +81,8 @@ def picture(snapshot: Snapshot, rates: dict[str, float]) -> Any:
     parts: list[Any] = [table]
     done = percent(snapshot)
     if done is not None:
-        parts.append(ProgressBar(total=100, completed=done, width=50))
         below += f"  {done:.0f} % read"
     parts.append(Text(f"{below}  (Ctrl-C ends it in order)", style="dim"))
+    if done is not None:  # the last line: a bar ends without a line break
+        parts.append(ProgressBar(total=100, completed=done, width=50))
     return Group(*parts)

@@ -1,0 +1,85 @@
+"""Snapshots as pictures and lines."""
+
+from __future__ import annotations
+
+import io
+
+from esault.control.summary import Snapshot, UnitSnapshot
+from esault.ui.live import LiveView, picture
+from esault.ui.plain import PlainView
+from esault.ui.rates import Rates, percent, short
+
+
+def snapshot(now, done=50.0, errors=0, phase="running"):
+    return Snapshot(
+        "words",
+        phase,
+        False,
+        now,
+        now - 100.0,
+        (
+            UnitSnapshot("lines", "spout", 1, 0, int(1000 * (now - 100)), 0, 0, 0.0, 0.0, (done, 100.0)),
+            UnitSnapshot("count", "bolt", 3, int(5000 * (now - 100)), 7, 12, errors, 1.234, 9.876, None),
+        ),
+        4,
+        0,
+        0,
+        None,
+    )
+
+
+def text_of(renderable):
+    from rich.console import Console
+
+    console = Console(file=io.StringIO(), width=120)
+    console.print(renderable)
+    return console.file.getvalue()
+
+
+def test_rates_come_from_successive_snapshots():
+    rates = Rates()
+    rates.update(snapshot(100.0))
+    assert rates.update(snapshot(102.0)) == {"lines": 1000.0, "count": 5000.0}
+
+
+def test_the_picture_names_units_rates_and_progress():
+    text = text_of(picture(snapshot(101.0), {"count": 5000.0}))
+    for part in ("lines", "count", "5 k", "1.23", "9.88", "50 % read", "Ctrl-C"):
+        assert part in text
+
+
+def test_numbers_are_short():
+    assert [short(n) for n in (7, 1234, 1_500_000, 2e9)] == ["7", "1.23 k", "1.5 M", "2 G"]
+
+
+def test_progress_is_unknown_if_one_source_cannot_know():
+    unknown = snapshot(101.0)
+    assert percent(unknown) == 50.0
+    spout = unknown.units[0]
+    assert (
+        percent(Snapshot(**{**vars(unknown), "units": (spout, UnitSnapshot(**{**vars(spout), "progress": None}))}))
+        is None
+    )
+
+
+def test_lines_come_once_a_second_and_only_when_something_changed(capsys):
+    view = PlainView()
+    for now in (100.0, 100.2, 100.4, 101.1, 101.2):
+        view.update(snapshot(now))
+    view.line("count/3", "hello")
+    out = capsys.readouterr()
+    assert len(out.err.splitlines()) == 2
+    assert "50 %" in out.err
+    assert "count x3" in out.err
+    assert out.out == "[count/3] hello\n"
+
+
+def test_the_live_view_prints_user_lines_above_itself():
+    from rich.console import Console
+
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    view = LiveView(console)
+    view.update(snapshot(100.5))
+    view.line("count/3", "a [b] c")
+    view.close()
+    assert "[count/3] a [b] c" in console.file.getvalue()
