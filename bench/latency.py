@@ -22,7 +22,7 @@ RATES = (50_000, 100_000, 200_000, 400_000)
 
 
 def _ours(rate: int, seconds: float) -> dict[str, Any]:
-    result = esault("paced", {"n": int(rate / 10 * seconds), "rate": rate / 10})
+    result = esault("paced", {"n": int(rate / 10 * seconds), "rate": rate / 10}, weigh=False)
     return {**result, "p50_ms": result["end_to_end_ms"]["p50"], "p99_ms": result["end_to_end_ms"]["p99"]}
 
 

@@ -56,15 +56,20 @@ class _Memory(threading.Thread):
             self.most = max(self.most, total)
 
 
-def esault(function: str, params: Mapping[str, Any], settings: Settings | None = None) -> dict[str, Any]:
-    """Run a topology of bench/topologies.py on actors; rows, rate from first to last result, start-up, memory."""
+def esault(
+    function: str, params: Mapping[str, Any], settings: Settings | None = None, weigh: bool = True
+) -> dict[str, Any]:
+    """Run a topology of bench/topologies.py on actors; rows, rate from first to last result, start-up, memory.
+
+    Weighing a process stops it for tens of milliseconds: where latency is measured nothing is weighed.
+    """
     with tempfile.TemporaryDirectory() as folder:
         out = str(Path(folder) / "out")
         place = locate(f"{Path(__file__).with_name('topologies.py')}:{function}")
         session = Session(place, {**params, "out": out}, settings=settings, view=_Silent())
         memory = _Memory()
         begun = time.time()
-        report = session.run(lambda spec: memory.start())
+        report = session.run(lambda spec: memory.start() if weigh else None)
         memory.over.set()
         if Path(out).is_file():
             seen = [json.loads(line) for line in Path(out).read_text().splitlines()]

@@ -75,7 +75,9 @@ def main() -> None:
                 f"  {who:22} {found['median'] / 1e6:6.2f} M/s  ({found['least'] / 1e6:.2f} to {found['most'] / 1e6:.2f}){ratio}"
             )
     start = [r["start_up_seconds"] for r in a["esault"]["runs"]]
-    text.append(f"start-up to the first result: {min(start):.2f} to {max(start):.2f} s (making the load included)")
+    text.append(
+        f"from the command to the first result: {min(start):.2f} to {max(start):.2f} s (most of it makes the load)"
+    )
     text.append(
         f"memory, all processes (PSS): {max(r['pss_mib'] for r in a['esault']['runs']):.0f} MiB (load included)"
     )

@@ -4,14 +4,38 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from bench.loads import records, sentences
-from esault import Bolt, Sink, Topology, by_key, shuffle
+from esault import Bolt, EndOfStream, Sink, Spout, Topology, by_key, shuffle
 from esault.sinks import SparkTable
-from esault.sources import Items, Paced
+from esault.sources import Paced
+
+
+class Load(Spout):
+    """Rows that are made when the spout opens, before anything is timed; it can go on from a position."""
+
+    def __init__(self, make: Callable[[], list[tuple[Any, Any]]]) -> None:
+        self.make = make
+        self.next = 0
+
+    def open(self, context: Any) -> None:
+        self.rows = self.make()
+
+    def read(self, limit: int) -> list[tuple[Any, Any]]:
+        if self.next >= len(self.rows):
+            raise EndOfStream
+        rows = self.rows[self.next : self.next + limit]
+        self.next += len(rows)
+        return rows
+
+    def position(self) -> int:
+        return self.next
+
+    def seek(self, position: int) -> None:
+        self.next = position
 
 
 class Split(Bolt):
@@ -52,7 +76,7 @@ class Counted(Sink):
 def words(n: int, out: str, sink: str = "counted", p: int = 1) -> Topology:
     """Workload A: `n` sentences -> split -> keyed running count -> sink ("counted" or "table")."""
     t = Topology("bench-words")
-    lines = t.spout("lines", Items(lambda: ((None, s) for s in sentences(n))))
+    lines = t.spout("lines", Load(lambda: [(None, s) for s in sentences(n)]))
     counts = lines.bolt("split", Split, grouping=shuffle()).bolt("count", Count, grouping=by_key(), parallelism=p)
     counts.sink("out", Counted(out) if sink == "counted" else SparkTable(out, columns={"word": str, "total": int}))
     return t
@@ -61,7 +85,7 @@ def words(n: int, out: str, sink: str = "counted", p: int = 1) -> Topology:
 def sums(n: int, out: str) -> Topology:
     """Workload B: `n` records -> +1 -> keep even -> keyed running sum over 1 000 keys -> sink."""
     t = Topology("bench-sums")
-    numbers = t.spout("records", Items(lambda: records(n)))
+    numbers = t.spout("records", Load(lambda: records(n)))
     even = numbers.map(lambda value: value + 1).filter(lambda value: value % 2 == 0)
     even.bolt("sum", Count, grouping=by_key()).sink("out", Counted(out))
     return t
@@ -70,7 +94,7 @@ def sums(n: int, out: str) -> Topology:
 def paced(n: int, out: str, rate: float = 10_000.0) -> Topology:
     """Workload C: A at `rate` sentences a second, open loop."""
     t = Topology("bench-paced")
-    lines = t.spout("lines", Paced(Items(lambda: ((None, s) for s in sentences(n))), rate))
+    lines = t.spout("lines", Paced(Load(lambda: [(None, s) for s in sentences(n)]), rate))
     counts = lines.bolt("split", Split, grouping=shuffle()).bolt("count", Count, grouping=by_key())
     counts.sink("out", Counted(out))
     return t

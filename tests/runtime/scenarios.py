@@ -1,0 +1,173 @@
+"""Topologies that both runtimes run; what lands must not depend on the order of events."""
+
+from datetime import datetime
+from decimal import Decimal
+
+from esault import BatchBolt, Bolt, Grouping, Topology, broadcast, by_key, partial_key, shuffle, single, skip
+from esault.sinks import Collect
+from esault.sources import Items
+
+ROWS = [(f"k{i % 7}", i) for i in range(700)]
+
+
+class Echo(Bolt):
+    def process(self, key, value):
+        self.emit(key, value)
+
+
+class Sum(Bolt):
+    def __init__(self):
+        self.total = 0
+
+    def process(self, key, value):
+        self.total += value
+        self.emit(key, self.total)
+
+
+class Last(Sum):
+    def process(self, key, value):
+        self.total += value
+
+    def finish(self):
+        self.emit(self.key, self.total)
+
+
+class ByParity(Grouping):
+    def choose(self, key, value, sub_units):
+        return value % sub_units
+
+
+class Batches(BatchBolt):
+    def process_batch(self, rows):
+        for key, value in rows:
+            self.keyed[key] = self.keyed.get(key, 0) + value
+
+    def finish(self):
+        self.emit_batch(list(self.keyed.items()))
+
+
+class Sides(Bolt):
+    def __init__(self):
+        self.seen = {"left": 0, "right": 0}
+
+    def process_stream(self, stream, key, value):
+        self.seen[stream] += value
+
+    def finish(self):
+        self.emit(self.key, (self.seen["left"], self.seen["right"]))
+
+
+class Sorts(Bolt):
+    def process(self, key, value):
+        if value % 2:
+            self.emit(key, value, stream="odd")
+        else:
+            self.emit(key, value)
+
+
+class Fails(Bolt):
+    def process(self, key, value):
+        if value % 10 == 3:
+            raise ValueError(value)
+        self.emit(key, value)
+
+
+class Name(Bolt):
+    def __init__(self):
+        self.count = 0
+
+    def process(self, key, value):
+        self.count += 1
+        self.emit("row", (repr(key), self.count))
+
+
+def _one(bolt, rows=ROWS, **options) -> Topology:
+    t = Topology("scenario")
+    t.spout("rows", Items(rows)).bolt("worker", bolt, **options).sink("out", Collect())
+    return t
+
+
+def keyed() -> Topology:
+    return _one(Sum, grouping=by_key(), parallelism=3)
+
+
+def shuffled() -> Topology:
+    return _one(Echo, grouping=shuffle(), parallelism=2)
+
+
+def broadcast_to_all() -> Topology:
+    return _one(Echo, grouping=broadcast(), parallelism=3)
+
+
+def one_object() -> Topology:
+    return _one(Sum, grouping=single())
+
+
+def half_keys() -> Topology:
+    return _one(Echo, grouping=partial_key(), parallelism=2)
+
+
+def own_grouping() -> Topology:
+    return _one(Echo, grouping=ByParity(), parallelism=2)
+
+
+def batched() -> Topology:
+    return _one(Batches, grouping=by_key(), parallelism=2)
+
+
+def finished() -> Topology:
+    return _one(Last, grouping=by_key(), parallelism=2)
+
+
+def skipped() -> Topology:
+    return _one(Fails, grouping=by_key(), on_error=skip())
+
+
+def look_alikes() -> Topology:
+    keys = [1, True, "1", b"1", 0, False, (1,), (True,)]
+    return _one(Name, [(k, 0) for k in keys * 3], grouping=by_key(), parallelism=2)
+
+
+def all_values() -> Topology:
+    values = [None, 1.5, b"b", 1 << 80, Decimal("1.5"), datetime(2026, 1, 2, 3), {1, 2}, {"a": [1, (2,)]}]
+    return _one(Echo, [("k", v) for v in values], grouping=by_key())
+
+
+def stepped() -> Topology:
+    t = Topology("scenario")
+    lines = t.spout("lines", Items([("f", "b a c")] * 50))
+    words = lines.flat_map(str.split).filter(lambda w: w != "c").map(str.upper)
+    words.key_by(lambda w: w).bolt("echo", Echo, grouping=by_key()).sink("out", Collect())
+    words.sink("words", Collect())
+    return t
+
+
+def reduced() -> Topology:
+    t = Topology("scenario")
+    t.spout("rows", Items(ROWS)).reduce("sum", lambda total, v: total + v, initial=0).sink("out", Collect())
+    return t
+
+
+def two_inputs() -> Topology:
+    t = Topology("scenario")
+    left, right = t.spout("left", Items(ROWS)), t.spout("right", Items(ROWS[:70]))
+    t.bolt("sides", Sides, inputs={left: by_key(), right: by_key()}, parallelism=2).sink("out", Collect())
+    return t
+
+
+def beside_the_main_stream() -> Topology:
+    t = Topology("scenario")
+    sorts = t.spout("rows", Items(ROWS)).bolt("sorts", Sorts, grouping=shuffle(), streams=("odd",))
+    sorts.bolt("even", Last, grouping=by_key()).sink("evens", Collect())
+    sorts["odd"].bolt("odd", Last, grouping=by_key()).sink("odds", Collect())
+    return t
+
+
+def three_deep() -> Topology:
+    t = Topology("scenario")
+    rows = t.spout("rows", Items(ROWS))
+    first = rows.bolt("first", Echo, grouping=shuffle(), parallelism=2)
+    first.bolt("second", Echo, grouping=by_key(), parallelism=2).bolt("third", Last, grouping=by_key()).sink(
+        "out", Collect()
+    )
+    return t

@@ -1,0 +1,48 @@
+"""The benches run from end to end; what they measure decides nothing here."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["throughput", "latency"])
+def test_a_bench_writes_its_result(name, tmp_path):
+    pytest.importorskip("pyarrow")
+    done = subprocess.run(
+        [sys.executable, "-m", f"bench.{name}", "--runs", "1", "--scale", "0.02", "--out", str(tmp_path)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert result["bench"] == name
+    assert result["machine"]["cores"] > 0
+    assert result["seed"] == 1
+    groups = result["A"] if name == "throughput" else next(iter(result["C"].values()))
+    assert groups["esault"]["runs"][0]["rows"] > 0
+    assert (tmp_path / "result.txt").read_text()
+
+
+def test_the_loads_are_the_same_on_every_run():
+    sys.path.insert(0, str(ROOT))
+    try:
+        from bench.loads import records, sentences
+    finally:
+        sys.path.remove(str(ROOT))
+    assert sentences(5) == sentences(5)
+    assert all(len(s.split()) == 10 for s in sentences(20))
+    assert records(100) == records(100)
+    assert len({k for k, _ in records(20_000)}) == 1000
