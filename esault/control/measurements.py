@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
-from typing import Any
+from dataclasses import fields, replace
 
 from esault.histogram import Histogram
 from esault.messages.control import Rows, Status
@@ -25,27 +24,38 @@ class Measurements:
 
     def __init__(self) -> None:
         self._living: dict[int, Status] = {}
-        self._dead: dict[int, Status] = {}
+        #: those that are over, and what they counted, in one sum: a run may have thousands of them
+        self._over: set[int] = set()
+        self._past = Rows()
+        self._past_times = {"latency": Histogram(), "end_to_end": Histogram()}
         #: elements whose state died with their process
         self.state_lost = 0
 
     def take(self, status: Status) -> None:
         """A report of a living sub-unit."""
-        if status.incarnation not in self._dead:
+        if status.incarnation not in self._over:
             self._living[status.incarnation] = status
 
     def died(self, incarnation: int) -> Status | None:
         """The sub-unit is dead without having stopped; its last report, if it made one."""
         status = self._living.pop(incarnation, None)
+        self._over.add(incarnation)
         if status is not None:
-            self._dead[incarnation] = status
+            self._bury(status)
             self.state_lost += status.rows.elements
         return status
+
+    def _bury(self, status: Status) -> None:
+        self._past = total((self._past, replace(status.rows, **dict.fromkeys(_NOW, 0))))
+        for name, times in self._past_times.items():
+            if getattr(status, name) is not None:
+                times.merge(Histogram.from_snapshot(getattr(status, name)))
 
     def left(self, status: Status) -> None:
         """The last report of a sub-unit that stopped in order while its unit goes on."""
         self._living.pop(status.incarnation, None)
-        self._dead[status.incarnation] = status
+        self._over.add(status.incarnation)
+        self._bury(status)
 
     def last(self, incarnation: int) -> Status | None:
         """The last report of a living sub-unit."""
@@ -54,17 +64,13 @@ class Measurements:
     @property
     def counts(self) -> Rows:
         """All counts of the unit."""
-        living = total(s.rows for s in self._living.values())
-        dead = total(s.rows for s in self._dead.values())
-        sums: dict[str, Any] = {
-            f.name: getattr(living, f.name) + (0 if f.name in _NOW else getattr(dead, f.name)) for f in fields(Rows)
-        }
-        return Rows(**sums)
+        return total((self._past, *(s.rows for s in self._living.values())))
 
     def histogram(self, name: str) -> Histogram:
         """`latency` or `end_to_end` of all sub-units together."""
         merged = Histogram()
-        for status in (*self._living.values(), *self._dead.values()):
+        merged.merge(self._past_times[name])
+        for status in self._living.values():
             snapshot = getattr(status, name)
             if snapshot is not None:
                 merged.merge(Histogram.from_snapshot(snapshot))

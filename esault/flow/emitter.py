@@ -48,6 +48,11 @@ class Emitter:
         self.on_trusted: Callable[[], None] | None = None
 
     @property
+    def watching(self) -> bool:
+        """Whether values that are changed after their emit are looked for."""
+        return self._watching
+
+    @property
     def trusted(self) -> bool:
         """Whether emits are no longer checked one by one."""
         return self._left <= 0 and not self._watching

@@ -355,7 +355,7 @@ class SubUnit:
         self.outputs.commit(now, self._closing)
         if self.acks and (idle or not worked):
             self.acks.send()
-        if self.emitter._watching:
+        if self.emitter.watching:
             self.emitter.check_unchanged()
         if now >= self._watch_at:
             self._watch_at = now + WATCH_EVERY

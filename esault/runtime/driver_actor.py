@@ -18,17 +18,18 @@ from esault.errors import EsaultError, UsageError
 from esault.messages.control import Built, Exited
 from esault.runtime.actor import HandlerFailed, ReportingActor, UnknownMessage
 from esault.runtime.console import MarkedStream
-from esault.runtime.keeper import KeepFor, Pid
 from esault.runtime.owner import Owner
 from esault.runtime.spec import (
     Begin,
     DrainRun,
     Driving,
     ForkedChild,
+    KeepFor,
     Leave,
     Mail,
     Notice,
     Over,
+    Pid,
     RunSpec,
     ScaleUnit,
     StopRun,

@@ -17,29 +17,11 @@ import esault.runtime.sub_unit_actor  # noqa: F401 - so that children find it im
 from esault.messages.control import Exited, Fork, Kill, Release
 from esault.runtime.actor import ReportingActor
 from esault.runtime.owner import Owner
-from esault.runtime.spec import Birth, ForkedChild, Leave, RunSpec, Wake
+from esault.runtime.spec import Birth, ForkedChild, KeepFor, Leave, Pid, RunSpec, Wake
 from esault.runtime.sub_unit_actor import SubUnitActor
 from esault.runtime.title import set_title
 
-__all__ = ["KeepFor", "Keeper", "Pid"]
-
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class KeepFor:
-    """Driver to keeper: whose processes these are."""
-
-    spec: RunSpec
-    driver: Owner
-
-
-@dataclass(frozen=True)
-class Pid:
-    """Driver to keeper: the process of this incarnation."""
-
-    incarnation: int
-    pid: int
+__all__ = ["Keeper"]
 
 
 class Keeper(ReportingActor):

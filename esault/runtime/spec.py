@@ -16,10 +16,12 @@ __all__ = [
     "DrainRun",
     "Driving",
     "ForkedChild",
+    "KeepFor",
     "Leave",
     "Mail",
     "Notice",
     "Over",
+    "Pid",
     "RunSpec",
     "ScaleUnit",
     "StopRun",
@@ -106,6 +108,22 @@ class Over:
 
 
 # driver <-> keeper <-> sub-unit
+
+
+@dataclass(frozen=True)
+class KeepFor:
+    """Driver to keeper: whose processes these are."""
+
+    spec: RunSpec
+    driver: Owner
+
+
+@dataclass(frozen=True)
+class Pid:
+    """Driver to keeper: the process of this incarnation."""
+
+    incarnation: int
+    pid: int
 
 
 @dataclass(frozen=True)
