@@ -8,7 +8,7 @@ from typing import Any
 from esault.control.driver import Driver
 from esault.control.measurements import total
 from esault.histogram import Histogram
-from esault.report import Latency, Report, RootCounts, UnitReport, iso
+from esault.report import Change, Latency, Report, RootCounts, UnitReport, iso
 
 __all__ = ["Snapshot", "UnitSnapshot", "report", "snapshot"]
 
@@ -107,9 +107,27 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
             processes={str(r.incarnation): r.built.pid for r in unit.subs.values() if r.built is not None},
             backlog=counts.backlog,
         )
+    changes = [
+        Change(
+            t=max(0.0, c.at - since),
+            unit=c.unit,
+            kind=c.kind,
+            before=c.before,
+            after=c.after,
+            reason=c.reason or (f"dropped: {c.dropped}" if c.dropped else ""),
+            policy=c.policy,
+            moved_keys=c.moved_keys,
+            moved_bytes=c.moved_bytes,
+            held_back_ms=1000 * c.held,
+            total_ms=1000 * c.seconds,
+        )
+        for unit in driver.units.values()
+        for c in unit.changes
+    ]
     counts = total(u.measurements.counts for u in driver.units.values())
     lost = counts.roots_open if driver.failure is not None else 0
-    details: dict[str, Any] = {"deaths": driver.deaths, "failure": driver.failure}
+    changes.sort(key=lambda change: change.t)
+    details: dict[str, Any] = {"changes": changes, "deaths": driver.deaths, "failure": driver.failure}
     return Report(
         topology=driver.plan.name,
         engine=engine,

@@ -129,6 +129,10 @@ def test_a_split_moves_state_and_says_so():
     assert change.moved_keys > 0
     assert change.moved_bytes > 0
     assert not change.dropped
+    (reported,) = local.report().as_dict()["changes"]
+    assert (reported["unit"], reported["kind"], reported["from"], reported["to"]) == ("count", "split", 1, 2)
+    assert reported["moved_keys"] == change.moved_keys
+    assert local.report().units["count"].parallelism[-1][1] == 2
 
 
 def test_versions_of_a_table_only_grow():
