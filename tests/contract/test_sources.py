@@ -125,9 +125,12 @@ def opened(make, position=None, part=0, parts=1):
 
 
 def read_on(spout, limits):
-    """Each portion with the position behind it; ends where the stream does, or with five empty reads."""
+    """Each portion with the position behind it; ends where the stream does, or with many empty reads.
+
+    A portion may be empty because all its lines were left out, so a few in a row say nothing.
+    """
     idle, turn = 0, 0
-    while idle < 5:
+    while idle < 60:
         limit = limits[turn % len(limits)]
         turn += 1
         try:
