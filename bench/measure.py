@@ -1,126 +1,101 @@
-"""One run of a workload, ours or the peer's, and several of them as median and spread."""
+"""One run of an engine as a command of its own; several runs of several engines in turns, as median and spread."""
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import statistics
 import subprocess
 import sys
-import tempfile
-import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import psutil
+from bench.loads import Load
+from bench.memory import Memory
 
-from esault.messages.settings import Settings
-from esault.runtime.session import Session
-from esault.topology.locate import locate
+__all__ = ["Run", "command", "in_turns", "missing", "ratio", "summary"]
 
-__all__ = ["MISSING", "bytewax", "esault", "repeated"]
+ROOT = Path(__file__).parents[1]
+#: seconds after which a run hangs
+LONGEST = 300
 
-#: said in a result where the peer cannot be had
-MISSING = "bytewax is not installed: pip install 'esault[bench]'"
+#: a run's result: tuples_per_second, start_up_seconds, pss_mib if it was weighed, and what the command printed: rows, first, last ...
+Run = dict[str, Any]
 
-
-class _Silent:
-    def line(self, mark: str, text: str) -> None:
-        """Nothing is shown."""
-
-    def notice(self, text: str) -> None:
-        """Nothing is shown."""
-
-    def update(self, snapshot: Any) -> None:
-        """Nothing is shown."""
+_EXTRAS = {"bytewax": "bench", "pyarrow": "parquet"}
 
 
-class _Memory(threading.Thread):
-    """PSS of this process's descendants, the most that was seen; sampled rarely, since a sample costs."""
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.most = 0
-        self.over = threading.Event()
-
-    def run(self) -> None:
-        while not self.over.wait(0.5):
-            total = 0
-            for process in psutil.Process().children(recursive=True):
-                try:
-                    total += process.memory_full_info().pss
-                except psutil.Error:
-                    continue
-            self.most = max(self.most, total)
-
-
-def esault(
-    function: str, params: Mapping[str, Any], settings: Settings | None = None, weigh: bool = True
-) -> dict[str, Any]:
-    """Run a topology of bench/topologies.py on actors; rows, rate from first to last result, start-up, memory.
-
-    Weighing a process stops it for tens of milliseconds: where latency is measured nothing is weighed.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        out = str(Path(folder) / "out")
-        place = locate(f"{Path(__file__).with_name('topologies.py')}:{function}")
-        session = Session(place, {**params, "out": out}, settings=settings, view=_Silent())
-        memory = _Memory()
-        begun = time.time()
-        report = session.run(lambda spec: memory.start() if weigh else None)
-        memory.over.set()
-        if Path(out).is_file():
-            seen = [json.loads(line) for line in Path(out).read_text().splitlines()]
-            rows = sum(s["rows"] for s in seen)
-            first, last = min(s["first"] for s in seen), max(s["last"] for s in seen)
-        else:  # a table: from the start of the flow to its end, with all commits
-            rows = next(reversed(report.units.values())).tuples_out
-            first, last = 0.0, report.seconds
-    return {
-        "rows": rows,
-        "rows_per_second": rows / (last - first),
-        "start_up_seconds": first - begun if first else None,
-        "pss_mib": memory.most / 2**20,
-        "end_to_end_ms": asdict(report.end_to_end_ms),
-        "replayed": report.roots.replayed,
-    }
-
-
-def bytewax(what: str, n: int, rate: float = 0.0) -> dict[str, Any] | None:
-    """Run the same workload in Bytewax, one worker in a process of its own; None where it is not installed."""
-    try:
-        import bytewax as installed
-    except ImportError:
+def missing(package: str) -> str | None:
+    """What to say where a package is not installed; None where it is."""
+    if importlib.util.find_spec(package) is not None:
         return None
-    assert installed
+    return f"skipped: {package} is not installed (pip install 'esault[{_EXTRAS[package]}]')"
+
+
+def command(load: Load, module: str, *arguments: object, weigh: bool = False) -> Run:
+    """Run `python -m module` in the checkout and read the JSON of its last line.
+
+    Rates are from the first result to the last; start-up is from the command to the first result. With `weigh` the
+    run says how much memory the command and all its descendants took, and is no run to take times from. Raises
+    RuntimeError when it fails, or puts out more or less than it must.
+    """
     begun = time.time()
-    command = [sys.executable, "-m", "bench.bytewax_flows", what, str(n), "--rate", str(rate)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    seen: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    seen["rows_per_second"] = seen["rows"] / (seen["last"] - seen["first"])
-    seen["start_up_seconds"] = seen["first"] - begun
-    return seen
+    process = subprocess.Popen(
+        [sys.executable, "-m", module, *map(str, arguments)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    memory = Memory(process.pid) if weigh else None
+    try:
+        out, error = process.communicate(timeout=LONGEST)
+    except subprocess.TimeoutExpired:
+        process.terminate()
+        process.communicate()
+        raise RuntimeError(f"{module} {arguments} did not end within {LONGEST} s") from None
+    finally:
+        most = memory.stop() if memory is not None else None
+    if process.returncode or not out.strip():
+        raise RuntimeError(f"{module} {arguments} failed:\n{error.strip()[-4000:]}")
+    run: Run = json.loads(out.splitlines()[-1])
+    if run["rows"] != load.results:
+        raise RuntimeError(f"{module} {arguments} put out {run['rows']:,} rows in place of {load.results:,}")
+    run["tuples_per_second"] = load.tuples / max(1e-9, run["last"] - run["first"])
+    run["start_up_seconds"] = run["first"] - begun
+    if most is not None:
+        run["pss_mib"] = most / 2**20
+    return run
 
 
-def repeated(runs: int, calls: Mapping[str, Callable[[], dict[str, Any] | None]], figure: str) -> dict[str, Any]:
-    """Each call so many times, in turns, so that what disturbs one disturbs all; median, least and most of a figure."""
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in calls}
+def in_turns(
+    runs: int, calls: Mapping[str, Callable[[], Run] | str], say: Callable[[Run], str]
+) -> dict[str, list[Run] | str]:
+    """Each call so many times, one after the other, so that what disturbs the machine disturbs all of them.
+
+    A string in place of a call is why there is none. `say` is what the terminal shows of a run.
+    """
+    measured: dict[str, list[Run]] = {}
     for turn in range(runs):
         for name, call in calls.items():
-            result = call()
-            if result is not None:
-                found[name].append(result)
-                print(f"  run {turn + 1} of {runs}: {name}: {result[figure]:,.3f} {figure}", flush=True)
-    return {
-        name: {
-            "median": statistics.median(r[figure] for r in results),
-            "least": min(r[figure] for r in results),
-            "most": max(r[figure] for r in results),
-            "runs": results,
-        }
-        if results
-        else {"missing": MISSING}
-        for name, results in found.items()
-    }
+            if isinstance(call, str):
+                if not turn:
+                    print(f"  {name}: {call}", flush=True)
+                continue
+            run = call()
+            measured.setdefault(name, []).append(run)
+            print(f"  run {turn + 1} of {runs}, {name}: {say(run)}", flush=True)
+    return {name: call if isinstance(call, str) else measured[name] for name, call in calls.items()}
+
+
+def summary(values: list[float]) -> dict[str, float]:
+    """Median, least and most."""
+    return {"median": statistics.median(values), "least": min(values), "most": max(values)}
+
+
+def ratio(ours: list[float], theirs: list[float]) -> dict[str, float]:
+    """Ratio of the medians; least and most of the ratios turn by turn, each of runs beside each other."""
+    turns = [a / b for a, b in zip(ours, theirs)]
+    return {"median": statistics.median(ours) / statistics.median(theirs), "least": min(turns), "most": max(turns)}

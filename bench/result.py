@@ -4,33 +4,48 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["write"]
+__all__ = ["Bar", "write"]
 
 
-def write(out: str, result: dict[str, Any], lines: list[str], bars: dict[str, dict[str, float]], unit: str) -> None:
-    """Write into folder `out`. `bars`: for each group, figures by name; drawn where matplotlib is installed."""
+class Bar(NamedTuple):
+    """A figure to draw: median, least and most."""
+
+    name: str
+    median: float
+    least: float
+    most: float
+
+
+def write(out: str, result: dict[str, Any], lines: list[str], panels: dict[str, list[Bar]], unit: str) -> None:
+    """Write into folder `out` and print the table. `panels`: bars by title; drawn where matplotlib is installed."""
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "result.json").write_text(json.dumps(result, indent=2) + "\n")
     (folder / "result.txt").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
+    drawn = _draw(folder / "result.png", panels, unit)
+    print(f"{folder}/result.json, result.txt{', result.png' if drawn else ' (no plot: matplotlib is not installed)'}")
+
+
+def _draw(path: Path, panels: dict[str, list[Bar]], unit: str) -> bool:
     try:
         import matplotlib
     except ImportError:
-        print("(no plot: matplotlib is not installed)")
-        return
+        return False
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, len(bars), figsize=(4.5 * len(bars), 3.5), squeeze=False)
-    for place, (group, figures) in zip(axes[0], bars.items()):
-        place.barh(list(figures), list(figures.values()), color="#4477aa")
-        place.set_title(group, fontsize=10)
-        place.set_xlabel(unit)
+    figure, axes = pyplot.subplots(1, len(panels), figsize=(4.5 * len(panels), 3.5), squeeze=False)
+    for place, (title, bars) in zip(axes[0], panels.items()):
+        spread = ([bar.median - bar.least for bar in bars], [bar.most - bar.median for bar in bars])
+        colours = ["#999999" if bar.name.startswith("bytewax") else "#4477aa" for bar in bars]
+        place.barh([bar.name for bar in bars], [bar.median for bar in bars], xerr=spread, color=colours, capsize=3)
+        place.set_title(title, fontsize=10)
+        place.set_xlabel(f"{unit}; line: least to most")
         place.invert_yaxis()
     figure.tight_layout()
-    figure.savefig(folder / "result.png", dpi=110)
+    figure.savefig(path, dpi=110)
     pyplot.close(figure)
-    print(f"{folder}/result.json, result.txt, result.png")
+    return True

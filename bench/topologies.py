@@ -4,38 +4,26 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.loads import records, sentences
-from esault import Bolt, EndOfStream, Sink, Spout, Topology, by_key, shuffle
+from bench.loads import read
+from esault import Bolt, Sink, Topology, by_key, shuffle
 from esault.sinks import SparkTable
-from esault.sources import Paced
+from esault.sources import Items, Paced
 
 
-class Load(Spout):
-    """Rows that are made when the spout opens, before anything is timed; it can go on from a position."""
+class Offered(Items):
+    """A load's rows, in memory before the first read: what is measured is not the reading of a file."""
 
-    def __init__(self, make: Callable[[], list[tuple[Any, Any]]]) -> None:
-        self.make = make
-        self.next = 0
+    def __init__(self, load: str, passes: int) -> None:
+        super().__init__(lambda: read(load), repeat=passes)
+        self.load = load
 
     def open(self, context: Any) -> None:
-        self.rows = self.make()
-
-    def read(self, limit: int) -> list[tuple[Any, Any]]:
-        if self.next >= len(self.rows):
-            raise EndOfStream
-        rows = self.rows[self.next : self.next + limit]
-        self.next += len(rows)
-        return rows
-
-    def position(self) -> int:
-        return self.next
-
-    def seek(self, position: int) -> None:
-        self.next = position
+        super().open(context)
+        read(self.load)
 
 
 class Split(Bolt):
@@ -53,8 +41,14 @@ class Count(Bolt):
         self.emit(key, self.total)
 
 
+def _seen(path: str, rows: int, first: float, last: float) -> None:
+    """A line a process: what a sink saw and when."""
+    with Path(path).open("a") as out:
+        out.write(json.dumps({"rows": rows, "first": first, "last": last}) + "\n")
+
+
 class Counted(Sink):
-    """Counts rows, and says when the first and the last came: to `path`, a line a process."""
+    """Counts rows, and says in `path` when the first and the last came."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -69,32 +63,54 @@ class Counted(Sink):
         self.rows += len(keys)
 
     def close(self) -> None:
-        with Path(self.path).open("a") as out:
-            out.write(json.dumps({"rows": self.rows, "first": self.first, "last": self.last}) + "\n")
+        _seen(self.path, self.rows, self.first, self.last)
 
 
-def words(n: int, out: str, sink: str = "counted", p: int = 1) -> Topology:
-    """Workload A: `n` sentences -> split -> keyed running count -> sink ("counted" or "table")."""
+class CountedTable(SparkTable):
+    """A table that also counts: from the first row written to the end of the last commit."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path}.table", columns={"word": str, "total": int})
+        self.counted = path
+        self.rows, self.first, self.last = 0, 0.0, 0.0
+
+    def write_columns(self, keys: Sequence[Any], values: Sequence[Any], time_: float, ids: Any) -> None:
+        if not self.rows:
+            self.first = time.time()
+        self.rows += len(keys)
+        super().write_columns(keys, values, time_, ids)
+
+    def commit(self, epoch: int, handle: Any) -> None:
+        super().commit(epoch, handle)
+        self.last = time.time()
+
+    def close(self) -> None:
+        super().close()
+        _seen(self.counted, self.rows, self.first, self.last)
+
+
+def words(load: str, passes: int, out: str, sink: str = "counted", p: int = 1) -> Topology:
+    """Workload A: sentences -> split -> keyed running count -> sink ("counted" or "table")."""
     t = Topology("bench-words")
-    lines = t.spout("lines", Load(lambda: [(None, s) for s in sentences(n)]))
+    lines = t.spout("lines", Offered(load, passes))
     counts = lines.bolt("split", Split, grouping=shuffle()).bolt("count", Count, grouping=by_key(), parallelism=p)
-    counts.sink("out", Counted(out) if sink == "counted" else SparkTable(out, columns={"word": str, "total": int}))
+    counts.sink("out", Counted(out) if sink == "counted" else CountedTable(out))
     return t
 
 
-def sums(n: int, out: str) -> Topology:
-    """Workload B: `n` records -> +1 -> keep even -> keyed running sum over 1 000 keys -> sink."""
+def sums(load: str, passes: int, out: str) -> Topology:
+    """Workload B: records -> +1 -> keep even -> keyed running sum over 1 000 keys -> sink."""
     t = Topology("bench-sums")
-    numbers = t.spout("records", Load(lambda: records(n)))
+    numbers = t.spout("records", Offered(load, passes))
     even = numbers.map(lambda value: value + 1).filter(lambda value: value % 2 == 0)
     even.bolt("sum", Count, grouping=by_key()).sink("out", Counted(out))
     return t
 
 
-def paced(n: int, out: str, rate: float = 10_000.0) -> Topology:
+def paced(load: str, passes: int, out: str, rate: float = 10_000.0) -> Topology:
     """Workload C: A at `rate` sentences a second, open loop."""
     t = Topology("bench-paced")
-    lines = t.spout("lines", Paced(Load(lambda: [(None, s) for s in sentences(n)]), rate))
+    lines = t.spout("lines", Paced(Offered(load, passes), rate))
     counts = lines.bolt("split", Split, grouping=shuffle()).bolt("count", Count, grouping=by_key())
     counts.sink("out", Counted(out))
     return t

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -126,20 +127,31 @@ def _local(request: Request) -> Report:
         plan_of, settings=request.settings, parallelism=request.parallelism, real=True, run=new_run(), plan=plan
     )
     ended_ok = False
-    told = 0
+    signals = told = 0
     shown = started = local.driver.started_at
+
+    def caught(number: int, frame: Any) -> None:
+        # The first one ends the run in order, between two steps; the second one also gets user code that never returns.
+        nonlocal signals
+        signals += 1
+        if signals > 1:
+            raise KeyboardInterrupt
+
+    previous: dict[int, Any] = {}
+    with contextlib.suppress(ValueError):  # not the main thread: whoever calls has the signals
+        previous = {n: signal.signal(n, caught) for n in (signal.SIGINT, signal.SIGTERM)}
     try:
         while local.driver.phase != "ended":
             try:
                 if not local.step():
                     local.wait()
             except KeyboardInterrupt:
-                told += 1
-                if told == 1:
-                    view.notice("ending in order: what is in flight is processed (again to stop at once)")
-                    local.drain()
-                else:
-                    local.driver.stop_at_once(local.now())
+                local.stop_at_once()
+                break
+            if signals > told:
+                told = signals
+                view.notice("ending in order: what is in flight is processed (again to stop at once)")
+                local.drain()
             now = local.now()
             if request.seconds is not None and now - started >= request.seconds and not local.driver.draining:
                 local.drain()
@@ -148,6 +160,8 @@ def _local(request: Request) -> Report:
                 view.update(snapshot(local.driver, now))
         ended_ok = local.driver.failure is None and local.driver.finished_in_order
     finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
         for sink in plan.sinks:
             with contextlib.suppress(Exception):
                 sink.sink.end(ended_ok)

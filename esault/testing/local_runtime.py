@@ -235,6 +235,14 @@ class LocalRuntime:
         """Have the spouts read no more."""
         self.driver.drain(self._now())
 
+    def stop_at_once(self) -> None:
+        """End here, without draining: what is in flight is lost."""
+        self.driver.stop_at_once(self._now())
+        for seat in self._seats.values():
+            seat.leave()
+        self._seats.clear()
+        self.driver.phase = "ended"
+
     def _keep(self, message: Any) -> None:
         if isinstance(message, Fork):
             build = message.build
@@ -373,7 +381,8 @@ class LocalRuntime:
 
     def report(self) -> Report:
         """The run so far."""
-        ended = "failed" if self.driver.failure else "drained" if self.driver.phase == "ended" else "running"
+        in_order = "drained" if self.driver.finished_in_order else "stopped"
+        ended = "failed" if self.driver.failure else in_order if self.driver.phase == "ended" else "running"
         return make_report(self.driver, "local", ended, self._now())
 
     def _known(self, unit: str) -> None:

@@ -178,6 +178,21 @@ def test_a_signal_ends_the_run_in_order(command, tmp_path, number):
     assert not command.processes()
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_local_run_in_order(command, tmp_path, number):
+    command.start("endless", "--engine", "local", "--report", "r.json")
+    # The report's place is tried out before anything starts; then give it a moment to run.
+    import time
+
+    time.sleep(2.5)
+    command.process.send_signal(number)
+    code, out, err = command.wait(20)
+    assert code == 0, err
+    assert "drained" in out
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["units"]["worker"]["tuples_in"] == report["units"]["numbers"]["tuples_out"] > 0
+
+
 def test_seconds_end_the_run_in_order(command):
     code, out, err = command.run("endless", "--seconds", "0.5")
     assert code == 0, err

@@ -1,0 +1,84 @@
+"""One run of a topology of `bench/topologies.py` on actors, in a process of its own; prints one line of JSON.
+
+python -m bench.esault_run words LOAD PASSES [--sink table] [--rate R] [--set NAME=VALUE ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from esault.messages.settings import Settings
+from esault.runtime.session import Session
+from esault.topology.locate import locate
+
+__all__ = ["run", "setting"]
+
+
+class _View:
+    """Standard output is the result's alone."""
+
+    def line(self, mark: str, text: str) -> None:
+        print(f"[{mark}] {text}", file=sys.stderr)
+
+    def notice(self, text: str) -> None:
+        print(text, file=sys.stderr)
+
+    def update(self, snapshot: Any) -> None:
+        """Nothing to see."""
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """`NAME=VALUE` as a field of Settings, in its type. Raises ValueError."""
+    name, equals, value = text.partition("=")
+    defaults = asdict(Settings())
+    if not equals or name not in defaults:
+        raise ValueError(f"{text!r} is no setting; write NAME=VALUE with one of: {', '.join(defaults)}")
+    kind = type(defaults[name])
+    return name, value.lower() in ("1", "true", "yes") if kind is bool else kind(value)
+
+
+def run() -> None:
+    """Run as the arguments say."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("topology", choices=["words", "sums", "paced"])
+    parser.add_argument("load")
+    parser.add_argument("passes", type=int)
+    parser.add_argument("--sink", choices=["counted", "table"])
+    parser.add_argument("--rate", type=float)
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    arguments = parser.parse_args()
+    try:
+        settings = Settings(**dict(setting(text) for text in arguments.set))
+    except ValueError as error:
+        parser.error(f"--set: {error}")
+    params: dict[str, Any] = {"load": arguments.load, "passes": arguments.passes}
+    if arguments.sink:
+        params["sink"] = arguments.sink
+    if arguments.rate:
+        params["rate"] = arguments.rate
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out"
+        place = locate(f"{Path(__file__).with_name('topologies.py')}:{arguments.topology}")
+        report = Session(place, {**params, "out": str(out)}, settings=settings, view=_View()).run()
+        seen = [json.loads(line) for line in out.read_text().splitlines()]
+    filled = [s for s in seen if s["rows"]]
+    result = {
+        "rows": sum(s["rows"] for s in filled),
+        "first": min(s["first"] for s in filled),
+        "last": max(s["last"] for s in filled),
+        "latency_ms": asdict(report.end_to_end_ms),
+        "replayed": report.roots.replayed,
+        "busy_seconds": {name: unit.busy_seconds for name, unit in report.units.items()},
+        "settings": asdict(settings),
+    }
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    run()

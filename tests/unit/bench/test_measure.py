@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+
+def test_a_ratio_is_of_medians_and_its_spread_of_runs_side_by_side():
+    from bench.measure import ratio
+
+    assert ratio([2.0, 4.0, 30.0], [1.0, 2.0, 10.0]) == {"median": 2.0, "least": 2.0, "most": 3.0}
+
+
+def test_engines_take_turns_and_one_that_is_missing_says_so(capsys):
+    from bench.measure import in_turns
+
+    order = []
+
+    def engine(name):
+        order.append(name)
+        return {"rows": len(order)}
+
+    calls = {"a": lambda: engine("a"), "b": "skipped: b is not installed", "c": lambda: engine("c")}
+    found = in_turns(2, calls, lambda run: f"{run['rows']} rows")
+    assert order == ["a", "c", "a", "c"]
+    assert found == {
+        "a": [{"rows": 1}, {"rows": 3}],
+        "b": "skipped: b is not installed",
+        "c": [{"rows": 2}, {"rows": 4}],
+    }
+    out = capsys.readouterr().out
+    assert out.count("b: skipped: b is not installed") == 1
+    assert "run 2 of 2, c: 4 rows" in out
+
+
+def test_a_package_that_is_not_there_is_named_with_the_remedy(monkeypatch):
+    import importlib.util
+
+    from bench.measure import missing
+
+    assert missing("json") is None
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert missing("bytewax") == "skipped: bytewax is not installed (pip install 'esault[bench]')"
+    assert missing("pyarrow") == "skipped: pyarrow is not installed (pip install 'esault[parquet]')"
+
+
+def test_a_run_that_puts_out_less_than_it_must_is_an_error(tmp_path, monkeypatch):
+    from bench import measure
+    from bench.loads import make
+
+    printed = {"rows": 9, "first": 1.0, "last": 2.0}
+    (tmp_path / "engine.py").write_text(f"print({json.dumps(printed)!r})\n")
+    monkeypatch.setattr(measure, "ROOT", tmp_path)
+    load = make("sentences", 1, tmp_path)
+    with pytest.raises(RuntimeError, match=r"engine .* put out 9 rows in place of 10"):
+        measure.command(load, "engine")
+    printed["rows"] = 10
+    (tmp_path / "engine.py").write_text(f"print({json.dumps(printed)!r})\n")
+    assert measure.command(load, "engine")["tuples_per_second"] == 10.0
+
+
+def test_a_run_that_fails_shows_what_it_said(tmp_path, monkeypatch):
+    from bench import measure
+    from bench.loads import make
+
+    (tmp_path / "engine.py").write_text("raise SystemExit('no memory left')\n")
+    monkeypatch.setattr(measure, "ROOT", tmp_path)
+    with pytest.raises(RuntimeError, match="engine .* failed:\nno memory left"):
+        measure.command(make("sentences", 1, tmp_path), "engine")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="PSS is Linux's")
+def test_memory_is_that_of_a_process_and_its_descendants():
+    import os
+
+    from bench.memory import pss
+
+    assert pss(os.getpid()) > 2**20
+    assert pss(2**30) == 0
