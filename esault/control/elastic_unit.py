@@ -299,6 +299,11 @@ class ElasticUnit(Unit):
         if self.change is not None:
             self.events.append(("check", ""))
 
+    def _on_unregister(self, message: Unregister, now: float) -> None:
+        super()._on_unregister(message, now)
+        if self.change is not None:  # it may have waited for this sender
+            self.events.append(("check", ""))
+
     def _drop(self, why: str, now: float) -> None:
         """Nobody knows of the table yet: as if nothing had been wished for."""
         change = self.change
