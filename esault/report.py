@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Change", "Latency", "Report", "RootCounts", "UnitReport"]
+__all__ = ["Change", "Decision", "Latency", "Report", "RootCounts", "UnitReport"]
 
 SCHEMA = 1
 
@@ -78,6 +78,22 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Decision:
+    """Something that a policy wanted for a unit, or had to say."""
+
+    t: float
+    unit: str
+    policy: str
+    #: such as "rescale: 1 -> 4", "wish" (refused), "advice"
+    what: str
+    reason: str
+    #: "done", "begun", "dropped: ...", "refused: ...", "said", "failed"
+    outcome: str
+    #: how often in a row
+    times: int = 1
+
+
+@dataclass(frozen=True)
 class Report:
     """A run: `report.units["count"].tuples_in`, `report.roots.replayed`, `report.changes`."""
 
@@ -91,6 +107,7 @@ class Report:
     end_to_end_ms: Latency
     roots: RootCounts
     changes: list[Change] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
     #: processes that died and were replaced
     deaths: int = 0
     #: why the run failed
@@ -138,6 +155,11 @@ class Report:
         lines.append(
             f"  roots: {roots.emitted:,} emitted, {roots.acked:,} acked, {roots.replayed:,} replayed, {roots.open:,} open"
         )
+        lines += [
+            f"  {c.t:.1f} s, {c.unit}: {c.kind}, {c.before} -> {c.after} sub-units ({c.policy}: {c.reason or 'asked for'}); "
+            f"{c.moved_keys:,} keys moved, none of their tuples held back longer than {c.held_back_ms:.1f} ms"
+            for c in self.changes
+        ]
         if self.deaths:
             lines.append(f"  {self.deaths} processes died and were replaced")
         return "\n".join(lines)

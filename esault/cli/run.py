@@ -45,6 +45,12 @@ class _Run(click.Command):
 @click.option("--parallelism", metavar="UNIT=N", multiple=True, help="Start a unit with N sub-units; may be repeated.")
 @click.option("--fixed", metavar="UNIT=N", multiple=True, help="Start a unit with N sub-units and keep it there.")
 @click.option(
+    "--policy",
+    metavar="[UNIT=]NAME[:PARAMETER=VALUE,...]",
+    multiple=True,
+    help="What scales a unit, or all of them: probe (the default), esault, none. May be repeated.",
+)
+@click.option(
     "--acks",
     type=click.Choice(["on", "off"]),
     default="on",
@@ -75,6 +81,7 @@ def command(
     slots: int,
     parallelism: tuple[str, ...],
     fixed: tuple[str, ...],
+    policy: tuple[str, ...],
     acks: str,
     ackers: int,
     seconds: float | None,
@@ -106,6 +113,7 @@ def command(
                 seconds,
                 report,
                 view,
+                {**_policies(policy), **dict.fromkeys(_counts(fixed), "none")},
             )
         )
     print(done)
@@ -113,6 +121,17 @@ def command(
         print(f"  report: {report}")
     if done.ended == "stopped":
         raise Outcome(STOPPED)
+
+
+def _policies(texts: tuple[str, ...]) -> dict[str, str]:
+    policies = {}
+    for text in texts:
+        head, colon, rest = text.partition(":")
+        unit, equals, name = head.rpartition("=")
+        if not name or (equals and not unit):
+            raise UsageError(f"--policy {text!r}: say NAME for all units, or UNIT=NAME, such as count=probe")
+        policies[unit] = f"{name}{colon}{rest}"
+    return policies
 
 
 def _counts(texts: tuple[str, ...]) -> dict[str, int]:

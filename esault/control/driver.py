@@ -16,6 +16,8 @@ from dataclasses import replace
 from typing import Any
 
 from esault.control.elastic_unit import ElasticUnit
+from esault.control.elasticity.scaling import EVERY_UNIT, Scaling
+from esault.control.resources import OneHost, Resources, Slot
 from esault.errors import UsageError
 from esault.messages.control import (
     Build,
@@ -27,10 +29,13 @@ from esault.messages.control import (
     Kill,
     Seated,
     Seats,
+    Status,
     Stop,
     Stopped,
 )
+from esault.messages.probe import HostUsage
 from esault.messages.settings import Settings
+from esault.routing.table import OutputTable
 from esault.topology.plan import Plan
 
 __all__ = ["Driver"]
@@ -53,14 +58,24 @@ class Driver:
         parallelism: Mapping[str, int] | None = None,
         epoch: int = 1,
         slots: int = 16,
+        policies: Mapping[str, str] | None = None,
+        probes: str = "",
     ) -> None:
+        """`policies`: what scales units by themselves, by name; `probes`: where answers to probes go.
+
+        Raises UsageError for policies that cannot be.
+        """
         self.plan = plan
         self.run = run
         self._host = host
         self.settings = replace(settings, replay_after=plan.replay_after)
         self.epoch = epoch
         #: places for sub-units
-        self.slots = slots
+        self.resources: Resources = OneHost(host, slots)
+        self._slots: dict[int, Slot] = {}
+        self._probes = probes
+        #: how busy hosts are, as far as the runtime can tell
+        self.hosts: tuple[HostUsage, ...] = ()
         self.outbox: deque[tuple[Any, Any]] = deque()
         self.phase = "building"
         #: what ended the run, for people; None while all is well
@@ -77,6 +92,9 @@ class Driver:
             name: ElasticUnit(plan, unit, chosen.get(name, unit.parallelism), self._new_build)
             for name, unit in plan.units.items()
         }
+        self.scaling = Scaling(plan, policies or {EVERY_UNIT: "none"}, settings.probe_every, self.notices.append)
+        for name in self.scaling.halved:
+            self.units[name].first_table = OutputTable.halved
         #: ack servers by number: incarnation, and its endpoint once it is built
         self._ackers: list[tuple[int, str | None]] = []
         self._seats_version = 0
@@ -110,6 +128,7 @@ class Driver:
             parts=parts,
             position=position,
             replacement=replacement,
+            probes=self._probes,
         )
 
     # starting --------------------------------------------------------------------------------------
@@ -192,6 +211,8 @@ class Driver:
         else:
             unit = self.units.get(self._unit_of.get(incarnation, ""))  # type: ignore[arg-type]
             known = unit is not None and unit.handle(message, now)
+            if isinstance(message, Status):
+                self.scaling.sampler.status(message)
             if isinstance(message, Stopped) and self._lost_ackers:
                 self._on_seated(message.incarnation, -1)
         self._deliver(now)
@@ -248,12 +269,27 @@ class Driver:
                     moved = True
                     self._on_event(unit, *unit.events.popleft(), now)
             moved = self._advance(now) or moved
+        self._settle_slots()
+
+    def _free_slots(self) -> int:
+        self._settle_slots()
+        return self.resources.free
+
+    def _settle_slots(self) -> None:
+        """Who is gone gives the slot back, who is new gets one: a change has seen to it before that there are enough."""
+        living = {incarnation for unit in self.units.values() for incarnation in unit.subs}
+        gone = [incarnation for incarnation in self._slots if incarnation not in living]
+        self.resources.release(self._slots.pop(incarnation) for incarnation in gone)
+        new = [incarnation for incarnation in living if incarnation not in self._slots]
+        self._slots.update(zip(new, self.resources.allocate(len(new))))
 
     def _on_event(self, unit: ElasticUnit, event: str, text: str, now: float) -> None:
         if event == "failed":
             self.fail(text, now)
         elif event == "check":
             unit.check(now)
+        elif event == "changed":
+            self.scaling.changed(unit.name, unit.changes[-1])
         elif event == "seats" and self.phase == "running":
             self._send_seats()
         elif event == "settled" and self.phase == "running" and self.settings.delivery != "none":
@@ -293,11 +329,9 @@ class Driver:
             raise UsageError(f"there is no unit {name!r}; there are: {', '.join(self.units)}")
         if self.phase != "running" or self.draining:
             raise UsageError(f"{self.plan.name} is not running (any more): it cannot be changed")
-        used = sum(len(u.subs) for u in self.units.values())
-        if more > self.slots - used:
-            raise UsageError(
-                f"unit {name!r} would need {more} more slots, and {self.slots - used} of {self.slots} are free"
-            )
+        if more > self.resources.free:
+            free, total = self.resources.free, self.resources.total
+            raise UsageError(f"unit {name!r} would need {more} more slots, and {free} of {total} are free")
         return unit
 
     def scale(self, name: str, n: int, now: float, reason: str = "", policy: str = "by hand") -> None:
@@ -320,6 +354,10 @@ class Driver:
         """A new sub-unit takes the owner's place. Raises UsageError."""
         self.elastic(name, 1).move(owner, now)
         self._deliver(now)
+
+    def probe_targets(self) -> dict[int, tuple[str, float]]:
+        """Whom to probe now: incarnation -> (data endpoint, seconds between two probes)."""
+        return self.scaling.targets(self.units) if self.phase == "running" and not self.draining else {}
 
     # the end ---------------------------------------------------------------------------------------
 
@@ -366,6 +404,9 @@ class Driver:
                         self.outbox.append(("keeper", Kill(record.incarnation)))
                         unit.subs.pop(record.incarnation, None)
                         unit.measurements.died(record.incarnation)
+        if self.phase == "running" and not self.draining:
+            since = now - (self.running_since or now)
+            self.scaling.decide(self.units, now, since, self.hosts, self._free_slots)
         if self.phase == "running":
             for unit in self.units.values():
                 for record in unit.subs.values():

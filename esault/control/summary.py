@@ -8,7 +8,7 @@ from typing import Any
 from esault.control.driver import Driver
 from esault.control.measurements import total
 from esault.histogram import Histogram
-from esault.report import Change, Latency, Report, RootCounts, UnitReport, iso
+from esault.report import Change, Decision, Latency, Report, RootCounts, UnitReport, iso
 
 __all__ = ["Snapshot", "UnitSnapshot", "report", "snapshot"]
 
@@ -47,6 +47,8 @@ class Snapshot:
     roots_replayed: int
     deaths: int
     failure: str | None
+    #: the newest decisions of policies, and changes that are on, for people
+    scaling: tuple[str, ...] = ()
 
 
 def snapshot(driver: Driver, now: float) -> Snapshot:
@@ -82,7 +84,14 @@ def snapshot(driver: Driver, now: float) -> Snapshot:
         all_counts.roots_replayed,
         driver.deaths,
         driver.failure,
+        _scaling(driver),
     )
+
+
+def _scaling(driver: Driver) -> tuple[str, ...]:
+    since = driver.running_since or driver.started_at
+    newest = driver.scaling.log[-2:]
+    return tuple(f"{r.at - since:.1f} s, {r.unit}: {r.what} ({r.policy}: {r.reason}); {r.outcome}" for r in newest)
 
 
 def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
@@ -127,7 +136,16 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
     counts = total(u.measurements.counts for u in driver.units.values())
     lost = counts.roots_open if driver.failure is not None else 0
     changes.sort(key=lambda change: change.t)
-    details: dict[str, Any] = {"changes": changes, "deaths": driver.deaths, "failure": driver.failure}
+    decisions = [
+        Decision(max(0.0, r.at - since), r.unit, r.policy, r.what, r.reason, r.outcome, r.times)
+        for r in driver.scaling.log
+    ]
+    details: dict[str, Any] = {
+        "changes": changes,
+        "decisions": decisions,
+        "deaths": driver.deaths,
+        "failure": driver.failure,
+    }
     return Report(
         topology=driver.plan.name,
         engine=engine,

@@ -123,6 +123,8 @@ class Unit:
         self._position: dict[int, bytes] = {}
         self._short_lives = 0
         self._stillborn = 0
+        #: makes the first table of the first sub-units
+        self.first_table: Callable[[list[int]], OutputTable] = OutputTable.even
 
     # starting --------------------------------------------------------------------------------------
 
@@ -188,7 +190,7 @@ class Unit:
             self._introduce(record, now)
         elif self.table is None and all(r.built for r in self.subs.values()):
             self._stillborn = 0
-            self.table = OutputTable.even(list(self.subs))
+            self.table = self.first_table(list(self.subs))
             self.events.append(("built", ""))
 
     # senders ---------------------------------------------------------------------------------------

@@ -10,11 +10,12 @@ from esault.flow.delivery.lineage import Lineage
 from esault.flow.frame import Frame
 from esault.flow.handover.changes import Changes
 from esault.flow.handover.divide import Entry
+from esault.flow.key_load import KeyLoadSampler
 from esault.flow.operators import operator
 from esault.flow.sub_unit import OWN_ROOT_ROWS, SubUnit
 from esault.flow.user_error import LetterBox
 from esault.flow.wire import Wire
-from esault.messages.control import Build, Cancel, Get, Give, GiveTo, LostGiver, Rows
+from esault.messages.control import Build, Cancel, Get, Give, GiveTo, LostGiver, Rows, Status
 from esault.topology.grouping import ByKey, PartialKey
 from esault.topology.plan import UnitPlan
 
@@ -55,6 +56,8 @@ class BoltSubUnit(SubUnit):
         )
         self._tick_at = now + plan.tick_every if plan.tick_every else None
         self._ticking: Iterator[None] | None = None
+        self._sampled = frozenset(i for i, each in enumerate(plan.inputs) if isinstance(each.grouping, ByKey))
+        self.key_load = KeyLoadSampler()
 
     def _work(self, now: float) -> bool:
         if self._tracked and self.roots.overdue and self.roots.replay_one(now):
@@ -72,6 +75,9 @@ class BoltSubUnit(SubUnit):
         sent, batch, taken = self.inbox.popleft()
         count = len(batch.keys)
         self.backlog -= count
+        self.taken += 1
+        if self.key_load.room and batch.input in self._sampled:
+            self.key_load.take(batch.keys)
         lineage = Lineage(batch.root, batch.due)
         self.operator.run(batch.input, batch.keys, batch.values, batch.ids)
         for stream, out in self.emitter.outs.items():
@@ -140,6 +146,7 @@ class BoltSubUnit(SubUnit):
             method(self, message)
 
     def _on_give(self, message: Give) -> None:
+        self.key_load.forget()
         self.changes.give(message, self.inbox)
 
     _CHANGES: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
@@ -167,6 +174,13 @@ class BoltSubUnit(SubUnit):
 
     def _barrier(self, sender: int, version: int) -> None:
         self.changes.barrier(sender, version)
+
+    def _read_probe(self, frame: Frame) -> None:
+        self.key_load.refill()
+        super()._read_probe(frame)
+
+    def status(self) -> Status:
+        return replace(super().status(), key_load=self.key_load.summary())
 
     def _sender_done(self, sender: int) -> None:
         self.changes.gone(sender)

@@ -46,6 +46,9 @@ class SpoutSubUnit(SubUnit):
         self._read_at = 0.0
         self._at_end = False
         self._told: Any = None
+        #: when the window was found closed, and for how long it has been before
+        self._closed_at: float | None = None
+        self._throttled = 0.0
         self._call(lambda: self._spout.open(self.context), "open")
         if build.position is not None:
             position = self.codec.unpack(build.position)
@@ -73,8 +76,15 @@ class SpoutSubUnit(SubUnit):
             if not self.ended and not roots.open_count:
                 self.say_ended()
             return False
-        if now < self._read_at or (self._tracked and not roots.credit):
+        if now < self._read_at:
             return False
+        if self._tracked and not roots.credit:
+            if self._closed_at is None:
+                self._closed_at = now
+            return False
+        if self._closed_at is not None:
+            self._throttled += now - self._closed_at
+            self._closed_at = None
         try:
             rows = self._call(lambda: self._spout.read(self.settings.root_rows), "read")
         except EndOfStream:
@@ -143,4 +153,8 @@ class SpoutSubUnit(SubUnit):
         position = None
         if self._seekable and self.roots.committed is not None:
             position = self.codec.pack(self.roots.committed)
-        return replace(status, position=position, progress=self._spout.progress())
+        throttled = self._throttled
+        if self._closed_at is not None and not self._at_end:
+            throttled += self.clock() - self._closed_at
+        rows = replace(status.rows, throttled=throttled)
+        return replace(status, rows=rows, position=position, progress=self._spout.progress(), lag=self._spout.lag())

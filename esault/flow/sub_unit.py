@@ -18,9 +18,10 @@ from esault.flow.delivery.acks import Acks
 from esault.flow.delivery.lineage import Lineage
 from esault.flow.delivery.roots import Payload, Roots
 from esault.flow.emitter import Emitter
-from esault.flow.frame import ACK, BARRIER, CHANGE_KINDS, DATA, END, KINDS, MARK, Frame, Root, decode
+from esault.flow.frame import ACK, BARRIER, CHANGE_KINDS, DATA, END, KINDS, MARK, PROBE, Frame, Root, decode
 from esault.flow.handover.divide import Entry
 from esault.flow.outputs import Outputs
+from esault.flow.probes import Probes
 from esault.flow.user_error import LetterBox, UserError, traceback_of
 from esault.flow.wire import Wire
 from esault.histogram import Histogram
@@ -49,6 +50,7 @@ from esault.messages.control import (
     Switched,
     Table,
 )
+from esault.messages.probe import Counters, Usage
 from esault.payload.codec import Codec
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
@@ -101,6 +103,9 @@ class SubUnit:
         )
         self.outputs = Outputs(build, plan, self.context, wire, self.codec, self.acks, letters, self._random, clock)
         self._leaf = not plan.edges
+        self.probes = Probes(build.incarnation, build.epoch, build.probes, wire, self.codec, self.counters)
+        #: says what the process takes from its host, where the shell can tell
+        self.usage: Callable[[], Usage] | None = None
         # Channels from senders, by number; the inbox holds what was read and not processed.
         self.in_channels: dict[int, InChannel] = {}
         self._express_seen: dict[int, int] = {}
@@ -125,8 +130,11 @@ class SubUnit:
         self._watch_at = now + WATCH_EVERY
         self.latency = Histogram()
         self.end_to_end = Histogram()
+        self.arrivals = 0
         self.tuples_in = 0
         self.tuples_out = 0
+        #: batches taken from the inbox
+        self.taken = 0
         self.misrouted = 0
         self.dropped_frames = 0
         self.busy = 0.0
@@ -234,6 +242,8 @@ class SubUnit:
             self.dropped_frames += 1
         elif frame.kind in (ACK, MARK):
             self._read_express(frame)
+        elif frame.kind == PROBE:
+            self._read_probe(frame)
         elif frame.kind in CHANGE_KINDS:
             try:
                 self._read_change(frame)
@@ -258,6 +268,9 @@ class SubUnit:
             for root, flags in frame.body:
                 self.roots.mark(root, flags, now)
 
+    def _read_probe(self, frame: Frame) -> None:
+        self.probes.read(frame, self.taken + len(self.inbox))
+
     def _read_data(self, frame: Frame, size: int) -> None:
         channel = self.in_channels.get(frame.channel)
         if channel is None or not channel.accepts(frame.seq):
@@ -274,6 +287,7 @@ class SubUnit:
                 self._take_in(Entry(sent, batch))
                 rows += len(batch.keys)
             self.backlog += rows
+            self.arrivals += rows
             self._row_bytes += 0.1 * (size / max(1, rows) - self._row_bytes)
         elif frame.kind == END:
             channel.ended = True
@@ -349,6 +363,8 @@ class SubUnit:
         worked = False
         if self.started and clear:
             worked = self._work(now) or self._advance_finish()
+            if self.probes:
+                self.probes.through(self.taken, not self.inbox)
         now = self.clock()
         idle = not self.inbox
         self.outputs.flush(now, idle)
@@ -453,6 +469,7 @@ class SubUnit:
 
     def close(self) -> None:
         """Give up all links; one that leaves while the others go on sees its last frames delivered."""
+        self.probes.close()
         self.outputs.close(deliver=self.leaving)
         self.acks.close(deliver=self.leaving)
 
@@ -480,6 +497,13 @@ class SubUnit:
             roots_open=roots.open_count,
         )
 
+    def counters(self) -> Counters:
+        """What a probe takes along."""
+        occupancy = self.waiting * self._row_bytes / self.settings.inbox_bytes
+        return Counters(
+            self.clock(), self.arrivals, self.tuples_in, self.tuples_out, self.busy, self.waiting, float(occupancy)
+        )
+
     def status(self) -> Status:
         """What the unit is told now and then."""
         return Status(
@@ -490,6 +514,7 @@ class SubUnit:
             end_to_end=self.end_to_end.snapshot(),
             sent={c.incarnation: c.seq for c in self.outputs.channels},
             seen={c.sender: c.seen for c in self.in_channels.values()},
+            usage=self.usage() if self.usage is not None else None,
         )
 
     def say_ended(self) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from esault.messages.probe import KeyLoad, Usage
 from esault.messages.settings import Settings
 
 __all__ = [
@@ -85,6 +86,8 @@ class Build:
     position: bytes | None = None
     #: True for a sub-unit that takes the place of one that died
     replacement: bool = False
+    #: where answers to probes go; empty: there are no probes
+    probes: str = ""
 
 
 @dataclass(frozen=True)
@@ -374,6 +377,8 @@ class Rows:
     backlog: int = 0
     #: elements with state, now
     elements: int = 0
+    #: of a spout: seconds in which it was not asked for more because its window was closed
+    throttled: float = 0.0
     roots_emitted: int = 0
     roots_acked: int = 0
     roots_replayed: int = 0
@@ -395,6 +400,12 @@ class Status:
     position: bytes | None = None
     #: of a spout: (done, total) where the source knows
     progress: tuple[float, float] | None = None
+    #: of a spout: tuples that are due and have not been read, where the source knows
+    lag: int | None = None
+    #: what the process takes from its host, where the runtime can tell
+    usage: Usage | None = None
+    #: of a bolt: where its tuples fall on the ring
+    key_load: KeyLoad | None = None
     #: channel -> last seq sent / seen, so that a lost tail is found
     sent: Mapping[int, int] = field(default_factory=dict)
     seen: Mapping[int, int] = field(default_factory=dict)

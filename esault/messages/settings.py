@@ -41,6 +41,8 @@ class Settings:
     replay_after: float = 300.0
     #: rows that a change may hold or carry before the window waits for them too
     hold_rows: int = 200_000
+    #: seconds between two probes to a sub-unit that a policy watches
+    probe_every: float = 0.1
     #: seconds between two status reports
     status_every: float = 0.25
     #: emits that are checked one by one before the check moves to the batch

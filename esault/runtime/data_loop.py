@@ -24,6 +24,7 @@ from esault.messages.control import Build, Built, Failed, Seats, Stop
 from esault.runtime.letters import LetterFile
 from esault.runtime.sockets import Inlets, ZmqWire
 from esault.runtime.spec import RunSpec
+from esault.runtime.usage import process_usage
 
 __all__ = ["AckerLoop", "DataLoop", "SubUnitLoop"]
 
@@ -128,6 +129,7 @@ class SubUnitLoop(DataLoop):
         else:
             core = BoltSubUnit(build, unit, wire, self.clock, letters, None, spec.run_dir)
         self.core = core
+        core.usage = process_usage()
         # What was built lives as long as the process: the collector need not look at it again. Rows travel in
         # columns, so that few containers are born, and a young generation of this size is rarely full.
         gc.collect()

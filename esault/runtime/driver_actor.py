@@ -7,6 +7,7 @@ import sys
 import time
 import traceback
 from collections import defaultdict
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -16,9 +17,11 @@ from esault.control.driver import Driver
 from esault.control.summary import report, snapshot
 from esault.errors import EsaultError, UsageError
 from esault.messages.control import Built, Exited
+from esault.messages.probe import HostUsage
 from esault.runtime.actor import HandlerFailed, ReportingActor, UnknownMessage
 from esault.runtime.console import MarkedStream
 from esault.runtime.owner import Owner
+from esault.runtime.probe_loop import ProbeLoop, probe_endpoint
 from esault.runtime.spec import (
     Begin,
     DrainRun,
@@ -35,12 +38,15 @@ from esault.runtime.spec import (
     StopRun,
 )
 from esault.runtime.title import set_title
+from esault.runtime.usage import host_usage
 from esault.topology.sink import RunInfo
 
 __all__ = ["DriverActor"]
 
 #: seconds between two ticks of the core, and between two snapshots for the command
 TICK = 0.1
+#: seconds over which the host's load is taken
+HOST_EVERY = 0.5
 
 
 class DriverActor(ReportingActor):
@@ -56,6 +62,12 @@ class DriverActor(ReportingActor):
         self._waiting: dict[int, list[Any]] = defaultdict(list)
         self._begun_sinks: list[Any] = []
         self._over = False
+        self._tick = TICK
+        self._shown_at = 0.0
+        self._prober: ProbeLoop | None = None
+        self._targets: dict[int, tuple[str, float]] = {}
+        self._host_usage: Callable[[], HostUsage] | None = None
+        self._host_at = 0.0
 
     def _now(self) -> float:
         assert self._spec is not None
@@ -71,10 +83,25 @@ class DriverActor(ReportingActor):
         self.send(self._command, Driving(Owner.current()))
         self.send(self._keeper, KeepFor(spec, Owner.current()))
         plan = spec.located.build(spec.params).plan()
-        self._core = Driver(plan, spec.run, spec.host, spec.settings, spec.parallelism, slots=spec.slots)
+        self._core = Driver(
+            plan,
+            spec.run,
+            spec.host,
+            spec.settings,
+            spec.parallelism,
+            slots=spec.slots,
+            policies=spec.policies,
+            probes=probe_endpoint(spec.run_dir),
+        )
+        period = self._core.scaling.shortest_period
+        if period is not None:
+            self._tick = min(TICK, period)
+            self._prober = ProbeLoop(spec.run_dir, self._core.epoch, spec.clock_offset)
+            self._prober.start()
+            self._host_usage = host_usage(spec.host)
         self._core.start(self._now())
         self._carry()
-        self.wakeupAfter(timedelta(seconds=TICK))
+        self.wakeupAfter(timedelta(seconds=self._tick))
 
     def receiveMsg_ForkedChild(self, message: ForkedChild, sender: Any) -> None:
         """A process is there; what waited for it goes."""
@@ -147,10 +174,29 @@ class DriverActor(ReportingActor):
         if self._over or self._core is None:
             return
         now = self._now()
+        self._measure(self._core, now)
         self._core.tick(now)
-        self.send(self._command, snapshot(self._core, now))
+        if now >= self._shown_at:
+            self._shown_at = now + TICK * 0.9
+            self.send(self._command, snapshot(self._core, now))
         self._carry()
-        self.wakeupAfter(timedelta(seconds=TICK))
+        self.wakeupAfter(timedelta(seconds=self._tick))
+
+    def _measure(self, core: Driver, now: float) -> None:
+        """Take what the prober has found, and tell it whom to probe."""
+        if self._prober is None:
+            return
+        readings = []
+        while self._prober.readings:
+            readings.append(self._prober.readings.popleft())
+        core.scaling.probed(readings)
+        if self._host_usage is not None and now >= self._host_at:
+            self._host_at = now + HOST_EVERY
+            core.hosts = (self._host_usage(),)
+        targets = core.probe_targets()
+        if targets != self._targets:
+            self._targets = targets
+            self._prober.probe(targets)
 
     def _notice(self, text: str) -> None:
         self.send(self._command, Notice(text))
@@ -191,6 +237,8 @@ class DriverActor(ReportingActor):
             self._notice(core.notices.popleft())
         if core.phase == "ended" and not self._over:
             self._over = True
+            if self._prober is not None:
+                self._prober.stop()
             ended = "failed" if core.failure else "drained" if core.finished_in_order else "stopped"
             for begun in self._begun_sinks:
                 with contextlib.suppress(Exception):

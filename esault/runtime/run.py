@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from esault.control.elasticity.scaling import EVERY_UNIT, check_policies
 from esault.errors import TopologyFailed, UsageError
 from esault.messages.settings import Settings
 from esault.report import Report
@@ -40,6 +41,8 @@ class Request:
     #: where report.json goes; None: nowhere
     report: str | Path | None = None
     view: View | None = None
+    #: what scales units by themselves, by name; the empty name stands for all that are not named
+    policies: Mapping[str, str] = field(default_factory=dict)
 
 
 def run(
@@ -55,12 +58,14 @@ def run(
     ackers: int = 0,
     settings: Settings | None = None,
     checkpoint: float | None = None,
+    policy: str | Mapping[str, str] | None = None,
 ) -> Report:
     """Run a topology to its end and return its report.
 
     `topology` is the function, not what it returns: every process imports its file and calls it with `params`. In a
     script this stands under `if __name__ == "__main__":`. `engine="local"` runs in this process, with `breakpoint()`, and
-    takes any function. `acks="off"` is fastest and counts losses.
+    takes any function. `acks="off"` is fastest and counts losses. `policy` says what scales units while they run: a name
+    for all ("probe" is the default, "none" keeps them as they are) or a name by unit.
 
     Raises TopologyFailed (with the report so far), TopologyError, SourceError, SinkError and UsageError.
     """
@@ -79,7 +84,10 @@ def run(
     if acks == "off":
         settings = replace(settings, delivery="none")
     place = topology if engine == "local" else locate_function(topology)
-    return execute(Request(place, params or {}, engine, settings, parallelism or {}, slots, seconds, report))
+    policies = {EVERY_UNIT: policy} if isinstance(policy, str) else policy or {}
+    return execute(
+        Request(place, params or {}, engine, settings, parallelism or {}, slots, seconds, report, policies=policies)
+    )
 
 
 def execute(request: Request) -> Report:
@@ -112,6 +120,7 @@ def _actors(request: Request) -> Report:
         slots=request.slots,
         seconds=request.seconds,
         view=request.view,
+        policies=request.policies,
     ).run()
 
 
@@ -122,6 +131,7 @@ def _local(request: Request) -> Report:
     plan_of = _plan_of(request)
     plan = plan_of()
     check_plan(plan, request.slots, request.parallelism)
+    check_policies(plan, request.policies)
     view = request.view or Quiet()
     local = LocalRuntime(
         plan_of, settings=request.settings, parallelism=request.parallelism, real=True, run=new_run(), plan=plan

@@ -13,6 +13,8 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any, Protocol
 
+from esault.control.elasticity.policy import DEFAULT
+from esault.control.elasticity.scaling import EVERY_UNIT, check_policies
 from esault.control.summary import Snapshot
 from esault.errors import TopologyFailed, UsageError
 from esault.messages.settings import Settings
@@ -99,11 +101,14 @@ class Session:
         slots: int = 16,
         seconds: float | None = None,
         view: View | None = None,
+        policies: Mapping[str, str] | None = None,
     ) -> None:
         """Checks everything that can be checked; nothing is started. Raises EsaultError."""
         self.plan = plan or located.build(dict(params)).plan()
         self._parallelism = dict(parallelism or {})
         check_plan(self.plan, slots, self._parallelism)
+        self._policies = {EVERY_UNIT: DEFAULT, **(policies or {})}
+        check_policies(self.plan, self._policies)
         self._located = located
         self._params = dict(params)
         self._settings = settings or Settings()
@@ -130,6 +135,7 @@ class Session:
             host=socket.gethostname(),
             parallelism=self._parallelism,
             slots=self._slots,
+            policies=self._policies,
             clock_offset=time.time() - time.monotonic(),
             stdin_fd=_spare_stdin(),
         )

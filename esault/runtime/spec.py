@@ -48,6 +48,8 @@ class RunSpec:
     #: name -> first parallelism, where it is not the topology's
     parallelism: dict[str, int] = field(default_factory=dict)
     slots: int = 16
+    #: what scales units by themselves, by name; the empty name stands for all others
+    policies: dict[str, str] = field(default_factory=dict)
     #: wall clock minus the monotonic clock at the start, so that all processes agree on the time
     clock_offset: float = 0.0
     #: the command's standard input, inherited; for spouts that read it

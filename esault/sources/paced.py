@@ -92,6 +92,12 @@ class Paced(Spout[K, V]):
         """As the spout within."""
         return self.spout.progress()
 
+    def lag(self) -> int | None:
+        """Tuples that are due by now and have not been offered."""
+        if self._rate is None:
+            return 0
+        return max(0, self._rate.due(self.context.now() - self._start) - self._offered)
+
     def close(self) -> None:
         """Closes the spout within."""
         self.spout.close()

@@ -12,6 +12,7 @@ from typing import Any
 
 from esault.control.change import merged, moved, split
 from esault.control.driver import Driver
+from esault.control.elasticity.scaling import EVERY_UNIT
 from esault.control.summary import report as make_report
 from esault.errors import TopologyError, TopologyFailed, UsageError
 from esault.messages.control import Exited, Fork, Kill, Release
@@ -20,7 +21,7 @@ from esault.report import Report
 from esault.routing.table import OutputTable
 from esault.testing.manual_clock import ManualClock
 from esault.testing.memory_wire import MemoryWire
-from esault.testing.seats import AckerSeat, SubUnitSeat
+from esault.testing.seats import AckerSeat, ProberSeat, SubUnitSeat
 from esault.topology.builder import Topology
 from esault.topology.plan import Outlet, Plan, SinkPlan, UnitPlan
 from esault.topology.sink import RunInfo, Sink
@@ -110,8 +111,12 @@ class LocalRuntime:
         run_dir: str | None = None,
         letters: Any = None,
         plan: Plan | None = None,
+        policies: Mapping[str, str] | None = None,
     ) -> None:
-        """`real=True` is for `--engine local`: the real clock, the real sinks. Raises TopologyError."""
+        """`policies` scales units by themselves, by name (`{"count": "probe"}`); without it nothing does.
+
+        `real=True` is for `--engine local`: the real clock, the real sinks. Raises TopologyError, UsageError.
+        """
         self._plan_of: Callable[[], Plan]
         if isinstance(topology, Plan):
             given = topology
@@ -142,7 +147,11 @@ class LocalRuntime:
         #: plans of sub-units whose real sinks were used
         self._made: list[UnitPlan] = []
         settings = settings or Settings(watch_values=not real)
-        self.driver = Driver(self.plan, run, "localhost", settings, parallelism)
+        probes = "memory://probes" if policies else ""
+        chosen = {EVERY_UNIT: "none", **(policies or {})}
+        self.driver = Driver(self.plan, run, "localhost", settings, parallelism, policies=chosen, probes=probes)
+        self._prober = ProberSeat(self._wire, probes, self.driver.epoch) if policies else None
+        self._tick_every = min(0.25, self.driver.scaling.shortest_period or 0.25)
         self.driver.start(self._now())
         self._tick_at = self._now()
 
@@ -166,7 +175,9 @@ class LocalRuntime:
             self.driver.begun(now)
             happened = True
         if now >= self._tick_at:
-            self._tick_at = now + 0.25
+            self._tick_at = now + self._tick_every
+            if self._prober is not None:
+                self.driver.scaling.probed(self._prober.run(self.driver.probe_targets(), now))
             self.driver.tick(now)
         seats = [seat for seat in self._seats.values() if not seat.paused]
         self._order.shuffle(seats)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from esault.flow.bolt_unit import BoltSubUnit
 from esault.flow.delivery.ack_server import AckServer
+from esault.flow.prober import Prober
 from esault.flow.spout_unit import SpoutSubUnit
 from esault.flow.sub_unit import SubUnit
 from esault.flow.user_error import LetterBox
 from esault.messages.control import Build, Built, Seats, Stop
+from esault.messages.probe import ProbeReading
 from esault.testing.memory_wire import MemoryWire
 from esault.topology.plan import UnitPlan
 
-__all__ = ["AckerSeat", "SubUnitSeat"]
+__all__ = ["AckerSeat", "ProberSeat", "SubUnitSeat"]
 
 
 class _Seat:
@@ -126,3 +128,22 @@ class AckerSeat(_Seat):
     def wake_at(self) -> float:
         """When something happens by itself."""
         return self._watch_at
+
+
+class ProberSeat:
+    """The prober."""
+
+    def __init__(self, wire: MemoryWire, endpoint: str, epoch: int) -> None:
+        self._answers = wire.bind(endpoint)
+        self._core = Prober(wire, epoch)
+
+    def run(self, targets: Mapping[int, tuple[str, float]], now: float) -> list[ProbeReading]:
+        """Take answers, send what is due."""
+        readings = []
+        for link in self._answers.waiting():
+            while link:
+                reading = self._core.read(link.popleft(), now)
+                if reading is not None:
+                    readings.append(reading)
+        self._core.targets(targets)
+        return readings + self._core.send(now)

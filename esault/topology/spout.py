@@ -66,6 +66,13 @@ class Spout(Generic[K, V]):
         """How much of how much has been read, in any one unit; None where nobody can know."""
         return None
 
+    def lag(self) -> int | None:
+        """How many tuples are due and have not been read, now; None where nobody can know.
+
+        A policy that scales what follows learns from it how much more would come than is read.
+        """
+        return None
+
     def close(self) -> None:
         """The object leaves this process; not called in a crash."""
 

@@ -79,6 +79,7 @@ def picture(snapshot: Snapshot, rates: dict[str, float]) -> Any:
     if snapshot.deaths:
         below += f"  {snapshot.deaths} processes replaced"
     parts: list[Any] = [table]
+    parts += [Text(line, style="cyan", overflow="ellipsis", no_wrap=True) for line in snapshot.scaling]
     done = percent(snapshot)
     if done is not None:
         below += f"  {done:.0f} % read"

@@ -1,0 +1,43 @@
+"""What a policy can want. Each action says why, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Action", "Advise", "Merge", "Rescale", "Split"]
+
+
+@dataclass(frozen=True)
+class Action:
+    """Base: `reason` is for people."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Split(Action):
+    """A new sub-unit takes the upper part of this one's largest interval, from place `at` on (the middle by default)."""
+
+    sub_unit: int
+    at: int | None = None
+
+
+@dataclass(frozen=True)
+class Merge(Action):
+    """This sub-unit's interval joins that of a neighbour on the ring, and it leaves."""
+
+    sub_unit: int
+    #: which neighbour; it must be one
+    into: int
+
+
+@dataclass(frozen=True)
+class Rescale(Action):
+    """So many sub-units in one change, each with the same share of the observed load."""
+
+    n: int
+
+
+@dataclass(frozen=True)
+class Advise(Action):
+    """Nothing the engine can do; something the user can. Said once."""

@@ -1,0 +1,82 @@
+"""What probes and samples carry: plain values that both paths know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+__all__ = ["Counters", "HostUsage", "KeyLoad", "ProbeReading", "Usage"]
+
+
+class Counters(NamedTuple):
+    """What a sub-unit has counted by some moment, cumulative over its life unless said otherwise."""
+
+    #: seconds since the epoch, by the sub-unit's clock
+    at: float = 0.0
+    #: tuples read from the channels
+    arrivals: int = 0
+    #: tuples processed
+    processed: int = 0
+    #: tuples emitted
+    emitted: int = 0
+    #: seconds of processing, waiting not counted
+    busy: float = 0.0
+    #: tuples that wait in the inbox, now
+    backlog: int = 0
+    #: share of the inbox's bytes that is taken, now
+    occupancy: float = 0.0
+
+
+class ProbeReading(NamedTuple):
+    """Something that has happened to a probe.
+
+    `seen` and `back` are None until the sub-unit has read it, and until it has come through the inbox.
+    """
+
+    incarnation: int
+    #: 1, 2, 3 ... for one sub-unit
+    number: int
+    #: seconds since the epoch, by the prober's clock, as are `seen` and `back`
+    sent: float
+    seen: float | None = None
+    back: float | None = None
+    counters: Counters | None = None
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a process takes from its host."""
+
+    #: seconds of processor time since its start
+    cpu: float = 0.0
+    #: bytes of memory, now
+    memory: int = 0
+    #: bytes read and written since its start
+    read: int = 0
+    written: int = 0
+
+
+@dataclass(frozen=True)
+class KeyLoad:
+    """Where on the ring a sub-unit's tuples fall, from a sample of those that came of late."""
+
+    #: ring positions that divide the sampled tuples into equal parts, in order; a heavy key's position stands repeatedly
+    points: tuple[int, ...] = ()
+    #: (the key as text, its position, its share of the sampled tuples), heaviest first
+    heaviest: tuple[tuple[str, int, float], ...] = ()
+    #: tuples in the sample
+    size: int = 0
+
+
+@dataclass(frozen=True)
+class HostUsage:
+    """How busy a host is."""
+
+    name: str
+    #: processors that the run may use
+    cores: int = 1
+    #: share of them that was busy of late
+    cpu: float = 0.0
+    #: bytes in use, and in all
+    memory: int = 0
+    memory_total: int = 0
