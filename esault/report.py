@@ -74,7 +74,10 @@ class Change:
     moved_keys: int = 0
     moved_bytes: int = 0
     held_back_ms: float = 0.0
+    #: from the wish to the end
     total_ms: float = 0.0
+    #: of that, until new sub-units stood ready: nothing waits in that time
+    prepare_ms: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,8 @@ class ChangeRecord:
     seconds: float
     #: why it was dropped; empty if it was not
     dropped: str = ""
+    #: from the wish until new sub-units stood ready and the table was published: nothing waits in that time
+    prepared: float = 0.0
 
 
 @dataclass
@@ -62,6 +64,8 @@ class Change:
     moved_keys: int = 0
     moved_bytes: int = 0
     held: float = 0.0
+    #: when the table was published, seconds since the epoch
+    published_at: float | None = None
 
     @property
     def getters(self) -> set[int]:
@@ -100,6 +104,7 @@ class Change:
             self.held,
             now - self.at,
             dropped,
+            (self.published_at or now) - self.at,
         )
 
 

@@ -225,6 +225,7 @@ class ElasticUnit(Unit):
         assert self.table is not None
         version = self._version()
         change.phase = "moving"
+        change.published_at = now
         self.table = change.table.copy()
         self.table.version = version
         owners = set(self.table.owners())

@@ -129,6 +129,7 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
             moved_bytes=c.moved_bytes,
             held_back_ms=1000 * c.held,
             total_ms=1000 * c.seconds,
+            prepare_ms=1000 * c.prepared,
         )
         for unit in driver.units.values()
         for c in unit.changes

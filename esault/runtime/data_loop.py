@@ -149,10 +149,9 @@ class SubUnitLoop(DataLoop):
             inlets.read(inlets.express, core.read, always)
             worked = False
             for _ in range(TURNS):
-                if not core.turn():
-                    worked = False
+                worked = core.turn()
+                if not worked or self.mail:  # a control message waits for no more than one batch
                     break
-                worked = True
             if core.outbox:
                 self.outbox.extend(core.outbox)
                 core.outbox.clear()

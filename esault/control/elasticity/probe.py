@@ -27,6 +27,10 @@ FEWEST = 20
 BLIND_GROWTH = 2.0
 #: most that a source's lag may multiply what is seen
 MOST_DEMAND = 32.0
+#: a rate above so many times the last one may still be on its way up
+RISING = 1.3
+#: share of its time from which a sub-unit is full
+FULL = 0.95
 #: share of busy time on the processor from which a unit needs cores, not only slots
 CPU_BOUND = 0.5
 #: share of the host's processors from which there is no core to spare
@@ -45,6 +49,8 @@ class Probe:
     high: float = 0.85
     #: a probe that takes longer shows that tuples wait too long
     max_latency: float = 0.1
+    #: above this share it grows if many probes are late besides
+    likely: float = 0.72
     #: rates are taken over so long
     window: float = 0.5
     #: share of probes in `calm` seconds that may be late while there is room; beyond, the unit grows
@@ -55,9 +61,9 @@ class Probe:
     #: time in which a backlog should be gone
     catch_up: float = 3.0
     #: half-life of the peak that shrinking waits for
-    half_life: float = 4.0
+    half_life: float = 5.0
     #: fewer sub-units must have been enough for so long
-    patience: float = 4.0
+    patience: float = 5.0
     #: after a change nothing is judged for so long
     settle: float = 0.5
     #: between two probes; None: as the run is set
@@ -73,6 +79,10 @@ class Probe:
         self._peak = 0.0
         self._peak_at = 0.0
         self._under_since: float | None = None
+        self._full_since: float | None = None
+        #: the newest rate, and whether it was waited for to be steady
+        self._newest = 0.0
+        self._waited = False
         self._uneven_since: float | None = None
         self._advised: set[str] = set()
 
@@ -93,13 +103,22 @@ class Probe:
             return ()
         self._next_at = now + self.window - 1e-6
         factor, blind = self._held_back(view)
-        self._rate.add(sum(s.arrivals for s in samples) * factor, self.window)
+        newest = sum(s.arrivals for s in samples) * factor
+        # A jump that falls into a window is seen in part: what is sized by it would be too small.
+        rising = newest > RISING * max(self._newest, 1.0) and not self._waited
+        self._newest, self._waited = newest, rising
+        self._rate.add(newest, self.window)
+        if not any(s.busy > FULL for s in samples):
+            self._full_since = None
+        elif self._full_since is None:
+            self._full_since = now
         decayed = self._peak * 0.5 ** ((now - self._peak_at) / self.half_life) if self._peak else 0.0
         self._peak, self._peak_at = max(self._rate.mean, decayed), now
         service = self._measured_service(samples)
         if service is None:
             return ()
-        action = self._grow(view, service, blind) or self._share_anew(view, service) or self._shrink(view, service)
+        action = None if rising else self._grow(view, service, blind)
+        action = action or self._share_anew(view, service) or self._shrink(view, service)
         advice = self._heavy_key(unit, service)
         return [a for a in (action, advice) if a is not None]
 
@@ -170,14 +189,16 @@ class Probe:
     def _grow(self, view: View, service: float, blind: bool) -> Action | None:
         unit, n = view.unit, view.unit.width
         slow = self._late > self.late_share
-        full = any(s.busy > 0.95 for s in unit.samples)
+        full = self._full_since is not None and view.now - self._full_since >= self.calm
         rate = 0.0
         for seconds in (self.window, self.calm / 2, self.calm, 2 * self.calm, self.memory):
             mean, error = self._rate.recent(seconds)
             # Without late probes it must be sure that the rate is too high; with them it is enough that it is likely.
             sure = mean if slow else mean - 2 * error
-            if sure * service / n > (self.target if slow else self.high):
-                rate = max(rate, mean - error if slow else sure)
+            if sure * service / n > (self.likely if slow else self.high):
+                rate = max(rate, mean - error)
+        if not rate and blind and full:
+            rate = self._rate.mean
         if not rate:
             return None
         most = unit.plan.max_parallelism or n + view.free_slots
@@ -239,7 +260,10 @@ class Probe:
             return None
         if self._under_since is None:
             self._under_since = now
-        if now - self._under_since < self.patience:
+        under = now - self._under_since
+        # While the peak still decays towards fewer, one change later is better than two.
+        lowest = self._needed(rate + 2 * self._rate.error, service)
+        if under < self.patience or (wanted > max(lowest, unit.plan.min_parallelism) and under < 3 * self.patience):
             return None
         return Rescale(
             f"{most:,.0f} tuples/s at most of late, {1000 * service:.3g} ms each, keep {most * service:.1f} sub-units busy; "

@@ -13,7 +13,7 @@ from collections import deque
 __all__ = ["RateEstimate"]
 
 #: a difference of so many standard deviations is no chance
-CHANGED = 3.0
+CHANGED = 3.5
 #: of the newest window in the dispersion
 LEARNING = 0.05
 
@@ -27,17 +27,17 @@ class RateEstimate:
         #: (tuples, seconds), oldest first
         self._windows: deque[tuple[float, float]] = deque()
         self.dispersion = dispersion
+        self._learnt = 1
 
     def add(self, rate: float, seconds: float) -> None:
         """The next window."""
         if self._windows:
             mean = max(self.mean, 1.0)
             surprise = (rate - self.mean) ** 2 * seconds / mean
-            # A jump says nothing about chance.
-            if surprise <= CHANGED**2 * max(self.dispersion, 1.0):
-                self.dispersion += LEARNING * (surprise - self.dispersion)
-            else:
-                self.dispersion += LEARNING * (CHANGED**2 * self.dispersion - self.dispersion) / 4
+            # A jump says little about chance.
+            surprise = min(surprise, CHANGED**2 * max(self.dispersion, 1.0) / 4)
+            self._learnt += 1
+            self.dispersion += max(LEARNING, 1 / self._learnt) * (surprise - self.dispersion)
         self._windows.append((rate * seconds, seconds))
         while self.seconds > self._longest and len(self._windows) > 1:
             self._windows.popleft()
