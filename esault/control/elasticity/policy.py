@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, Protocol
 
 from esault.control.elasticity.action import Action
@@ -37,7 +37,10 @@ def parameters(name: str) -> dict[str, Any]:
     """The parameters of a policy and their defaults. Raises UsageError for an unknown policy."""
     if name not in POLICIES:
         raise UsageError(f"there is no policy {name!r}; there are: {', '.join(POLICIES)}, and none")
-    return {f.name: f.default for f in fields(POLICIES[name]) if f.init and f.default is not MISSING}  # type: ignore[arg-type]
+    made: Any = POLICIES[name]
+    if not is_dataclass(made):
+        return {}
+    return {f.name: f.default for f in fields(made) if f.init and f.default is not MISSING}
 
 
 def make(spec: str) -> Policy | None:

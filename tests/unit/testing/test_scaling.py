@@ -1,0 +1,196 @@
+"""Policies over whole runs in virtual time: what they see, what is done, and that nothing is lost."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from esault import Bolt, EndOfStream, Sink, Spout, Topology, by_key
+from esault.control.elasticity.action import Advise, Merge, Rescale, Split
+from esault.control.elasticity.policy import POLICIES
+from esault.testing import LocalRuntime
+
+KEYS = 200
+
+
+class Steady(Spout):
+    """500 tuples a second for so many seconds; it knows that it is never behind."""
+
+    def __init__(self, seconds):
+        self.seconds, self.start, self.count = seconds, None, 0
+
+    def read(self, limit):
+        now = self.context.now()
+        if self.start is None:
+            self.start = now
+        if now - self.start > self.seconds:
+            raise EndOfStream
+        due = int((now - self.start) * 500) - self.count
+        rows = [(f"k{(self.count + i) % KEYS}", 1) for i in range(min(due, limit))]
+        self.count += len(rows)
+        return rows
+
+    def lag(self):
+        return 0
+
+
+class Count(Bolt):
+    def __init__(self):
+        self.total = 0
+
+    def process(self, key, value):
+        self.total += value
+        self.emit(key, self.total)
+
+
+class Landed(Sink):
+    def write(self, rows):
+        pass
+
+
+def topology(seconds, **options):
+    t = Topology("scaled")
+    count = t.spout("load", Steady(seconds)).bolt("count", Count, grouping=by_key(), **options)
+    count.sink("totals", Landed())
+    return t
+
+
+class Written:
+    """A policy that a test writes."""
+
+    probe_period = 0.1
+    window = 0.5
+
+    def __init__(self, decide):
+        self.decide = decide
+
+
+def run(monkeypatch, decide, seconds=4.0, **options):
+    monkeypatch.setitem(POLICIES, "probe", lambda: Written(decide))
+    local = LocalRuntime(topology(seconds, **options), policies={"count": "probe"})
+    local.run_until_drained()
+    seen = Counter()
+    for key, total in local.emitted("count"):
+        assert total == seen[key] + 1, key  # neither lost nor doubled nor from fresh state
+        seen[key] = total
+    assert sum(seen.values()) == local.report().units["load"].tuples_out > 0
+    return local
+
+
+def test_a_view_holds_what_was_measured(monkeypatch):
+    views = []
+    run(monkeypatch, lambda view: views.append(view) or (), parallelism=2)
+    view = views[-3]
+    assert {"load", "count"} == set(view.units)
+    assert view.unit.spouts == ("load",)
+    assert view.free_slots == 16 - 3
+    both = view.unit.samples
+    assert 400 < sum(s.arrivals for s in both) < 600
+    assert 400 < sum(s.processed for s in both) < 600
+    assert 400 < sum(s.emitted for s in both) < 600
+    assert all(s.probe_delay is not None and s.probe_delay < 0.3 for s in both)
+    assert all(s.key_load.size > 50 for s in both)
+    for sample in both:
+        assert all(any(low <= p <= high for low, high in sample.ranges) for p in sample.key_load.points)
+    assert view.units["load"].samples[0].lag == 0
+    # probes are told once, in order, and come back
+    told = [p for v in views for s in v.unit.samples if s.sub_unit == both[0].sub_unit for p in s.probes]
+    back = [p.number for p in told if p.back is not None]
+    assert back == sorted(set(back))
+    assert len(back) > 20
+    assert any(p.rate is not None and 150 < p.rate < 350 for p in told)
+
+
+def test_what_a_policy_wants_is_done_and_logged(monkeypatch):
+    def decide(view):
+        if view.unit.width == 1 and view.since_start > 1:
+            return [Rescale("because of the test", 4)]
+        if view.unit.width == 4 and view.since_start > 2:
+            first, second = view.unit.samples[:2]
+            return [Merge("cold", first.sub_unit, second.sub_unit), Split("hot", view.unit.samples[3].sub_unit)]
+        return ()
+
+    local = run(monkeypatch, decide)
+    report = local.report()
+    assert [(c.kind, c.before, c.after) for c in report.changes[:2]] == [("rescale", 1, 4), ("rescale", 4, 4)]
+    assert report.changes[0].policy == "probe"
+    assert report.changes[0].reason == "because of the test"
+    assert (report.decisions[0].what, report.decisions[0].outcome) == ("rescale: 1 -> 4", "done")
+    assert "because of the test" in str(report)
+    assert report.as_dict()["decisions"][0]["reason"] == "because of the test"
+
+
+def test_more_than_there_are_slots_keeps_the_topology_alive_and_says_so(monkeypatch):
+    told = []
+
+    def decide(view):
+        told.extend(view.refusals)
+        return [Rescale("greed", 99)] if view.unit.width < 15 else ()
+
+    local = run(monkeypatch, decide)
+    assert local.report().units["count"].parallelism[-1][1] == 15  # 16 slots, one is the spout's
+    assert any("more slots" in refusal for refusal in told)
+    refused = [d for d in local.report().decisions if d.outcome.startswith("refused")]
+    assert "15 are free" not in refused[0].outcome
+    assert "14 are free" in refused[0].outcome
+
+
+def test_a_policy_that_raises_or_talks_nonsense_is_told_of_and_skipped(monkeypatch):
+    def decide(view):
+        if view.since_start < 2:
+            raise ZeroDivisionError("oh no")
+        return ["more", Split("nobody", 4711)]
+
+    local = run(monkeypatch, decide)
+    decisions = local.report().decisions
+    assert decisions[0].outcome == "failed"
+    assert "ZeroDivisionError: oh no" in decisions[0].reason
+    assert decisions[0].times > 5
+    assert any("'more' is no action" in d.outcome for d in decisions)
+    assert any("no sub-unit 4711" in d.outcome for d in decisions)
+    assert local.report().changes == []
+    assert any("oh no" in notice for notice in local.driver.notices)
+
+
+def test_advice_reaches_the_user_and_the_log(monkeypatch):
+    said = iter([Advise("buy a bigger machine")])
+    local = run(monkeypatch, lambda view: [a for a in [next(said, None)] if a], seconds=1.0)
+    assert "buy a bigger machine" in local.driver.notices
+    assert [d.outcome for d in local.report().decisions] == ["said"]
+
+
+@pytest.mark.parametrize("name", ["probe", "esault"])
+def test_at_steady_load_real_policies_leave_the_unit_alone(name):
+    local = LocalRuntime(topology(15.0, parallelism=2, min_parallelism=2), policies={"count": name})
+    local.run_until_drained()
+    assert local.report().changes == []
+
+
+def test_the_papers_first_table_is_halved():
+    local = LocalRuntime(topology(1.0, parallelism=6), policies={"count": "esault"})
+    local.run_for(0.5)
+    widths = sorted(high - low + 1 for low, high, _ in local.driver.units["count"].table.intervals())
+    assert widths[-1] == 2 * widths[0]
+    local.run_until_drained()
+
+
+def test_slots_are_taken_and_given_back(monkeypatch):
+    wishes = iter([5, 2])
+
+    def decide(view):
+        if view.unit.changed_at is None or view.now > view.unit.changed_at + 0.5:
+            n = next(wishes, None)
+            return [Rescale("up and down", n)] if n else ()
+        return ()
+
+    free = []
+
+    def watched(view):
+        free.append(view.free_slots)
+        return decide(view)
+
+    run(monkeypatch, watched)
+    assert free[0] == 14
+    assert min(free) == 10
+    assert free[-1] == 13
