@@ -181,6 +181,7 @@ class SubUnit:
 
     def _on_seats(self, message: Seats) -> None:
         self.acks.seats(message.owners, message.ackers)
+        self.roots.widen(message.widest / self.context.parts)
         self.outbox.append(Seated(self.incarnation, message.version))
 
     def _on_start(self, message: Start) -> None:
