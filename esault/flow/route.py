@@ -6,6 +6,7 @@ routes to the same unit share both.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -49,14 +50,18 @@ class _Cache(dict[Any, int]):
     Keys that Python takes for equal but are not (1 and True) are never kept, so they are computed each time.
     """
 
-    __slots__ = ("_numbers", "_size", "_table", "_unit")
+    __slots__ = ("_numbers", "_size", "_starts", "_unit")
 
     def __init__(self, table: OutputTable, size: int, unit: str) -> None:
         super().__init__()
-        self._table = table
         self._size = size
         self._unit = unit
-        self._numbers = {owner: i for i, owner in enumerate(table.owners())}
+        # A route never changes its table: two flat lists are enough, and are searched in C. In the sorted dict, which
+        # can be split and merged, a look-up in 10 000 intervals takes five times as long.
+        numbers = {owner: i for i, owner in enumerate(table.owners())}
+        pairs = table.snapshot()[1]
+        self._starts = [start for start, _ in pairs]
+        self._numbers = [numbers[owner] for _, owner in pairs]
 
     def __missing__(self, key: Any) -> int:
         if key is None:
@@ -65,7 +70,7 @@ class _Cache(dict[Any, int]):
                 "emit a key, or put key_by(...) before it"
             )
         try:
-            number = self._numbers[self._table.owner(position(key))]
+            number = self._numbers[bisect_right(self._starts, position(key)) - 1]
         except PayloadError as error:
             raise PayloadError(f"unit {self._unit!r} emitted a tuple whose key cannot be a key: {error}") from None
         if not is_ambiguous(key):
