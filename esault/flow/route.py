@@ -20,6 +20,9 @@ from esault.topology.plan import Edge
 
 __all__ = ["KeyRoute", "Route", "route"]
 
+#: channels of a route; with more than these, a root reaches but some of them
+MANY = 100
+
 
 class Route:
     """Base: knows its channels in the order in which their owners stand on the ring."""
@@ -116,17 +119,24 @@ class KeyRoute(Route):
         if numbers.count(first) == len(numbers):
             channels[first].add(lineage, self._input, keys, values, ids, now)
             return
-        columns: list[tuple[list[Any], list[Any]]] = [([], []) for _ in channels]
+        # A list of columns is faster than a dict, until there are more channels than a root has rows.
+        columns: Any = (
+            [([], []) for _ in channels]
+            if len(channels) <= MANY
+            else {number: ([], []) for number in dict.fromkeys(numbers)}
+        )
+        chosen = range(len(channels)) if len(channels) <= MANY else columns
         for number, key, value in zip(numbers, keys, values):
             part_keys, part_values = columns[number]
             part_keys.append(key)
             part_values.append(value)
-        part_ids: list[list[str]] | None = None
+        part_ids: dict[int, list[str]] | None = None
         if ids is not None:
-            part_ids = [[] for _ in channels]
+            part_ids = {number: [] for number in chosen}
             for number, id in zip(numbers, ids):
                 part_ids[number].append(id)
-        for number, (part_keys, part_values) in enumerate(columns):
+        for number in chosen:
+            part_keys, part_values = columns[number]
             if part_keys:
                 named = part_ids[number] if part_ids is not None else None
                 channels[number].add(lineage, self._input, part_keys, part_values, named, now)

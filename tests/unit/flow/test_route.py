@@ -20,7 +20,7 @@ class Channel:
         self.rows = []
 
     def add(self, lineage, input, keys, values, ids, now):
-        self.rows += zip(keys, values)
+        self.rows += zip(keys, values, ids or values)
 
 
 def routed(table, keys, cache_size=64):
@@ -29,7 +29,9 @@ def routed(table, keys, cache_size=64):
     made.install(table, channels)
     for start in range(0, len(keys), 16):
         part = keys[start : start + 16]
-        made.push(Lineage((1, start, 0), 0.0), part, list(range(start, start + len(part))), None, 0.0)
+        values = list(range(start, start + len(part)))
+        ids = [f"id-{value}" for value in values] if start % 32 else None
+        made.push(Lineage((1, start, 0), 0.0), part, values, ids, 0.0)
     return {owner: channel.rows for owner, channel in channels.items()}
 
 
@@ -57,8 +59,11 @@ def test_rows_go_to_the_owner_that_the_table_names(owners, seed):
     # more keys than the cache holds, each of them twice at least; keys that Python takes for equal among them
     keys = [order.choice([f"key-{order.randrange(200)}", order.randrange(100), True, False]) for _ in range(1000)]
     for owner, rows in routed(table, keys).items():
-        assert all(table.owner(position(key)) == owner for key, _ in rows)
-        assert [value for _, value in rows] == sorted(value for _, value in rows)  # in the order in which they came
+        assert all(table.owner(position(key)) == owner for key, _, _ in rows)
+        assert all(id in (value, f"id-{value}") for _, value, id in rows)
+        values = [value for _, value, _ in rows]
+        assert values == sorted(values)  # in the order in which they came
+        assert all(keys[value] is key for key, value, _ in rows)
     assert sum(map(len, routed(table, keys).values())) == len(keys)
 
 
