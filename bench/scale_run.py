@@ -67,14 +67,20 @@ def _cpu(process: psutil.Process) -> float:
     return float(times.user + times.system)
 
 
+def _busy() -> float:
+    """CPU seconds of the whole host so far, all that is not idle."""
+    times = psutil.cpu_times()
+    return float(sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0))
+
+
 class _View:
     """Takes the CPU times at both ends of the steady part. Standard output is the result's alone."""
 
     def __init__(self, warm: float, steady: float) -> None:
         self._warm, self._steady = warm, steady
         self._processes: _Processes | None = None
-        #: (when, CPU seconds)
-        self.samples: list[tuple[float, dict[str, list[float]]]] = []
+        #: (when, CPU seconds, those of the whole host)
+        self.samples: list[tuple[float, dict[str, list[float]], float]] = []
 
     def line(self, mark: str, text: str) -> None:
         print(f"[{mark}] {text}", file=sys.stderr)
@@ -90,7 +96,7 @@ class _View:
         begun = self.samples[0][0] if self.samples else None
         now = time.time()
         if (snapshot.seconds >= self._warm) if begun is None else (now - begun >= self._steady):
-            self.samples.append((now, self._processes.seconds()))
+            self.samples.append((now, self._processes.seconds(), _busy()))
 
 
 def run() -> None:
@@ -134,8 +140,9 @@ def run() -> None:
         lines = [json.loads(line) for line in out.read_text().splitlines()]
     offered = next(line for line in lines if "offered" in line)
     marks = {line["sub_unit"]: [tuple(m) for m in line["marks"]] for line in lines if "marks" in line}
-    (begun, cpu_begun), (ended, cpu_ended) = view.samples
+    (begun, cpu_begun, host_begun), (ended, cpu_ended, host_ended) = view.samples
     steady = [at(of_one, ended) - at(of_one, begun) for _, of_one in sorted(marks.items())]
+    cpu = {name: [b - a for a, b in zip(cpu_begun[name], cpu_ended[name])] for name in cpu_begun}
     result = {
         "n": arguments.n,
         "rows": sum(of_one[-1][1] for of_one in marks.values() if of_one),
@@ -144,7 +151,9 @@ def run() -> None:
         "first": min(of_one[0][0] for of_one in marks.values() if of_one),
         "window_seconds": ended - begun,
         "steady_rows": steady,
-        "cpu_seconds": {name: [b - a for a, b in zip(cpu_begun[name], cpu_ended[name])] for name in cpu_begun},
+        "cpu_seconds": cpu,
+        # what else went on: where it takes the cores, sub-units wake up late and the rest is worth little
+        "others_cores": max(0.0, host_ended - host_begun - sum(map(sum, cpu.values()))) / (ended - begun),
         "latency_ms": asdict(report.end_to_end_ms),
         "replayed": report.roots.replayed,
         "changes": len(report.changes),
