@@ -1,10 +1,13 @@
-"""The command line that all benches share."""
+"""The command line that all benches share, and how they end before their time."""
 
 from __future__ import annotations
 
 import argparse
+import signal
+import sys
+from types import FrameType
 
-__all__ = ["parse"]
+__all__ = ["end_on_signals", "parse"]
 
 
 def parse(description: str | None) -> argparse.Namespace:
@@ -19,4 +22,19 @@ def parse(description: str | None) -> argparse.Namespace:
         parser.error(f"--runs {arguments.runs}: write at least 1")
     if arguments.scale <= 0:
         parser.error(f"--scale {arguments.scale}: write a number above 0")
+    end_on_signals()
     return arguments
+
+
+def end_on_signals() -> None:
+    """The first Ctrl-C, SIGTERM or SIGHUP ends what runs, then the bench; those that follow change nothing."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def caught(number: int, frame: FrameType | None) -> None:
+        for each in numbers:
+            signal.signal(each, signal.SIG_IGN)
+        print("stopped: there is no result", file=sys.stderr, flush=True)
+        raise SystemExit(128 + number)
+
+    for each in numbers:
+        signal.signal(each, caught)

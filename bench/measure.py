@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import statistics
@@ -12,10 +13,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from bench.loads import Load
 from bench.memory import Memory
 
-__all__ = ["Run", "command", "in_turns", "missing", "ratio", "summary"]
+__all__ = ["Run", "command", "in_turns", "launch", "missing", "ratio", "summary"]
 
 ROOT = Path(__file__).parents[1]
 #: seconds after which a run hangs
@@ -41,6 +44,15 @@ def command(load: Load, module: str, *arguments: object, weigh: bool = False) ->
     run says how much memory the command and all its descendants took, and is no run to take times from. Raises
     RuntimeError when it fails, or puts out more or less than it must.
     """
+    run = launch(module, *arguments, weigh=weigh)
+    if run["rows"] != load.results:
+        raise RuntimeError(f"{module} {arguments} put out {run['rows']:,} rows in place of {load.results:,}")
+    run["tuples_per_second"] = load.tuples / max(1e-9, run["last"] - run["first"])
+    return run
+
+
+def launch(module: str, *arguments: object, weigh: bool = False) -> Run:
+    """As `command`, whatever it puts out: only start-up and memory are added. Ctrl-C ends it and all that it started."""
     begun = time.time()
     process = subprocess.Popen(
         [sys.executable, "-m", module, *map(str, arguments)],
@@ -48,26 +60,44 @@ def command(load: Load, module: str, *arguments: object, weigh: bool = False) ->
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,  # Ctrl-C in the terminal is for the bench, which ends the run
     )
     memory = Memory(process.pid) if weigh else None
     try:
         out, error = process.communicate(timeout=LONGEST)
     except subprocess.TimeoutExpired:
-        process.terminate()
-        process.communicate()
+        _end(process)
         raise RuntimeError(f"{module} {arguments} did not end within {LONGEST} s") from None
+    except BaseException:
+        _end(process)
+        raise
     finally:
         most = memory.stop() if memory is not None else None
     if process.returncode or not out.strip():
         raise RuntimeError(f"{module} {arguments} failed:\n{error.strip()[-4000:]}")
     run: Run = json.loads(out.splitlines()[-1])
-    if run["rows"] != load.results:
-        raise RuntimeError(f"{module} {arguments} put out {run['rows']:,} rows in place of {load.results:,}")
-    run["tuples_per_second"] = load.tuples / max(1e-9, run["last"] - run["first"])
     run["start_up_seconds"] = run["first"] - begun
     if most is not None:
         run["pss_mib"] = most / 2**20
     return run
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """At once: an engine's second signal says so. What is left of its tree is killed, each by its id."""
+    left: set[psutil.Process] = set()
+    with contextlib.suppress(psutil.Error):
+        left.update(psutil.Process(process.pid).children(recursive=True))
+    for _ in range(2):
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(1.0)
+            break
+    if process.poll() is None:
+        process.kill()
+    process.communicate()
+    for each in psutil.wait_procs(left, timeout=2.0)[1]:
+        with contextlib.suppress(psutil.Error):
+            each.kill()
 
 
 def in_turns(

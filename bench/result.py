@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["Bar", "write"]
+__all__ = ["Bar", "write", "write_with"]
 
 
 class Bar(NamedTuple):
@@ -20,12 +21,17 @@ class Bar(NamedTuple):
 
 def write(out: str, result: dict[str, Any], lines: list[str], panels: dict[str, list[Bar]], unit: str) -> None:
     """Write into folder `out` and print the table. `panels`: bars by title; drawn where matplotlib is installed."""
+    write_with(out, result, lines, lambda path: _draw(path, panels, unit))
+
+
+def write_with(out: str, result: dict[str, Any], lines: list[str], draw: Callable[[Path], bool]) -> None:
+    """The same with a plot of one's own: `draw(path)` says whether it could."""
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "result.json").write_text(json.dumps(result, indent=2) + "\n")
     (folder / "result.txt").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
-    drawn = _draw(folder / "result.png", panels, unit)
+    drawn = draw(folder / "result.png")
     print(f"{folder}/result.json, result.txt{', result.png' if drawn else ' (no plot: matplotlib is not installed)'}")
 
 

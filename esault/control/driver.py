@@ -170,7 +170,8 @@ class Driver:
         if new_acker:
             self._awaited_version = self._seats_version
             self._unseated = set(owners)
-        message = Seats(self._seats_version, owners, ackers)
+        widest = max((len(u.subs) for u in self.units.values() if u.plan.kind == "bolt"), default=1)
+        message = Seats(self._seats_version, owners, ackers, widest)
         for incarnation in [*owners, *(i for i, endpoint in self._ackers if endpoint is not None)]:
             self.outbox.append((incarnation, message))
 

@@ -108,6 +108,8 @@ class Unit:
         self.finishing = False
         self.draining = False
         self.wired = False
+        #: all units have been built and learn of each other
+        self._wiring = False
         #: tuples flow
         self.going = False
         self._next_number = 1
@@ -147,6 +149,7 @@ class Unit:
 
     def register(self) -> None:
         """Tell the units it sends to about all sub-units."""
+        self._wiring = True
         for target in self.plan.targets:
             self._tell_unit(target, Register(self.name, tuple(self.subs)))
         self._check_wired()
@@ -414,7 +417,9 @@ class Unit:
             return
         if self._dies_too_often(record, reason, now):
             return
-        if self.table is None:  # the run is being built
+        if self.table is None or not self._wiring:
+            # The run is being built and nobody knows of the table yet: as if it had not been built at all.
+            self.table = None
             self._fork(record.part, None)
         else:
             in_table = record.replaces is None or incarnation in self.table.owners()

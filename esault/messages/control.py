@@ -134,6 +134,8 @@ class Seats:
     owners: Mapping[int, str]
     #: (incarnation, endpoint) of each ack server, by number; empty: the ledger sits with the owner
     ackers: tuple[tuple[int, str], ...] = ()
+    #: sub-units of the unit that has most of them: windows are wide enough for all of them
+    widest: int = 1
 
 
 @dataclass(frozen=True)

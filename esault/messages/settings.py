@@ -17,6 +17,9 @@ class Settings:
     ackers: int = 0
     #: roots that a spout's sub-unit has open (not yet processed) at most
     max_pending: int = 8
+    #: ... or more, while fewer tuples than this are open for each sub-unit of the widest unit, where that has several:
+    #: what is in flight is divided among them, and one that has nothing to do is not worth its slot
+    pending_rows: int = 64
     #: roots that are processed but not yet durable, at most
     max_undurable: int = 4096
     #: tuples that a spout is asked for at a time: the size of a root

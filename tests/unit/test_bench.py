@@ -36,6 +36,29 @@ def test_a_bench_writes_its_result(name, tmp_path):
     assert (tmp_path / "result.txt").read_text()
 
 
+@pytest.mark.slow
+def test_scale_writes_its_result(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.scale", "--quick", "--scale", "0.1", "--out", str(tmp_path)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert result["bench"] == "scale"
+    for name in ("slept", "paced", "paced_probed"):
+        assert list(result[name]) == ["1", "4", "16"]
+        for group in result[name].values():
+            assert all(run["rows"] == run["offered"] > 0 for run in group["runs"])
+    assert list(result["slept_keys_as_they_come"]) == ["16"]
+    assert list(result["table"]) == ["10", "100", "1000", "10000"]
+    assert "10,000 intervals" in (tmp_path / "result.txt").read_text()
+
+
 def test_the_loads_are_the_same_on_every_run():
     sys.path.insert(0, str(ROOT))
     try:

@@ -30,12 +30,25 @@ Payload = list[tuple[str, Any, Any, Any]]
 class OpenRoot:
     """A root that is not done, with all that a replay needs."""
 
-    __slots__ = ("attempt", "deadline", "done", "due", "number", "opened", "payload", "position", "processed", "queued")
+    __slots__ = (
+        "attempt",
+        "deadline",
+        "done",
+        "due",
+        "number",
+        "opened",
+        "payload",
+        "position",
+        "processed",
+        "queued",
+        "rows",
+    )
 
     def __init__(self, number: int, payload: Payload, due: float, position: Any, opened: float) -> None:
         self.number = number
         self.attempt = 0
         self.payload = payload
+        self.rows = sum(len(keys) for _, keys, _, _ in payload)
         self.due = due
         #: where the source stands after this root
         self.position = position
@@ -71,6 +84,9 @@ class Roots:
         self._order: deque[OpenRoot] = deque()
         self._open: dict[int, OpenRoot] = {}
         self._pending = 0
+        #: tuples of roots that are not processed, and up to how many the window is open although it is full of roots
+        self._pending_rows = 0
+        self._wanted_rows = 0.0
         self._replays: deque[OpenRoot] = deque()
         self._graced = False
         #: position before which everything is durable
@@ -86,7 +102,15 @@ class Roots:
     @property
     def credit(self) -> bool:
         """Whether another root may be opened."""
-        return self._pending < self._window and len(self._open) < self._settings.max_undurable
+        room = self._pending < self._window or self._pending_rows < self._wanted_rows
+        return room and len(self._open) < self._settings.max_undurable
+
+    def widen(self, share: float) -> None:
+        """So many sub-units are fed from here: the window lets each have something to do.
+
+        For one alone `max_pending` is enough, and better: small roots that find the window full are read as a large one.
+        """
+        self._wanted_rows = share * self._settings.pending_rows if share > 1 else 0.0
 
     def open(self, payload: Payload, due: float, position: Any, now: float) -> None:
         """Emit these tuples as a root of their own."""
@@ -102,6 +126,7 @@ class Roots:
         self._open[number] = root
         self._order.append(root)
         self._pending += 1
+        self._pending_rows += root.rows
         self._send(root, now)
 
     def _send(self, root: OpenRoot, now: float) -> None:
@@ -136,20 +161,23 @@ class Roots:
 
     def _apply(self, root: OpenRoot, flags: int, now: float) -> None:
         if flags & PROCESSED and not root.processed:
-            root.processed = True
-            self._pending -= 1
+            self._give_back(root)
             self.completion.record(now - root.opened)
         if flags & DONE and not root.done:
             root.done = True
             if not root.processed:
-                root.processed = True
-                self._pending -= 1
+                self._give_back(root)
             self.acked += 1
             del self._open[root.number]
             root.payload = []
             order = self._order
             while order and order[0].done:
                 self.committed = order.popleft().position
+
+    def _give_back(self, root: OpenRoot) -> None:
+        root.processed = True
+        self._pending -= 1
+        self._pending_rows -= root.rows
 
     # replay ------------------------------------------------------------------------------------
 
@@ -222,4 +250,5 @@ class Roots:
     def check(self) -> None:
         """Invariants, for tests: the window counts what is not processed, the order holds what is open."""
         assert self._pending == sum(not r.processed for r in self._open.values())
+        assert self._pending_rows == sum(r.rows for r in self._open.values() if not r.processed)
         assert {r.number for r in self._order if not r.done} == set(self._open)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
@@ -13,3 +14,13 @@ ROOT = str(Path(__file__).parents[3])
 @pytest.fixture(autouse=True)
 def _checkout(monkeypatch):
     monkeypatch.setattr(sys, "path", [ROOT, *sys.path])
+
+
+@pytest.fixture(autouse=True)
+def _signals():
+    """A bench takes signals into its own hands."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    yield
+    for number, handler in zip(numbers, before):
+        signal.signal(number, handler)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 import sys
 
 import pytest
@@ -44,3 +45,14 @@ def test_what_is_no_setting_is_refused_with_the_names_there_are(text):
         ValueError, match=f"'{text}' is no setting; write NAME=VALUE with one of: delivery, .*root_rows"
     ):
         setting(text)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_bench_and_a_second_one_does_not_disturb_that(number, code, monkeypatch, capsys):
+    _parse(monkeypatch, "--out", "x")
+    with pytest.raises(SystemExit) as caught:
+        signal.raise_signal(number)
+    assert caught.value.code == code
+    signal.raise_signal(number)
+    signal.raise_signal(signal.SIGINT)
+    assert capsys.readouterr().err == "stopped: there is no result\n"

@@ -78,3 +78,36 @@ def test_memory_is_that_of_a_process_and_its_descendants():
 
     assert pss(os.getpid()) > 2**20
     assert pss(2**30) == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_who_stops_a_bench_stops_what_it_runs_and_what_that_started(tmp_path, monkeypatch):
+    import subprocess
+
+    import psutil
+
+    from bench import measure
+
+    # deaf to SIGTERM, as its child is
+    (tmp_path / "engine.py").write_text(
+        "import signal, subprocess, sys\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE)\n"
+        "print(child.pid, flush=True)\n"
+        "child.wait()\n"
+    )
+    monkeypatch.setattr(measure, "ROOT", tmp_path)
+    communicate = subprocess.Popen.communicate
+    pids = []
+
+    def interrupted(process, **options):
+        if not pids:
+            pids.extend((process.pid, int(process.stdout.readline())))
+            raise KeyboardInterrupt
+        return communicate(process, **options)
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        measure.launch("engine")
+    for pid in pids:
+        assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE

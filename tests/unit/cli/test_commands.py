@@ -76,6 +76,7 @@ def test_new_refuses_names_that_cannot_be_imported(words, capsys, name, text):
         (["run"], "TOPOLOGY"),
         (["dance"], "dance"),
         (["bench", "throughput", "--out", "x"], "checkout"),
+        (["bench"], "checkout"),
         (["analyze", "words.py"], "lands no table"),
         (["analyze", "nowhere.py"], "there is no file nowhere.py"),
     ],
@@ -103,3 +104,42 @@ def test_help_of_run_lists_the_topologys_parameters(words, capsys, monkeypatch):
     code, out, _ = call(capsys, "run", words, "--help")
     assert code == 0
     assert "out: str = out/words.jsonl" in out
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    (tmp_path / "bench").mkdir()
+    for name in ("speed", "size"):
+        (tmp_path / "bench" / f"{name}.py").write_text("def main() -> None: ...\n")
+    (tmp_path / "bench" / "measure.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ([], "say which bench: size, speed"),
+        (["weight", "--out", "x"], "there is no bench 'weight'; there are: size, speed"),
+        (["measure", "--out", "x"], "there are: size, speed"),
+        (["speed"], "esault bench speed --out DIR"),
+    ],
+)
+def test_benches_that_there_are_are_named(checkout, capsys, arguments, text):
+    code, _, err = call(capsys, "bench", *arguments)
+    assert code == 2
+    assert text in err
+
+
+def test_a_bench_takes_the_place_of_the_command(checkout, capsys, monkeypatch):
+    import os
+    import sys
+
+    became = []
+
+    def become(path, words):
+        became.append((path, words))
+        raise SystemExit(0)
+
+    monkeypatch.setattr(os, "execv", become)
+    call(capsys, "bench", "speed", "--quick", "--out", "x")
+    assert became == [(sys.executable, [sys.executable, "-m", "bench.speed", "--out", "x", "--quick"])]

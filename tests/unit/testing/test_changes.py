@@ -114,6 +114,20 @@ def test_whoever_dies_at_whatever_step_nothing_is_missing(seed, kills, ackers, k
             unit.table.check()
 
 
+@pytest.mark.parametrize("unit", ["split", "count"])
+@pytest.mark.parametrize("seed", range(10))
+def test_who_dies_while_others_are_being_built_is_built_again(unit, seed):
+    rows = text(50)
+    local = LocalRuntime(words(), spouts={"lines": rows}, seed=seed)
+    while local.driver.units[unit].table is None:
+        local.step()
+    local.kill(local.sub_units(unit)[0])
+    local.run_until_drained()
+    assert local.driver.failure is None
+    landed = {row.id.split(":")[1] for row in local.landed("table")}
+    assert landed == {f"{i}.{j}.0" for i in range(50) for j in range(8)}
+
+
 def test_a_split_moves_state_and_says_so():
     rows = text(2000)
     local = LocalRuntime(words(counters=1), spouts={"lines": rows})
