@@ -112,16 +112,24 @@ class Giving:
         """A new owner holds rows of these keys: they go first."""
         if self._ended:
             return  # all that there is has gone already
-        for key in keys:
-            self._asked.append((new, key))
+        self._asked.extend([(new, key) for key in keys])
 
     def got(self, new: int, number: int) -> None:
         """A new owner has this portion."""
         self._unconfirmed.pop((new, number), None)
         self._unconfirmed_bytes.pop((new, number), None)
 
-    def advance(self, seconds: float) -> bool:
-        """Send what can be sent, for so long; True while there is more to do at once."""
+    @property
+    def scanning(self) -> bool:
+        """Whether there is state that has not been sent and may be."""
+        return self._scan is not None and not self._full
+
+    @property
+    def _full(self) -> bool:
+        return sum(self._unconfirmed_bytes.values()) >= UNCONFIRMED_BYTES
+
+    def advance(self, seconds: float, bulk: bool = True) -> bool:
+        """Send what was asked for and, with `bulk`, for so long, what was not; True while there is more to do at once."""
         if not self._rows_sent and not self._waiting:
             self._rows_sent = True
             for new, entries in self._carried.items():
@@ -135,9 +143,9 @@ class Giving:
         for new in self._posts:
             if self._portions[new]:
                 self._send_portion(new)
-        if sum(self._unconfirmed_bytes.values()) >= UNCONFIRMED_BYTES:
+        if self._full:
             return False  # the other side must read first: what it asks for must not stand behind much else
-        while self._scan is not None:
+        while self._scan is not None and bulk:
             for _ in range(SLICE):
                 found = next(self._scan, None)
                 if found is None:
@@ -157,7 +165,7 @@ class Giving:
             self._ended = True
             for post in self._posts.values():
                 post.put(STATE_END, (self.version, self._number))
-        return self._scan is not None
+        return self._scan is not None and bulk
 
     def _add(self, new: int, key: Any, state: bytes | None) -> None:
         self._portions[new].append((key, state if state is not None else b""))
