@@ -178,9 +178,19 @@ def _summarised(runs: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
             found[name].update({f: _pick(each, f) for f in figures})
             continue
         for kind in each[0]["changes"]:
-            plain = ("held_back_ms", "total_ms", "prepare_ms", "moved_keys", "moved_bytes", "silent_ms", "late")
+            plain = (
+                "held_back_ms",
+                "behind_ms",
+                "total_ms",
+                "prepare_ms",
+                "moved_keys",
+                "moved_bytes",
+                "silent_ms",
+                "late",
+            )
             made = found[name][kind] = {f: _pick(each, "changes", kind, f) for f in plain}
             for when in ("before", "during", "after"):
+                made[f"untouched_{when}_n"] = _pick(each, "changes", kind, "untouched", when, "n")
                 for f in ("p50", "p99", "max"):
                     made[f"untouched_{when}_{f}_ms"] = _pick(each, "changes", kind, "untouched", when, f)
             for f in ("p50", "p99", "max"):
@@ -214,6 +224,12 @@ def _lines(case: Case, rates: dict[str, float], found: dict[str, Any]) -> list[s
                 f"{made['moved_keys']['median']:,.0f} keys, {made['moved_bytes']['median'] / 1e6:.1f} MB   "
                 f"moved keys p99 {of(made['moved_p99_ms'], 1)}, max {of(made['moved_max_ms'])} ms"
             )
+            if not made["ratio"]["least"]:
+                lines.append(
+                    f"           others: not measured in all runs, since the stream was behind its load by {of(made['behind_ms'])} ms "
+                    "before the wish"
+                )
+                continue
             lines.append(
                 f"           others p99 {of(made['untouched_before_p99_ms'], 1)} before, "
                 f"{of(made['untouched_during_p99_ms'], 1)} during, {of(made['untouched_after_p99_ms'], 1)} ms after: "

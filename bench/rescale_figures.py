@@ -14,6 +14,7 @@ __all__ = [
     "TAIL_OF_CHANGE",
     "Rows",
     "around",
+    "behind",
     "counts",
     "during_change",
     "movers",
@@ -154,6 +155,7 @@ def during_change(rows: Rows, quiet_from: float, began: float, ended: float, unt
     late = rows.out - rows.due
     inside = (rows.due >= began - BEFORE) & (rows.due < ended + AFTER)
     return {
+        "behind_ms": behind(rows, began),
         "untouched": around(rows, moved == 0, quiet_from, began, ended),
         "moved": spread(late[(moved == 1) & inside]),
         **stopped(rows, began, ended + SETTLE),
@@ -172,6 +174,12 @@ def stopped(rows: Rows, began: float, ended: float) -> dict[str, Any]:
         "late": int(too_late.sum()),
         "late_for_s": float(np.max(rows.due[too_late] + late[too_late], initial=began) - began),
     }
+
+
+def behind(rows: Rows, at: float) -> float:
+    """How late the last rows before this moment came out, milliseconds: much where the engine does not keep up with its load."""
+    last = np.flatnonzero((rows.out < at) & (rows.out > at - 2 * AFTER) & ~np.isnan(rows.due))
+    return 1000 * float(np.median((rows.out - rows.due)[last])) if len(last) else 0.0
 
 
 def timeline(rows: Rows, moved: Any, at: float, first: float, end: float) -> list[tuple[float, float, float]]:

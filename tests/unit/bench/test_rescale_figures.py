@@ -113,3 +113,12 @@ def test_a_time_line_has_the_worst_of_each_moment_for_moved_keys_and_others():
     rows = _rows((0, 1, 10.01, 10.02, 0), (0, 2, 10.02, 10.05, 0), (1, 1, 10.06, 10.16, 0))
     points = timeline(rows, np.array([0, 0, 1]), 10.0, 0.0, 0.1)
     assert points == [(0.0, pytest.approx(30.0), 0.0), (0.05, 0.0, pytest.approx(100.0))]
+
+
+def test_a_stream_that_does_not_keep_up_is_behind():
+    from bench.rescale_figures import behind
+
+    due = np.arange(0.0, 2.0, 0.01)
+    rows = _rows(*[(0, 1, d, 1.5 * d, 0) for d in due])
+    assert behind(rows, 1.5) == pytest.approx(467, abs=5)  # of the last 200 ms
+    assert behind(rows, 99.0) == 0.0
