@@ -19,7 +19,7 @@ __all__ = ["Changes"]
 #: seconds a turn spends on a change; several turns may pass between two looks at the sockets
 TURN = 0.0003
 #: share of the time that goes into state that nobody has asked for yet, at most: the rest is left to tuples and other processes
-BULK_SHARE = 0.5
+BULK_SHARE = 0.25
 #: entries divided between two looks at the clock
 SLICE = 4
 #: END counts as every barrier, past and to come
