@@ -87,6 +87,7 @@ class _Changes:
         elif len(self.asked) < len(KINDS):
             if now >= self.settled_at + self.apart:
                 kind = KINDS[len(self.asked)]
+                self.settled_at = now  # it may be over before the next snapshot
                 self.asked.append(time.time())
                 self.session.tell(ChangeUnit("count", kind))
         elif now >= self.settled_at + TAIL and not self.told:
@@ -142,8 +143,7 @@ def _restart(arguments: Any) -> dict[str, Any]:
     first = _session(arguments, _View(stop), restarted=True)
     first.run()
     stopped = time.time()
-    span = stopped - start(folder) + arguments.seconds + TAIL
-    second = _session(arguments, _View(), restarted=True, p=2, seconds=span)
+    second = _session(arguments, _View(), restarted=True, p=2, seconds=arguments.seconds + TAIL)
     second.run()
     return {"asked": asked, "stopped": stopped}
 

@@ -47,7 +47,9 @@ class Schedule:
         self.next: int = said.get("next", 0)
         #: when tuple number `keys` is due; 0.0 before the rest
         self.start: float = said.get("start", 0.0)
+        #: how long it goes on, from the start or, after a restart, from the first read
         self.seconds = seconds
+        self.end = 0.0
         names = [str(key) for key in drawn(keys)]
         self.names = names + names[:4096]
 
@@ -69,7 +71,8 @@ class Schedule:
             self.save()
         if now < self.start:
             return []
-        if now > self.start + self.seconds:
+        self.end = self.end or max(now, self.start) + self.seconds
+        if now > self.end:
             return None
         count = min(most, 4096)
         if self.rate:
