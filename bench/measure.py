@@ -27,7 +27,7 @@ LONGEST = 300
 #: a run's result: tuples_per_second, start_up_seconds, pss_mib if it was weighed, and what the command printed: rows, first, last ...
 Run = dict[str, Any]
 
-_EXTRAS = {"bytewax": "bench", "pyarrow": "parquet"}
+_EXTRAS = {"bytewax": "bench", "numpy": "bench", "pyarrow": "parquet"}
 
 
 def missing(package: str) -> str | None:

@@ -77,6 +77,10 @@ class Change:
         """Those that give ranges away."""
         return {move.old for move in self.moves}
 
+    def givers_of(self, getter: int) -> set[int]:
+        """Those from whom it gets ranges."""
+        return {move.old for move in self.moves if move.new == getter}
+
     def rename(self, dead: int, new: int) -> None:
         """Another incarnation takes the place of one in it."""
 

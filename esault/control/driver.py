@@ -356,6 +356,14 @@ class Driver:
         self.elastic(name, 1).move(owner, now)
         self._deliver(now)
 
+    def change(self, name: str, kind: str, owner: int | None, now: float) -> None:
+        """Split, merge or move one sub-unit; None: the last one on the ring. Raises UsageError."""
+        calls = {"split": self.split, "merge": self.merge, "move": self.move}
+        if kind not in calls:
+            raise UsageError(f"there is no change {kind!r}; there are: {', '.join(calls)}")
+        table = self.elastic(name).table
+        calls[kind](name, table.owners()[-1] if owner is None and table is not None else owner or 0, now)
+
     def probe_targets(self) -> dict[int, tuple[str, float]]:
         """Whom to probe now: incarnation -> (data endpoint, seconds between two probes)."""
         return self.scaling.targets(self.units) if self.phase == "running" and not self.draining else {}

@@ -199,7 +199,9 @@ class ElasticUnit(Unit):
         givers = change.giving if change.phase == "moving" else change.givers
         moves = tuple((m.low, m.high, m.old) for m in change.moves if m.new == getter and m.old in givers)
         olds = {old: self._endpoints[old][1] for _, _, old in moves}
-        self._tell(getter, Get(self._version(), moves, olds, self.plan.objects == "unit"))
+        # All that comes to a newcomer is of its new ranges: it need not look where each key belongs.
+        fresh = getter in change.news and change.givers_of(getter) == set(olds) and len(olds) == 1
+        self._tell(getter, Get(self._version(), moves, olds, self.plan.objects == "unit" or fresh))
 
     def _on_ready(self, message: Ready, now: float) -> None:
         change = self.change

@@ -49,6 +49,8 @@ class Snapshot:
     failure: str | None
     #: the newest decisions of policies, and changes that are on, for people
     scaling: tuple[str, ...] = ()
+    #: changes that have ended
+    changes: int = 0
 
 
 def snapshot(driver: Driver, now: float) -> Snapshot:
@@ -85,6 +87,7 @@ def snapshot(driver: Driver, now: float) -> Snapshot:
         driver.deaths,
         driver.failure,
         _scaling(driver),
+        sum(len(unit.changes) for unit in driver.units.values()),
     )
 
 

@@ -133,6 +133,9 @@ class BoltSubUnit(SubUnit):
         at = super().wake_at()
         if self._tick_at is not None:
             at = min(at, self._tick_at)
+        bulk = self.changes.wake_at
+        if bulk is not None:
+            at = min(at, bulk)
         sweep = self.operator.next_sweep
         return at if sweep is None else min(at, sweep)
 

@@ -166,12 +166,8 @@ class OutChannel:
             queue.popleft()
         return True
 
-    def finish(self) -> None:
-        """Nothing more will be sent, and all that was sent should still arrive."""
-        self._link.finish()
-
     def close(self) -> None:
-        """The receiver is gone: what it has not read is lost."""
+        """The receiver has read END, or is gone: what it has not read is lost."""
         self._link.close()
         self.queue.clear()
         self._batches.clear()

@@ -40,6 +40,7 @@ class Emitter:
         #: stream name -> columns; "" is the main stream
         self.outs = {s: Out(s, "." if not s else f".{s}-") for s in ("", *sorted(set(streams) - {""}))}
         self._all = list(self.outs.values())
+        self._main = self.outs[""]
         self._left = checked
         self._watching = watch
         self._codec = codec
@@ -59,6 +60,8 @@ class Emitter:
 
     def rows(self) -> int:
         """Rows in all columns."""
+        if len(self._all) == 1:  # asked twice for each new element
+            return len(self._main.keys)
         return sum([len(out.keys) for out in self._all])
 
     def marks(self) -> list[int]:

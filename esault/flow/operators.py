@@ -193,9 +193,12 @@ class Operator:
         return made
 
     def _opened(self, element: Any, key: Any) -> None:
-        self._silent(lambda: element.open(self.context), "open")
+        if type(element).open is not Bolt.open:  # else there is nothing of the user's to call, for each of many keys
+            self._silent(lambda: element.open(self.context), "open")
 
     def _close(self, element: Any) -> None:
+        if type(element).close is Bolt.close:
+            return
         marks = self.emitter.marks()
         try:
             element.close()

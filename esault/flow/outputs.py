@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any
 
 from esault.flow.channel import OutChannel
@@ -55,7 +55,7 @@ class Outputs:
         self.channels: list[OutChannel] = []
         self._routes: dict[str, list[Route]] = {target: [] for target in plan.targets}
         self._versions: dict[str, int] = {}
-        #: channels that carry nothing but what waits in them and END
+        #: channels that carry nothing but what waits in them and END; open until the receiver is gone
         self._leaving: list[OutChannel] = []
         self.sinks: list[SinkSeat] = []
         #: rows that a function step refused and its policy survived
@@ -192,12 +192,15 @@ class Outputs:
         for channel in self.channels:
             if channel.queue and not channel.push():
                 clear = False
-        if self._leaving:
-            for channel in self._leaving[:]:
-                if channel.push():
-                    self._leaving.remove(channel)
-                    channel.finish()
+        for channel in self._leaving:
+            channel.push()
         return clear
+
+    def living(self, incarnations: Container[int]) -> None:
+        """Who lives: the ways to those that have left can be closed now, and not before they had read their last frame."""
+        for channel in [c for c in self._leaving if c.incarnation not in incarnations]:
+            self._leaving.remove(channel)
+            channel.close()
 
     def flush(self, now: float, idle: bool) -> None:
         """Send buffers that are due; all of them when there is nothing else to do."""
@@ -233,10 +236,7 @@ class Outputs:
             channel.flush(now)
             channel.put(END, None)
 
-    def close(self, deliver: bool) -> None:
-        """Give up all channels; with `deliver`, what was taken still arrives."""
-        for channel in self.channels:
-            if deliver:
-                channel.finish()
-            else:
-                channel.close()
+    def close(self) -> None:
+        """Give up all channels. Who leaves in order does so after its receivers have read END."""
+        for channel in (*self.channels, *self._leaving):
+            channel.close()

@@ -182,6 +182,7 @@ class SubUnit:
     def _on_seats(self, message: Seats) -> None:
         self.acks.seats(message.owners, message.ackers)
         self.roots.widen(message.widest / self.context.parts)
+        self.outputs.living(message.owners)
         self.outbox.append(Seated(self.incarnation, message.version))
 
     def _on_start(self, message: Start) -> None:
@@ -473,7 +474,7 @@ class SubUnit:
     def close(self) -> None:
         """Give up all links; one that leaves while the others go on sees its last frames delivered."""
         self.probes.close()
-        self.outputs.close(deliver=self.leaving)
+        self.outputs.close()
         self.acks.close(deliver=self.leaving)
 
     def _fail(self, text: str) -> None:

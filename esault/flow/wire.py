@@ -15,7 +15,10 @@ class Link(Protocol):
         ...
 
     def finish(self) -> None:
-        """Send nothing more; what was taken is still delivered."""
+        """Send nothing more; what was taken is still delivered, if it goes to an express endpoint: those are always read.
+
+        On a data endpoint what the receiver has not read may be lost, as with `close`.
+        """
         ...
 
     def close(self) -> None:

@@ -185,7 +185,7 @@ class Get:
     moves: Ranges
     #: old owner -> its express endpoint
     olds: Mapping[int, str]
-    #: the unit has one object: all rows move
+    #: all rows move: the unit has one object, or the getter is new and gets from this one alone
     everything: bool = False
 
 

@@ -24,6 +24,7 @@ from esault.runtime.owner import Owner
 from esault.runtime.probe_loop import ProbeLoop, probe_endpoint
 from esault.runtime.spec import (
     Begin,
+    ChangeUnit,
     DrainRun,
     Driving,
     ForkedChild,
@@ -145,6 +146,15 @@ class DriverActor(ReportingActor):
         if self._core is not None:
             try:
                 self._core.scale(message.unit, message.n, self._now())
+            except UsageError as error:
+                self._notice(str(error))
+            self._carry()
+
+    def receiveMsg_ChangeUnit(self, message: ChangeUnit, sender: Any) -> None:
+        """Somebody wants one sub-unit split, merged or moved."""
+        if self._core is not None:
+            try:
+                self._core.change(message.unit, message.kind, message.owner, self._now())
             except UsageError as error:
                 self._notice(str(error))
             self._carry()

@@ -13,6 +13,7 @@ from esault.topology.located import Located
 __all__ = [
     "Begin",
     "Birth",
+    "ChangeUnit",
     "DrainRun",
     "Driving",
     "ForkedChild",
@@ -83,6 +84,17 @@ class ScaleUnit:
 
     unit: str
     n: int
+
+
+@dataclass(frozen=True)
+class ChangeUnit:
+    """Split, merge or move one sub-unit of a unit."""
+
+    unit: str
+    #: "split", "merge" or "move"
+    kind: str
+    #: which sub-unit, by incarnation; None: the last one on the ring
+    owner: int | None = None
 
 
 # driver -> command

@@ -25,6 +25,7 @@ class _Link:
     def __init__(self, wire: MemoryWire, endpoint: str) -> None:
         self._queue: deque[bytes] = deque()
         self._closed = False
+        self._express = endpoint.endswith("/express")
         inlet = wire.inlets.get(endpoint)
         if inlet is not None:
             inlet.links.append(self._queue)
@@ -37,10 +38,12 @@ class _Link:
 
     def finish(self) -> None:
         self._closed = True
+        if not self._express:
+            self._queue.clear()  # as sockets may; see `Inlets` in esault.runtime.sockets
 
     def close(self) -> None:
-        # What was sent is still delivered, as with sockets more often than not.
         self._closed = True
+        self._queue.clear()
 
 
 class MemoryWire:

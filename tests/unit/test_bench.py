@@ -59,6 +59,28 @@ def test_scale_writes_its_result(tmp_path):
     assert "10,000 intervals" in (tmp_path / "result.txt").read_text()
 
 
+@pytest.mark.slow
+def test_a_live_change_is_measured_beside_stop_and_start(tmp_path):
+    pytest.importorskip("numpy")
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.rescale", "--quick", "--scale", "0.02", "--out", str(tmp_path)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for case in json.loads((tmp_path / "result.json").read_text())["cases"]:
+        for engine in case["engines"].values():
+            counts = engine["counts"]
+            assert counts["offered"] > 0
+            assert (counts["lost"], counts["repeated"], counts["wrong_counts"]) == (0, 0, 0)
+        live = case["engines"]["esault, live"]
+        assert all(live[kind]["moved_keys"]["median"] > 0 for kind in ("split", "move", "merge"))
+
+
 def test_the_loads_are_the_same_on_every_run():
     sys.path.insert(0, str(ROOT))
     try:

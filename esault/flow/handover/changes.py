@@ -16,8 +16,10 @@ from esault.messages.control import Cancel, Get, Give, Given, GiveTo, Installed,
 
 __all__ = ["Changes"]
 
-#: seconds a turn spends on a change, beside other work and without any
-BESIDE, ALONE = 0.0003, 0.003
+#: seconds a turn spends on a change; several turns may pass between two looks at the sockets
+TURN = 0.0003
+#: share of the time that goes into state that nobody has asked for yet, at most: the rest is left to tuples and other processes
+BULK_SHARE = 0.25
 #: entries divided between two looks at the clock
 SLICE = 4
 #: END counts as every barrier, past and to come
@@ -55,6 +57,8 @@ class Changes:
         self._undivided: deque[Entry] = deque()
         #: rows that were read and are neither in the inbox nor processed here
         self.away = 0
+        #: when state may go again that nobody has asked for
+        self._bulk_at = 0.0
         #: newest table version by sender: BARRIERs may come before GIVE
         self._barriers: dict[int, int] = {}
 
@@ -67,6 +71,11 @@ class Changes:
     def idle(self) -> bool:
         """Nothing is held, carried or on its way."""
         return not self.active
+
+    @property
+    def wake_at(self) -> float | None:
+        """When there is more to do even if nothing comes in; None: never."""
+        return self._bulk_at if self._giving is not None and self._giving.scanning else None
 
     # what the unit says ------------------------------------------------------------------------------
 
@@ -176,11 +185,15 @@ class Changes:
 
     def advance(self, inbox: deque[Entry]) -> bool:
         """A slice of the change's work; True while there is more to do at once."""
-        until = self._clock() + (BESIDE if inbox else ALONE)
+        now = self._clock()
+        until = now + TURN
         more = self._divide(inbox, until)
         giving, getting = self._giving, self._getting
         if giving is not None and not more:
-            more = giving.advance(max(0.0, until - self._clock())) or more
+            bulk = now >= self._bulk_at
+            more = giving.advance(until - now, bulk)
+            spent = self._clock() - now
+            self._bulk_at = max(self._bulk_at, now) + spent / BULK_SHARE
             if giving.done:
                 self._giving = None
                 self._say(Given(self._incarnation, giving.version, giving.news, giving.moved_keys, giving.moved_bytes))

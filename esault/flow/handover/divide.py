@@ -27,6 +27,11 @@ class MovedKeys(dict[Any, int]):
 
     __slots__ = ("_everything", "_ranges")
 
+    @property
+    def everything(self) -> int | None:
+        """To or from whom all keys move; None where each key must be looked at."""
+        return self._ranges[0][2] if self._everything else None
+
     def __init__(self, ranges: Sequence[tuple[int, int, int]], everything: bool = False) -> None:
         """`ranges` are (first, last place, incarnation). With `everything` all rows belong to the first range."""
         super().__init__()
@@ -97,6 +102,8 @@ class Divider:
 
     def __call__(self, entry: Entry) -> dict[Hashable, Entry]:
         """The entry by incarnation; 0 holds what stays."""
+        if self.moved.everything is not None:
+            return {self.moved.everything: entry}
         return divide(entry, [self.moved[key] for key in entry.batch.keys], self.random64, self.acks)
 
     def take(self, entry: Entry) -> Entry:

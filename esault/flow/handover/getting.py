@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -9,16 +10,32 @@ from esault.flow.delivery.acks import Post
 from esault.flow.frame import FETCH, GOT, Batch
 from esault.flow.handover.divide import Divider, Entry, divide
 from esault.flow.handover.giving import Store
-from esault.routing.ring import canonical
+from esault.routing.ring import Canonical, canonical
 
 __all__ = ["Getting"]
+
+
+class _Waiting:
+    """Rows of one batch that wait, together, for the state of several keys."""
+
+    __slots__ = ("entry", "missing", "names", "since")
+
+    def __init__(self, since: float, entry: Entry, names: list[Any], missing: set[Any]) -> None:
+        self.since = since
+        self.entry = entry
+        #: of all its rows
+        self.names = names
+        #: keys whose state is not in
+        self.missing = missing
 
 
 class _Receipt:
     """What comes from one old owner.
 
-    First its carried rows, which stand before all that is held here. Then a key is released when its state is in,
-    when the old owner says that it has none, or when all its state is in.
+    First its carried rows, which stand before all that is held here. Then a row is released when its key's state is in,
+    or the old owner has none, or all its state is in. Rows of one batch that must wait do so together, and those that
+    wait are released in the order in which they came: their keys are asked for in this order, so that it costs little
+    time, while a batch for each key would cost fifty times the processing.
     """
 
     def __init__(self, old: int, post: Post) -> None:
@@ -28,10 +45,13 @@ class _Receipt:
         self.ended = False
         #: in order of arrival, before the old owner's rows are here
         self.held: list[tuple[float, Entry]] = []
-        #: one key's entries, in order, by the key's name
-        self.stash: dict[Any, list[tuple[float, Entry]]] = {}
+        #: what waits for state, in order
+        self.waiting: deque[_Waiting] = deque()
+        #: rows that wait, by the key's name: a later row of the key must not pass them
+        self.queued: Counter[Any] = Counter()
+        #: who misses the state of a key
+        self.missed: dict[Any, list[_Waiting]] = {}
         self.ready: set[Any] = set()
-        self.asked: set[Any] = set()
 
     @property
     def done(self) -> bool:
@@ -84,19 +104,36 @@ class Getting:
         if receipt.ended:
             self._release([(since, entry)])
             return
-        names = [canonical(key) for key in entry.batch.keys]
-        parts = [None if name in receipt.ready else name for name in names]
-        wanted: list[Any] = []
-        for name, part in divide(entry, parts, self._divider.random64, self._divider.acks).items():
-            if name is None:
-                self._release([(since, part)])
-                continue
-            receipt.stash.setdefault(name, []).append((since, self._divider.take(part)))
-            if name not in receipt.asked:
-                receipt.asked.add(name)
-                wanted.append(part.batch.keys[0])
+        names = [key if type(key) is str else canonical(key) for key in entry.batch.keys]
+        ready, queued, missed = receipt.ready, receipt.queued, receipt.missed
+        must_wait = [name not in ready or name in queued for name in names]
+        parts = divide(entry, must_wait, self._divider.random64, self._divider.acks)
+        if False in parts:
+            self._release([(since, parts[False])])
+        if True not in parts:
+            return
+        late = [name for name, wait in zip(names, must_wait) if wait]
+        part = _Waiting(since, self._divider.take(parts[True]), late, set(late) - ready)
+        receipt.waiting.append(part)
+        queued.update(late)
+        wanted = [name for name in part.missing if name not in missed]
+        for name in part.missing:
+            missed.setdefault(name, []).append(part)
         if wanted:
-            receipt.post.put(FETCH, (self.version, tuple(wanted)))
+            keys = tuple([name.key if isinstance(name, Canonical) else name for name in wanted])
+            receipt.post.put(FETCH, (self.version, keys))
+
+    def _advance(self, receipt: _Receipt) -> None:
+        """Release what waits for nothing any more, and stands behind nothing that waits."""
+        waiting, queued = receipt.waiting, receipt.queued
+        while waiting and not waiting[0].missing:
+            part = waiting.popleft()
+            for name in part.names:
+                if queued[name] == 1:
+                    del queued[name]
+                else:
+                    queued[name] -= 1
+            self._release([(part.since, part.entry)])
 
     # what the old owner sends -------------------------------------------------------------------------
 
@@ -125,7 +162,9 @@ class Getting:
                 self.moved_keys += 1
                 self.moved_bytes += len(state)
             receipt.ready.add(name)
-            self._release(receipt.stash.pop(name, ()))
+            for part in receipt.missed.pop(name, ()):
+                part.missing.discard(name)
+        self._advance(receipt)
         receipt.post.put(GOT, (self.version, number))
 
     def end(self, old: int) -> None:
@@ -134,9 +173,9 @@ class Getting:
         if receipt is None:
             return
         receipt.ended = True
-        for entries in receipt.stash.values():
-            self._release(entries)
-        receipt.stash.clear()
+        for part in receipt.waiting:
+            part.missing.clear()
+        self._advance(receipt)
 
     def lost(self, old: int) -> None:
         """The old owner is dead: what has not come will not; go on with fresh state."""
@@ -146,12 +185,9 @@ class Getting:
     @property
     def holding(self) -> int:
         """Rows that are held now."""
-        return sum(
-            len(e.batch.keys)
-            for r in self._receipts.values()
-            for entries in (r.held, *r.stash.values())
-            for _, e in entries
-        )
+        receipts = self._receipts.values()
+        held = sum(len(entry.batch.keys) for r in receipts for _, entry in r.held)
+        return held + sum(len(part.names) for r in receipts for part in r.waiting)
 
     @property
     def done(self) -> bool:

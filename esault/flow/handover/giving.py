@@ -14,6 +14,8 @@ __all__ = ["Giving", "Store"]
 
 #: a portion of state, bytes and keys at most
 PORTION_BYTES, PORTION_KEYS = 256 << 10, 4096
+#: bytes of state that are on their way and not confirmed, at most
+UNCONFIRMED_BYTES = 512 << 10
 #: keys looked at between two looks at the clock
 SLICE = 64
 
@@ -75,6 +77,7 @@ class Giving:
         self._number = 0
         #: portions that a new owner has not confirmed: (new owner, number) -> body
         self._unconfirmed: dict[tuple[int, int], Any] = {}
+        self._unconfirmed_bytes: dict[tuple[int, int], int] = {}
         self._ended = False
         self.moved_keys = 0
         self.moved_bytes = 0
@@ -109,15 +112,24 @@ class Giving:
         """A new owner holds rows of these keys: they go first."""
         if self._ended:
             return  # all that there is has gone already
-        for key in keys:
-            self._asked.append((new, key))
+        self._asked.extend([(new, key) for key in keys])
 
     def got(self, new: int, number: int) -> None:
         """A new owner has this portion."""
         self._unconfirmed.pop((new, number), None)
+        self._unconfirmed_bytes.pop((new, number), None)
 
-    def advance(self, seconds: float) -> bool:
-        """Send what can be sent, for so long; True while there is more to do at once."""
+    @property
+    def scanning(self) -> bool:
+        """Whether there is state that has not been sent and may be."""
+        return self._scan is not None and not self._full
+
+    @property
+    def _full(self) -> bool:
+        return sum(self._unconfirmed_bytes.values()) >= UNCONFIRMED_BYTES
+
+    def advance(self, seconds: float, bulk: bool = True) -> bool:
+        """Send what was asked for and, with `bulk`, for so long, what was not; True while there is more to do at once."""
         if not self._rows_sent and not self._waiting:
             self._rows_sent = True
             for new, entries in self._carried.items():
@@ -131,9 +143,9 @@ class Giving:
         for new in self._posts:
             if self._portions[new]:
                 self._send_portion(new)
-        if any(post.queue for post in self._posts.values()):
-            return False  # the other side must read first
-        while self._scan is not None:
+        if self._full:
+            return False  # the other side must read first: what it asks for must not stand behind much else
+        while self._scan is not None and bulk:
             for _ in range(SLICE):
                 found = next(self._scan, None)
                 if found is None:
@@ -153,7 +165,7 @@ class Giving:
             self._ended = True
             for post in self._posts.values():
                 post.put(STATE_END, (self.version, self._number))
-        return self._scan is not None
+        return self._scan is not None and bulk
 
     def _add(self, new: int, key: Any, state: bytes | None) -> None:
         self._portions[new].append((key, state if state is not None else b""))
@@ -167,8 +179,9 @@ class Giving:
     def _send_portion(self, new: int) -> None:
         self._number += 1
         body = (self.version, self._number, tuple(self._portions[new]))
-        self._portions[new], self._sizes[new] = [], 0
         self._unconfirmed[(new, self._number)] = body
+        self._unconfirmed_bytes[(new, self._number)] = self._sizes[new]
+        self._portions[new], self._sizes[new] = [], 0
         self._posts[new].put(STATE, body)
 
     @property
@@ -202,6 +215,7 @@ class Giving:
             if owner == dead:
                 del self._unconfirmed[(owner, number)]
                 self._unconfirmed[(new, number)] = body
+                self._unconfirmed_bytes[(new, number)] = self._unconfirmed_bytes.pop((owner, number), 0)
                 post.put(STATE, body)
         if self._ended:
             post.put(STATE_END, (self.version, self._number))

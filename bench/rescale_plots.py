@@ -1,0 +1,65 @@
+"""The plot of the rescaling bench."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+__all__ = ["draw"]
+
+COLOURS = {"moved keys": "#cc6677", "other keys": "#4477aa", "stopped and started": "#ddaa33", "bytewax": "#999999"}
+#: below this nothing is told apart, milliseconds
+FLOOR = 0.1
+
+
+def draw(folder: Path, results: list[dict[str, Any]]) -> str:
+    """result.png: latency around a change, and the worst of it by number of keys; says what to print of it."""
+    try:
+        import matplotlib
+    except ImportError:
+        return " (no plot: matplotlib is not installed)"
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    half = [r for r in results if r["case"]["share"] == 0.5 and r["case"]["roots"] is None]
+    shown = next((r for r in half if r["case"]["keys"] == 100_000), half[-1])
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4))
+    for name, runs in shown["runs"].items():
+        points = runs[0]["timeline"]
+        seconds = [p[0] for p in points]
+        live = name.endswith("live")
+        lines = {"other keys": 1, "moved keys": 2} if live else {_short(name): 1}
+        for label, column in lines.items():
+            drawn = [max(FLOOR, p[column]) for p in points]
+            text = f"live split, {label}" if live else name
+            left.plot(seconds, drawn, label=text, color=COLOURS[label], linewidth=1.2, zorder=3 if live else 2)
+    left.set_yscale("log")
+    left.set_xlabel("seconds since the wish, by when a tuple was due")
+    left.set_ylabel("largest latency, ms")
+    left.set_title(f"1 -> 2, {shown['title']}", fontsize=10)
+    left.legend(fontsize=8)
+    labels = [f"{r['case']['keys']:,}" for r in half]
+    for label, of in {
+        "moved keys": lambda e: e["esault, live"]["split"]["moved_max_ms"],
+        "other keys": lambda e: e["esault, live"]["split"]["untouched_during_max_ms"],
+        "stopped and started": lambda e: e["esault, stopped and started"]["worst_ms"],
+        "bytewax": lambda e: e.get("bytewax, stopped and resumed", {}).get("worst_ms"),
+    }.items():
+        figures = [of(r["engines"]) for r in half]
+        if all(figures):
+            medians = [f["median"] for f in figures]
+            around = ([f["median"] - f["least"] for f in figures], [f["most"] - f["median"] for f in figures])
+            right.errorbar(labels, medians, yerr=around, marker="o", capsize=3, label=label, color=COLOURS[label])
+    right.set_yscale("log")
+    right.set_xlabel("keys; line: least to most")
+    right.set_ylabel("worst latency, ms")
+    right.set_title("1 -> 2 at half load", fontsize=10)
+    right.legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(folder / "result.png", dpi=110)
+    pyplot.close(figure)
+    return ", result.png"
+
+
+def _short(name: str) -> str:
+    return "bytewax" if name.startswith("bytewax") else "stopped and started"

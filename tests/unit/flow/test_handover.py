@@ -1,0 +1,162 @@
+"""Both sides of a hand-over by themselves: what goes when, and what is released in which order."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from esault.flow.delivery.acks import Acks
+from esault.flow.frame import FETCH, GOT, ROWS, STATE, STATE_END, Batch
+from esault.flow.handover import giving as giving_module
+from esault.flow.handover.divide import Divider, Entry, MovedKeys
+from esault.flow.handover.getting import Getting
+from esault.flow.handover.giving import Giving
+from esault.payload.codec import Codec
+from esault.routing.ring import INT_MAX
+from esault.testing.manual_clock import ManualClock
+from esault.testing.memory_wire import MemoryWire
+
+OTHER, VERSION = 7, 3
+
+
+class Post:
+    """Keeps what was sent."""
+
+    def __init__(self):
+        self.sent: list[tuple[int, Any]] = []
+
+    def put(self, kind, body):
+        self.sent.append((kind, body))
+
+    def of(self, kind):
+        return [body for sent, body in self.sent if sent == kind]
+
+
+class Store(dict):
+    """State by key."""
+
+    def names(self):
+        return list(self)
+
+    def key_of(self, name):
+        return name
+
+    def name_of(self, key):
+        return key
+
+    def give(self, name):
+        return self.pop(name, None)
+
+    def get(self, key, state):
+        self[key] = state
+
+
+def _divider(everything=True):
+    ids = itertools.count(1)
+    acks = Acks(1, 1, Codec(), MemoryWire(), lambda *_: None)
+    return Divider(MovedKeys([(0, INT_MAX, OTHER)], everything), lambda: next(ids), acks, 1000)
+
+
+def _entry(*keys, sent=0.0):
+    batch = Batch((1, 1, 0), 99, 0, tuple(keys), tuple(range(len(keys))), 0.0, None)
+    return Entry(sent, batch)
+
+
+def _getting(post, store=None):
+    return Getting(VERSION, _divider(), {OTHER: post}, Store() if store is None else store, ManualClock())
+
+
+def _released(getting):
+    keys = ["".join(entry.batch.keys) for entry in getting.released]
+    getting.released.clear()
+    return keys
+
+
+def test_rows_are_held_until_the_rows_of_the_old_owner_are_here_and_then_ask_for_their_keys_together():
+    post = Post()
+    getting = _getting(post)
+    getting.offer(_entry("a", "b", "a"))
+    assert not post.sent
+    getting.rows(OTHER, [])
+    (wanted,) = post.of(FETCH)
+    assert (wanted[0], set(wanted[1])) == (VERSION, {"a", "b"})
+    assert getting.holding == 3
+    getting.state(OTHER, 1, [("a", b"1")])
+    assert _released(getting) == []  # what came in one batch goes on as one
+    getting.state(OTHER, 2, [("b", b"")])
+    assert _released(getting) == ["aba"]
+    assert [number for _, number in post.of(GOT)] == [1, 2]
+
+
+def test_a_row_never_passes_an_earlier_one_of_its_key():
+    getting = _getting(Post())
+    getting.rows(OTHER, [])
+    getting.offer(_entry("a", "b"))
+    getting.state(OTHER, 1, [("b", b"1"), ("c", b"1")])
+    getting.offer(_entry("b", "c"))  # b has its state, and still an earlier row of it waits, for a's
+    assert _released(getting) == ["c"]
+    getting.state(OTHER, 2, [("a", b"1")])
+    assert _released(getting) == ["ab", "b"]
+    assert getting.holding == 0
+    getting.offer(_entry("b", "a"))
+    assert _released(getting) == ["ba"]
+
+
+def test_a_key_is_asked_for_once():
+    post = Post()
+    getting = _getting(post)
+    getting.rows(OTHER, [])
+    for _ in range(3):
+        getting.offer(_entry("a", "b"))
+    assert len(post.of(FETCH)) == 1
+
+
+def test_at_the_end_all_that_waits_goes_on_in_order():
+    getting = _getting(Post())
+    getting.rows(OTHER, [])
+    getting.offer(_entry("a", "b"))
+    getting.offer(_entry("c", "a"))
+    getting.end(OTHER)
+    assert _released(getting) == ["ab", "ca"]
+    assert getting.done
+
+
+@pytest.fixture
+def giving():
+    """Ten keys of a kilobyte each, and no sender to wait for."""
+    post, store = Post(), Store({f"k{i}": bytes(1000) for i in range(10)})
+    return Giving(VERSION, _divider(), {OTHER: post}, [], store, ManualClock()), post, store
+
+
+def test_state_waits_for_receipts_when_much_of_it_is_on_its_way(giving, monkeypatch):
+    given, post, _ = giving
+    monkeypatch.setattr(giving_module, "UNCONFIRMED_BYTES", 2000)
+    monkeypatch.setattr(giving_module, "SLICE", 2)
+    assert given.advance(0.0)
+    assert not given.advance(0.0)  # two keys are on their way, which is enough
+    assert not given.scanning
+    (portion,) = post.of(STATE)
+    assert len(portion[2]) == 2
+    given.got(OTHER, portion[1])
+    assert given.scanning
+    while given.advance(0.0):
+        given.got(OTHER, post.of(STATE)[-1][1])
+    assert sum(len(body[2]) for body in post.of(STATE)) == 10
+
+
+def test_what_is_asked_for_goes_at_once_and_the_rest_only_when_there_is_time(giving):
+    given, post, store = giving
+    given.fetch(OTHER, ("k7",))
+    assert not given.advance(1.0, bulk=False)
+    assert [[key for key, _ in body[2]] for body in post.of(STATE)] == [["k7"]]
+    assert len(store) == 9
+    assert not given.done
+    given.advance(1.0)
+    for body in post.of(STATE):
+        given.got(OTHER, body[1])
+    assert given.done
+    assert [kind for kind, _ in post.sent][-1] == STATE_END
+    assert post.of(ROWS) == [(VERSION, ())]
+    assert given.moved_keys == 10
