@@ -30,7 +30,7 @@ __all__ = ["main"]
 ROOT = Path(__file__).parents[1]
 CAPACITY = 560.0
 #: runs side by side: they sleep most of the time
-SIDE_BY_SIDE = 2
+SIDE_BY_SIDE = 3
 #: parameters that are times, of both policies, in the paper's seconds; a run divides them by its speed
 TIMES = {
     "probe": {

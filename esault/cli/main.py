@@ -20,6 +20,9 @@ _COMMANDS = {
     "new": "Write a small topology to start from.",
     "check": "Find mistakes in a topology and draw it.",
     "run": "Run a topology.",
+    "status": "A running topology, from another terminal.",
+    "scale": "Give a unit of a running topology more or fewer sub-units.",
+    "stop": "End a running topology in order.",
     "analyze": "Spark's report on a landed table.",
     "bench": "Measure, in a checkout.",
 }

@@ -338,6 +338,8 @@ class Driver:
     def scale(self, name: str, n: int, now: float, reason: str = "", policy: str = "by hand") -> None:
         """Give a unit n sub-units with equal shares. Raises UsageError; nothing is changed then."""
         unit = self.elastic(name)
+        if n >= 1:
+            unit.check_wish(n)
         self.elastic(name, max(0, n - unit.width)).rescale(n, now, reason, policy)
         self._deliver(now)
 

@@ -49,6 +49,8 @@ class Snapshot:
     failure: str | None
     #: the newest decisions of policies, and changes that are on, for people
     scaling: tuple[str, ...] = ()
+    free_slots: int = 0
+    slots: int = 0
     #: changes that have ended
     changes: int = 0
 
@@ -87,6 +89,8 @@ def snapshot(driver: Driver, now: float) -> Snapshot:
         driver.deaths,
         driver.failure,
         _scaling(driver),
+        driver.resources.free,
+        driver.resources.total,
         sum(len(unit.changes) for unit in driver.units.values()),
     )
 

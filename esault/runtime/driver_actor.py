@@ -35,6 +35,7 @@ from esault.runtime.spec import (
     Over,
     Pid,
     RunSpec,
+    Scaled,
     ScaleUnit,
     StopRun,
 )
@@ -64,6 +65,8 @@ class DriverActor(ReportingActor):
         self._begun_sinks: list[Any] = []
         self._over = False
         self._tick = TICK
+        #: changes wished for by hand that are on: number -> (unit, when)
+        self._wishes: dict[int, tuple[str, float]] = {}
         self._shown_at = 0.0
         self._prober: ProbeLoop | None = None
         self._targets: dict[int, tuple[str, float]] = {}
@@ -143,12 +146,33 @@ class DriverActor(ReportingActor):
 
     def receiveMsg_ScaleUnit(self, message: ScaleUnit, sender: Any) -> None:
         """Somebody wants another parallelism."""
-        if self._core is not None:
-            try:
-                self._core.scale(message.unit, message.n, self._now())
-            except UsageError as error:
+        if self._core is None:
+            self.send(self._command, Scaled(message.number, "the run is starting; try again in a moment"))
+            return
+        now = self._now()
+        try:
+            self._core.scale(message.unit, message.n, now)
+        except UsageError as error:
+            if message.number:
+                self.send(self._command, Scaled(message.number, str(error)))
+            else:
                 self._notice(str(error))
-            self._carry()
+        else:
+            change = self._core.units[message.unit].change
+            ended = [c for c in self._core.units[message.unit].changes if c.at == now]
+            if change is not None or ended:
+                self._wishes[message.number] = (message.unit, now)
+            self.send(self._command, Scaled(message.number, unchanged=change is None and not ended))
+        self._carry()
+
+    def _tell_ended(self, core: Driver) -> None:
+        """Changes that were wished for by hand and have ended."""
+        for number, (unit, at) in list(self._wishes.items()):
+            for record in core.units[unit].changes:
+                if record.at == at:
+                    del self._wishes[number]
+                    self.send(self._command, Scaled(number, record=record))
+                    break
 
     def receiveMsg_ChangeUnit(self, message: ChangeUnit, sender: Any) -> None:
         """Somebody wants one sub-unit split, merged or moved."""
@@ -215,6 +239,8 @@ class DriverActor(ReportingActor):
         """Deliver what the core has to say."""
         core, spec = self._core, self._spec
         assert core is not None and spec is not None
+        if self._wishes:
+            self._tell_ended(core)
         mails: dict[int, list[Any]] = defaultdict(list)
 
         def collect() -> None:

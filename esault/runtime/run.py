@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import os
 import signal
+import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -203,13 +205,21 @@ def _plan_of(request: Request) -> Callable[[], Plan]:
 
 
 def _check_writable(path: Path) -> None:
-    """A report that cannot be written is found before anything starts. Raises UsageError."""
+    """A report that cannot be written is found before anything starts. Raises UsageError.
+
+    A report replaces what is at its path: that may be a file, never a device, a pipe or a link, nor is any of them opened.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        existed = path.exists()
-        with path.open("a"):
-            pass
-        if not existed:
+        try:
+            kind = path.lstat().st_mode
+        except FileNotFoundError:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
             path.unlink()
+            return
+        if not stat.S_ISREG(kind):
+            raise UsageError(f"the report cannot be written to {path}: that is no regular file; name another path")
+        if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
+            raise UsageError(f"the report cannot be written to {path}: it may not be written by this user")
     except OSError as error:
         raise UsageError(f"the report cannot be written to {path}: {error.strerror or error}") from None

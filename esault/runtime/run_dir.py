@@ -10,7 +10,7 @@ from pathlib import Path
 
 from esault.runtime.owner import Owner
 
-__all__ = ["make_run_dir", "remove_stale"]
+__all__ = ["living_run_dirs", "make_run_dir", "remove_stale"]
 
 _PREFIX = "esault-"
 
@@ -28,6 +28,17 @@ def make_run_dir(owner: Owner) -> Path:
     """A new folder for a run of this owner."""
     remove_stale()
     return Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{owner.pid}-{owner.start_time:.0f}-", dir=_parent()))
+
+
+def living_run_dirs() -> list[Path]:
+    """Folders of this user's runs whose owner lives."""
+    found = []
+    for path in _parent().glob(f"{_PREFIX}*-*-*"):
+        with contextlib.suppress(ValueError, OSError):
+            pid, started = path.name.removeprefix(_PREFIX).split("-")[:2]
+            if path.stat().st_uid == os.getuid() and Owner(int(pid), float(started)).alive():
+                found.append(path)
+    return found
 
 
 def remove_stale() -> None:

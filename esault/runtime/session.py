@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
@@ -21,9 +22,11 @@ from esault.messages.settings import Settings
 from esault.report import Report
 from esault.runtime import system
 from esault.runtime.console import ConsoleReader
+from esault.runtime.door import Door
 from esault.runtime.owner import Owner
+from esault.runtime.porter import Porter
 from esault.runtime.run_dir import make_run_dir
-from esault.runtime.spec import Begin, DrainRun, Driving, Notice, Over, RunSpec, StopRun
+from esault.runtime.spec import Begin, DrainRun, Driving, Notice, Over, RunSpec, Scaled, StopRun
 from esault.topology.located import Located
 from esault.topology.plan import Plan
 
@@ -117,6 +120,7 @@ class Session:
         self._view = view or Quiet()
         self._signals = 0
         self.stopped_at_once = False
+        self._porter: Porter | None = None
 
     def run(self, on_started: Callable[[RunSpec], None] | None = None) -> Report:
         """Run to the end. Raises TopologyFailed (with the report if there is one), EsaultError."""
@@ -152,7 +156,7 @@ class Session:
                 console.start()
                 if on_started is not None:
                     on_started(spec)
-                report = self._watch(handle, driver)
+                report = self._served(handle, driver, spec)
                 report = replace(report, collected=_collected(self.plan, str(run_dir)))
             finally:
                 handle.shutdown(2.0)
@@ -175,12 +179,29 @@ class Session:
         except ValueError:  # not the main thread: whoever calls has the signals
             return {}
 
+    def _served(self, handle: system.ActorSystemHandle, driver: Any, spec: RunSpec) -> Report:
+        """Watch the run, with its door open to other terminals."""
+        door = Door(Path(spec.run_dir))
+        self._porter = Porter(door, spec.name, spec.run, lambda message: handle.tell(driver, message))
+        door.start()
+        how = "failed"
+        try:
+            report = self._watch(handle, driver)
+            how = report.ended
+            return report
+        finally:
+            self._porter.ended(how)
+
     def _watch(self, handle: system.ActorSystemHandle, driver: Any) -> Report:
         told = 0
         until = None
         driving: Owner | None = None
         while True:
+            if self._porter is not None:
+                self._porter.serve()
             for message in _messages(handle.listen(0.05)):
+                if isinstance(message, Scaled) and self._porter is not None:
+                    self._porter.scaled(message)
                 if isinstance(message, Over):
                     if isinstance(message.report, Report):
                         return message.report
@@ -191,6 +212,8 @@ class Session:
                     self._view.notice(message.text)
                 elif isinstance(message, Snapshot):
                     self._view.update(message)
+                    if self._porter is not None:
+                        self._porter.seen(message)
                     if until is None and message.phase == "running" and self._seconds is not None:
                         until = time.monotonic() + self._seconds
             if until is not None and time.monotonic() >= until and told == 0:

@@ -25,6 +25,7 @@ __all__ = [
     "Pid",
     "RunSpec",
     "ScaleUnit",
+    "Scaled",
     "StopRun",
     "Wake",
 ]
@@ -80,10 +81,12 @@ class StopRun:
 
 @dataclass(frozen=True)
 class ScaleUnit:
-    """Give a unit so many sub-units."""
+    """Give a unit so many sub-units; answered by Scaled, twice if it is begun."""
 
     unit: str
     n: int
+    #: of the wish, for its answers; 0: nobody waits for them
+    number: int = 0
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,19 @@ class ChangeUnit:
 
 
 # driver -> command
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """What has become of a wish: first whether it is begun, then its end."""
+
+    number: int
+    #: why not; empty if it is begun
+    refused: str = ""
+    #: the change's record when it has ended; or None
+    record: Any = None
+    #: the unit has as many as were asked for already
+    unchanged: bool = False
 
 
 @dataclass(frozen=True)

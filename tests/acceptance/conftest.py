@@ -13,6 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))  # tests here share what they look at
+
 FLOWS = str(Path(__file__).with_name("flows.py"))
 ROOT = str(Path(__file__).parents[2])
 

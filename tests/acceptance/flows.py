@@ -75,12 +75,12 @@ class Once(Spout):
         return [(i, i) for i in range(10)]
 
 
-def words(name: str, path: str, out: str = "", p: int = 1, rate: float = 0.0) -> Topology:
+def words(name: str, path: str, out: str = "", p: int = 1, rate: float = 0.0, most: int = 0) -> Topology:
     t = Topology(name)
     source = TextFiles(path)
     lines = t.spout("lines", Paced(source, rate) if rate else source)
     count = lines.bolt("split", Split, grouping=shuffle(), parallelism=p).bolt(
-        "count", Count, grouping=by_key(), parallelism=p
+        "count", Count, grouping=by_key(), parallelism=p, max_parallelism=most or None
     )
     if out:
         count.sink("table", SparkTable(out, columns={"word": str, "total": int}, mode="replace"))

@@ -1,0 +1,41 @@
+"""`esault scale`."""
+
+from __future__ import annotations
+
+import click
+
+from esault.cli.running_option import run_option
+from esault.errors import UsageError
+
+__all__ = ["command"]
+
+
+@click.command("scale", context_settings={"ignore_unknown_options": True})
+@click.argument("unit")
+@click.argument("n", type=int)
+@run_option
+def command(unit: str, n: int, run: str | None) -> None:
+    """Give UNIT of a running topology N sub-units while tuples flow, and wait until it is done.
+
+    For example `esault scale count 4`. Keys move with their state; nothing is lost or repeated. A policy may change
+    the number again: `esault run --fixed` or `--policy UNIT=none` keeps it from that.
+    """
+    from esault.runtime.doors import ask, choose
+
+    if n < 1:
+        raise UsageError(f"unit {unit!r} cannot have {n} sub-units: it needs one at least")
+    chosen = choose(run)
+    for answer in ask(chosen.door, {"do": "scale", "unit": unit, "n": n}, patience=None):
+        if answer.get("begun"):
+            print(f"{chosen.name}, {unit}: to {n} sub-units ...", flush=True)
+        elif answer.get("unchanged"):
+            print(f"{chosen.name}, {unit}: has {n} sub-units already")
+        else:
+            print(
+                f"{chosen.name}, {unit}: {answer['before']} -> {answer['after']} sub-units in {answer['seconds']:.2f} s, "
+                f"{answer['moved_keys']:,} keys moved ({answer['moved_bytes']:,} bytes), no tuple held back longer than "
+                f"{1000 * answer['held']:.1f} ms"
+            )
+        if answer.get("done"):
+            return
+    raise UsageError("the run ended before the change did")

@@ -1,0 +1,26 @@
+"""`esault stop`."""
+
+from __future__ import annotations
+
+import click
+
+from esault.cli.running_option import run_option
+
+__all__ = ["command"]
+
+
+@click.command("stop")
+@run_option
+@click.option("--now", is_flag=True, help="At once: what is in flight is lost.")
+def command(run: str | None, now: bool) -> None:
+    """End a running topology in order: spouts read no more, what is in flight is processed and landed. Waits for the end."""
+    from esault.runtime.doors import ask, choose
+
+    chosen = choose(run)
+    for answer in ask(chosen.door, {"do": "stop", "now": now}, patience=None):
+        if answer.get("begun"):
+            print(f"{chosen.name}: ending ...", flush=True)
+        if answer.get("done"):
+            print(f"{chosen.name}: {answer['ended']}")
+            return
+    print(f"{chosen.name}: ended")

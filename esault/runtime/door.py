@@ -1,0 +1,112 @@
+"""The door of a running topology: a socket in its own folder, for `esault status`, `scale` and `stop` from another terminal.
+
+Only this user can enter the folder. A connection carries one request, a line of JSON, and answers, lines of JSON; what is no
+request is answered with one error and changes nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import threading
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+__all__ = ["NAME", "Caller", "Door"]
+
+#: the socket's name in the run's folder
+NAME = "door"
+#: bytes of a request, seconds that it may take to come, connections at a time
+LONGEST, PATIENCE, MOST = 4096, 2.0, 16
+
+
+class Caller:
+    """One connection with a request that is waiting to be answered. Answers to who has hung up are dropped."""
+
+    def __init__(self, connection: socket.socket, request: dict[str, Any]) -> None:
+        self._connection = connection
+        self.request = request
+
+    def answer(self, last: bool = True, **answer: Any) -> None:
+        """Send a line; after the last one the connection is closed."""
+        with contextlib.suppress(OSError):
+            self._connection.sendall(json.dumps(answer).encode() + b"\n")
+        if last:
+            self.hang_up()
+
+    def hang_up(self) -> None:
+        """Close the connection."""
+        with contextlib.suppress(OSError):
+            self._connection.close()
+
+
+class Door(threading.Thread):
+    """Accepts; requests wait in `callers` for whoever owns the run."""
+
+    def __init__(self, run_dir: Path) -> None:
+        super().__init__(name="esault-door", daemon=True)
+        self._path = run_dir / NAME
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.bind(str(self._path))
+        os.chmod(self._path, 0o600)
+        self._socket.listen(MOST)
+        self._places = threading.Semaphore(MOST)
+        self.callers: deque[Caller] = deque()
+
+    def run(self) -> None:
+        """The thread."""
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return  # closed
+            if not self._places.acquire(blocking=False):
+                connection.close()
+                continue
+            threading.Thread(target=self._read, args=(connection,), daemon=True).start()
+
+    def _read(self, connection: socket.socket) -> None:
+        caller = Caller(connection, {})
+        try:
+            connection.settimeout(PATIENCE)
+            data = b""
+            while not data.endswith(b"\n"):
+                part = connection.recv(LONGEST)
+                data += part
+                if not part or len(data) > LONGEST:
+                    break
+            caller.request = _request(data)
+        except (OSError, ValueError) as error:
+            caller.answer(error=f"no request: {error}")
+        else:
+            self.callers.append(caller)
+        finally:
+            self._places.release()
+
+    def close(self) -> None:
+        """Nobody comes in any more."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        with contextlib.suppress(OSError):
+            self._path.unlink()
+        while self.callers:
+            self.callers.popleft().answer(error="the run has ended")
+
+
+def _request(data: bytes) -> dict[str, Any]:
+    """Raises ValueError for what is none."""
+    if not data.endswith(b"\n") or len(data) > LONGEST:
+        raise ValueError(f"a request is one line of JSON of at most {LONGEST} bytes")
+    request = json.loads(data)
+    if not isinstance(request, dict):
+        raise ValueError("a request is a JSON object")
+    do = request.get("do")
+    if do not in ("status", "scale", "stop"):
+        raise ValueError(f"do={do!r}: it is status, scale or stop")
+    if do == "scale" and not (isinstance(request.get("unit"), str) and type(request.get("n")) is int):
+        raise ValueError("scale takes a unit and a number")
+    return request

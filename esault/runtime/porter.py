@@ -1,0 +1,76 @@
+"""Answers who knocks at a run's door, with what the driver says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from esault.control.summary import Snapshot
+from esault.runtime.door import Caller, Door
+from esault.runtime.spec import DrainRun, Scaled, ScaleUnit, StopRun
+
+__all__ = ["Porter"]
+
+
+class Porter:
+    """Sits in the command's loop. `tell` sends a message to the driver."""
+
+    def __init__(self, door: Door, name: str, run: str, tell: Callable[[Any], object]) -> None:
+        self._door = door
+        self._about = {"topology": name, "run": run, "pid": os.getpid(), "engine": "actors"}
+        self._tell = tell
+        self._snapshot: Snapshot | None = None
+        self._number = 0
+        self._wishes: dict[int, Caller] = {}
+        self._leaving: list[Caller] = []
+
+    def seen(self, snapshot: Snapshot) -> None:
+        """The run as it is."""
+        self._snapshot = snapshot
+
+    def scaled(self, message: Scaled) -> None:
+        """What has become of a wish."""
+        caller = self._wishes.get(message.number)
+        if caller is None:
+            return
+        if message.refused:
+            caller.answer(error=message.refused)
+        elif message.record is not None:
+            record = message.record
+            if record.dropped:
+                caller.answer(error=f"the change was dropped: {record.dropped}; nothing is lost, try again")
+            else:
+                caller.answer(done=True, **asdict(record))
+        elif message.unchanged:
+            caller.answer(done=True, unchanged=True)
+        else:
+            caller.answer(last=False, begun=True)
+            return
+        del self._wishes[message.number]
+
+    def serve(self) -> None:
+        """Take the requests that have come."""
+        while self._door.callers:
+            caller = self._door.callers.popleft()
+            request = caller.request
+            if request["do"] == "status":
+                now = asdict(self._snapshot) if self._snapshot is not None else {"phase": "starting", "units": []}
+                caller.answer(**{**now, **self._about})
+            elif request["do"] == "scale":
+                self._number += 1
+                self._wishes[self._number] = caller
+                self._tell(ScaleUnit(request["unit"], request["n"], self._number))
+            else:
+                caller.answer(last=False, begun=True)
+                self._leaving.append(caller)
+                self._tell(StopRun() if request.get("now") is True else DrainRun())
+
+    def ended(self, how: str) -> None:
+        """The run is over."""
+        for caller in self._wishes.values():
+            caller.answer(error="the run ended before the change did")
+        for caller in self._leaving:
+            caller.answer(done=True, ended=how)
+        self._door.close()

@@ -1,0 +1,180 @@
+"""A running topology from another terminal: status, scale, stop; and what happens when one asks for nonsense."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from test_runs import landed, run_dirs, write_lines
+
+pytestmark = pytest.mark.slow
+ROOT = str(Path(__file__).parents[2])
+
+
+def esault(*arguments, timeout=60):
+    """A command in another terminal: exit code, output, errors."""
+    done = subprocess.run(
+        [sys.executable, "-m", "esault", *arguments],
+        env={**os.environ, "PYTHONPATH": ROOT},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def status(command):
+    code, out, _ = esault("status", "--run", command.name, "--json")
+    return json.loads(out) if code == 0 else {}
+
+
+def running(command):
+    command.until(lambda: status(command).get("phase") == "running")
+
+
+def door(command):
+    return next(iter(run_dirs(command))) / "door"
+
+
+@pytest.fixture
+def words(command, tmp_path):
+    """A paced word count of half a minute that nothing scales by itself."""
+    write_lines(tmp_path, 60_000)
+    command.start("words", "--policy", "none", path="in.txt", out="table", p=1, rate=2000.0, most=8)
+    running(command)
+    return command
+
+
+def test_scale_up_and_down_at_load_and_stop_in_order(words, tmp_path):
+    code, out, err = esault("scale", "count", "3", "--run", words.name)
+    assert code == 0, err
+    assert "1 -> 3 sub-units" in out
+    assert "held back" in out
+    units = {u["name"]: u for u in status(words)["units"]}
+    assert units["count"]["sub_units"] == 3
+    code, out, _ = esault("status", "--run", words.name)
+    assert code == 0
+    assert "count" in out
+    assert esault("scale", "count", "3", "--run", words.name)[1].strip().endswith("has 3 sub-units already")
+    assert "3 -> 1 sub-units" in esault("scale", "count", "1", "--run", words.name)[1]
+    code, out, err = esault("stop", "--run", words.name)
+    assert (code, out.splitlines()[-1]) == (0, f"{words.name}: drained"), err
+    code, out, err = words.wait()
+    assert code == 0, err
+    totals = Counter()
+    rows = landed(tmp_path / "table")
+    for row in rows:
+        totals[row["word"]] = max(totals[row["word"]], row["total"])
+    assert len(rows) == totals.total() > 0  # each update landed once, and the last one counts them all
+    assert run_dirs(words) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("count", "0"), "it needs one at least"),
+        (("count", "-3"), "it needs one at least"),
+        (("count", "many"), "not a valid integer"),
+        (("cuont", "2"), "there is no unit 'cuont'; there are: lines, split, count"),
+        (("lines", "2"), "is a spout"),
+        (("count", "99"), "max_parallelism is 8"),
+        (("split", "99"), "more slots"),
+    ],
+)
+def test_nonsense_is_refused_in_one_line_and_nothing_changes(words, arguments, says):
+    before = [(u["name"], u["sub_units"]) for u in status(words)["units"]]
+    code, _, err = esault("scale", *arguments, "--run", words.name)
+    assert code == 2
+    assert says in err
+    assert "Traceback" not in err
+    if "valid" not in says:
+        assert len(err.strip().splitlines()) == 1, err
+    assert [(u["name"], u["sub_units"]) for u in status(words)["units"]] == before
+
+
+def test_strangers_at_the_door_do_no_harm(words):
+    path = door(words)
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    for data in (
+        b"\x80\x04garbage\n",
+        b"[1]\n",
+        b'{"do": "dance"}\n',
+        b'{"do": "scale", "unit": 3}\n',
+        b"x" * 9000,
+        b"",
+    ):
+        with socket.socket(socket.AF_UNIX) as caller:
+            caller.settimeout(10)
+            caller.connect(str(path))
+            caller.sendall(data)
+            caller.shutdown(socket.SHUT_WR)
+            assert "error" in json.loads(caller.recv(4096))
+    with socket.socket(socket.AF_UNIX) as silent:  # says nothing, and is still there
+        silent.connect(str(path))
+        assert status(words)["phase"] == "running"
+
+
+def test_nothing_running_and_several_running(words, other_command, tmp_path):
+    code, _, err = esault("scale", "count", "2", "--run", "nobody")
+    assert code == 2
+    assert "no running topology is named 'nobody'" in err
+    other_command.start("endless")
+    running(other_command)
+    code, _, err = esault("stop")
+    assert code == 2
+    assert "say which with --run" in err
+    assert words.name in err
+    code, out, _ = esault("status")
+    assert words.name in out
+    assert other_command.name in out
+    assert esault("stop", "--run", other_command.name)[0] == 0
+    assert other_command.wait()[0] == 0
+
+
+def test_without_a_running_topology_that_is_said(tmp_path):
+    env = {**os.environ, "PYTHONPATH": ROOT, "TMPDIR": str(tmp_path), "XDG_RUNTIME_DIR": ""}
+    for arguments in (["status"], ["scale", "count", "2"], ["stop"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "esault", *arguments], env=env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 2
+        assert done.stderr.startswith("error: no topology is running")
+        assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_killed_command_leaves_no_door_that_answers(words):
+    path = door(words)
+    words.process.send_signal(signal.SIGKILL)
+    words.wait(30)
+    code, _, err = esault("status", "--run", words.name)
+    assert code == 2
+    assert words.name not in esault("status")[1]
+    assert "Traceback" not in err
+    assert str(path).startswith(tempfile.gettempdir())
+
+
+@pytest.mark.parametrize("kind", ["folder", "fifo", "link"])
+def test_a_report_never_replaces_what_is_no_file(command, tmp_path, kind):
+    path = tmp_path / "report.json"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(tmp_path / "nowhere")
+    code, _, err = command.run("endless", "--report", "report.json", "--seconds", "1")
+    assert code == 2
+    assert "no regular file" in err
+    assert not (tmp_path / "nowhere").exists()
+    assert path.is_symlink() if kind == "link" else path.exists()
