@@ -57,6 +57,7 @@ class BoltSubUnit(SubUnit):
         self._tick_at = now + plan.tick_every if plan.tick_every else None
         self._ticking: Iterator[None] | None = None
         self._sampled = frozenset(i for i, each in enumerate(plan.inputs) if isinstance(each.grouping, ByKey))
+        self._several = len(plan.inputs) > 1
         self.key_load = KeyLoadSampler()
 
     def _work(self, now: float) -> bool:
@@ -79,7 +80,11 @@ class BoltSubUnit(SubUnit):
         if self.key_load.room and batch.input in self._sampled:
             self.key_load.take(batch.keys)
         lineage = Lineage(batch.root, batch.due)
-        self.operator.run(batch.input, batch.keys, batch.values, batch.ids)
+        ids = batch.ids
+        if ids is not None and self._several:
+            # A row may come here by two ways, such as through either side of a diamond: what it brings forth is two rows.
+            ids = tuple([f"{id}/{batch.input}" for id in ids])
+        self.operator.run(batch.input, batch.keys, batch.values, ids)
         for stream, out in self.emitter.outs.items():
             keys = out.keys
             if keys:

@@ -1,0 +1,292 @@
+"""The proof of live changes: Hypothesis emits, splits, merges, moves, scales, kills, delays and drains as it likes; then all is counted.
+
+Invariants after every step: each output table tiles the ring with living owners or ones that are being replaced, and its version
+only grows. At the end nothing is missing; and if nobody was killed, nothing is doubled and each key's running count is 1, 2, 3 ...
+in the order in which it came out. `ESAULT_PROOF=2000` runs so many examples of each machine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from esault import Bolt, EndOfStream, Sink, Spout, Topology, UsageError, by_key, partial_key, shuffle, single
+from esault.messages.settings import Settings
+from esault.testing import LocalRuntime
+
+EXAMPLES = int(os.environ.get("ESAULT_PROOF", "25"))
+WORDS = "abcdefghijkl"
+
+
+class Fed(Spout):
+    """Reads what the test has fed; it ends when the test says so."""
+
+    parallel = True
+
+    def __init__(self, feed):
+        self.feed = feed
+        self.next = 0
+
+    def __deepcopy__(self, memo):
+        return type(self)(self.feed)  # every sub-unit reads its part of the same feed
+
+    def read(self, limit):
+        part, parts = self.context.part, self.context.parts
+        mine = self.feed["rows"][part::parts]
+        if self.next >= len(mine):
+            if self.feed["ended"]:
+                raise EndOfStream
+            return []
+        rows = mine[self.next : self.next + min(limit, 16)]
+        self.next += len(rows)
+        return rows
+
+    def position(self):
+        return self.next
+
+    def seek(self, position):
+        self.next = position
+
+
+class Split(Bolt):
+    def process(self, key, value):
+        for word in value:
+            self.emit(word, 1)
+
+
+class Count(Bolt):
+    def __init__(self):
+        self.total = 0
+
+    def process(self, key, value):
+        self.total += 1
+        self.emit(key, self.total)
+
+
+class Landed(Sink):
+    wants_id = True
+
+    def write(self, rows):
+        pass
+
+
+def chain(feed, grouping):
+    """Parallel senders, stateless, stateful."""
+    t = Topology("chain")
+    split = t.spout("lines", Fed(feed), parallelism=2).bolt("split", Split, grouping=shuffle(), parallelism=2)
+    split.bolt("count", Count, grouping=grouping, parallelism=2).sink("table", Landed())
+    return t
+
+
+def neighbours(feed, grouping):
+    """Two stateful units in a row that may change at once, and a fan-out."""
+    t = Topology("neighbours")
+    split = t.spout("lines", Fed(feed)).bolt("split", Split, grouping=shuffle())
+    first = split.bolt("count", Count, grouping=grouping, parallelism=2)
+    first.sink("table", Landed())
+    first.bolt("again", Count, grouping=by_key(), parallelism=2).sink("more", Landed())
+    return t
+
+
+def fan_in(feed, grouping):
+    """Two units send to one."""
+    t = Topology("fan-in")
+    lines = t.spout("lines", Fed(feed))
+    left = lines.bolt("split", Split, grouping=shuffle())
+    right = lines.bolt("other", Split, grouping=shuffle(), parallelism=2)
+    t.bolt("count", Count, inputs={left: grouping, right: grouping}, parallelism=2).sink("table", Landed())
+    return t
+
+
+class Changes(RuleBasedStateMachine):
+    """Of one topology; `kills`: how many processes may die."""
+
+    topology = staticmethod(chain)
+    grouping = staticmethod(by_key)
+    kills = 0
+    #: copies of each word that reach `count`
+    copies = 1
+
+    @initialize(seed=st.integers(0, 1 << 30), ackers=st.sampled_from([0, 0, 1, 2]))
+    def begin(self, seed, ackers):
+        self.feed = {"rows": [], "ended": False}
+        options = Settings(ackers=ackers, max_pending=4, root_rows=16, watch_values=False)
+        self.local = LocalRuntime(self.topology(self.feed, self.grouping()), seed=seed, settings=options)
+        self.versions = {}
+        self.left = self.kills
+        self.drained = False
+        self.local.run_for(0.01)
+
+    @rule(rows=st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4), min_size=1, max_size=40))
+    def emit(self, rows):
+        if not self.feed["ended"]:
+            self.feed["rows"].extend(("f", tuple(words)) for words in rows)
+
+    @rule(steps=st.integers(1, 60))
+    def go_on(self, steps):
+        for _ in range(steps):
+            if self.local.driver.phase != "ended" and not self.local.step():
+                self.local.wait()
+
+    def wish(self, unit, what):
+        if self.local.driver.phase == "running":
+            try:
+                what(unit)
+            except UsageError:
+                pass  # not now: it says why
+
+    def owner(self, unit, which):
+        owners = self.local.sub_units(unit)
+        return owners[which % len(owners)]
+
+    @rule(unit=st.sampled_from(["split", "count", "other", "again"]), which=st.integers(0, 9))
+    def split(self, unit, which):
+        if unit in self.local.driver.units:
+            self.wish(unit, lambda u: self.local.split(u, self.owner(u, which)))
+
+    @rule(unit=st.sampled_from(["split", "count", "other", "again"]), which=st.integers(0, 9))
+    def merge(self, unit, which):
+        if unit in self.local.driver.units:
+            self.wish(unit, lambda u: self.local.merge(u, self.owner(u, which)))
+
+    @rule(unit=st.sampled_from(["split", "count", "other", "again"]), which=st.integers(0, 9))
+    def move(self, unit, which):
+        if unit in self.local.driver.units:
+            self.wish(unit, lambda u: self.local.move(u, self.owner(u, which)))
+
+    @rule(unit=st.sampled_from(["split", "count", "other", "again"]), n=st.integers(1, 4))
+    def scale(self, unit, n):
+        if unit in self.local.driver.units:
+            self.wish(unit, lambda u: self.local.scale(u, n))
+
+    @rule(which=st.integers(0, 30), steps=st.integers(1, 40))
+    def delay(self, which, steps):
+        """One process stands still while the others go on."""
+        living = [i for u in self.local.driver.units.values() for i in u.subs if self.local.lives(i)]
+        if living:
+            frozen = living[which % len(living)]
+            self.local.pause(frozen)
+            self.go_on(steps)
+            if self.local.lives(frozen):
+                self.local.resume(frozen)
+
+    @precondition(lambda self: self.left > 0)
+    @rule(which=st.integers(0, 30))
+    def kill(self, which):
+        bolts = [i for u in self.local.driver.units.values() if u.plan.kind == "bolt" for i in u.subs]
+        living = [i for i in (*bolts, *self.local.ack_servers()) if self.local.lives(i)]
+        if living and self.local.driver.phase == "running":
+            self.left -= 1
+            self.local.kill(living[which % len(living)])
+
+    @rule()
+    def drain(self):
+        """The end may come in the middle of a change."""
+        if self.local.driver.phase == "running" and len(self.feed["rows"]) > 200:
+            self.feed["ended"] = True
+
+    @invariant()
+    def tables_are_whole_and_only_grow(self):
+        for name, unit in self.local.driver.units.items() if hasattr(self, "local") else ():
+            if unit.table is not None:
+                unit.table.check()
+                assert unit.table.version >= self.versions.get(name, 0)
+                self.versions[name] = unit.table.version
+
+    def teardown(self):
+        if not hasattr(self, "local"):
+            return
+        self.feed["ended"] = True
+        local = self.local
+        local.run_until_drained(600.0)
+        words = Counter(word for _, line in self.feed["rows"] for word in line)
+        want = words.total() * self.copies
+        ids = Counter(row.id.split(":", 1)[1] for row in local.landed("table"))
+        rows = {row.id for row in local.landed("table")}
+        assert len(rows) >= want, "missing"
+        report = local.report()
+        assert report.roots.open == 0
+        assert local.driver.resources.free == local.driver.resources.total - sum(
+            len(u.subs) for u in local.driver.units.values()
+        )
+        if self.left == self.kills:
+            assert sum(ids.values()) == want, "doubled"
+            assert report.roots.replayed == 0
+            self.check_order(words)
+        for unit in local.driver.units.values():
+            assert set(unit.subs) == set(unit.table.owners()) or unit.plan.kind == "spout"
+
+    def check_order(self, words):
+        seen = Counter()
+        for word, total in self.local.emitted("count"):
+            assert total == seen[word] + 1, word
+            seen[word] = total
+        assert seen == Counter({word: n * self.copies for word, n in words.items()})
+
+
+class Killed(Changes):
+    kills = 4
+
+
+class Neighbours(Changes):
+    topology = staticmethod(neighbours)
+
+
+class NeighboursKilled(Neighbours):
+    kills = 4
+
+
+class FanIn(Changes):
+    topology = staticmethod(fan_in)
+    copies = 2
+
+
+class FanInKilled(FanIn):
+    kills = 4
+
+
+class Single(Changes):
+    topology = staticmethod(lambda feed, grouping: single_chain(feed))
+
+
+class Partial(Changes):
+    grouping = staticmethod(partial_key)
+
+    def check_order(self, words):
+        """Two objects a key: their last counts add up."""
+        assert Counter(word for word, _ in self.local.emitted("count")) == words
+
+
+def single_chain(feed):
+    t = Topology("single")
+    split = t.spout("lines", Fed(feed)).bolt("split", Split, grouping=shuffle(), parallelism=2)
+    all_words = split.bolt("count", CountAll, grouping=single())
+    all_words.sink("table", Landed())
+    return t
+
+
+class CountAll(Bolt):
+    def __init__(self):
+        self.totals = {}
+
+    def process(self, key, value):
+        self.totals[key] = self.totals.get(key, 0) + 1
+        self.emit(key, self.totals[key])
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [Changes, Killed, Neighbours, NeighboursKilled, FanIn, FanInKilled, Single, Partial],
+    ids=lambda m: m.__name__,
+)
+def test_whatever_happens_nothing_is_lost(machine):
+    case = machine.TestCase
+    case.settings = settings(
+        max_examples=EXAMPLES, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+    case("runTest").runTest()
