@@ -1,4 +1,5 @@
-# make run    the main job: counts the words of Python's standard library, live, lands them, and reports with Spark
+# make run    the main job: counts the words of Python's standard library, live, lands them, shows a unit that grows under
+#             load, and reports with Spark
 # make test   formatting, types and all tests, on a fresh machine
 # make bench  throughput and latency beside a peer, into bench/results/local
 # make clean  removes what the others made
@@ -13,6 +14,10 @@ run:
 	@.ci/venv parquet
 	@$(BIN)/esault run topologies/standard_library.py --report out/report.json
 	@$(BIN)/python topologies/standard_library.py
+	@echo "A rush hour comes next: 20 seconds in which a unit grows under load and shrinks after (make run RUSH=0 skips it)."
+ifneq ($(RUSH),0)
+	@$(BIN)/esault run topologies/rush_hour.py --report out/rush_hour.json
+endif
 ifneq ($(SPARK),0)
 	@echo "Spark's report comes next. It needs pyspark and a Java, one download of about 500 MB (make run SPARK=0 skips it)."
 	@.ci/venv parquet,spark

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from esault.flow.delivery.lineage import Lineage
 from esault.flow.frame import Frame
 from esault.flow.handover.changes import Changes
-from esault.flow.handover.divide import Entry
+from esault.flow.handover.divide import Entry, divide
 from esault.flow.key_load import KeyLoadSampler
 from esault.flow.operators import operator
 from esault.flow.sub_unit import OWN_ROOT_ROWS, SubUnit
@@ -20,6 +20,13 @@ from esault.topology.grouping import ByKey, PartialKey
 from esault.topology.plan import UnitPlan
 
 __all__ = ["BoltSubUnit"]
+
+#: seconds that user code may take in one turn, if its rows can be divided so
+LONGEST_TURN = 0.02
+#: rows that must fit into that for user code to count as quick: those of a full frame
+SLOW_ROWS = 512
+#: rows of the first turn
+FIRST_ROWS = 32
 
 
 class BoltSubUnit(SubUnit):
@@ -57,6 +64,8 @@ class BoltSubUnit(SubUnit):
         self._tick_at = now + plan.tick_every if plan.tick_every else None
         self._ticking: Iterator[None] | None = None
         self._sampled = frozenset(i for i, each in enumerate(plan.inputs) if isinstance(each.grouping, ByKey))
+        #: rows that are processed in one turn at most; 0: any number. The first ones show how long a row takes.
+        self._most_rows = FIRST_ROWS
         self._several = len(plan.inputs) > 1
         self.key_load = KeyLoadSampler()
 
@@ -73,10 +82,14 @@ class BoltSubUnit(SubUnit):
             if not self.ended and not self.changes.active and self._all_ended():
                 self.say_ended()
             return more
-        sent, batch, taken = self.inbox.popleft()
+        entry = self.inbox.popleft()
+        if self._most_rows and len(entry.batch.keys) > self._most_rows:
+            entry = self._slice(entry)
+        else:
+            self.taken += 1
+        sent, batch, taken = entry
         count = len(batch.keys)
         self.backlog -= count
-        self.taken += 1
         if self.key_load.room and batch.input in self._sampled:
             self.key_load.take(batch.keys)
         lineage = Lineage(batch.root, batch.due)
@@ -101,10 +114,21 @@ class BoltSubUnit(SubUnit):
         self.tuples_in += count
         done = self.clock()
         self.busy += done - now
+        # Slow user code must not keep control, probes and changes waiting for a whole batch of it.
+        each = (done - now) / count if count else 0.0
+        self._most_rows = max(1, int(LONGEST_TURN / each)) if each * SLOW_ROWS > LONGEST_TURN else 0
         self.latency.record(done - sent, count)
         if self._leaf:
             self.end_to_end.record(done - batch.due, count)
         return True
+
+    def _slice(self, entry: Entry) -> Entry:
+        """The first rows of a batch; the rest stays first in the inbox."""
+        first, rest = self._most_rows, len(entry.batch.keys) - self._most_rows
+        acks = self.acks if self._tracked else None
+        parts = divide(entry, [0] * first + [1] * rest, self._random, acks)
+        self.inbox.appendleft(parts[1])
+        return parts[0]
 
     def _all_ended(self) -> bool:
         return (bool(self.in_channels) or self.leaving) and all(channel.ended for channel in self.in_channels.values())

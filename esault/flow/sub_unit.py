@@ -489,6 +489,7 @@ class SubUnit:
         return Rows(
             tuples_in=self.tuples_in,
             tuples_out=self.tuples_out,
+            arrivals=self.arrivals,
             errors=self.outputs.errors,
             dead_letters=self.outputs.dead_letters,
             misrouted=self.misrouted,

@@ -369,6 +369,8 @@ class Rows:
 
     tuples_in: int = 0
     tuples_out: int = 0
+    #: tuples read from the channels
+    arrivals: int = 0
     errors: int = 0
     dead_letters: int = 0
     misrouted: int = 0

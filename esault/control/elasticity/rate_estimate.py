@@ -31,6 +31,7 @@ class RateEstimate:
 
     def add(self, rate: float, seconds: float) -> None:
         """The next window."""
+        rate = max(0.0, rate)
         if self._windows:
             mean = max(self.mean, 1.0)
             surprise = (rate - self.mean) ** 2 * seconds / mean

@@ -52,8 +52,7 @@ class Sampler:
         source = self._sources.setdefault(status.incarnation, _Source())
         rows = status.rows
         if status.now - source.probed_at > UNPROBED:
-            arrivals = rows.tuples_in + rows.backlog
-            counters = Counters(status.now, arrivals, rows.tuples_in, rows.tuples_out, rows.busy, rows.backlog)
+            counters = Counters(status.now, rows.arrivals, rows.tuples_in, rows.tuples_out, rows.busy, rows.backlog)
             self._count(source, counters)
         if status.usage is not None:
             _keep(source.usages, (status.now, status.usage), status.now)
