@@ -31,8 +31,8 @@ from esault.messages.settings import Settings
 __all__ = ["main"]
 
 LIVE, RESTART, PEER = "esault, live", "esault, stopped and started", "bytewax, stopped and resumed"
-#: seconds after which a run hangs
-LONGEST = 300.0
+#: seconds after which a run is given up
+LONGEST = 200.0
 #: so many keys are measured once
 MANY = 1_000_000
 #: seconds of rest after the filling that no window takes in
@@ -67,14 +67,14 @@ FULL = (
 
 
 def _command(module: str, what: str, folder: Path, keys: int, *arguments: object) -> dict[str, Any]:
-    """Run it and read the JSON of its last line. Raises RuntimeError."""
+    """Run it and read the JSON of its last line. Raises RuntimeError, and TimeoutError where it does not end."""
     line = ["-m", module, what, "--folder", str(folder), "--keys", str(keys), *map(str, arguments)]
     try:
         done = subprocess.run(
             [sys.executable, *line], cwd=ROOT, capture_output=True, text=True, timeout=LONGEST, check=False
         )
     except subprocess.TimeoutExpired:
-        raise RuntimeError(f"{' '.join(line)} did not end within {LONGEST:.0f} s") from None
+        raise TimeoutError(f"{what} {keys:,} keys did not end within {LONGEST:.0f} s") from None
     if done.returncode or not done.stdout.strip():
         raise RuntimeError(f"{' '.join(line)} failed:\n{done.stderr.strip()[-4000:]}")
     said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -200,12 +200,20 @@ def _summarised(runs: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
     return found
 
 
+def _missing(each: dict[str, list[dict[str, Any]]], given_up: dict[str, str]) -> dict[str, Any]:
+    """What is said of engines of which no run ended."""
+    return {name: {"missing": text} for name, text in given_up.items() if not each[name]}
+
+
 def _lines(case: Case, rates: dict[str, float], found: dict[str, Any]) -> list[str]:
     def of(figure: dict[str, float], digits: int = 0) -> str:
         return f"{figure['median']:,.{digits}f} ({figure['least']:,.{digits}f} to {figure['most']:,.{digits}f})"
 
     lines = [f"{case}: " + ", ".join(f"{name} {rate:,.0f} tuples/s" for name, rate in rates.items())]
     for name, each in found.items():
+        if "missing" in each:
+            lines.append(f"  {name}: {each['missing']}")
+            continue
         c = each["counts"]
         lines.append(
             f"  {name}: of {c['offered']:,} tuples {c['lost']:,} lost, {c['repeated']:,} repeated, "
@@ -267,10 +275,20 @@ def main() -> None:
         if not peer and case.roots is None:  # it has no such window
             calls[PEER] = lambda c=case, r=rates: _stopped("bench.rescale_bytewax", "rescale", c, r[PEER], quiet)
         each: dict[str, list[dict[str, Any]]] = {name: [] for name in calls}
+        given_up: dict[str, str] = {}
         print(f"{case}", flush=True)
         for turn in range(_runs(case.keys, runs)):
             for name, call in calls.items():
-                run = call()
+                if name in given_up:
+                    continue
+                try:
+                    run = call()
+                except TimeoutError as error:
+                    if name != PEER:
+                        raise
+                    given_up[name] = str(error)
+                    print(f"  {name}: {error}", flush=True)
+                    continue
                 each[name].append(run)
                 print(f"  run {turn + 1} of {_runs(case.keys, runs)}, {name}: {_say(name, run)}", flush=True)
         results.append(
@@ -278,7 +296,7 @@ def main() -> None:
                 "case": asdict(case),
                 "title": str(case),
                 "tuples_per_second": {name: rates[name] for name in calls},
-                "engines": _summarised(each),
+                "engines": {**_summarised({n: r for n, r in each.items() if r}), **_missing(each, given_up)},
                 "runs": each,
             }
         )

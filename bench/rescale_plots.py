@@ -24,7 +24,7 @@ def draw(folder: Path, results: list[dict[str, Any]]) -> str:
     half = [r for r in results if r["case"]["share"] == 0.5 and r["case"]["roots"] is None]
     shown = next((r for r in half if r["case"]["keys"] == 100_000), half[-1])
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4))
-    for name, runs in shown["runs"].items():
+    for name, runs in ((n, r) for n, r in shown["runs"].items() if r):
         points = runs[0]["timeline"]
         seconds = [p[0] for p in points]
         live = name.endswith("live")
@@ -45,11 +45,12 @@ def draw(folder: Path, results: list[dict[str, Any]]) -> str:
         "stopped and started": lambda e: e["esault, stopped and started"]["worst_ms"],
         "bytewax": lambda e: e.get("bytewax, stopped and resumed", {}).get("worst_ms"),
     }.items():
-        figures = [of(r["engines"]) for r in half]
-        if all(figures):
+        found = [(text, of(r["engines"])) for text, r in zip(labels, half)]
+        places, figures = [text for text, f in found if f], [f for _, f in found if f]
+        if figures:
             medians = [f["median"] for f in figures]
             around = ([f["median"] - f["least"] for f in figures], [f["most"] - f["median"] for f in figures])
-            right.errorbar(labels, medians, yerr=around, marker="o", capsize=3, label=label, color=COLOURS[label])
+            right.errorbar(places, medians, yerr=around, marker="o", capsize=3, label=label, color=COLOURS[label])
     right.set_yscale("log")
     right.set_xlabel("keys; line: least to most")
     right.set_ylabel("worst latency, ms")
