@@ -38,7 +38,9 @@ def words(count: int) -> list[tuple[str, int]]:
     return [(word, 1) for word in islice(cycle(text.lower().split()), count)]
 
 
-def topology(out: str = "out/rush_hour.jsonl", calm: float = 60.0, rush: float = 600.0, seconds: float = 8.0) -> Topology:
+def topology(
+    out: str = "out/rush_hour.jsonl", calm: float = 60.0, rush: float = 600.0, seconds: float = 8.0
+) -> Topology:
     """`calm` and `rush` are words a second; the rush takes `seconds`, between 4 s and 8 s of calm."""
     t = Topology("rush-hour")
     count = int(12 * calm + seconds * rush)
