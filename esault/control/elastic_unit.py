@@ -247,7 +247,9 @@ class ElasticUnit(Unit):
             for giver in change.givers:
                 moves = tuple((m.low, m.high, m.new) for m in change.moves if m.old == giver)
                 news = {new: self._endpoints[new][1] for _, _, new in moves}
-                self._tell(giver, Give(version, moves, news, senders, self.plan.objects == "unit"))
+                # Who gives all it has to one other need not look where each key belongs.
+                everything = self.plan.objects == "unit" or (giver not in owners and len(news) == 1)
+                self._tell(giver, Give(version, moves, news, senders, everything))
         for incarnation in ended:
             self._tell(incarnation, Finish(leaving=True))
         self._check_done(now)

@@ -86,7 +86,7 @@ class SpoutSubUnit(SubUnit):
             self._throttled += now - self._closed_at
             self._closed_at = None
         try:
-            rows = self._call(lambda: self._spout.read(self.settings.root_rows), "read")
+            rows = self._call(lambda: self._spout.read(self.roots.size.rows), "read")
         except EndOfStream:
             self._at_end = True
             return True

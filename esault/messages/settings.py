@@ -22,8 +22,8 @@ class Settings:
     pending_rows: int = 64
     #: roots that are processed but not yet durable, at most
     max_undurable: int = 4096
-    #: tuples that a spout is asked for at a time: the size of a root
-    root_rows: int = 128
+    #: tuples that a spout is asked for at a time, at most: the size of a root, which begins at 128 and follows the load
+    root_rows: int = 1024
     #: rows in an output buffer that send it
     frame_rows: int = 512
     #: bytes of a frame that are aimed at; buffers of large rows go earlier
@@ -37,7 +37,7 @@ class Settings:
     #: ... or so many rows
     commit_rows: int = 10_000
     #: keys that a route remembers
-    route_cache: int = 65_536
+    route_cache: int = 262_144
     #: shortest grace before open roots are replayed after a death
     min_grace: float = 0.2
     #: seconds without any ack after which a root is replayed

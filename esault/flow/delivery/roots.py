@@ -14,6 +14,7 @@ from typing import Any
 from esault.flow.delivery.acks import Acks
 from esault.flow.delivery.ledger import DONE, PROCESSED, Ledger
 from esault.flow.delivery.lineage import Lineage
+from esault.flow.delivery.root_size import RootSize
 from esault.flow.frame import REGISTER, Root
 from esault.histogram import Histogram
 from esault.messages.settings import Settings
@@ -79,6 +80,8 @@ class Roots:
         self._window = settings.max_pending if window is None else window
         self._tracked = settings.delivery != "none"
         self.ledger = Ledger()
+        #: how large the next one should be
+        self.size = RootSize(settings.root_rows, self._tracked)
         self._next = 0
         #: in the order they were opened; those done at the front leave it
         self._order: deque[OpenRoot] = deque()
@@ -161,8 +164,10 @@ class Roots:
 
     def _apply(self, root: OpenRoot, flags: int, now: float) -> None:
         if flags & PROCESSED and not root.processed:
+            took = now - root.opened
+            self.size.processed(took, root.rows, not self.credit)
             self._give_back(root)
-            self.completion.record(now - root.opened)
+            self.completion.record(took)
         if flags & DONE and not root.done:
             root.done = True
             if not root.processed:

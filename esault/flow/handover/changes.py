@@ -75,7 +75,9 @@ class Changes:
     @property
     def wake_at(self) -> float | None:
         """When there is more to do even if nothing comes in; None: never."""
-        return self._bulk_at if self._giving is not None and self._giving.scanning else None
+        bulk = self._bulk_at if self._giving is not None and self._giving.scanning else None
+        ask = self._getting.ask_at if self._getting is not None else None
+        return bulk if ask is None else ask if bulk is None else min(ask, bulk)
 
     # what the unit says ------------------------------------------------------------------------------
 
@@ -166,7 +168,7 @@ class Changes:
 
     def offer(self, entry: Entry, inbox: deque[Entry]) -> None:
         """A batch that was read: into the inbox, or to where the change has it."""
-        if self._giving is not None or self._undivided:
+        if self._undivided or (self._giving is not None and not self._giving.aligned):
             self.away += len(entry.batch.keys)
             self._undivided.append(entry)  # behind those that are not divided yet: order
         elif self._getting is not None and entry.batch.input in self._inputs:
@@ -198,6 +200,7 @@ class Changes:
                 self._giving = None
                 self._say(Given(self._incarnation, giving.version, giving.news, giving.moved_keys, giving.moved_bytes))
         if getting is not None:
+            getting.ask(now)
             if getting.released:
                 for entry in getting.released:
                     self._put(entry, inbox)
@@ -215,7 +218,7 @@ class Changes:
                 entry: Entry | None = self._undivided.popleft()
                 assert entry is not None
                 if entry.batch.input in self._inputs:
-                    if self._giving is not None:
+                    if self._giving is not None and not self._giving.aligned:
                         entry = self._giving.divide(entry)
                     if entry is not None and self._getting is not None:
                         entry = self._getting.offer(entry)

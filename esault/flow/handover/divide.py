@@ -47,7 +47,7 @@ class MovedKeys(dict[Any, int]):
             if low <= place <= high:
                 found = incarnation
                 break
-        if not is_ambiguous(key):
+        if type(key) is str or not is_ambiguous(key):
             self[key] = found
         return found
 

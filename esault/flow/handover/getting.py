@@ -14,6 +14,9 @@ from esault.routing.ring import Canonical, canonical
 
 __all__ = ["Getting"]
 
+#: seconds between two questions for the state of keys: a question for each batch would cost more than the batch
+ASK_EVERY = 0.001
+
 
 class _Waiting:
     """Rows of one batch that wait, together, for the state of several keys."""
@@ -51,6 +54,8 @@ class _Receipt:
         self.queued: Counter[Any] = Counter()
         #: who misses the state of a key
         self.missed: dict[Any, list[_Waiting]] = {}
+        #: keys to ask for
+        self.wanted: list[Any] = []
         self.ready: set[Any] = set()
 
     @property
@@ -74,6 +79,7 @@ class Getting:
         self.released: list[Entry] = []
         #: the longest that a row was held, seconds
         self.longest_hold = 0.0
+        self._asked_at = 0.0
         self.moved_keys = 0
         self.moved_bytes = 0
 
@@ -116,12 +122,29 @@ class Getting:
         part = _Waiting(since, self._divider.take(parts[True]), late, set(late) - ready)
         receipt.waiting.append(part)
         queued.update(late)
-        wanted = [name for name in part.missing if name not in missed]
         for name in part.missing:
-            missed.setdefault(name, []).append(part)
-        if wanted:
-            keys = tuple([name.key if isinstance(name, Canonical) else name for name in wanted])
-            receipt.post.put(FETCH, (self.version, keys))
+            if name in missed:
+                missed[name].append(part)
+            else:
+                missed[name] = [part]
+                receipt.wanted.append(name.key if isinstance(name, Canonical) else name)
+
+    @property
+    def ask_at(self) -> float | None:
+        """When `ask` is due; None: never."""
+        if any(receipt.wanted for receipt in self._receipts.values()):
+            return self._asked_at + ASK_EVERY
+        return None
+
+    def ask(self, now: float) -> None:
+        """Ask for the state of keys that rows wait for, if the last question was not a moment ago."""
+        if now < self._asked_at + ASK_EVERY:
+            return
+        for receipt in self._receipts.values():
+            if receipt.wanted:
+                self._asked_at = now
+                receipt.post.put(FETCH, (self.version, tuple(receipt.wanted)))
+                receipt.wanted.clear()
 
     def _advance(self, receipt: _Receipt) -> None:
         """Release what waits for nothing any more, and stands behind nothing that waits."""

@@ -13,9 +13,9 @@ from esault.flow.handover.divide import Divider, Entry
 __all__ = ["Giving", "Store"]
 
 #: a portion of state, bytes and keys at most
-PORTION_BYTES, PORTION_KEYS = 256 << 10, 4096
+PORTION_BYTES, PORTION_KEYS = 32 << 10, 256
 #: bytes of state that are on their way and not confirmed, at most
-UNCONFIRMED_BYTES = 512 << 10
+UNCONFIRMED_BYTES = 64 << 10
 #: keys looked at between two looks at the clock
 SLICE = 64
 
@@ -95,6 +95,11 @@ class Giving:
     def barrier(self, sender: int) -> None:
         """This sender sends by the new table, or is gone."""
         self._waiting.discard(sender)
+
+    @property
+    def aligned(self) -> bool:
+        """All carried rows went: no row of a moved key will come any more."""
+        return self._rows_sent
 
     @property
     def carrying(self) -> int:

@@ -11,14 +11,14 @@ from esault.flow.delivery.acks import Acks
 from esault.flow.frame import FETCH, GOT, ROWS, STATE, STATE_END, Batch
 from esault.flow.handover import giving as giving_module
 from esault.flow.handover.divide import Divider, Entry, MovedKeys
-from esault.flow.handover.getting import Getting
+from esault.flow.handover.getting import ASK_EVERY, Getting
 from esault.flow.handover.giving import Giving
 from esault.payload.codec import Codec
 from esault.routing.ring import INT_MAX
 from esault.testing.manual_clock import ManualClock
 from esault.testing.memory_wire import MemoryWire
 
-OTHER, VERSION = 7, 3
+OTHER, VERSION, NOW = 7, 3, 1_700_000_000.0
 
 
 class Post:
@@ -80,6 +80,7 @@ def test_rows_are_held_until_the_rows_of_the_old_owner_are_here_and_then_ask_for
     getting.offer(_entry("a", "b", "a"))
     assert not post.sent
     getting.rows(OTHER, [])
+    getting.ask(NOW)
     (wanted,) = post.of(FETCH)
     assert (wanted[0], set(wanted[1])) == (VERSION, {"a", "b"})
     assert getting.holding == 3
@@ -108,9 +109,27 @@ def test_a_key_is_asked_for_once():
     post = Post()
     getting = _getting(post)
     getting.rows(OTHER, [])
-    for _ in range(3):
+    for i in range(3):
         getting.offer(_entry("a", "b"))
+        getting.ask(NOW + i)
     assert len(post.of(FETCH)) == 1
+
+
+def test_keys_that_come_a_moment_apart_are_asked_for_together():
+    post = Post()
+    getting = _getting(post)
+    getting.rows(OTHER, [])
+    assert getting.ask_at is None
+    getting.offer(_entry("a"))
+    getting.ask(NOW)
+    for name in "bcd":
+        getting.offer(_entry(name))
+        getting.ask(NOW + ASK_EVERY / 2)
+    assert [body[1] for body in post.of(FETCH)] == [("a",)]
+    assert getting.ask_at == NOW + ASK_EVERY
+    getting.ask(getting.ask_at)
+    assert [body[1] for body in post.of(FETCH)] == [("a",), ("b", "c", "d")]
+    assert getting.ask_at is None
 
 
 def test_at_the_end_all_that_waits_goes_on_in_order():

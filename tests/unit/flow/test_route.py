@@ -81,6 +81,35 @@ def test_a_new_table_forgets_what_the_cache_held():
     assert before[2].rows == after[1].rows
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_what_the_cache_held_stays_right_over_any_walk_of_changes(seed):
+    order = random.Random(seed)
+    made = route("words", Edge("count", 0, by_key()), 500)
+    keys = [f"key-{i}" for i in range(300)]
+    for turn in range(6):
+        table = changed(order.choice([1, 2, 5, 120]), order.randrange(30), order.random())
+        channels = {owner: Channel() for owner in table.owners()}
+        made.install(table, channels)
+        part = order.sample(keys, 200)
+        made.push(Lineage((1, turn, 0), 0.0), part, part, None, 0.0)
+        for owner, channel in channels.items():
+            assert all(table.owner(position(key)) == owner for key, *_ in channel.rows)
+
+
+def test_keys_of_owners_that_lost_nothing_are_not_computed_anew(monkeypatch):
+    made = route("words", Edge("count", 0, by_key()), 500)
+    keys = [f"key-{i}" for i in range(200)]
+    tables = [OutputTable.even([1, 2, 3]) for _ in range(2)]
+    tables[1].split(tables[1].intervals()[0][0], 4)  # owner 1 gives half of its range to a newcomer
+    made.install(tables[0], {owner: Channel() for owner in (1, 2, 3)})
+    made.push(Lineage((1, 1, 0), 0.0), keys, keys, None, 0.0)
+    computed = []
+    monkeypatch.setattr("esault.flow.route.position", lambda key: computed.append(key) or position(key))
+    made.install(tables[1], {owner: Channel() for owner in (1, 2, 3, 4)})
+    made.push(Lineage((1, 2, 0), 0.0), keys, keys, None, 0.0)
+    assert sorted(computed) == sorted(key for key in keys if tables[0].owner(position(key)) == 1)
+
+
 def test_a_tuple_without_a_key_is_refused_with_the_remedy():
     with pytest.raises(PayloadError, match=r"unit 'words' emitted a tuple without a key .*put key_by"):
         routed(OutputTable.even([1, 2]), [None])
