@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
 
 import pytest
 from test_door import ROOT, esault, running, status
-from test_runs import landed, write_lines
+from test_runs import landed, run_dirs, write_lines
 
 pytestmark = pytest.mark.slow
+
+
+@contextlib.contextmanager
+def scaling(command, n):
+    """`esault scale count n` in another terminal, once the driver has taken the wish."""
+    asking = subprocess.Popen(
+        [sys.executable, "-m", "esault", "scale", "count", str(n), "--run", command.name],
+        env={**os.environ, "PYTHONPATH": ROOT},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert f"to {n} sub-units" in asking.stdout.readline()
+        yield asking
+        asking.communicate(timeout=30)
+    finally:
+        asking.kill()
+        asking.communicate()
+
+
+def unit(command, name):
+    return next(u for u in status(command)["units"] if u["name"] == name)
 
 
 @pytest.mark.parametrize("victim", ["count", "split", "newest"])
@@ -18,25 +42,14 @@ def test_who_is_killed_in_mid_change_loses_nothing(command, tmp_path, victim):
     write_lines(tmp_path, 60_000)
     command.start("words", "--policy", "none", path="in.txt", out="table", p=2, rate=2000.0)
     running(command)
-    scaling = subprocess.Popen(
-        [sys.executable, "-m", "esault", "scale", "count", "4", "--run", command.name],
-        env={**os.environ, "PYTHONPATH": ROOT},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        assert "to 4 sub-units" in scaling.stdout.readline()
-        unit = "count" if victim == "newest" else victim
-        processes = command.processes(unit)
+    with scaling(command, 4):
+        processes = command.processes("count" if victim == "newest" else victim)
         chosen = max(processes, key=lambda p: p.pid) if victim == "newest" else min(processes, key=lambda p: p.pid)
         chosen.kill()
-        scaling.communicate(timeout=30)
-    finally:
-        scaling.kill()
-        scaling.communicate()
     # dropped if it died before anybody knew of the new table, done otherwise; never something between
-    command.until(lambda: next(u for u in status(command)["units"] if u["name"] == "count")["sub_units"] in (2, 4))
+    command.until(lambda: unit(command, "count")["sub_units"] in (2, 4))
+    after = unit(command, "lines")["tuples_out"] + 200
+    command.until(lambda: unit(command, "lines")["tuples_out"] >= after)
     assert esault("stop", "--run", command.name)[0] == 0
     code, _, err = command.wait()
     assert code == 0, err
@@ -44,4 +57,21 @@ def test_who_is_killed_in_mid_change_loses_nothing(command, tmp_path, victim):
     last = max(int(each.split(".")[0]) for each in found)
     missing = [f"{i}.{j}.0" for i in range(last + 1) for j in range(8) if f"{i}.{j}.0" not in found]
     assert missing == []
-    assert last > 500
+    assert last + 1 >= after
+
+
+def test_the_death_of_the_driver_in_mid_change_ends_the_run_and_leaves_a_whole_table(command, tmp_path):
+    write_lines(tmp_path, 60_000)
+    command.start("words", "--policy", "none", path="in.txt", out="table", p=2, rate=2000.0)
+    running(command)
+    command.until(lambda: landed(tmp_path / "table"))
+    with scaling(command, 4) as asking:
+        command.processes("driver")[0].kill()
+    assert asking.returncode == 2
+    code, _, err = command.wait()
+    assert code not in (0, 2)
+    assert "driver" in err
+    assert command.processes() == []
+    assert run_dirs(command) == []
+    ids = [row["_id"] for row in landed(tmp_path / "table")]
+    assert len(ids) == len(set(ids)) > 0  # what was committed before is whole, and nothing else is to be seen
