@@ -7,31 +7,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import tempfile
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from bench.quiet_view import QuietView
 from esault.messages.settings import Settings
 from esault.runtime.session import Session
 from esault.topology.locate import locate
 
 __all__ = ["run"]
-
-
-class _View:
-    """Standard output is the result's alone."""
-
-    def line(self, mark: str, text: str) -> None:
-        print(f"[{mark}] {text}", file=sys.stderr)
-
-    def notice(self, text: str) -> None:
-        print(text, file=sys.stderr)
-
-    def update(self, snapshot: Any) -> None:
-        """Nothing to see."""
 
 
 def run() -> None:
@@ -54,7 +41,7 @@ def run() -> None:
             params.update(start=arguments.fixed, least=arguments.fixed, most=arguments.fixed)
         place = locate(f"{Path(__file__).with_name('elastic_topology.py')}:topology")
         session = Session(
-            place, params, settings=settings, slots=32, view=_View(), policies={"count": arguments.policy}
+            place, params, settings=settings, slots=32, view=QuietView(), policies={"count": arguments.policy}
         )
         report = session.run()
         bins: dict[int, list[float]] = {}

@@ -7,30 +7,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from bench.quiet_view import QuietView
 from esault.messages.settings import Settings
 from esault.runtime.session import Session
 from esault.topology.locate import locate
 
 __all__ = ["run", "setting"]
-
-
-class _View:
-    """Standard output is the result's alone."""
-
-    def line(self, mark: str, text: str) -> None:
-        print(f"[{mark}] {text}", file=sys.stderr)
-
-    def notice(self, text: str) -> None:
-        print(text, file=sys.stderr)
-
-    def update(self, snapshot: Any) -> None:
-        """Nothing to see."""
 
 
 def setting(text: str) -> tuple[str, Any]:
@@ -65,7 +52,7 @@ def run() -> None:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
         place = locate(f"{Path(__file__).with_name('topologies.py')}:{arguments.topology}")
-        report = Session(place, {**params, "out": str(out)}, settings=settings, view=_View()).run()
+        report = Session(place, {**params, "out": str(out)}, settings=settings, view=QuietView()).run()
         seen = [json.loads(line) for line in out.read_text().splitlines()]
     filled = [s for s in seen if s["rows"]]
     result = {

@@ -104,7 +104,7 @@ def _live(case: Case, rate: float, quiet: float) -> dict[str, Any]:
         quiet_from = start(folder) + WARM
     found: dict[str, Any] = {
         "counts": counts(rows, offered["next"]),
-        **{figure: run[figure] for figure in ("replayed", "misrouted", "state_lost")},
+        **{figure: run[figure] for figure in ("replayed", "state_lost")},
         "changes": {},
     }
     if run["notices"] or len(run["changes"]) != len(run["asked"]):

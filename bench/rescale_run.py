@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from bench.esault_run import setting
+from bench.quiet_view import QuietView
 from esault.control.elasticity.scaling import EVERY_UNIT
 from esault.control.summary import Snapshot
 from esault.messages.settings import Settings
@@ -33,25 +32,6 @@ KINDS = ("split", "move", "merge")
 TAIL = 1.5
 #: seconds for which a change may go on
 LONGEST = 90.0
-
-
-class _View:
-    """Standard output is the result's alone. Calls `step` a few times a second while the run goes on."""
-
-    def __init__(self, step: Callable[[Snapshot], None] | None = None) -> None:
-        self.step = step
-        self.notices: list[str] = []
-
-    def line(self, mark: str, text: str) -> None:
-        print(f"[{mark}] {text}", file=sys.stderr)
-
-    def notice(self, text: str) -> None:
-        self.notices.append(text)
-        print(text, file=sys.stderr)
-
-    def update(self, snapshot: Snapshot) -> None:
-        if self.step is not None and snapshot.phase == "running":
-            self.step(snapshot)
 
 
 class _Driven(Session):
@@ -103,7 +83,7 @@ def start(folder: Path) -> float:
         return 0.0
 
 
-def _session(arguments: Any, view: _View, **params: Any) -> _Driven:
+def _session(arguments: Any, view: QuietView, **params: Any) -> _Driven:
     place = locate(f"{Path(__file__).with_name('rescale_topology.py')}:topology")
     settings = Settings(**dict(setting(text) for text in arguments.set))
     params = {"folder": arguments.folder, "keys": arguments.keys, "rate": arguments.rate, **params}
@@ -111,20 +91,19 @@ def _session(arguments: Any, view: _View, **params: Any) -> _Driven:
 
 
 def _full(arguments: Any) -> dict[str, Any]:
-    _session(arguments, _View(), seconds=arguments.seconds).run()
+    _session(arguments, QuietView(), seconds=arguments.seconds).run()
     return {}
 
 
 def _live(arguments: Any) -> dict[str, Any]:
     changes = _Changes(Path(arguments.folder), arguments.seconds)
-    view = _View(changes.step)
+    view = QuietView(changes.step)
     changes.session = _session(arguments, view)
     report = changes.session.run()
     return {
         "asked": changes.asked,
         "changes": [asdict(change) for change in report.changes],
         "replayed": report.roots.replayed,
-        "misrouted": report.units["count"].misrouted,
         "state_lost": report.units["count"].state_lost,
         "notices": view.notices,
     }
@@ -140,10 +119,10 @@ def _restart(arguments: Any) -> dict[str, Any]:
             asked.append(time.time())
             first.tell(DrainRun())
 
-    first = _session(arguments, _View(stop), restarted=True)
+    first = _session(arguments, QuietView(stop), restarted=True)
     first.run()
     stopped = time.time()
-    second = _session(arguments, _View(), restarted=True, p=2, seconds=arguments.seconds + TAIL)
+    second = _session(arguments, QuietView(), restarted=True, p=2, seconds=arguments.seconds + TAIL)
     second.run()
     return {"asked": asked, "stopped": stopped}
 

@@ -15,12 +15,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import psutil
 
 from bench.esault_run import setting
+from bench.quiet_view import QuietView
 from esault.control.elasticity.scaling import EVERY_UNIT
+from esault.control.summary import Snapshot
 from esault.messages.settings import Settings
 from esault.runtime.session import Session
 from esault.topology.locate import locate
@@ -73,8 +74,8 @@ def _busy() -> float:
     return float(sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0))
 
 
-class _View:
-    """Takes the CPU times at both ends of the steady part. Standard output is the result's alone."""
+class _Samples:
+    """Takes the CPU times at both ends of the steady part."""
 
     def __init__(self, warm: float, steady: float) -> None:
         self._warm, self._steady = warm, steady
@@ -82,14 +83,9 @@ class _View:
         #: (when, CPU seconds, those of the whole host)
         self.samples: list[tuple[float, dict[str, list[float]], float]] = []
 
-    def line(self, mark: str, text: str) -> None:
-        print(f"[{mark}] {text}", file=sys.stderr)
-
-    def notice(self, text: str) -> None:
-        print(text, file=sys.stderr)
-
-    def update(self, snapshot: Any) -> None:
-        if snapshot.phase != "running" or len(self.samples) == 2:
+    def take(self, snapshot: Snapshot) -> None:
+        """While tuples flow, now and then."""
+        if len(self.samples) == 2:
             return
         if self._processes is None:
             self._processes = _Processes({unit.name: list(unit.processes.values()) for unit in snapshot.units})
@@ -117,7 +113,7 @@ def run() -> None:
         settings = Settings(**dict(setting(text) for text in arguments.set))
     except ValueError as error:
         parser.error(f"--set: {error}")
-    view = _View(arguments.warm, arguments.seconds)
+    taken = _Samples(arguments.warm, arguments.seconds)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
         params = {
@@ -134,13 +130,13 @@ def run() -> None:
             params,
             settings=settings,
             slots=arguments.n + SLOTS_BESIDE,
-            view=view,
+            view=QuietView(taken.take),
             policies={EVERY_UNIT: arguments.policy},
         ).run()
         lines = [json.loads(line) for line in out.read_text().splitlines()]
     offered = next(line for line in lines if "offered" in line)
     marks = {line["sub_unit"]: [tuple(m) for m in line["marks"]] for line in lines if "marks" in line}
-    (begun, cpu_begun, host_begun), (ended, cpu_ended, host_ended) = view.samples
+    (begun, cpu_begun, host_begun), (ended, cpu_ended, host_ended) = taken.samples
     steady = [at(of_one, ended) - at(of_one, begun) for _, of_one in sorted(marks.items())]
     cpu = {name: [b - a for a, b in zip(cpu_begun[name], cpu_ended[name])] for name in cpu_begun}
     result = {

@@ -13,22 +13,28 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["throughput", "latency"])
-def test_a_bench_writes_its_result(name, tmp_path):
-    pytest.importorskip("pyarrow")
+def run(name, folder, *arguments):
+    """The result of a bench."""
     done = subprocess.run(
-        [sys.executable, "-m", f"bench.{name}", "--runs", "1", "--scale", "0.02", "--out", str(tmp_path)],
+        [sys.executable, "-m", f"bench.{name}", *arguments, "--out", str(folder)],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=110,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    result = json.loads((tmp_path / "result.json").read_text())
+    result = json.loads((folder / "result.json").read_text())
     assert result["bench"] == name
+    return result
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["throughput", "latency"])
+def test_a_bench_writes_its_result(name, tmp_path):
+    pytest.importorskip("pyarrow")
+    result = run(name, tmp_path, "--runs", "1", "--scale", "0.02")
     assert result["machine"]["cores"] > 0
     assert result["seed"] == 1
     groups = result["A"] if name == "throughput" else next(iter(result["C"].values()))
@@ -38,18 +44,7 @@ def test_a_bench_writes_its_result(name, tmp_path):
 
 @pytest.mark.slow
 def test_scale_writes_its_result(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.scale", "--quick", "--scale", "0.1", "--out", str(tmp_path)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=110,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    result = json.loads((tmp_path / "result.json").read_text())
-    assert result["bench"] == "scale"
+    result = run("scale", tmp_path, "--quick", "--scale", "0.1")
     for name in ("slept", "paced", "paced_probed"):
         assert list(result[name]) == ["1", "4", "16"]
         for group in result[name].values():
@@ -62,17 +57,7 @@ def test_scale_writes_its_result(tmp_path):
 @pytest.mark.slow
 def test_a_live_change_is_measured_beside_stop_and_start(tmp_path):
     pytest.importorskip("numpy")
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.rescale", "--quick", "--scale", "0.02", "--out", str(tmp_path)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=110,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    for case in json.loads((tmp_path / "result.json").read_text())["cases"]:
+    for case in run("rescale", tmp_path, "--quick", "--scale", "0.02")["cases"]:
         for engine in case["engines"].values():
             counts = engine["counts"]
             assert counts["offered"] > 0
