@@ -35,7 +35,6 @@ class UnitReport:
     dead_letters: int = 0
     #: elements whose state died with a process
     state_lost: int = 0
-    misrouted: int = 0
     dropped_frames: int = 0
     #: from the packing of the frame a tuple came in to the end of its processing here
     latency_ms: Latency = field(default_factory=Latency)

@@ -1,8 +1,8 @@
 """One change of a unit's table while tuples flow, from its wish to its end (PROTOCOL section 5).
 
 ```
-forking -> introducing -> readying -> moving -> done
-                 '-----------'-> dropped          (before the table is published)
+forking -> readying -> moving -> done
+   '-----------'---> dropped          (before the table is published)
 ```
 """
 

@@ -15,26 +15,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from esault.control.ack_seats import AckSeats
 from esault.control.elastic_unit import ElasticUnit
 from esault.control.elasticity.scaling import EVERY_UNIT, Scaling
+from esault.control.lost_tails import LostTails
 from esault.control.resources import OneHost, Resources, Slot
 from esault.errors import UsageError
-from esault.messages.control import (
-    Build,
-    Built,
-    Exited,
-    Failed,
-    Fork,
-    Grace,
-    Kill,
-    Seated,
-    Seats,
-    Status,
-    Stop,
-    Stopped,
-)
+from esault.messages.control import Broken, Build, Built, Exited, Failed, Grace, Kill, Seated, Stopped
 from esault.messages.probe import HostUsage
 from esault.messages.settings import Settings
+from esault.messages.status import Status
 from esault.routing.table import OutputTable
 from esault.topology.plan import Plan
 
@@ -95,13 +85,9 @@ class Driver:
         self.scaling = Scaling(plan, policies or {EVERY_UNIT: "none"}, settings.probe_every, self.notices.append)
         for name in self.scaling.halved:
             self.units[name].first_table = OutputTable.halved
-        #: ack servers by number: incarnation, and its endpoint once it is built
-        self._ackers: list[tuple[int, str | None]] = []
-        self._seats_version = 0
-        #: the Seats that named the newest ack server, who has not confirmed it, and the numbers of ack servers whose death waits for that
-        self._awaited_version = 0
-        self._unseated: set[int] = set()
-        self._lost_ackers: set[int] = set()
+        ackers = settings.ackers if settings.delivery != "none" else 0
+        self._ack_seats = AckSeats(ackers, self._new_build, self.outbox)
+        self._lost_tails = LostTails()
         self._deadline: float | None = None
         self._killed = False
         self._heard: dict[int, float] = {}
@@ -136,19 +122,10 @@ class Driver:
     def start(self, now: float) -> None:
         """Begin to build."""
         self.started_at = now
-        for number in range(self.settings.ackers if self.settings.delivery != "none" else 0):
-            self._fork_acker(number)
+        self._ack_seats.start()
         for unit in self.units.values():
             unit.start(now)
         self._deliver(now)
-
-    def _fork_acker(self, number: int) -> None:
-        build = self._new_build("", part=number)
-        if number < len(self._ackers):
-            self._ackers[number] = (build.incarnation, None)
-        else:
-            self._ackers.append((build.incarnation, None))
-        self.outbox.append(("keeper", Fork(build)))
 
     def begun(self, now: float) -> None:
         """The sinks are ready: let tuples flow."""
@@ -161,30 +138,17 @@ class Driver:
             unit.go(now)
         self._deliver(now)
 
-    def _send_seats(self, new_acker: bool = False) -> None:
+    def _send_seats(self, newcomer: bool = False) -> None:
         owners = {
             r.incarnation: r.built.express for u in self.units.values() for r in u.subs.values() if r.built is not None
         }
-        ackers = tuple((i, endpoint or "") for i, endpoint in self._ackers)
-        self._seats_version += 1
-        if new_acker:
-            self._awaited_version = self._seats_version
-            self._unseated = set(owners)
         widest = max((len(u.subs) for u in self.units.values() if u.plan.kind == "bolt"), default=1)
-        message = Seats(self._seats_version, owners, ackers, widest)
-        for incarnation in [*owners, *(i for i, endpoint in self._ackers if endpoint is not None)]:
-            self.outbox.append((incarnation, message))
+        self._ack_seats.tell(owners, widest, newcomer)
 
-    def _on_seated(self, incarnation: int, version: int) -> None:
+    def _check_seats(self) -> None:
         """Once nobody sends acks to a dead ack server any more, what was open there starts anew."""
-        if version >= self._awaited_version:
-            self._unseated.discard(incarnation)
-        self._unseated &= {incarnation for unit in self.units.values() for incarnation in unit.subs}
-        waiting = any(endpoint is None for _, endpoint in self._ackers)
-        if self._lost_ackers and not self._unseated and not waiting:
-            for number in sorted(self._lost_ackers):
-                self._tell_all(Grace(acker=number))
-            self._lost_ackers.clear()
+        for number in self._ack_seats.recovered(i for unit in self.units.values() for i in unit.subs):
+            self._tell_all(Grace(acker=number))
 
     def _tell_all(self, message: Any) -> None:
         for unit in self.units.values():
@@ -204,28 +168,27 @@ class Driver:
         if isinstance(message, Exited):
             self._on_exited(message, now)
         elif isinstance(message, Seated):
-            self._on_seated(message.incarnation, message.version)
+            self._ack_seats.seated(message.incarnation, message.version)
+            self._check_seats()
         elif isinstance(message, Failed):
             self.fail(message.text, now)
         elif isinstance(message, (Built, Stopped)) and not self._unit_of.get(message.incarnation, "?"):
-            self._on_acker(message)
+            self._on_ack_server(message)
         else:
             unit = self.units.get(self._unit_of.get(incarnation, ""))  # type: ignore[arg-type]
             known = unit is not None and unit.handle(message, now)
             if isinstance(message, Status):
                 self.scaling.sampler.status(message)
-            if isinstance(message, Stopped) and self._lost_ackers:
-                self._on_seated(message.incarnation, -1)
+            if isinstance(message, Stopped):
+                self._check_seats()
         self._deliver(now)
         return known
 
-    def _on_acker(self, message: Any) -> None:
+    def _on_ack_server(self, message: Any) -> None:
         if isinstance(message, Built):
-            for number, (incarnation, _) in enumerate(self._ackers):
-                if incarnation == message.incarnation:
-                    self._ackers[number] = (incarnation, message.express)
+            self._ack_seats.built(message.incarnation, message.express)
             if self.phase == "running":
-                self._send_seats(new_acker=True)
+                self._send_seats(newcomer=True)
 
     def _on_exited(self, message: Exited, now: float) -> None:
         name = self._unit_of.get(message.incarnation)
@@ -243,15 +206,12 @@ class Driver:
             self.deaths += 1
             self.notices.append(f"{name}/{message.incarnation} died ({message.reason or 'no reason known'})")
             unit.died(message.incarnation, message.reason, now)
-            self._unseated.discard(message.incarnation)
-            self._on_seated(message.incarnation, -1)
+            self._check_seats()
             return
-        for number, (incarnation, _) in enumerate(self._ackers):
-            if incarnation == message.incarnation:
-                self.deaths += 1
-                self.notices.append(f"ack server {number} died ({message.reason or 'no reason known'})")
-                self._lost_ackers.add(number)
-                self._fork_acker(number)
+        number = self._ack_seats.died(message.incarnation)
+        if number is not None:
+            self.deaths += 1
+            self.notices.append(f"ack server {number} died ({message.reason or 'no reason known'})")
 
     def _deliver(self, now: float) -> None:
         """Carry messages between the units, which share this process, until all is quiet; then act on their events."""
@@ -299,7 +259,7 @@ class Driver:
     def _advance(self, now: float) -> bool:
         units = self.units.values()
         if self.phase == "building" and all(u.table is not None for u in units):
-            if any(endpoint is None for _, endpoint in self._ackers):
+            if not self._ack_seats.ready:
                 return False
             self.phase = "wiring"
             for unit in units:
@@ -315,9 +275,7 @@ class Driver:
         if self.phase == "stopping" and all(u.all_stopped for u in units):
             self.phase = "ended"
             self.ended_at = now
-            for incarnation, endpoint in self._ackers:
-                if endpoint is not None:
-                    self.outbox.append((incarnation, Stop(True)))
+            self._ack_seats.stop()
             return True
         return False
 
@@ -419,6 +377,8 @@ class Driver:
             since = now - (self.running_since or now)
             self.scaling.decide(self.units, now, since, self.hosts, self._free_slots)
         if self.phase == "running":
+            for receiving, receiver, sender, text in list(self._lost_tails.find(self.units, now)):
+                receiving.handle(Broken(receiver, sender, text), now)
             for unit in self.units.values():
                 for record in unit.subs.values():
                     heard = self._heard.get(record.incarnation, now)

@@ -15,29 +15,21 @@ from typing import Any, ClassVar
 from esault.control.change import Change, ChangeRecord, merged, moved, rescaled, split
 from esault.control.unit import SubUnitRecord, Unit
 from esault.errors import UsageError
-from esault.messages.control import (
+from esault.messages.change import (
     Cancel,
     EndRead,
-    Finish,
-    Finished,
-    Fork,
     Get,
     Give,
     Given,
     GiveTo,
-    Gone,
     Installed,
-    Kill,
     Leave,
     Leaving,
     Left,
     LostGiver,
     Ready,
-    Release,
-    Stop,
-    Stopped,
-    Unregister,
 )
+from esault.messages.control import Finish, Finished, Fork, Gone, Kill, Release, Stop, Stopped, Unregister
 from esault.routing.table import OutputTable
 from esault.topology.grouping import ByKey, PartialKey
 
@@ -228,8 +220,10 @@ class ElasticUnit(Unit):
         version = self._version()
         change.phase = "moving"
         change.published_at = now
+        # A sender whose channel broke meanwhile has had that version already: it would take no other table for it.
+        published = max(version, self.table.version + 1)
         self.table = change.table.copy()
-        self.table.version = version
+        self.table.version = published
         owners = set(self.table.owners())
         ended: list[int] = []
         for record in self.subs.values():

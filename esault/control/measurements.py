@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import fields, replace
 
 from esault.histogram import Histogram
-from esault.messages.control import Rows, Status
+from esault.messages.status import Rows, Status
 
 __all__ = ["Measurements", "total"]
 

@@ -115,7 +115,6 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
             errors=counts.errors,
             dead_letters=counts.dead_letters,
             state_lost=unit.measurements.state_lost,
-            misrouted=counts.misrouted,
             dropped_frames=counts.dropped_frames,
             latency_ms=Latency(**unit.measurements.histogram("latency").summary_ms()),
             busy_seconds=counts.busy,

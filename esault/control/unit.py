@@ -30,7 +30,6 @@ from esault.messages.control import (
     Registered,
     SenderSwitched,
     Start,
-    Status,
     Stop,
     Stopped,
     Switched,
@@ -38,6 +37,7 @@ from esault.messages.control import (
     TableFor,
     Unregister,
 )
+from esault.messages.status import Status
 from esault.routing.table import OutputTable
 from esault.topology.plan import Plan, UnitPlan
 
@@ -210,7 +210,7 @@ class Unit:
         self._add(tuple(added))
 
     def _add(self, added: tuple[tuple[int, int], ...]) -> None:
-        built = [r.incarnation for r in self.subs.values() if r.built]
+        built = [r.incarnation for r in self.subs.values() if r.built and not r.leaving]
         for incarnation, _ in added:
             self._adding[incarnation] = set(built)
         for incarnation in built:
@@ -261,9 +261,15 @@ class Unit:
         self._check_ended()
 
     def _on_broken(self, message: Broken, now: float) -> None:
-        """Frames between a sender and one of ours are missing: it gets a new channel to each of ours."""
-        entry = self.senders.get(message.sender)
-        if entry is None or self.table is None:
+        """Frames between a sender and one of ours are missing: it gets a new channel to each of ours that stays."""
+        entry, record = self.senders.get(message.sender), self.subs.get(message.incarnation)
+        if entry is None or record is None or self.table is None:
+            return
+        if record.leaving:
+            # Nobody sends to it any more: what it has missed is replayed, to others.
+            self._tell(record.incarnation, Gone(message.sender))
+            self._unsettled = True
+            self._check_settled()
             return
         self.senders[message.sender] = (entry[0], self._next_number)
         self.table.version += 1

@@ -11,11 +11,13 @@ from esault.flow.frame import Frame
 from esault.flow.handover.changes import Changes
 from esault.flow.handover.divide import Entry, divide
 from esault.flow.key_load import KeyLoadSampler
-from esault.flow.operators import operator
+from esault.flow.operators.factory import operator
 from esault.flow.sub_unit import OWN_ROOT_ROWS, SubUnit
 from esault.flow.user_error import LetterBox
 from esault.flow.wire import Wire
-from esault.messages.control import Build, Cancel, Get, Give, GiveTo, LostGiver, Rows, Status
+from esault.messages.change import Cancel, Get, Give, GiveTo, LostGiver
+from esault.messages.control import Build
+from esault.messages.status import Rows, Status
 from esault.topology.grouping import ByKey, PartialKey
 from esault.topology.plan import UnitPlan
 
@@ -131,7 +133,7 @@ class BoltSubUnit(SubUnit):
         return parts[0]
 
     def _all_ended(self) -> bool:
-        return (bool(self.in_channels) or self.leaving) and all(channel.ended for channel in self.in_channels.values())
+        return (bool(self.senders) or self.leaving) and self.senders.ended
 
     def _advance_tick(self, now: float) -> bool:
         """Tick the objects, in portions; whether there is more to tick at once."""

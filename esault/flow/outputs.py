@@ -129,7 +129,9 @@ class Outputs:
                 elif channel.incarnation in message.peers and channel.number == message.peers[channel.incarnation][2]:
                     channel.put(BARRIER, message.version)
             kept = {
-                incarnation: self._keep(channels.pop(incarnation, None), incarnation, endpoint, number, ended)
+                incarnation: self._keep(
+                    channels.pop(incarnation, None), incarnation, endpoint, number, message.version, ended
+                )
                 for incarnation, (endpoint, _, number) in message.peers.items()
             }
             for channel in channels.values():
@@ -145,7 +147,9 @@ class Outputs:
             self.channels = [channel for by_receiver in self._channels.values() for channel in by_receiver.values()]
         return self._versions[target]
 
-    def _keep(self, old: OutChannel | None, incarnation: int, endpoint: str, number: int, ended: bool) -> OutChannel:
+    def _keep(
+        self, old: OutChannel | None, incarnation: int, endpoint: str, number: int, version: int, ended: bool
+    ) -> OutChannel:
         if old is not None:
             if old.number == number:
                 return old
@@ -161,6 +165,7 @@ class Outputs:
             self._plan.name,
         )
         made.put(WATERMARK, None)
+        made.put(BARRIER, version)  # the one on the channel before may be among what was lost
         if ended:
             made.put(END, None)
         return made
@@ -207,6 +212,11 @@ class Outputs:
         for channel in self.channels:
             if channel.rows and (idle or now - channel.opened_at >= self._linger):
                 channel.flush(now)
+
+    @property
+    def sent(self) -> dict[int, int]:
+        """Number of the last frame to each receiver, those that leave included."""
+        return {channel.incarnation: channel.seq for channel in (*self.channels, *self._leaving)}
 
     def commit(self, now: float, closing: bool) -> None:
         """Commit sinks that are due; all of them when the end waits for it."""

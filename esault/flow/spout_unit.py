@@ -11,7 +11,8 @@ from esault.errors import SourceError
 from esault.flow.sub_unit import SubUnit
 from esault.flow.user_error import LetterBox, UserError, traceback_of
 from esault.flow.wire import Wire
-from esault.messages.control import Build, Status
+from esault.messages.control import Build
+from esault.messages.status import Status
 from esault.topology.plan import UnitPlan
 from esault.topology.spout import EndOfStream, has_position
 

@@ -13,18 +13,19 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from esault.errors import EsaultError, FrameError
-from esault.flow.channel import InChannel
 from esault.flow.delivery.acks import Acks
 from esault.flow.delivery.lineage import Lineage
 from esault.flow.delivery.roots import Payload, Roots
 from esault.flow.emitter import Emitter
-from esault.flow.frame import ACK, BARRIER, CHANGE_KINDS, DATA, END, KINDS, MARK, PROBE, Frame, Root, decode
+from esault.flow.frame import ACK, BARRIER, CHANGE_KINDS, DATA, END, MARK, PROBE, Frame, Root
 from esault.flow.handover.divide import Entry
 from esault.flow.outputs import Outputs
 from esault.flow.probes import Probes
+from esault.flow.senders import Senders
 from esault.flow.user_error import LetterBox, UserError, traceback_of
 from esault.flow.wire import Wire
 from esault.histogram import Histogram
+from esault.messages.change import EndRead, Leave
 from esault.messages.control import (
     Add,
     Added,
@@ -33,24 +34,21 @@ from esault.messages.control import (
     Connect,
     Drain,
     Ended,
-    EndRead,
     Failed,
     Finish,
     Finished,
     Gone,
     Grace,
-    Leave,
-    Rows,
     Seated,
     Seats,
     Start,
-    Status,
     Stop,
     Stopped,
     Switched,
     Table,
 )
 from esault.messages.probe import Counters, Usage
+from esault.messages.status import Rows, Status
 from esault.payload.codec import Codec
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
@@ -106,9 +104,8 @@ class SubUnit:
         self.probes = Probes(build.incarnation, build.epoch, build.probes, wire, self.codec, self.counters)
         #: says what the process takes from its host, where the shell can tell
         self.usage: Callable[[], Usage] | None = None
-        # Channels from senders, by number; the inbox holds what was read and not processed.
-        self.in_channels: dict[int, InChannel] = {}
-        self._express_seen: dict[int, int] = {}
+        self.senders = Senders(build.epoch, self.codec, self._on_gap)
+        #: what was read and not processed
         self.inbox: deque[Entry] = deque()
         #: bytes of a row as it comes in, on the average of late
         self._row_bytes = 64.0
@@ -135,8 +132,6 @@ class SubUnit:
         self.tuples_out = 0
         #: batches taken from the inbox
         self.taken = 0
-        self.misrouted = 0
-        self.dropped_frames = 0
         self.busy = 0.0
 
     # building ----------------------------------------------------------------------------------
@@ -155,20 +150,13 @@ class SubUnit:
 
     def _on_add(self, message: Add) -> None:
         for sender, number in message.senders:
-            for old in [n for n, c in self.in_channels.items() if c.sender == sender]:
-                del self.in_channels[old]
-            self.in_channels[number] = InChannel(sender, number)
+            self.senders.add(sender, number)
         if self._finishing is None and not self._finish_done:
             self.ended = False  # there is more to come
         self.outbox.append(Added(self.incarnation, tuple(sender for sender, _ in message.senders)))
 
     def _on_gone(self, message: Gone) -> None:
-        for number in [n for n, c in self.in_channels.items() if c.sender == message.incarnation]:
-            if message.last:
-                # All that it owed to others was done; it stands for itself as one that has ended.
-                self.in_channels[number].ended = self.in_channels[number].broken = True
-            else:
-                del self.in_channels[number]
+        self.senders.gone(message.incarnation, message.last)
         self._sender_done(message.incarnation)
 
     def _on_connect(self, message: Connect) -> None:
@@ -235,14 +223,10 @@ class SubUnit:
 
     def read(self, data: bytes) -> None:
         """Take a frame from either socket. What is no frame of this run is counted and dropped."""
-        try:
-            frame = decode(data, self.codec)
-        except FrameError:
-            self.dropped_frames += 1
+        frame = self.senders.frame(data)
+        if frame is None:
             return
-        if frame.epoch != self.epoch:
-            self.dropped_frames += 1
-        elif frame.kind in (ACK, MARK):
+        if frame.kind in (ACK, MARK):
             self._read_express(frame)
         elif frame.kind == PROBE:
             self._read_probe(frame)
@@ -250,18 +234,16 @@ class SubUnit:
             try:
                 self._read_change(frame)
             except FrameError:
-                self.dropped_frames += 1
+                self.senders.dropped += 1
         else:
             self._read_data(frame, len(data))
 
     def _read_express(self, frame: Frame) -> None:
-        last = self._express_seen.get(frame.channel, 0)
-        if frame.seq <= last:
-            self.dropped_frames += 1
+        news, missing = self.senders.take_express(frame)
+        if not news:
             return
-        self._express_seen[frame.channel] = frame.seq
         now = self.clock()
-        if frame.seq != last + 1 and last:
+        if missing:
             self.roots.grace(now)  # acks are missing: what they would have ended must be replayed
         if frame.kind == ACK:
             for root, p, d in frame.body:
@@ -274,13 +256,8 @@ class SubUnit:
         self.probes.read(frame, self.taken + len(self.inbox))
 
     def _read_data(self, frame: Frame, size: int) -> None:
-        channel = self.in_channels.get(frame.channel)
-        if channel is None or not channel.accepts(frame.seq):
-            self.dropped_frames += 1
-            if channel is not None and channel.broken and frame.seq > channel.seen:
-                text = f"frame {channel.seen + 1} is missing, {frame.seq} came ({KINDS[frame.kind]})"
-                self.outbox.append(Broken(self.incarnation, channel.sender, text))
-                del self.in_channels[frame.channel]
+        channel = self.senders.take(frame)
+        if channel is None:
             return
         if frame.kind == DATA:
             sent, batches = frame.body
@@ -298,6 +275,9 @@ class SubUnit:
         elif frame.kind == BARRIER and type(frame.body) is int:
             self._barrier(channel.sender, frame.body)
 
+    def _on_gap(self, sender: int, text: str) -> None:
+        self.outbox.append(Broken(self.incarnation, sender, text))
+
     def _take_in(self, entry: Entry) -> None:
         """A batch was read."""
         self.inbox.append(entry)
@@ -310,7 +290,7 @@ class SubUnit:
 
     def _read_change(self, frame: Frame) -> None:
         """A frame of a change of this unit, from another of its owners."""
-        self.dropped_frames += 1
+        self.senders.dropped += 1
 
     # emitting ----------------------------------------------------------------------------------
 
@@ -492,8 +472,7 @@ class SubUnit:
             arrivals=self.arrivals,
             errors=self.outputs.errors,
             dead_letters=self.outputs.dead_letters,
-            misrouted=self.misrouted,
-            dropped_frames=self.dropped_frames,
+            dropped_frames=self.senders.dropped,
             busy=self.busy,
             backlog=self.waiting,
             roots_emitted=roots.emitted,
@@ -517,8 +496,8 @@ class SubUnit:
             rows=self.counts(),
             latency=self.latency.snapshot(),
             end_to_end=self.end_to_end.snapshot(),
-            sent={c.incarnation: c.seq for c in self.outputs.channels},
-            seen={c.sender: c.seen for c in self.in_channels.values()},
+            sent=self.outputs.sent,
+            seen={channel.sender: channel.seen for channel in self.senders},
             usage=self.usage() if self.usage is not None else None,
         )
 

@@ -1,4 +1,4 @@
-"""All control messages, by who says them to whom.
+"""Control messages of a sub-unit's life and wiring, by who says them to whom; those of a change are in `change`.
 
 Incarnations are integers that are never used twice in a run; a message names the sub-unit it speaks of by its
 incarnation, so that one that comes late speaks of a life that is over and can do no harm.
@@ -7,11 +7,10 @@ incarnation, so that one that comes late speaks of a life that is over and can d
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-from esault.messages.probe import KeyLoad, Usage
 from esault.messages.settings import Settings
+from esault.messages.status import Status
 
 __all__ = [
     "Add",
@@ -19,40 +18,25 @@ __all__ = [
     "Broken",
     "Build",
     "Built",
-    "Cancel",
     "Connect",
     "Drain",
-    "EndRead",
     "Ended",
     "Exited",
     "Failed",
     "Finish",
     "Finished",
     "Fork",
-    "Get",
-    "Give",
-    "GiveTo",
-    "Given",
     "Gone",
     "Grace",
-    "Installed",
     "Kill",
-    "Leave",
-    "Leaving",
-    "Left",
-    "LostGiver",
     "Pairs",
-    "Ranges",
-    "Ready",
     "Register",
     "Registered",
     "Release",
-    "Rows",
     "Seated",
     "Seats",
     "SenderSwitched",
     "Start",
-    "Status",
     "Stop",
     "Stopped",
     "Switched",
@@ -171,125 +155,6 @@ class Stop:
     now: bool = False
 
 
-# a change: unit -> sub-unit ------------------------------------------------------------------------
-
-#: ((first place, last place, incarnation), ...)
-Ranges = tuple[tuple[int, int, int], ...]
-
-
-@dataclass(frozen=True)
-class Get:
-    """To a new owner: hold rows of these ranges from now on; they come from the incarnations named."""
-
-    version: int
-    moves: Ranges
-    #: old owner -> its express endpoint
-    olds: Mapping[int, str]
-    #: all rows move: the unit has one object, or the getter is new and gets from this one alone
-    everything: bool = False
-
-
-@dataclass(frozen=True)
-class Give:
-    """To an old owner: carry rows of these ranges from now on, give them and their state to the incarnations named."""
-
-    version: int
-    moves: Ranges
-    #: new owner -> its express endpoint
-    news: Mapping[int, str]
-    #: senders that may still send by an older table
-    senders: tuple[int, ...]
-    everything: bool = False
-
-
-@dataclass(frozen=True)
-class GiveTo:
-    """To an old owner: a new owner died; this one takes its place in the change."""
-
-    version: int
-    dead: int
-    new: int
-    express: str
-
-
-@dataclass(frozen=True)
-class LostGiver:
-    """To a new owner: this old owner died; what has not come from it will not."""
-
-    version: int
-    old: int
-
-
-@dataclass(frozen=True)
-class Leave:
-    """A change has taken your ranges: no new senders will come; say Ended when those you know have ended or are gone."""
-
-
-@dataclass(frozen=True)
-class Cancel:
-    """To a new owner: the change was dropped."""
-
-    version: int
-
-
-# a change: sub-unit -> unit ------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Ready:
-    """Answer to Get."""
-
-    incarnation: int
-    version: int
-
-
-@dataclass(frozen=True)
-class Installed:
-    """A new owner has all that was to come."""
-
-    incarnation: int
-    version: int
-    moved_keys: int = 0
-    moved_bytes: int = 0
-    #: seconds that a row of a moved key was held at most
-    held: float = 0.0
-
-
-@dataclass(frozen=True)
-class Given:
-    """An old owner has given everything and it was confirmed."""
-
-    incarnation: int
-    version: int
-    #: to whom: the successor of a new owner that died may not be among them
-    news: tuple[int, ...] = ()
-    moved_keys: int = 0
-    moved_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class EndRead:
-    """A receiver has read END from this sender."""
-
-    incarnation: int
-    sender: int
-
-
-@dataclass(frozen=True)
-class Leaving:
-    """Unit to the units it sends to: this sender has sent END; say Left when all have read it."""
-
-    incarnation: int
-
-
-@dataclass(frozen=True)
-class Left:
-    """Answer to Leaving."""
-
-    target: str
-    incarnation: int
-
-
 # sub-unit or ack server -> unit or driver ---------------------------------------------------------
 
 
@@ -361,58 +226,6 @@ class Broken:
     incarnation: int
     sender: int
     text: str
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Counts of one sub-unit, cumulative over its life unless said otherwise."""
-
-    tuples_in: int = 0
-    tuples_out: int = 0
-    #: tuples read from the channels
-    arrivals: int = 0
-    errors: int = 0
-    dead_letters: int = 0
-    misrouted: int = 0
-    dropped_frames: int = 0
-    #: seconds spent in user code and the engine's work on batches, without waiting
-    busy: float = 0.0
-    #: tuples waiting in the inbox, now
-    backlog: int = 0
-    #: elements with state, now
-    elements: int = 0
-    #: of a spout: seconds in which it was not asked for more because its window was closed
-    throttled: float = 0.0
-    roots_emitted: int = 0
-    roots_acked: int = 0
-    roots_replayed: int = 0
-    roots_failed: int = 0
-    roots_open: int = 0
-
-
-@dataclass(frozen=True)
-class Status:
-    """What a sub-unit measured; sent a few times a second and once at the end."""
-
-    incarnation: int
-    now: float
-    rows: Rows
-    #: snapshots of histograms: what a tuple waited and was worked on here; from due to done at the last unit
-    latency: Any = None
-    end_to_end: Any = None
-    #: of a spout: position before which all is durable, packed; None without
-    position: bytes | None = None
-    #: of a spout: (done, total) where the source knows
-    progress: tuple[float, float] | None = None
-    #: of a spout: tuples that are due and have not been read, where the source knows
-    lag: int | None = None
-    #: what the process takes from its host, where the runtime can tell
-    usage: Usage | None = None
-    #: of a bolt: where its tuples fall on the ring
-    key_load: KeyLoad | None = None
-    #: channel -> last seq sent / seen, so that a lost tail is found
-    sent: Mapping[int, int] = field(default_factory=dict)
-    seen: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from esault.control.elastic_unit import ElasticUnit
 from esault.control.elasticity.view import ProbeSample, Sample, UnitView
 from esault.control.unit import SubUnitRecord
-from esault.messages.control import Status
 from esault.messages.probe import Counters, KeyLoad, ProbeReading, Usage
+from esault.messages.status import Status
 
 __all__ = ["Sampler"]
 

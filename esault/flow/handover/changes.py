@@ -12,7 +12,7 @@ from esault.flow.frame import FETCH, GOT, ROWS, STATE, STATE_END, Frame, batch_o
 from esault.flow.handover.divide import Divider, Entry, MovedKeys
 from esault.flow.handover.getting import Getting
 from esault.flow.handover.giving import Giving, Store
-from esault.messages.control import Cancel, Get, Give, Given, GiveTo, Installed, LostGiver, Ready
+from esault.messages.change import Cancel, Get, Give, Given, GiveTo, Installed, LostGiver, Ready
 
 __all__ = ["Changes"]
 

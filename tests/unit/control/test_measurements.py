@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from esault.control.measurements import Measurements
 from esault.histogram import Histogram
-from esault.messages.control import Rows, Status
+from esault.messages.status import Rows, Status
 
 
 def status(incarnation, seen, elements=0, backlog=0, seconds=0.001):

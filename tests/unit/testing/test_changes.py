@@ -6,57 +6,13 @@ import random
 from collections import Counter
 
 import pytest
+from counting import missing, text, totals, words
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from esault import Bolt, Sink, Spout, Topology, UsageError, by_key, shuffle, single
+from esault import UsageError, single
 from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
-
-
-class Split(Bolt):
-    def process(self, key, value):
-        for word in value.split():
-            self.emit(word, 1)
-
-
-class Count(Bolt):
-    def __init__(self):
-        self.total = 0
-
-    def process(self, key, value):
-        self.total += value
-        self.emit(key, self.total)
-
-
-class Landed(Sink):
-    wants_id = True
-
-    def write(self, rows):
-        pass
-
-
-class Nothing(Spout):
-    def read(self, limit):
-        return []
-
-
-def words(counters=2, splitters=2, grouping=None, **options):
-    t = Topology("words")
-    lines = t.spout("lines", Nothing())
-    split = lines.bolt("split", Split, grouping=shuffle(), parallelism=splitters)
-    count = split.bolt("count", Count, grouping=grouping or by_key(), parallelism=counters, **options)
-    count.sink("table", Landed())
-    return t
-
-
-def text(lines, seed=1):
-    order = random.Random(seed)
-    return [("f", " ".join(order.choice("abcdefghijklmnop") for _ in range(8))) for _ in range(lines)]
-
-
-def totals(rows):
-    return Counter(word for _, line in rows for word in line.split())
 
 
 def walk(local, order, kills=0, kill_rate=0.02, most_seconds=200.0):
@@ -107,8 +63,7 @@ def test_whoever_dies_at_whatever_step_nothing_is_missing(seed, kills, ackers, k
     rows = text(600)
     local = LocalRuntime(words(), spouts={"lines": rows}, seed=seed, settings=Settings(ackers=ackers))
     walk(local, random.Random(seed), kills, kill_rate)
-    landed = {row.id.split(":")[1] for row in local.landed("table")}
-    assert landed >= {f"{i}.{j}.0" for i in range(600) for j in range(8)}
+    assert not missing(local, 600)
     for unit in local.driver.units.values():
         if unit.table is not None:
             unit.table.check()
@@ -124,8 +79,7 @@ def test_who_dies_while_others_are_being_built_is_built_again(unit, seed):
     local.kill(local.sub_units(unit)[0])
     local.run_until_drained()
     assert local.driver.failure is None
-    landed = {row.id.split(":")[1] for row in local.landed("table")}
-    assert landed == {f"{i}.{j}.0" for i in range(50) for j in range(8)}
+    assert not missing(local, 50)
 
 
 def test_a_split_moves_state_and_says_so():

@@ -1,0 +1,168 @@
+"""One object per key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from esault.errors import StateError
+from esault.flow.elements import Elements, maker, pack_state
+from esault.flow.emitter import Emitter
+from esault.flow.idle import IdleSweep
+from esault.flow.operators.operator import STOPPING, Operator, by_stream
+from esault.flow.user_error import LetterBox, UserError
+from esault.payload.codec import Codec
+from esault.routing.ring import Canonical, canonical
+from esault.topology.bolt import Bolt
+from esault.topology.context import Context
+from esault.topology.plan import UnitPlan
+
+__all__ = ["ElementOperator"]
+
+
+class ElementOperator(Operator):
+    """One object per key."""
+
+    def __init__(
+        self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: LetterBox, now: float
+    ) -> None:
+        super().__init__(plan, context, emitter, codec, letters, now)
+        assert plan.factory is not None
+        members = {"emit": emitter.function(), "context": context}
+        make, cls = maker(plan.factory, members, Bolt)
+        self.elements = Elements(plan.name, lambda: self._silent(make, "__init__"), self._opened, self._close, codec)
+        self._partial = plan.objects == "partial_key"
+        self._by_stream: bool | None = None if cls is None else by_stream(cls, plan)
+        self._tried_state = False
+        self._idle = IdleSweep(plan.idle_after, now) if plan.idle_after else None
+        self._expiry = IdleSweep(plan.expire_after, now, generations=4) if plan.expire_after else None
+        self._used: set[Any] | None = set() if self._idle or self._expiry else None
+        self._used_idle: set[Any] = set()
+        self._used_expiry: set[Any] = set()
+
+        def trusted() -> None:
+            members["emit"] = emitter.function()
+            if cls is not None:
+                cls.emit = members["emit"]
+
+        emitter.on_trusted = trusted
+
+    def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
+        elements = self.elements
+        if self._careful or self._partial or self._by_stream is not False:
+            stream = self._streams[input]
+            self._run_careful(lambda key, value: self._process(stream, key, value), keys, values, ids)
+        else:
+            key: Any = None
+            try:
+                if ids is None:
+                    for key, value in zip(keys, values):
+                        elements[key].process(key, value)
+                else:
+                    name = self._name
+                    for key, value, id in zip(keys, values, ids):
+                        elements[key].process(key, value)
+                        name(id)
+            except STOPPING:
+                raise
+            except StateError as error:
+                raise UserError(str(error)) from error
+            except BaseException as error:
+                raise self._fail(error, key, "process") from error
+        if self._used is not None:
+            self._used.update(keys)
+        if not self._tried_state:
+            self._try_state(keys)
+
+    def names(self) -> list[Any]:
+        return list(self.elements.names())
+
+    def key_of(self, name: Any) -> Any:
+        return name.key if isinstance(name, Canonical) else name
+
+    def name_of(self, key: Any) -> Any:
+        return canonical(key)
+
+    def give(self, name: Any) -> bytes | None:
+        return self.elements.take_state(name)
+
+    def get(self, key: Any, state: bytes) -> None:
+        self.elements.put_state(key, state)
+
+    def _process(self, stream: str, key: Any, value: Any) -> None:
+        element = self.elements[key]
+        if self._partial:
+            key = key[0]
+        if self._by_stream is None:
+            self._by_stream = by_stream(type(element), self.plan)
+        if self._by_stream:
+            element.process_stream(stream, key, value)
+        else:
+            element.process(key, value)
+
+    def _opened(self, element: Any, key: Any) -> None:
+        if self._partial:
+            element.key = key[0]
+        super()._opened(element, key)
+
+    def _try_state(self, keys: Sequence[Any]) -> None:
+        """Save the first object once, so that a state that cannot move is found now and not when it must."""
+        self._tried_state = True
+        for key in keys[:1]:
+            element = self.elements[key]
+            try:
+                element.__setstate__(self.codec.unpack(pack_state(self.plan.name, element, self.codec)))
+            except StateError as error:
+                raise UserError(str(error)) from error
+
+    def _each(self) -> Iterator[tuple[Any, Any]]:
+        return self.elements.live()
+
+    def ticking(self, now: float) -> Iterator[None]:
+        for _, element in self._each():
+            self._outside_process(lambda e=element: e.tick(now), element.key, "tick")  # type: ignore[misc]
+            yield
+
+    def finishing(self) -> Iterator[None]:
+        self.elements.wake_all()
+        for _, element in self._each():
+            self._outside_process(element.finish, element.key, "finish")
+            yield
+
+    def close(self) -> None:
+        for _, element in self._each():
+            self._close(element)
+
+    @property
+    def next_sweep(self) -> float | None:
+        times = [sweep.next_at for sweep in (self._idle, self._expiry) if sweep is not None]
+        return min(times) if times else None
+
+    def sweep(self, now: float) -> bool:
+        if self._used is None:
+            return False
+        emitted = False
+        # Look-alikes (1 and True) were used if either was: the set cannot tell them apart, and living longer is safe.
+        used = self._used | {n for n, _ in self._each() if isinstance(n, Canonical) and n.key in self._used}
+        self._used.clear()
+        # Each sweep needs all keys that were used since its own last one.
+        self._used_idle |= used
+        self._used_expiry |= used
+        if self._idle is not None and self._idle.due(now):
+            for name in self._idle.sweep(now, [n for n, _ in self._each()], self._used_idle):
+                self.elements.put_away(name)
+        if self._expiry is not None and self._expiry.due(now):
+            for name in self._expiry.sweep(now, list(self.elements.names()), self._used_expiry):
+                element = self.elements.wake(name)
+                if element is not None:
+                    self._outside_process(element.finish, element.key, "finish")
+                    self._close(element)
+                    self.elements.forget(name)
+                    emitted = True
+        return emitted
+
+    @property
+    def states(self) -> int:
+        # One element speaks for all: this is asked several times a second, however many there are.
+        some = next(iter(self.elements.values()), None)
+        return 0 if some is not None and not some.__getstate__() else self.elements.count

@@ -1,0 +1,106 @@
+"""One object for the sub-unit, or for the whole unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from esault.errors import StateError
+from esault.flow.elements import maker, pack_state
+from esault.flow.emitter import Emitter
+from esault.flow.operators.operator import STOPPING, Operator, by_stream
+from esault.flow.user_error import LetterBox, UserError
+from esault.payload.codec import Codec
+from esault.topology.bolt import Bolt
+from esault.topology.context import Context
+from esault.topology.plan import UnitPlan
+
+__all__ = ["ObjectOperator"]
+
+
+class ObjectOperator(Operator):
+    """One object for the whole sub-unit, or for the whole unit."""
+
+    def __init__(
+        self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: LetterBox, now: float
+    ) -> None:
+        super().__init__(plan, context, emitter, codec, letters, now)
+        assert plan.factory is not None
+        members = {"emit": emitter.function(), "context": context}
+        make, _ = maker(plan.factory, members, Bolt)
+        try:
+            self.object = self._silent(make, "__init__")
+            self.object.key = None
+            self._opened(self.object, None)
+        except STOPPING:
+            raise
+        except BaseException as error:
+            raise self._fail(error, None, "open") from error
+        self._by_stream = by_stream(type(self.object), plan)
+        self._tried_state = False
+        #: the one object of the unit went to another sub-unit
+        self._given = False
+
+        def trusted() -> None:
+            type(self.object).emit = emitter.function()
+
+        emitter.on_trusted = trusted
+
+    def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
+        if self._by_stream:
+            process_stream, stream = self.object.process_stream, self._streams[input]
+            self._run_careful(lambda key, value: process_stream(stream, key, value), keys, values, ids)
+        elif self._careful:
+            self._run_careful(self.object.process, keys, values, ids)
+        else:
+            process = self.object.process
+            key: Any = None
+            try:
+                if ids is None:
+                    for key, value in zip(keys, values):
+                        process(key, value)
+                else:
+                    name = self._name
+                    for key, value, id in zip(keys, values, ids):
+                        process(key, value)
+                        name(id)
+            except STOPPING:
+                raise
+            except BaseException as error:
+                raise self._fail(error, key, "process") from error
+        if not self._tried_state:
+            self._tried_state = True
+            try:
+                pack_state(self.plan.name, self.object, self.codec)
+            except StateError as error:
+                raise UserError(str(error)) from error
+
+    def ticking(self, now: float) -> Iterator[None]:
+        self._outside_process(lambda: self.object.tick(now), None, "tick")
+        yield
+
+    def finishing(self) -> Iterator[None]:
+        self._outside_process(self.object.finish, None, "finish")
+        yield
+
+    def close(self) -> None:
+        if not self._given:
+            self._close(self.object)
+
+    def names(self) -> list[Any]:
+        return [None] if self.plan.objects == "unit" and not self._given else []
+
+    def give(self, name: Any) -> bytes | None:
+        if self._given or self.plan.objects != "unit":
+            return None
+        self._given = True
+        state = pack_state(self.plan.name, self.object, self.codec)
+        self._close(self.object)
+        return state
+
+    def get(self, key: Any, state: bytes) -> None:
+        self.object.__setstate__(self.codec.unpack(state))
+
+    @property
+    def states(self) -> int:
+        return 1 if self.object.__getstate__() else 0

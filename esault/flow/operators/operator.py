@@ -1,0 +1,207 @@
+"""What all operators have in common: emits, the error policy, ids and the calls beside `process`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from esault.errors import StateError
+from esault.flow.emitter import Emitter
+from esault.flow.user_error import LetterBox, UserError, traceback_of
+from esault.payload.codec import Codec
+from esault.topology.bolt import Bolt
+from esault.topology.context import Context
+from esault.topology.plan import UnitPlan
+
+__all__ = ["STOPPING", "Operator", "by_stream"]
+
+#: ends the process, whatever the error policy says
+STOPPING = (KeyboardInterrupt, GeneratorExit)
+
+
+class Operator:
+    """What all three have in common: emits, the error policy, ids and the calls beside `process`."""
+
+    def __init__(
+        self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: LetterBox, now: float
+    ) -> None:
+        self.plan = plan
+        self.context = context
+        self.emitter = emitter
+        self.codec = codec
+        self.letters = letters
+        self.errors = 0
+        self.dead_letters = 0
+        self._policy = plan.on_error
+        #: errors are survived: emits of a failed try must be forgotten
+        self._careful = plan.on_error.kind != "fail" or plan.on_error.retries > 0
+        self._name = emitter.namer()
+        self._streams = [i.stream for i in plan.inputs]
+        self._outside = 0
+        self._letters_open = False
+
+    # errors ------------------------------------------------------------------------------------
+
+    def _fail(self, error: BaseException, key: Any, hook: str) -> UserError:
+        name = type(error).__name__
+        where = f"unit {self.plan.name!r}, {hook}, key {key!r}"
+        return UserError(f"{where}: {name}: {error}\n{traceback_of(error)}")
+
+    def _attempt(self, call: Callable[[], Any], key: Any, value: Any, hook: str) -> bool:
+        """Call under the unit's policy; whether it went well. Raises UserError under `fail`."""
+        policy = self._policy
+        marks = self.emitter.marks()
+        tries = 0
+        while True:
+            try:
+                call()
+                return True
+            except STOPPING:
+                raise
+            except BaseException as error:
+                self.emitter.rewind(marks)
+                if isinstance(error, StateError):
+                    raise UserError(str(error)) from error
+                if tries < policy.retries:
+                    tries += 1
+                    continue
+                if policy.kind == "fail":
+                    raise self._fail(error, key, hook) from error
+                self._survive(error, key, value, hook)
+                return False
+
+    def _survive(self, error: BaseException, key: Any, value: Any, hook: str) -> None:
+        self.errors += 1
+        if self.errors == 1:
+            what = "skipped" if self._policy.kind == "skip" else f"kept in {self._policy.path}"
+            text = str(self._fail(error, key, hook))
+            print(f"{text}\n(the tuple is {what}; further errors of this unit are only counted)", file=sys.stderr)
+        if self._policy.kind == "dead_letter":
+            self.dead_letters += 1
+            self._letters_open = True
+            self.letters.put(
+                {
+                    "unit": self.plan.name,
+                    "hook": hook,
+                    "key": key,
+                    "value": value,
+                    "error": f"{type(error).__name__}: {error}",
+                    "traceback": traceback_of(error),
+                    "time": self.context.now(),
+                }
+            )
+
+    def _settle(self) -> None:
+        if self._letters_open:  # durable before the batch is acked
+            self._letters_open = False
+            self.letters.sync()
+
+    # the loops ---------------------------------------------------------------------------------
+
+    def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
+        """Process a batch; what is emitted stands in the emitter's columns. Raises UserError."""
+        raise NotImplementedError
+
+    def _run_careful(
+        self,
+        call: Callable[[Any, Any], Any],
+        keys: Sequence[Any],
+        values: Sequence[Any],
+        ids: Sequence[str] | None,
+    ) -> None:
+        emitter = self.emitter
+        for i, key in enumerate(keys):
+            value = values[i]
+            marks = emitter.marks()
+            self._attempt(lambda k=key, v=value: call(k, v), key, value, "process")  # type: ignore[misc]
+            if ids is not None:
+                emitter.name(marks, ids[i])
+        self._settle()
+
+    def _outside_process(self, call: Callable[[], Any], key: Any, hook: str) -> None:
+        """Run a hook beside `process`: its emits have no source row, their ids are of their own."""
+        marks = self.emitter.marks()
+        self._attempt(call, key, None, hook)
+        if self.plan.wants_id:
+            self.emitter.name(marks, f"{self.context.sub_unit}:{hook[0]}{self._outside}")
+            self._outside += 1
+        self._settle()
+
+    # calls beside process ------------------------------------------------------------------------
+
+    def ticking(self, now: float) -> Iterator[None]:
+        """Call `tick` on every object, one a step, so that what they emit can be sent in between."""
+        raise NotImplementedError
+
+    def finishing(self) -> Iterator[None]:
+        """Call `finish` on every object, one a step."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Call `close` on every object."""
+        raise NotImplementedError
+
+    def sweep(self, now: float) -> bool:
+        """Put away or expire what is idle; whether anything was emitted."""
+        return False
+
+    @property
+    def next_sweep(self) -> float | None:
+        """When `sweep` is due; None: never."""
+        return None
+
+    @property
+    def states(self) -> int:
+        """How many objects hold state that a crash would lose."""
+        return 0
+
+    # moving: what `handover.Store` asks for; nothing moves where an object stands for a sub-unit -----
+
+    def names(self) -> list[Any]:
+        """Names of all elements."""
+        return []
+
+    def key_of(self, name: Any) -> Any:
+        """The key of an element as it travels."""
+        return name
+
+    def name_of(self, key: Any) -> Any:
+        """The name of the element of this key."""
+        return key
+
+    def give(self, name: Any) -> bytes | None:
+        """Take an element out, closed; its packed state, or None if there is none."""
+        return None
+
+    def get(self, key: Any, state: bytes) -> None:
+        """Take a key over, with its state."""
+
+    def _silent(self, call: Callable[[], Any], what: str) -> Any:
+        """Call what may not emit."""
+        before = self.emitter.rows()
+        made = call()
+        if self.emitter.rows() != before:
+            raise RuntimeError(f"unit {self.plan.name!r} emitted in {what}; emit in process, tick or finish")
+        return made
+
+    def _opened(self, element: Any, key: Any) -> None:
+        if type(element).open is not Bolt.open:  # else there is nothing of the user's to call, for each of many keys
+            self._silent(lambda: element.open(self.context), "open")
+
+    def _close(self, element: Any) -> None:
+        if type(element).close is Bolt.close:
+            return
+        marks = self.emitter.marks()
+        try:
+            element.close()
+        except STOPPING:
+            raise
+        except BaseException as error:
+            print(str(self._fail(error, getattr(element, "key", None), "close")), file=sys.stderr)
+        self.emitter.rewind(marks)
+
+
+def by_stream(cls: type[Any], plan: UnitPlan) -> bool:
+    """Whether `process_stream` is called in place of `process`."""
+    return cls.process_stream is not Bolt.process_stream

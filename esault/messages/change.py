@@ -1,0 +1,143 @@
+"""Control messages of a live change (PROTOCOL section 5), by who says them to whom. `version` is that of the table as it will be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+__all__ = [
+    "Cancel",
+    "EndRead",
+    "Get",
+    "Give",
+    "GiveTo",
+    "Given",
+    "Installed",
+    "Leave",
+    "Leaving",
+    "Left",
+    "LostGiver",
+    "Ranges",
+    "Ready",
+]
+
+# unit -> sub-unit ------------------------------------------------------------------------
+
+#: ((first place, last place, incarnation), ...)
+Ranges = tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Get:
+    """To a new owner: hold rows of these ranges from now on; they come from the incarnations named."""
+
+    version: int
+    moves: Ranges
+    #: old owner -> its express endpoint
+    olds: Mapping[int, str]
+    #: all rows move: the unit has one object, or the getter is new and gets from this one alone
+    everything: bool = False
+
+
+@dataclass(frozen=True)
+class Give:
+    """To an old owner: carry rows of these ranges from now on, give them and their state to the incarnations named."""
+
+    version: int
+    moves: Ranges
+    #: new owner -> its express endpoint
+    news: Mapping[int, str]
+    #: senders that may still send by an older table
+    senders: tuple[int, ...]
+    everything: bool = False
+
+
+@dataclass(frozen=True)
+class GiveTo:
+    """To an old owner: a new owner died; this one takes its place in the change."""
+
+    version: int
+    dead: int
+    new: int
+    express: str
+
+
+@dataclass(frozen=True)
+class LostGiver:
+    """To a new owner: this old owner died; what has not come from it will not."""
+
+    version: int
+    old: int
+
+
+@dataclass(frozen=True)
+class Leave:
+    """A change has taken your ranges: no new senders will come; say Ended when those you know have ended or are gone."""
+
+
+@dataclass(frozen=True)
+class Cancel:
+    """To a new owner: the change was dropped."""
+
+    version: int
+
+
+# sub-unit -> unit ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ready:
+    """Answer to Get."""
+
+    incarnation: int
+    version: int
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A new owner has all that was to come."""
+
+    incarnation: int
+    version: int
+    moved_keys: int = 0
+    moved_bytes: int = 0
+    #: seconds that a row of a moved key was held at most
+    held: float = 0.0
+
+
+@dataclass(frozen=True)
+class Given:
+    """An old owner has given everything and it was confirmed."""
+
+    incarnation: int
+    version: int
+    #: to whom: the successor of a new owner that died may not be among them
+    news: tuple[int, ...] = ()
+    moved_keys: int = 0
+    moved_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class EndRead:
+    """A receiver has read END from this sender."""
+
+    incarnation: int
+    sender: int
+
+
+# unit <-> unit ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """Unit to the units it sends to: this sender has sent END; say Left when all have read it."""
+
+    incarnation: int
+
+
+@dataclass(frozen=True)
+class Left:
+    """Answer to Leaving."""
+
+    target: str
+    incarnation: int

@@ -1,0 +1,64 @@
+"""What a sub-unit says of itself a few times a second."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from esault.messages.probe import KeyLoad, Usage
+
+__all__ = [
+    "Rows",
+    "Status",
+]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Counts of one sub-unit, cumulative over its life unless said otherwise."""
+
+    tuples_in: int = 0
+    tuples_out: int = 0
+    #: tuples read from the channels
+    arrivals: int = 0
+    errors: int = 0
+    dead_letters: int = 0
+    dropped_frames: int = 0
+    #: seconds spent in user code and the engine's work on batches, without waiting
+    busy: float = 0.0
+    #: tuples waiting in the inbox, now
+    backlog: int = 0
+    #: elements with state, now
+    elements: int = 0
+    #: of a spout: seconds in which it was not asked for more because its window was closed
+    throttled: float = 0.0
+    roots_emitted: int = 0
+    roots_acked: int = 0
+    roots_replayed: int = 0
+    roots_open: int = 0
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a sub-unit measured; sent a few times a second and once at the end."""
+
+    incarnation: int
+    now: float
+    rows: Rows
+    #: snapshots of histograms: what a tuple waited and was worked on here; from due to done at the last unit
+    latency: Any = None
+    end_to_end: Any = None
+    #: of a spout: position before which all is durable, packed; None without
+    position: bytes | None = None
+    #: of a spout: (done, total) where the source knows
+    progress: tuple[float, float] | None = None
+    #: of a spout: tuples that are due and have not been read, where the source knows
+    lag: int | None = None
+    #: what the process takes from its host, where the runtime can tell
+    usage: Usage | None = None
+    #: of a bolt: where its tuples fall on the ring
+    key_load: KeyLoad | None = None
+    #: channel -> last seq sent / seen, so that a lost tail is found
+    sent: Mapping[int, int] = field(default_factory=dict)
+    seen: Mapping[int, int] = field(default_factory=dict)

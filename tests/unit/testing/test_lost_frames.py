@@ -1,0 +1,98 @@
+"""Frames that are lost on the way: in the middle of a channel, at its end, in the middle of a change; nothing is missing."""
+
+from __future__ import annotations
+
+import pytest
+from counting import missing, text, words
+
+from esault.flow.frame import BARRIER, DATA, END, decode
+from esault.messages.settings import Settings
+from esault.payload.codec import Codec
+from esault.testing import LocalRuntime
+
+LINES = 300
+
+
+def run_until(local, reached):
+    for _ in range(100_000):
+        if reached():
+            return
+        if not local.step():
+            local.wait()
+    raise AssertionError("never got there")
+
+
+def lose(local, kind, units=("count", "split"), last=True):
+    """Lose one frame of this kind on its way to one of these units, the last one of its channel or any; whether there was one."""
+    codec = Codec()
+    for unit in units:
+        for receiver in list(local.driver.units[unit].subs):
+            if not local.lives(receiver):
+                continue
+            for link in local._seats[receiver].data.waiting():
+                found = [i for i, frame in enumerate(link) if decode(frame, codec).kind == kind]
+                if found and (not last or found[-1] == len(link) - 1):
+                    del link[found[-1]]
+                    return True
+    return False
+
+
+def begin(seed, **settings):
+    options = Settings(max_pending=4, root_rows=16, **settings)
+    local = LocalRuntime(words(), spouts={"lines": text(LINES, seed)}, seed=seed, settings=options)
+    run_until(local, lambda: len(local.emitted("count")) > 100)
+    return local
+
+
+def drained(local, within=60.0):
+    start = local.clock()
+    local.run_until_drained(within)
+    assert not missing(local, LINES)
+    assert local.report().roots.open == 0
+    return local.clock() - start
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("kind", [DATA, END])
+def test_what_no_later_frame_shows_is_found_by_counting(kind, seed):
+    """The last rows of a stream, or the word that there are no more: without it the run would stand still for `replay_after`."""
+    local = begin(seed)
+    run_until(local, lambda: lose(local, kind))
+    assert drained(local) < 20.0
+
+
+@pytest.mark.parametrize("kind", ["split", "merge", "move"])
+def test_a_lost_barrier_does_not_stop_a_change(kind):
+    lost = 0
+    for seed in range(6):
+        local = begin(seed)
+        unit = local.driver.units["count"]
+        getattr(local, kind)("count", local.sub_units("count")[0])
+        change = unit.change
+        run_until(local, lambda: unit.change is not change or lose(local, BARRIER, ("count",), last=False))
+        lost += unit.change is change
+        drained(local)
+        assert not unit.changes[0].dropped
+    assert lost >= 3
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_channel_that_breaks_while_a_change_is_prepared_does_not_take_its_version(seed):
+    local = begin(seed)
+    unit = local.driver.units["count"]
+    local.split("count", local.sub_units("count")[0])
+    change = unit.change
+    run_until(local, lambda: change is not unit.change or (change.phase != "moving" and lose(local, DATA, ("count",))))
+    drained(local)
+    assert unit.table.version > 1
+    unit.table.check()
+
+
+def test_a_slow_receiver_is_not_taken_for_a_lossy_channel():
+    local = begin(1)
+    frozen = local.sub_units("count")[0]
+    local.pause(frozen)
+    local.run_for(5.0)
+    local.resume(frozen)
+    drained(local)
+    assert local.report().roots.replayed == 0
