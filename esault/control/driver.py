@@ -97,9 +97,7 @@ class Driver:
         self.ended_at: float | None = None
         self.deaths = 0
 
-    def _new_build(
-        self, unit: str, part: int = 0, parts: int = 1, position: bytes | None = None, replacement: bool = False
-    ) -> Build:
+    def _new_build(self, unit: str, **fields: Any) -> Build:
         incarnation = self._next_incarnation
         self._next_incarnation += 1
         self._unit_of[incarnation] = unit
@@ -110,11 +108,8 @@ class Driver:
             host=self._host,
             run=self.run,
             settings=self.settings,
-            part=part,
-            parts=parts,
-            position=position,
-            replacement=replacement,
             probes=self._probes,
+            **fields,
         )
 
     # starting --------------------------------------------------------------------------------------

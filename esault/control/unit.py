@@ -123,6 +123,9 @@ class Unit:
         self._unsettled = False
         #: last committed position by part
         self._position: dict[int, bytes] = {}
+        #: rows read so far, and the sub-unit that read first, by part
+        self._read: dict[int, int] = {}
+        self._source: dict[int, int] = {}
         self._short_lives = 0
         self._stillborn = 0
         #: makes the first table of the first sub-units
@@ -142,8 +145,10 @@ class Unit:
             part=part,
             parts=self.parallelism,
             position=self._position.get(part),
+            source=self._source.get(part, 0),
             replacement=replaces is not None,
         )
+        self._source.setdefault(part, build.incarnation)
         self.subs[build.incarnation] = SubUnitRecord(build.incarnation, part, replaces, missing=set(self.plan.targets))
         self.outbox.append(("keeper", Fork(build)))
 
@@ -167,7 +172,7 @@ class Unit:
         record.started_at = now
         self._tell(record.incarnation, Start())
         if self.draining and self.plan.kind == "spout":
-            self._tell(record.incarnation, Drain())
+            self._tell(record.incarnation, Drain(self._read.get(record.part, 0)))
 
     def _tell(self, incarnation: int, message: Any) -> None:
         self.outbox.append((incarnation, message))
@@ -408,6 +413,7 @@ class Unit:
         self.measurements.take(message)
         if message.position is not None:
             self._position[record.part] = message.position
+        self._read[record.part] = max(message.read, self._read.get(record.part, 0))
 
     def died(self, incarnation: int, reason: str, now: float) -> None:
         """The process of this sub-unit is gone. It is replaced unless its work was done."""

@@ -11,7 +11,7 @@ from esault.errors import SourceError
 from esault.flow.sub_unit import SubUnit
 from esault.flow.user_error import LetterBox, UserError, traceback_of
 from esault.flow.wire import Wire
-from esault.messages.control import Build
+from esault.messages.control import Build, Drain
 from esault.messages.status import Status
 from esault.topology.plan import UnitPlan
 from esault.topology.spout import EndOfStream, has_position
@@ -42,7 +42,12 @@ class SpoutSubUnit(SubUnit):
         self._spout = plan.spout
         self._spout.context = self.context
         self._seekable = has_position(self._spout)
+        #: rows read so far, by this sub-unit and those whose place it took
         self._rows = 0
+        #: what rows are named by: a source that can seek gives a successor the same rows, so they keep their names
+        self._source = build.source if self._seekable and build.source else build.incarnation
+        #: rows that must have been read before a drain ends the reading
+        self._drain_at = 0
         self._nap = SHORTEST_NAP
         self._read_at = 0.0
         self._at_end = False
@@ -52,8 +57,8 @@ class SpoutSubUnit(SubUnit):
         self._throttled = 0.0
         self._call(lambda: self._spout.open(self.context), "open")
         if build.position is not None:
-            position = self.codec.unpack(build.position)
-            self.roots.committed = self._told = position
+            position, self._rows = committed = self.codec.unpack(build.position)
+            self.roots.committed = self._told = committed
             self._call(lambda: self._spout.seek(position), "seek")
 
     def _call(self, call: Callable[[], Any], hook: str) -> Any:
@@ -73,7 +78,7 @@ class SpoutSubUnit(SubUnit):
         roots = self.roots
         if self._tracked and roots.overdue and roots.replay_one(now):
             return True
-        if self._at_end or self.draining:
+        if self._at_end or self._drained:
             if not self.ended and not roots.open_count:
                 self.say_ended()
             return False
@@ -112,9 +117,9 @@ class SpoutSubUnit(SubUnit):
                 self.emitter.check(key, value)
         ids = None
         if self.plan.wants_id:
-            ids = [f"{self.incarnation}:{i}" for i in range(self._rows, self._rows + len(keys))]
-            self._rows += len(keys)
-        position = self._call(self._spout.position, "position") if self._seekable else None
+            ids = [f"{self._source}:{i}" for i in range(self._rows, self._rows + len(keys))]
+        self._rows += len(keys)
+        position = (self._call(self._spout.position, "position"), self._rows) if self._seekable else None
         due = self._spout.due()
         done = self.clock()
         roots.open([("", keys, values, ids)], now if due is None else due, position, done)
@@ -129,12 +134,20 @@ class SpoutSubUnit(SubUnit):
         committed = self.roots.committed
         if committed is not self._told:
             self._told = committed
-            self._call(lambda: self._spout.commit(committed), "commit")
+            self._call(lambda: self._spout.commit(None if committed is None else committed[0]), "commit")
         return worked
+
+    def _on_drain(self, message: Drain) -> None:
+        super()._on_drain(message)
+        self._drain_at = message.read if self._seekable else 0
+
+    @property
+    def _drained(self) -> bool:
+        return self.draining and self._rows >= self._drain_at
 
     def wake_at(self) -> float:
         at = super().wake_at()
-        if self.started and not self._at_end and not self.draining and self.roots.credit:
+        if self.started and not self._at_end and not self._drained and self.roots.credit:
             at = min(at, self._read_at)
         return at
 
@@ -158,4 +171,7 @@ class SpoutSubUnit(SubUnit):
         if self._closed_at is not None and not self._at_end:
             throttled += self.clock() - self._closed_at
         rows = replace(status.rows, throttled=throttled)
-        return replace(status, rows=rows, position=position, progress=self._spout.progress(), lag=self._spout.lag())
+        spout = self._spout
+        return replace(
+            status, rows=rows, position=position, read=self._rows, progress=spout.progress(), lag=spout.lag()
+        )

@@ -66,8 +66,10 @@ class Build:
     #: for a parallel spout
     part: int = 0
     parts: int = 1
-    #: for a spout: where to go on, packed by the codec; None from the start
+    #: for a spout: where to go on and how many rows came before, packed by the codec; None from the start
     position: bytes | None = None
+    #: for a spout: the first sub-unit that read this part; 0: this one
+    source: int = 0
     #: True for a sub-unit that takes the place of one that died
     replacement: bool = False
     #: where answers to probes go; empty: there are no probes
@@ -138,6 +140,9 @@ class Grace:
 @dataclass(frozen=True)
 class Drain:
     """To spouts: read no more, end as if the source had ended."""
+
+    #: rows that the sub-unit whose place you took had read, if it could be known: what of them was not durable must be read again
+    read: int = 0
 
 
 @dataclass(frozen=True)

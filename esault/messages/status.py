@@ -49,8 +49,10 @@ class Status:
     #: snapshots of histograms: what a tuple waited and was worked on here; from due to done at the last unit
     latency: Any = None
     end_to_end: Any = None
-    #: of a spout: position before which all is durable, packed; None without
+    #: of a spout: position before which all is durable and the number of rows before it, packed; None without
     position: bytes | None = None
+    #: of a spout: rows read so far
+    read: int = 0
     #: of a spout: (done, total) where the source knows
     progress: tuple[float, float] | None = None
     #: of a spout: tuples that are due and have not been read, where the source knows

@@ -328,16 +328,12 @@ class LocalRuntime:
 
     def scale(self, unit: str, n: int) -> None:
         """So many sub-units with equal shares, in one change. Raises UsageError."""
-        while self.driver.phase in ("building", "wiring", "beginning"):
-            if not self.step():
-                self._advance()
+        self._until_running()
         self.driver.scale(unit, n, self._now())
 
     def _table_alone(self, unit: str, change: Callable[[OutputTable, int], OutputTable], sub_unit: int) -> bool:
         """Bring the run to where it can be changed; if it has ended, change the table. Raises UsageError."""
-        while self.driver.phase in ("building", "wiring", "beginning"):
-            if not self.step():
-                self._advance()
+        self._until_running()
         if self.driver.phase != "ended":
             return False
         self._known(unit)

@@ -86,11 +86,3 @@ class RateEstimate:
             return 0.0, 0.0
         mean = count / length
         return mean, math.sqrt(max(self.dispersion, 0.0) * mean / length)
-
-    def scale(self, factor: float) -> None:
-        """Take all windows times `factor`."""
-        self._windows = deque((n * factor, t) for n, t in self._windows)
-
-    def forget(self) -> None:
-        """Begin anew; what is known about chance stays."""
-        self._windows.clear()

@@ -101,11 +101,6 @@ class Giving:
         """All carried rows went: no row of a moved key will come any more."""
         return self._rows_sent
 
-    @property
-    def carrying(self) -> int:
-        """Rows that wait for barriers."""
-        return sum(len(e.batch.keys) for entries in self._carried.values() for e in entries)
-
     # state -----------------------------------------------------------------------------------------
 
     def _moved_names(self, names: list[Any]) -> Iterator[tuple[int, Any]]:
