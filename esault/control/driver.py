@@ -16,11 +16,13 @@ from dataclasses import replace
 from typing import Any
 
 from esault.control.ack_seats import AckSeats
+from esault.control.checkpoints import Checkpoints, Cut
 from esault.control.elastic_unit import ElasticUnit
 from esault.control.elasticity.scaling import EVERY_UNIT, Scaling
 from esault.control.lost_tails import LostTails
 from esault.control.resources import OneHost, Resources, Slot
 from esault.errors import UsageError
+from esault.messages.checkpoint import Snapped
 from esault.messages.control import Broken, Build, Built, Exited, Failed, Grace, Kill, Seated, Stopped
 from esault.messages.probe import HostUsage
 from esault.messages.settings import Settings
@@ -32,6 +34,8 @@ __all__ = ["Driver"]
 
 #: seconds that sub-units get to stop before they are killed: in order, and at once
 STOP_PATIENCE, STOP_AT_ONCE_PATIENCE = 30.0, 2.0
+#: seconds until a checkpoint that is not complete is given up
+CHECKPOINT_PATIENCE = 30.0
 #: seconds without a word from a sub-unit after which the user is told
 SILENCE = 5.0
 
@@ -88,6 +92,14 @@ class Driver:
         ackers = settings.ackers if settings.delivery != "none" else 0
         self._ack_seats = AckSeats(ackers, self._new_build, self.outbox)
         self._lost_tails = LostTails()
+        self.checkpoints = Checkpoints(
+            settings.checkpoint_every,
+            CHECKPOINT_PATIENCE,
+            lambda i, message: self.outbox.append((i, message)),
+            self._keep,
+        )
+        #: checkpoints that are complete
+        self.kept: list[Cut] = []
         self._deadline: float | None = None
         self._killed = False
         self._heard: dict[int, float] = {}
@@ -167,6 +179,8 @@ class Driver:
             self._check_seats()
         elif isinstance(message, Failed):
             self.fail(message.text, now)
+        elif isinstance(message, Snapped):
+            self.checkpoints.snapped(message)
         elif isinstance(message, (Built, Stopped)) and not self._unit_of.get(message.incarnation, "?"):
             self._on_ack_server(message)
         else:
@@ -200,6 +214,7 @@ class Driver:
                 return
             self.deaths += 1
             self.notices.append(f"{name}/{message.incarnation} died ({message.reason or 'no reason known'})")
+            self.checkpoints.abandon()
             unit.died(message.incarnation, message.reason, now)
             self._check_seats()
             return
@@ -283,6 +298,8 @@ class Driver:
             raise UsageError(f"there is no unit {name!r}; there are: {', '.join(self.units)}")
         if self.phase != "running" or self.draining:
             raise UsageError(f"{self.plan.name} is not running (any more): it cannot be changed")
+        if self.checkpoints.current is not None:
+            raise UsageError(f"unit {name!r} cannot be changed now: a checkpoint is being taken; try again in a moment")
         if more > self.resources.free:
             free, total = self.resources.free, self.resources.total
             raise UsageError(f"unit {name!r} would need {more} more slots, and {free} of {total} are free")
@@ -318,6 +335,23 @@ class Driver:
             raise UsageError(f"there is no change {kind!r}; there are: {', '.join(calls)}")
         table = self.elastic(name).table
         calls[kind](name, table.owners()[-1] if owner is None and table is not None else owner or 0, now)
+
+    def checkpoint(self, now: float) -> int:
+        """Begin a checkpoint; its number. Raises UsageError when it cannot be now."""
+        if (
+            self.phase != "running"
+            or self.checkpoints.current is not None
+            or not self.checkpoints.may_begin(self.units.values())
+        ):
+            raise UsageError(
+                f"{self.plan.name}: no checkpoint can be taken now: a change, a death or the end is being dealt with"
+            )
+        number = self.checkpoints.begin(self.units.values(), now)
+        self._deliver(now)
+        return number
+
+    def _keep(self, cut: Cut) -> None:
+        self.kept.append(cut)
 
     def probe_targets(self) -> dict[int, tuple[str, float]]:
         """Whom to probe now: incarnation -> (data endpoint, seconds between two probes)."""
@@ -368,6 +402,8 @@ class Driver:
                         self.outbox.append(("keeper", Kill(record.incarnation)))
                         unit.subs.pop(record.incarnation, None)
                         unit.measurements.died(record.incarnation)
+        if self.phase == "running":
+            self.checkpoints.tick(self.units.values(), now)
         if self.phase == "running" and not self.draining:
             since = now - (self.running_since or now)
             self.scaling.decide(self.units, now, since, self.hosts, self._free_slots)

@@ -373,6 +373,11 @@ class Unit:
             self._tell(record.incarnation, Finish())
 
     @property
+    def unsettled(self) -> bool:
+        """Whether senders are being registered or told of a table."""
+        return bool(self._unsettled or self._adding or self._switching or self._expected)
+
+    @property
     def changing(self) -> bool:
         """Whether a change is on, or somebody is leaving."""
         return False

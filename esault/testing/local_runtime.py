@@ -20,6 +20,7 @@ from esault.messages.settings import Settings
 from esault.report import Report
 from esault.routing.table import OutputTable
 from esault.testing.manual_clock import ManualClock
+from esault.testing.memory_vault import MemoryVault
 from esault.testing.memory_wire import MemoryWire
 from esault.testing.seats import AckerSeat, ProberSeat, SubUnitSeat
 from esault.topology.builder import Topology
@@ -144,6 +145,8 @@ class LocalRuntime:
         self._run_dir = run_dir
         self._run = run
         self._exits: deque[Exited] = deque()
+        #: state of checkpoints
+        self.vault = MemoryVault()
         #: plans of sub-units whose real sinks were used
         self._made: list[UnitPlan] = []
         settings = settings or Settings(watch_values=not real)
@@ -269,6 +272,7 @@ class LocalRuntime:
                     lambda path: self._letters,
                     self._order.getrandbits(32),
                     self._run_dir,
+                    self.vault if self.driver.settings.delivery == "eo" else None,
                 )
             except Exception as error:
                 self.driver.fail(str(error), self._now())
@@ -346,6 +350,10 @@ class LocalRuntime:
         except ValueError as error:
             raise UsageError(f"unit {unit!r}: {error}") from None
         return True
+
+    def checkpoint(self) -> int:
+        """Begin a checkpoint; its number. Raises UsageError when it cannot be now."""
+        return self.driver.checkpoint(self._now())
 
     def wait_for_change(self, unit: str, most_seconds: float = 60.0) -> None:
         """Run until no change of this unit is on. Raises TopologyFailed when it does not end."""
