@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from esault.control.elastic_unit import ElasticUnit
-from esault.messages.checkpoint import Abandon, Checkpoint, Completed, Snapped
+from esault.messages.checkpoint import Abandon, Checkpoint, Completed, Piece, Snapped
 
 __all__ = ["Checkpoints", "Cut"]
 
@@ -22,6 +22,8 @@ class Cut:
     waiting: set[int] = field(default_factory=set)
     #: what they said, by unit
     parts: dict[str, list[Snapped]] = field(default_factory=dict)
+    #: which part of its spout a sub-unit reads, or its number in the unit
+    places: dict[int, int] = field(default_factory=dict)
 
 
 class Checkpoints:
@@ -45,15 +47,18 @@ class Checkpoints:
         self._last = newest
         self.current: Cut | None = None
         self._due: float | None = None
+        #: of the newest complete one: unit -> sub-unit -> its pieces, the base first
+        self.chains: dict[str, dict[int, list[Piece]]] = {}
         self._unit_of: dict[int, str] = {}
 
     def may_begin(self, units: Iterable[ElasticUnit]) -> bool:
         """Whether no change, no death and no end is being dealt with."""
         for unit in units:
-            if unit.changing or unit.unsettled:
+            if unit.change is not None or unit.unsettled:
                 return False
             if unit.finishing and not all(record.finished for record in unit.subs.values()):
                 return False
+            # Who leaves takes part: what its sinks hold is committed with a checkpoint, and not before.
             if not all(record.started_at is not None for record in unit.subs.values()):
                 return False
         return True
@@ -65,11 +70,12 @@ class Checkpoints:
             if now > self.current.begun_at + self._patience:
                 self.abandon()
             return
-        if not self._every:
-            return
-        self._due = self._due or now + self._every
-        if now >= self._due and self.may_begin(units):
-            self._due = max(self._due + self._every, now)
+        if self._every:
+            self._due = self._due or now + self._every
+        due = (self._due is not None and now >= self._due) or any(unit.wants_checkpoint for unit in units)
+        if due and self.may_begin(units):
+            if self._due is not None:
+                self._due = max(self._due + self._every, now)
             self.begin(units, now)
 
     def begin(self, units: Iterable[ElasticUnit], now: float) -> int:
@@ -80,6 +86,7 @@ class Checkpoints:
             for record in unit.subs.values():
                 self.current.waiting.add(record.incarnation)
                 self._unit_of[record.incarnation] = unit.name
+                self.current.places[record.incarnation] = record.part
                 # Spouts begin by it, and those whose channels have all ended; to others it says nothing new.
                 self._tell(record.incarnation, Checkpoint(self._last))
         return self._last
@@ -93,12 +100,23 @@ class Checkpoints:
         cut.parts.setdefault(self._unit_of[message.incarnation], []).append(message)
         if not cut.waiting:
             self.current = None
+            self._chain(cut)
             self._keep(cut)
             self.newest = cut.number
             for parts in cut.parts.values():
                 for part in parts:
                     self._tell(part.incarnation, Completed(cut.number))
             self._unit_of.clear()
+
+    def _chain(self, cut: Cut) -> None:
+        for unit, parts in cut.parts.items():
+            before = self.chains.get(unit, {})
+            now: dict[int, list[Piece]] = {}
+            for part in parts:
+                if part.piece is not None:
+                    chain = [] if part.piece.base else before.get(part.incarnation, [])
+                    now[part.incarnation] = [*chain, part.piece]
+            self.chains[unit] = now
 
     def abandon(self) -> None:
         """Give up the one that is on, such as when somebody died."""

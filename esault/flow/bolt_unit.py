@@ -17,10 +17,10 @@ from esault.flow.sub_unit import OWN_ROOT_ROWS, SubUnit
 from esault.flow.user_error import LetterBox
 from esault.flow.wire import Wire
 from esault.messages.change import Cancel, Get, Give, GiveTo, LostGiver
-from esault.messages.checkpoint import Abandon, Snapped
+from esault.messages.checkpoint import Abandon, Restore, Snapped
 from esault.messages.control import Build
 from esault.messages.status import Rows, Status
-from esault.routing.ring import canonical
+from esault.routing.ring import canonical, position
 from esault.topology.grouping import ByKey, PartialKey
 from esault.topology.plan import UnitPlan
 
@@ -76,7 +76,7 @@ class BoltSubUnit(SubUnit):
         self._most_rows = FIRST_ROWS
         self._several = len(plan.inputs) > 1
         self._snapshot: Snapshot | None = None
-        self._snapped: tuple[int, dict[str, Any]] = (0, {})
+        self._snapped: tuple[int, dict[int, dict[str, Any]]] = (0, {})
         #: keys that were processed since the last snapshot; None: all must be written
         self._dirty: set[Any] | None = None
         #: what a batch bolt or one object changes in its state nobody sees: all of it is written each time
@@ -84,6 +84,8 @@ class BoltSubUnit(SubUnit):
         self._base_keys = self._later_keys = 0
         self._base = True
         self.key_load = KeyLoadSampler()
+        if build.restore is not None and vault is not None:
+            self._restore(build.restore, vault)
 
     def _work(self, now: float) -> bool:
         if self._tracked and self.roots.overdue and self.roots.replay_one(now):
@@ -267,11 +269,31 @@ class BoltSubUnit(SubUnit):
 
     # checkpoints -----------------------------------------------------------------------------------
 
+    def _restore(self, restore: Restore, vault: Vault) -> None:
+        """Take over the keys of this sub-unit's ranges, whoever wrote them."""
+        one_each = self.plan.objects == "sub-unit"
+        for number, chain in enumerate(restore.chains):
+            states: dict[Any, tuple[Any, bytes | None]] = {}
+            for piece in chain:
+                states.update((canonical(key), (key, state)) for key, state in vault.read(piece))
+            for key, state in states.values():
+                if state is None:
+                    continue
+                mine = number == self.context.part if one_each else self._owns(key, restore)
+                if mine:
+                    self.operator.get(key, state)
+
+    def _owns(self, key: Any, restore: Restore) -> bool:
+        if self.plan.objects == "unit":
+            return True
+        place = position(key)
+        return any(low <= place <= high for low, high in restore.ranges)
+
     @property
     def _quiet(self) -> bool:
         return not self.inbox and not self.changes.active
 
-    def _snap(self, number: int, handles: dict[str, Any]) -> None:
+    def _snap(self, number: int, handles: dict[int, dict[str, Any]]) -> None:
         if self.vault is None:
             super()._snap(number, handles)
             return
@@ -302,7 +324,12 @@ class BoltSubUnit(SubUnit):
     def _say_snapped(self) -> None:
         assert self._snapshot is not None
         number, handles = self._snapped
-        self.outbox.append(Snapped(self.incarnation, number, self._snapshot.finish(), handles=handles))
+        piece = self._snapshot.finish()
+        self.outbox.append(
+            Snapped(
+                self.incarnation, number, piece, handles=handles, finished=self._finished_elements, ended=self.finished
+            )
+        )
         self._snapshot = None
 
     def _on_abandon(self, message: Abandon) -> None:

@@ -148,12 +148,21 @@ class SpoutSubUnit(SubUnit):
     def _drained(self) -> bool:
         return self.draining and self._rows >= self._drain_at
 
-    def _snap(self, number: int, handles: dict[str, Any]) -> None:
+    def _snap(self, number: int, handles: dict[int, dict[str, Any]]) -> None:
         # What was read last stands before the cut: its frames went out before.
         position = None
         if self._seekable:
             position = self.codec.pack((self._call(self._spout.position, "position"), self._rows))
-        self.outbox.append(Snapped(self.incarnation, number, position=position, handles=handles))
+        self.outbox.append(
+            Snapped(
+                self.incarnation,
+                number,
+                position=position,
+                handles=handles,
+                finished=self._finished_elements,
+                ended=self.finished,
+            )
+        )
 
     def wake_at(self) -> float:
         at = super().wake_at()

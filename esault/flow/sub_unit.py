@@ -128,6 +128,8 @@ class SubUnit:
         self.ended = False
         self._finishing: Iterator[None] | None = None
         self._finish_done = False
+        #: elements were finished before the checkpoint that this began with
+        self._was_finished = build.restore is not None and build.restore.finished
         self.finished = False
         self.stopped = False
         self.failed = False
@@ -196,7 +198,8 @@ class SubUnit:
 
     def _on_finish(self, message: Finish) -> None:
         if self._finishing is None and not self._finish_done:
-            self._finishing = iter(()) if message.leaving and self._elements_moved else self._finish_steps()
+            nothing = self._was_finished or (message.leaving and self._elements_moved)
+            self._finishing = iter(()) if nothing else self._finish_steps()
 
     def _on_leave(self, message: Leave) -> None:
         self.leaving = True
@@ -208,9 +211,9 @@ class SubUnit:
         self.alignment.begin(message.number)
 
     def _on_abandon(self, message: Abandon) -> None:
+        # What its sinks prepared goes with the next one.
         if self.alignment.abandon(message.number):
             self._go_on()
-        self._prepared.pop(message.number, None)
 
     def _on_completed(self, message: Completed) -> None:
         for number in sorted(n for n in self._prepared if n <= message.number):
@@ -426,17 +429,24 @@ class SubUnit:
         number = self.alignment.number
         assert number is not None
         self.outputs.cut(number, now, self.finished)
-        handles = self._prepared[number] = self.outputs.prepare(number)
-        self._snap(number, handles)
+        self._prepared[number] = self.outputs.prepare(number)
+        # Those before it as well: whether they were completed is not known here yet, and to commit twice does no harm.
+        self._snap(number, {n: handles for n, handles in self._prepared.items() if handles})
         self._go_on()
+
+    @property
+    def _finished_elements(self) -> bool:
+        return self._finish_done or self._was_finished
 
     def _go_on(self) -> None:
         for channel, frame, size in self.alignment.release():
             self._take_frame(channel, frame, size)
 
-    def _snap(self, number: int, handles: dict[str, Any]) -> None:
+    def _snap(self, number: int, handles: dict[int, dict[str, Any]]) -> None:
         """Keep the state of this moment; Snapped follows when it is durable."""
-        self.outbox.append(Snapped(self.incarnation, number, handles=handles))
+        self.outbox.append(
+            Snapped(self.incarnation, number, handles=handles, finished=self._finished_elements, ended=self.finished)
+        )
 
     # the end -----------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Abandon", "Checkpoint", "Completed", "Piece", "Snapped"]
+__all__ = ["Abandon", "Checkpoint", "Completed", "Piece", "Restore", "Snapped"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,19 @@ class Piece:
 
 
 @dataclass(frozen=True)
+class Restore:
+    """Begin with the state of a checkpoint."""
+
+    number: int
+    #: of a bolt: what each sub-unit of its unit wrote, the base first
+    chains: tuple[tuple[Piece, ...], ...] = ()
+    #: of a bolt: the ranges whose keys it takes, first and last place
+    ranges: tuple[tuple[int, int], ...] = ()
+    #: its elements had been finished
+    finished: bool = False
+
+
+@dataclass(frozen=True)
 class Snapped:
     """A sub-unit has done its part of checkpoint `number`."""
 
@@ -37,8 +50,12 @@ class Snapped:
     piece: Piece | None = None
     #: of a spout: where the cut goes through its source, and the number of rows before it, packed by the codec
     position: bytes | None = None
-    #: what its sinks have prepared, by name
-    handles: dict[str, Any] = field(default_factory=dict)
+    #: what its sinks have prepared, by the number it was prepared for and by name
+    handles: dict[int, dict[str, Any]] = field(default_factory=dict)
+    #: its elements were finished before the cut
+    finished: bool = False
+    #: nothing will come or be emitted after the cut
+    ended: bool = False
 
 
 @dataclass(frozen=True)

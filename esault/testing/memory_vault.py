@@ -32,6 +32,10 @@ class MemoryVault:
     def __init__(self) -> None:
         self.pieces: dict[str, dict[Any, bytes | None]] = {}
 
+    def read(self, piece: Piece) -> list[tuple[Any, bytes | None]]:
+        """What was written."""
+        return list(self.pieces[piece.name].items())
+
     def create(self, number: int, incarnation: int, base: bool) -> _File:
         """A piece of a sub-unit."""
         return _File(self, f"{number}-{incarnation}", base)

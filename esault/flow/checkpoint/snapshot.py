@@ -37,6 +37,10 @@ class Vault(Protocol):
         """A file for a sub-unit's part of a checkpoint."""
         ...
 
+    def read(self, piece: Piece) -> Iterable[tuple[Any, bytes | None]]:
+        """What was written. Raises CheckpointError."""
+        ...
+
 
 class Source(Protocol):
     """Where the state of keys lives: the operator."""
