@@ -19,6 +19,7 @@ Each message says what is wrong, where, and what to do about it.
 from __future__ import annotations
 
 __all__ = [
+    "CheckpointError",
     "EsaultError",
     "FrameError",
     "LocateError",
@@ -50,6 +51,10 @@ class PayloadError(EsaultError, TypeError):
 
 class StateError(EsaultError, TypeError):
     """Attributes of a bolt that cannot be saved or moved; its text names unit and attribute."""
+
+
+class CheckpointError(EsaultError):
+    """A checkpoint that cannot be written or used; its text names the file and the remedy."""
 
 
 class SourceError(EsaultError):

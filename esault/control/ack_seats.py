@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from esault.messages.control import Build, Fork, Seats, Stop
+from esault.messages.control import Build, Fork, Kill, Seats, Stop
 
 __all__ = ["AckSeats"]
 
@@ -81,6 +81,14 @@ class AckSeats:
                 self._fork(number)
                 return number
         return None
+
+    def kill(self) -> None:
+        """End all at once; `start` makes others."""
+        for incarnation, _ in self._seats:
+            self._outbox.append(("keeper", Kill(incarnation)))
+        self._seats.clear()
+        self._unseated.clear()
+        self._lost.clear()
 
     def stop(self) -> None:
         """Have all leave."""

@@ -16,11 +16,13 @@ from dataclasses import replace
 from typing import Any
 
 from esault.control.ack_seats import AckSeats
+from esault.control.checkpoints import Checkpoints, Cut
 from esault.control.elastic_unit import ElasticUnit
 from esault.control.elasticity.scaling import EVERY_UNIT, Scaling
 from esault.control.lost_tails import LostTails
 from esault.control.resources import OneHost, Resources, Slot
 from esault.errors import UsageError
+from esault.messages.checkpoint import Restore, Snapped
 from esault.messages.control import Broken, Build, Built, Exited, Failed, Grace, Kill, Seated, Stopped
 from esault.messages.probe import HostUsage
 from esault.messages.settings import Settings
@@ -32,6 +34,10 @@ __all__ = ["Driver"]
 
 #: seconds that sub-units get to stop before they are killed: in order, and at once
 STOP_PATIENCE, STOP_AT_ONCE_PATIENCE = 30.0, 2.0
+#: seconds until a checkpoint that is not complete is given up
+CHECKPOINT_PATIENCE = 30.0
+#: times that all go back without a checkpoint completed in between
+MOST_IN_VAIN = 3
 #: seconds without a word from a sub-unit after which the user is told
 SILENCE = 5.0
 
@@ -82,12 +88,28 @@ class Driver:
             name: ElasticUnit(plan, unit, chosen.get(name, unit.parallelism), self._new_build)
             for name, unit in plan.units.items()
         }
+        for unit in self.units.values():
+            unit.exactly = self._exactly
         self.scaling = Scaling(plan, policies or {EVERY_UNIT: "none"}, settings.probe_every, self.notices.append)
         for name in self.scaling.halved:
             self.units[name].first_table = OutputTable.halved
         ackers = settings.ackers if settings.delivery != "none" else 0
         self._ack_seats = AckSeats(ackers, self._new_build, self.outbox)
         self._lost_tails = LostTails()
+        self.checkpoints = Checkpoints(
+            settings.checkpoint_every,
+            CHECKPOINT_PATIENCE,
+            lambda i, message: self.outbox.append((i, message)),
+            self._keep,
+        )
+        #: checkpoints that are complete
+        self.kept: list[Cut] = []
+        #: what everybody has gone back to, when, and how often since the last complete one
+        self.restored: Cut | None = None
+        self.restores: list[float] = []
+        self._in_vain = 0
+        #: number of the checkpoint that ends the run
+        self._final: int | None = None
         self._deadline: float | None = None
         self._killed = False
         self._heard: dict[int, float] = {}
@@ -167,6 +189,10 @@ class Driver:
             self._check_seats()
         elif isinstance(message, Failed):
             self.fail(message.text, now)
+        elif isinstance(message, Snapped):
+            self._on_snapped(message)
+        elif isinstance(message, Broken) and self._exactly:
+            self._on_broken(message, now)
         elif isinstance(message, (Built, Stopped)) and not self._unit_of.get(message.incarnation, "?"):
             self._on_ack_server(message)
         else:
@@ -200,6 +226,9 @@ class Driver:
                 return
             self.deaths += 1
             self.notices.append(f"{name}/{message.incarnation} died ({message.reason or 'no reason known'})")
+            if self._exactly and self.phase != "building":
+                self._restore(f"{name}/{message.incarnation} died", now)
+                return
             unit.died(message.incarnation, message.reason, now)
             self._check_seats()
             return
@@ -264,6 +293,8 @@ class Driver:
             self.phase = "beginning"
             return True
         if self.phase == "running" and all(u.finishing and all(r.finished for r in u.subs.values()) for u in units):
+            if self._exactly and (self._final is None or self._final > self.checkpoints.newest):
+                return self._begin_final(now)
             self.finished_in_order = True
             self._stop(False, now)
             return True
@@ -283,6 +314,8 @@ class Driver:
             raise UsageError(f"there is no unit {name!r}; there are: {', '.join(self.units)}")
         if self.phase != "running" or self.draining:
             raise UsageError(f"{self.plan.name} is not running (any more): it cannot be changed")
+        if self.checkpoints.current is not None:
+            raise UsageError(f"unit {name!r} cannot be changed now: a checkpoint is being taken; try again in a moment")
         if more > self.resources.free:
             free, total = self.resources.free, self.resources.total
             raise UsageError(f"unit {name!r} would need {more} more slots, and {free} of {total} are free")
@@ -318,6 +351,90 @@ class Driver:
             raise UsageError(f"there is no change {kind!r}; there are: {', '.join(calls)}")
         table = self.elastic(name).table
         calls[kind](name, table.owners()[-1] if owner is None and table is not None else owner or 0, now)
+
+    def checkpoint(self, now: float) -> int:
+        """Begin a checkpoint; its number. Raises UsageError when it cannot be now."""
+        if (
+            self.phase != "running"
+            or self.checkpoints.current is not None
+            or not self.checkpoints.may_begin(self.units.values())
+        ):
+            raise UsageError(
+                f"{self.plan.name}: no checkpoint can be taken now: a change, a death or the end is being dealt with"
+            )
+        number = self.checkpoints.begin(self.units.values(), now)
+        self._deliver(now)
+        return number
+
+    def _keep(self, cut: Cut) -> None:
+        self.kept.append(cut)
+        self._in_vain = 0
+
+    def _on_snapped(self, message: Snapped) -> None:
+        before = self.checkpoints.newest
+        self.checkpoints.snapped(message)
+        if self.checkpoints.newest != before:
+            for name, parts in self.kept[-1].parts.items():
+                self.units[name].checkpointed({part.incarnation for part in parts if part.ended})
+
+    def _begin_final(self, now: float) -> bool:
+        """The last checkpoint: with it what the ends of units put out is committed."""
+        if self.checkpoints.current is not None:
+            return False
+        self._final = self.checkpoints.begin(self.units.values(), now)
+        return True
+
+    # going back ------------------------------------------------------------------------------------
+
+    @property
+    def _exactly(self) -> bool:
+        return self.settings.delivery == "eo"
+
+    def _on_broken(self, message: Broken, now: float) -> None:
+        unit = self.units.get(self._unit_of.get(message.incarnation, ""))
+        if unit is not None and message.incarnation in unit.subs and message.sender in unit.senders:
+            self._restore(f"{unit.name}/{message.incarnation} missed frames ({message.text})", now)
+
+    def _restore(self, why: str, now: float) -> None:
+        """All go back to the newest complete checkpoint (PROTOCOL section 7): other processes, its state, its positions."""
+        if self.phase in ("stopping", "ended"):
+            return
+        self.checkpoints.abandon()
+        self._in_vain += 1
+        if self._in_vain > MOST_IN_VAIN:
+            self.fail(
+                f"{MOST_IN_VAIN} times in a row everything went back to a checkpoint and none was completed since: {why}",
+                now,
+            )
+            return
+        cut = self.restored = self.kept[-1] if self.kept else None
+        self.restores.append(now)
+        self.notices.append(
+            f"{why}: all go back to {f'checkpoint {cut.number}' if cut is not None else 'the beginning'}"
+        )
+        self.epoch += 1
+        self._final = None
+        for unit in self.units.values():
+            for incarnation in unit.subs:
+                self.outbox.append(("keeper", Kill(incarnation)))
+        self._ack_seats.kill()
+        self._ack_seats.start()
+        old, self.units = self.units, {}
+        for name, before in old.items():
+            unit = self.units[name] = before.successor()
+            if cut is None:
+                unit.start(now)
+                continue
+            parts = cut.parts.get(name, [])
+            unit.positions({cut.places[part.incarnation]: part.position for part in parts if part.position is not None})
+            unit.start(now, self._restores_of(before, parts, cut.number))
+        self.phase = "building"
+
+    def _restores_of(self, unit: ElasticUnit, parts: list[Snapped], number: int) -> dict[int, Restore]:
+        """What each sub-unit of the successor begins with, by part."""
+        chains = tuple(tuple(chain) for chain in self.checkpoints.chains.get(unit.name, {}).values())
+        finished = bool(parts) and all(part.finished for part in parts)
+        return {part: Restore(number, chains, ranges, finished) for part, ranges in unit.ranges_by_part().items()}
 
     def probe_targets(self) -> dict[int, tuple[str, float]]:
         """Whom to probe now: incarnation -> (data endpoint, seconds between two probes)."""
@@ -368,12 +485,14 @@ class Driver:
                         self.outbox.append(("keeper", Kill(record.incarnation)))
                         unit.subs.pop(record.incarnation, None)
                         unit.measurements.died(record.incarnation)
+        if self.phase == "running":
+            self.checkpoints.tick(self.units.values(), now)
         if self.phase == "running" and not self.draining:
             since = now - (self.running_since or now)
             self.scaling.decide(self.units, now, since, self.hosts, self._free_slots)
         if self.phase == "running":
-            for receiving, receiver, sender, text in list(self._lost_tails.find(self.units, now)):
-                receiving.handle(Broken(receiver, sender, text), now)
+            for _, receiver, sender, text in list(self._lost_tails.find(self.units, now)):
+                self.handle(Broken(receiver, sender, text), now)
             for unit in self.units.values():
                 for record in unit.subs.values():
                     heard = self._heard.get(record.incarnation, now)

@@ -9,7 +9,7 @@ it is replaced, and the change goes on.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar
 
 from esault.control.change import Change, ChangeRecord, merged, moved, rescaled, split
@@ -40,6 +40,8 @@ class ElasticUnit(Unit):
     """A unit and the change that is on, if one is."""
 
     change: Change | None = None
+    #: sinks commit with checkpoints
+    exactly = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -325,6 +327,39 @@ class ElasticUnit(Unit):
             self._tell_unit(target, Unregister(incarnation, last=True))
         self._no_longer_asked(incarnation)
 
+    # going back --------------------------------------------------------------------------------------
+
+    def ranges_by_part(self) -> dict[int, tuple[tuple[int, int], ...]]:
+        """The ranges of each sub-unit that `successor` will have, by part."""
+        if self.plan.kind == "spout" or self.table is None:
+            return dict.fromkeys(range(self.parallelism), ())
+        return {part: tuple(self.table.ranges(owner)) for part, owner in enumerate(self.table.owners())}
+
+    def positions(self, positions: Mapping[int, bytes]) -> None:
+        """Where the parts of a spout go on."""
+        self._position = dict(positions)
+
+    def successor(self) -> ElasticUnit:
+        """The same unit in its next life: as many sub-units, with the same shares of the ring; nothing of its state."""
+        width = self.parallelism if self.plan.kind == "spout" else self.width
+        made = ElasticUnit(self._plan, self.plan, width, self._new_build)
+        made.exactly = self.exactly
+        made.changes, made.history, made.draining = self.changes, self.history, self.draining
+        made._read, made._source = self._read, self._source
+        made.measurements = self.measurements
+        for incarnation in self.subs:
+            made.measurements.died(incarnation)
+        if self.table is not None and self.plan.kind != "spout":
+            pairs, owners = self.table.snapshot()[1], self.table.owners()
+            version = self.table.version
+
+            def table(subs: list[int]) -> OutputTable:
+                new = dict(zip(owners, subs))
+                return OutputTable([(start, new[owner]) for start, owner in pairs], version + 1)
+
+            made.first_table = table
+        return made
+
     # leaving -----------------------------------------------------------------------------------------
 
     @property
@@ -351,8 +386,24 @@ class ElasticUnit(Unit):
         self._check_left(record)
 
     def _check_left(self, record: SubUnitRecord) -> None:
-        if record.leaving and record.finished and not record.leaving_from:
+        if record.leaving and record.finished and not record.leaving_from and not self._waits(record):
             self._tell(record.incarnation, Stop())
+
+    def _waits(self, record: SubUnitRecord) -> bool:
+        """Whether its sinks hold rows that the next checkpoint will commit."""
+        return self.exactly and not record.committed and bool(self.plan.sinks)
+
+    @property
+    def wants_checkpoint(self) -> bool:
+        """Whether somebody that leaves waits for one."""
+        return any(r.leaving and r.finished and not r.leaving_from and self._waits(r) for r in self.subs.values())
+
+    def checkpointed(self, finished: Collection[int]) -> None:
+        """A checkpoint is complete, of which these sub-units were part after they had finished."""
+        for record in list(self.subs.values()):
+            if record.leaving and record.incarnation in finished:
+                record.committed = True
+                self._check_left(record)
 
     def _on_left(self, message: Left, now: float) -> None:
         record = self.subs.get(message.incarnation)

@@ -8,11 +8,12 @@ the replacement is introduced on both sides, started, and only then named in a t
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from esault.control.measurements import Measurements
+from esault.messages.checkpoint import Restore
 from esault.messages.control import (
     Add,
     Added,
@@ -76,6 +77,8 @@ class SubUnitRecord:
     ended: bool = False
     finished: bool = False
     stopped: bool = False
+    #: it leaves, and all that its sinks took is part of a complete checkpoint
+    committed: bool = False
 
 
 class Unit:
@@ -88,6 +91,7 @@ class Unit:
 
     def __init__(self, plan: Plan, unit: UnitPlan, parallelism: int, new_build: Callable[..., Build]) -> None:
         self.plan = unit
+        self._plan = plan
         self.name = unit.name
         self.parallelism = parallelism
         self._new_build = new_build
@@ -126,6 +130,7 @@ class Unit:
         #: rows read so far, and the sub-unit that read first, by part
         self._read: dict[int, int] = {}
         self._source: dict[int, int] = {}
+        self._restores: Mapping[int, Restore] = {}
         self._short_lives = 0
         self._stillborn = 0
         #: makes the first table of the first sub-units
@@ -133,8 +138,9 @@ class Unit:
 
     # starting --------------------------------------------------------------------------------------
 
-    def start(self, now: float) -> None:
-        """Have the first sub-units forked."""
+    def start(self, now: float, restores: Mapping[int, Restore] | None = None) -> None:
+        """Have the first sub-units forked; `restores` by part: what they begin with."""
+        self._restores = restores or {}
         for part in range(self.parallelism):
             self._fork(part, None)
         self.history.append((now, self.parallelism))
@@ -146,6 +152,7 @@ class Unit:
             parts=self.parallelism,
             position=self._position.get(part),
             source=self._source.get(part, 0),
+            restore=self._restores.get(part) if replaces is None else None,
             replacement=replaces is not None,
         )
         self._source.setdefault(part, build.incarnation)
@@ -371,6 +378,11 @@ class Unit:
         self.finishing = True
         for record in self.subs.values():
             self._tell(record.incarnation, Finish())
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether senders are being registered or told of a table."""
+        return bool(self._unsettled or self._adding or self._switching or self._expected)
 
     @property
     def changing(self) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from esault.flow.checkpoint.snapshot import Snapshot, Vault
 from esault.flow.delivery.lineage import Lineage
 from esault.flow.frame import Frame
 from esault.flow.handover.changes import Changes
@@ -16,8 +17,10 @@ from esault.flow.sub_unit import OWN_ROOT_ROWS, SubUnit
 from esault.flow.user_error import LetterBox
 from esault.flow.wire import Wire
 from esault.messages.change import Cancel, Get, Give, GiveTo, LostGiver
+from esault.messages.checkpoint import Abandon, Restore, Snapped
 from esault.messages.control import Build
 from esault.messages.status import Rows, Status
+from esault.routing.ring import canonical, position
 from esault.topology.grouping import ByKey, PartialKey
 from esault.topology.plan import UnitPlan
 
@@ -27,6 +30,8 @@ __all__ = ["BoltSubUnit"]
 LONGEST_TURN = 0.02
 #: rows that must fit into that for user code to count as quick: those of a full frame
 SLOW_ROWS = 512
+#: seconds that a turn spends on writing state
+SNAPSHOT_TURN = 0.0003
 #: rows of the first turn
 FIRST_ROWS = 32
 
@@ -43,8 +48,9 @@ class BoltSubUnit(SubUnit):
         letters: Callable[[str | None], LetterBox],
         seed: int | None = None,
         run_dir: str | None = None,
+        vault: Vault | None = None,
     ) -> None:
-        super().__init__(build, plan, wire, clock, letters, seed, run_dir)
+        super().__init__(build, plan, wire, clock, letters, seed, run_dir, vault)
         now = clock()
         self.operator = operator(plan, self.context, self.emitter, self.codec, letters(plan.on_error.path), now)
         # A unit with one object moves it with all rows; else the rows of keyed inputs move with their keys.
@@ -69,7 +75,17 @@ class BoltSubUnit(SubUnit):
         #: rows that are processed in one turn at most; 0: any number. The first ones show how long a row takes.
         self._most_rows = FIRST_ROWS
         self._several = len(plan.inputs) > 1
+        self._snapshot: Snapshot | None = None
+        self._snapped: tuple[int, dict[int, dict[str, Any]]] = (0, {})
+        #: keys that were processed since the last snapshot; None: all must be written
+        self._dirty: set[Any] | None = None
+        #: what a batch bolt or one object changes in its state nobody sees: all of it is written each time
+        self._seen_changes = plan.objects.endswith("key") and not plan.batch
+        self._base_keys = self._later_keys = 0
+        self._base = True
         self.key_load = KeyLoadSampler()
+        if build.restore is not None and vault is not None:
+            self._restore(build.restore, vault)
 
     def _work(self, now: float) -> bool:
         if self._tracked and self.roots.overdue and self.roots.replay_one(now):
@@ -77,13 +93,17 @@ class BoltSubUnit(SubUnit):
         if self._tick_at is not None and not self._finish_done and self._advance_tick(now):
             return True
         sweep = self.operator.next_sweep
-        if sweep is not None and now >= sweep and self.operator.sweep(now):
-            self._emit_own(now)
+        if sweep is not None and now >= sweep:
+            self._write_all()
+            if self.operator.sweep(now):
+                self._emit_own(now)
+        if self._snapshot is not None:
+            self._advance_snapshot()
         more = self.changes.active and self.changes.advance(self.inbox)
         if not self.inbox:
             if not self.ended and not self.changes.active and self._all_ended():
                 self.say_ended()
-            return more
+            return more or self._snapshot is not None
         entry = self.inbox.popleft()
         if self._most_rows and len(entry.batch.keys) > self._most_rows:
             entry = self._slice(entry)
@@ -99,7 +119,11 @@ class BoltSubUnit(SubUnit):
         if ids is not None and self._several:
             # A row may come here by two ways, such as through either side of a diamond: what it brings forth is two rows.
             ids = tuple([f"{id}/{batch.input}" for id in ids])
+        if self._snapshot is not None:
+            self._snapshot.before(batch.keys)
         self.operator.run(batch.input, batch.keys, batch.values, ids)
+        if self._dirty is not None:
+            self._dirty.update(batch.keys)
         for stream, out in self.emitter.outs.items():
             keys = out.keys
             if keys:
@@ -143,6 +167,7 @@ class BoltSubUnit(SubUnit):
                 return False
             # Ticks that could not be called in time are not made up for.
             self._tick_at = max(self._tick_at + self.plan.tick_every, now)
+            self._write_all()
             self._ticking = self.operator.ticking(now)
         if self._tracked and not self.roots.credit:
             return False
@@ -181,10 +206,17 @@ class BoltSubUnit(SubUnit):
 
     def _on_give(self, message: Give) -> None:
         self.key_load.forget()
+        self._write_all()
+        self._dirty = None
         self.changes.give(message, self.inbox)
 
+    def _on_get(self, message: Get) -> None:
+        self._write_all()
+        self._dirty = None
+        self.changes.get(message)
+
     _CHANGES: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
-        Get: lambda self, message: self.changes.get(message),
+        Get: _on_get,
         Give: _on_give,
         GiveTo: lambda self, message: self.changes.give_to(message),
         LostGiver: lambda self, message: self.changes.lost_giver(message),
@@ -231,7 +263,81 @@ class BoltSubUnit(SubUnit):
         return self.plan.objects != "sub-unit"
 
     def _finish_steps(self) -> Iterator[None]:
+        self._write_all()
+        self._dirty = None
         return self.operator.finishing()
+
+    # checkpoints -----------------------------------------------------------------------------------
+
+    def _restore(self, restore: Restore, vault: Vault) -> None:
+        """Take over the keys of this sub-unit's ranges, whoever wrote them."""
+        one_each = self.plan.objects == "sub-unit"
+        for number, chain in enumerate(restore.chains):
+            states: dict[Any, tuple[Any, bytes | None]] = {}
+            for piece in chain:
+                states.update((canonical(key), (key, state)) for key, state in vault.read(piece))
+            for key, state in states.values():
+                if state is None:
+                    continue
+                mine = number == self.context.part if one_each else self._owns(key, restore)
+                if mine:
+                    self.operator.get(key, state)
+
+    def _owns(self, key: Any, restore: Restore) -> bool:
+        if self.plan.objects == "unit":
+            return True
+        place = position(key)
+        return any(low <= place <= high for low, high in restore.ranges)
+
+    @property
+    def _quiet(self) -> bool:
+        return not self.inbox and not self.changes.active
+
+    def _snap(self, number: int, handles: dict[int, dict[str, Any]]) -> None:
+        if self.vault is None:
+            super()._snap(number, handles)
+            return
+        names = self.operator.saved_names() if self._dirty is None else [canonical(key) for key in self._dirty]
+        self._base = self._dirty is None or self._later_keys + len(names) > self._base_keys
+        if self._base:
+            names = self.operator.saved_names()
+            self._base_keys, self._later_keys = len(names), 0
+        else:
+            self._later_keys += len(names)
+        self._dirty = set() if self._seen_changes else None
+        file = self.vault.create(number, self.incarnation, self._base)
+        self._snapshot = Snapshot(number, names, self.operator, file, self.clock)
+        self._snapped = (number, handles)
+        self._advance_snapshot()
+
+    def _advance_snapshot(self) -> None:
+        assert self._snapshot is not None
+        if not self._snapshot.advance(SNAPSHOT_TURN):
+            self._say_snapped()
+
+    def _write_all(self) -> None:
+        """What comes now may touch any element."""
+        if self._snapshot is not None:
+            self._snapshot.all()
+            self._say_snapped()
+
+    def _say_snapped(self) -> None:
+        assert self._snapshot is not None
+        number, handles = self._snapped
+        piece = self._snapshot.finish()
+        self.outbox.append(
+            Snapped(
+                self.incarnation, number, piece, handles=handles, finished=self._finished_elements, ended=self.finished
+            )
+        )
+        self._snapshot = None
+
+    def _on_abandon(self, message: Abandon) -> None:
+        super()._on_abandon(message)
+        if self._snapshot is not None and self._snapshot.number <= message.number:
+            self._snapshot.drop()
+            self._snapshot = None
+        self._dirty = None  # what was written for it is in no checkpoint
 
     def _close_objects(self) -> None:
         self.operator.close()

@@ -177,6 +177,14 @@ class Elements(dict[Any, Any]):
         self._close(element)
         return state
 
+    def peek_state(self, name: Any) -> bytes | None:
+        """The packed state of an element, which stays; None if there is none."""
+        state = self._away.get(name)
+        if state is not None:
+            return state
+        element = self._look_alikes.get(name) if isinstance(name, Canonical) else self.get(name)
+        return None if element is None else pack_state(self._unit, element, self._codec)
+
     def put_state(self, key: Any, state: bytes) -> None:
         """Take over a key with its packed state; the element is made when its first tuple comes."""
         self._away[canonical(key)] = state

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from esault.flow.channel import OutChannel
 from esault.flow.delivery.acks import Acks
 from esault.flow.delivery.lineage import Lineage
-from esault.flow.frame import BARRIER, END, WATERMARK
+from esault.flow.frame import BARRIER, CHECKPOINT, END, WATERMARK
 from esault.flow.outlet import OutletRunner
 from esault.flow.route import Route, route
 from esault.flow.sink_seat import SinkSeat
@@ -58,6 +58,7 @@ class Outputs:
         #: channels that carry nothing but what waits in them and END; open until the receiver is gone
         self._leaving: list[OutChannel] = []
         self.sinks: list[SinkSeat] = []
+        self._exactly = build.settings.delivery == "eo"
         #: rows that a function step refused and its policy survived
         self.errors = 0
         self.dead_letters = 0
@@ -224,6 +225,23 @@ class Outputs:
             due = sink.due_at
             if due is not None and (closing or now >= due):
                 sink.commit()
+
+    def cut(self, number: int, now: float, ended: bool) -> None:
+        """Send a checkpoint's cut behind all that was emitted before it; nothing can come behind END."""
+        for channel in self.channels:
+            channel.flush(now)
+            if not ended:
+                channel.put(CHECKPOINT, number)
+
+    def prepare(self, number: int) -> dict[str, Any]:
+        """Have the sinks make what they hold durable, as part of a checkpoint; what they say of it, by name."""
+        return {sink.name: sink.prepare(number) for sink in self.sinks} if self._exactly else {}
+
+    def complete(self, number: int, handles: Mapping[str, Any]) -> None:
+        """Have the sinks show what they prepared."""
+        for sink in self.sinks:
+            if sink.name in handles:
+                sink.complete(number, handles[sink.name])
 
     @property
     def uncommitted(self) -> bool:

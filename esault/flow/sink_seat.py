@@ -44,7 +44,9 @@ class SinkSeat:
         self._acks = acks
         self._random64 = random64
         self._clock = clock
-        self._marked = commits(plan.sink)
+        #: with checkpoints rows are taken over when they are written, and committed with the checkpoint
+        self._exactly = settings.delivery == "eo"
+        self._marked = commits(plan.sink) and not self._exactly
         self._marks: dict[Root, int] = {}
         self._rows = 0
         self._since = 0.0
@@ -105,6 +107,14 @@ class SinkSeat:
             self._acks.add(root, 0, mark)
         ended = self._clock()
         self._not_before = ended + (ended - started) * (1 / COMMIT_SHARE - 1)
+
+    def prepare(self, number: int) -> Any:
+        """Make what was written durable and keep it from sight, as part of a checkpoint. Raises SinkError."""
+        return self._call(lambda: self._sink.prepare(number), "prepare a commit")
+
+    def complete(self, number: int, handle: Any) -> None:
+        """Show what was prepared. Raises SinkError."""
+        self._call(lambda: self._sink.commit(number, handle), "commit")
 
     def close(self) -> None:
         """The sub-unit stops."""

@@ -8,9 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from esault.errors import SourceError
+from esault.flow.checkpoint.snapshot import Vault
 from esault.flow.sub_unit import SubUnit
 from esault.flow.user_error import LetterBox, UserError, traceback_of
 from esault.flow.wire import Wire
+from esault.messages.checkpoint import Snapped
 from esault.messages.control import Build, Drain
 from esault.messages.status import Status
 from esault.topology.plan import UnitPlan
@@ -36,8 +38,9 @@ class SpoutSubUnit(SubUnit):
         letters: Callable[[str | None], LetterBox],
         seed: int | None = None,
         run_dir: str | None = None,
+        vault: Vault | None = None,
     ) -> None:
-        super().__init__(build, plan, wire, clock, letters, seed, run_dir)
+        super().__init__(build, plan, wire, clock, letters, seed, run_dir, vault)
         assert plan.spout is not None
         self._spout = plan.spout
         self._spout.context = self.context
@@ -144,6 +147,22 @@ class SpoutSubUnit(SubUnit):
     @property
     def _drained(self) -> bool:
         return self.draining and self._rows >= self._drain_at
+
+    def _snap(self, number: int, handles: dict[int, dict[str, Any]]) -> None:
+        # What was read last stands before the cut: its frames went out before.
+        position = None
+        if self._seekable:
+            position = self.codec.pack((self._call(self._spout.position, "position"), self._rows))
+        self.outbox.append(
+            Snapped(
+                self.incarnation,
+                number,
+                position=position,
+                handles=handles,
+                finished=self._finished_elements,
+                ended=self.finished,
+            )
+        )
 
     def wake_at(self) -> float:
         at = super().wake_at()

@@ -13,11 +13,14 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from esault.errors import EsaultError, FrameError
+from esault.flow.channel import InChannel
+from esault.flow.checkpoint.alignment import Alignment
+from esault.flow.checkpoint.snapshot import Vault
 from esault.flow.delivery.acks import Acks
 from esault.flow.delivery.lineage import Lineage
 from esault.flow.delivery.roots import Payload, Roots
 from esault.flow.emitter import Emitter
-from esault.flow.frame import ACK, BARRIER, CHANGE_KINDS, DATA, END, MARK, PROBE, Frame, Root
+from esault.flow.frame import ACK, BARRIER, CHANGE_KINDS, CHECKPOINT, DATA, END, MARK, PROBE, Frame, Root
 from esault.flow.handover.divide import Entry
 from esault.flow.outputs import Outputs
 from esault.flow.probes import Probes
@@ -26,6 +29,7 @@ from esault.flow.user_error import LetterBox, UserError, traceback_of
 from esault.flow.wire import Wire
 from esault.histogram import Histogram
 from esault.messages.change import EndRead, Leave
+from esault.messages.checkpoint import Abandon, Checkpoint, Completed, Snapped
 from esault.messages.control import (
     Add,
     Added,
@@ -73,6 +77,7 @@ class SubUnit:
         letters: Callable[[str | None], LetterBox],
         seed: int | None = None,
         run_dir: str | None = None,
+        vault: Vault | None = None,
     ) -> None:
         self.incarnation = build.incarnation
         self.plan = plan
@@ -105,6 +110,10 @@ class SubUnit:
         #: says what the process takes from its host, where the shell can tell
         self.usage: Callable[[], Usage] | None = None
         self.senders = Senders(build.epoch, self.codec, self._on_gap)
+        self.vault = vault
+        self.alignment = Alignment()
+        #: what sinks have prepared, by the number of the checkpoint it belongs to
+        self._prepared: dict[int, dict[str, Any]] = {}
         #: what was read and not processed
         self.inbox: deque[Entry] = deque()
         #: bytes of a row as it comes in, on the average of late
@@ -119,6 +128,8 @@ class SubUnit:
         self.ended = False
         self._finishing: Iterator[None] | None = None
         self._finish_done = False
+        #: elements were finished before the checkpoint that this began with
+        self._was_finished = build.restore is not None and build.restore.finished
         self.finished = False
         self.stopped = False
         self.failed = False
@@ -187,13 +198,26 @@ class SubUnit:
 
     def _on_finish(self, message: Finish) -> None:
         if self._finishing is None and not self._finish_done:
-            self._finishing = iter(()) if message.leaving and self._elements_moved else self._finish_steps()
+            nothing = self._was_finished or (message.leaving and self._elements_moved)
+            self._finishing = iter(()) if nothing else self._finish_steps()
 
     def _on_leave(self, message: Leave) -> None:
         self.leaving = True
 
     def _on_stop(self, message: Stop) -> None:
         self._stop(message.now)
+
+    def _on_checkpoint(self, message: Checkpoint) -> None:
+        self.alignment.begin(message.number)
+
+    def _on_abandon(self, message: Abandon) -> None:
+        # What its sinks prepared goes with the next one.
+        if self.alignment.abandon(message.number):
+            self._go_on()
+
+    def _on_completed(self, message: Completed) -> None:
+        for number in sorted(n for n in self._prepared if n <= message.number):
+            self.outputs.complete(number, self._prepared.pop(number))
 
     _HANDLERS: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
         Add: _on_add,
@@ -207,6 +231,9 @@ class SubUnit:
         Finish: _on_finish,
         Leave: _on_leave,
         Stop: _on_stop,
+        Checkpoint: _on_checkpoint,
+        Abandon: _on_abandon,
+        Completed: _on_completed,
     }
 
     # reading -----------------------------------------------------------------------------------
@@ -259,6 +286,12 @@ class SubUnit:
         channel = self.senders.take(frame)
         if channel is None:
             return
+        if self.alignment.holds(channel):
+            self.alignment.put_aside(channel, frame, size)
+        else:
+            self._take_frame(channel, frame, size)
+
+    def _take_frame(self, channel: InChannel, frame: Frame, size: int) -> None:
         if frame.kind == DATA:
             sent, batches = frame.body
             rows = 0
@@ -274,6 +307,8 @@ class SubUnit:
             self._sender_done(channel.sender)
         elif frame.kind == BARRIER and type(frame.body) is int:
             self._barrier(channel.sender, frame.body)
+        elif frame.kind == CHECKPOINT and type(frame.body) is int:
+            self.alignment.cut(channel, frame.body)
 
     def _on_gap(self, sender: int, text: str) -> None:
         self.outbox.append(Broken(self.incarnation, sender, text))
@@ -343,6 +378,8 @@ class SubUnit:
         clear = self.outputs.offer()
         self.acks.push()
         worked = False
+        if self.alignment.number is not None and self._quiet and self.alignment.complete(self.senders):
+            self._cut(now)
         if self.started and clear:
             worked = self._work(now) or self._advance_finish()
             if self.probes:
@@ -379,6 +416,37 @@ class SubUnit:
         at = min((self._status_at, *self.outputs.due_at()))
         # Twenty times a second is half of what an idle sub-unit costs: not where nothing can be overdue.
         return min(at, self._watch_at) if self.acks or self.roots.open_count else at
+
+    # checkpoints -------------------------------------------------------------------------------
+
+    @property
+    def _quiet(self) -> bool:
+        """Whether all that was taken in has been processed."""
+        return True
+
+    def _cut(self, now: float) -> None:
+        """All before the cut has been processed and nothing behind it: send it on, and keep the state of this moment."""
+        number = self.alignment.number
+        assert number is not None
+        self.outputs.cut(number, now, self.finished)
+        self._prepared[number] = self.outputs.prepare(number)
+        # Those before it as well: whether they were completed is not known here yet, and to commit twice does no harm.
+        self._snap(number, {n: handles for n, handles in self._prepared.items() if handles})
+        self._go_on()
+
+    @property
+    def _finished_elements(self) -> bool:
+        return self._finish_done or self._was_finished
+
+    def _go_on(self) -> None:
+        for channel, frame, size in self.alignment.release():
+            self._take_frame(channel, frame, size)
+
+    def _snap(self, number: int, handles: dict[int, dict[str, Any]]) -> None:
+        """Keep the state of this moment; Snapped follows when it is durable."""
+        self.outbox.append(
+            Snapped(self.incarnation, number, handles=handles, finished=self._finished_elements, ended=self.finished)
+        )
 
     # the end -----------------------------------------------------------------------------------
 

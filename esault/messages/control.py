@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from esault.messages.checkpoint import Restore
 from esault.messages.settings import Settings
 from esault.messages.status import Status
 
@@ -70,6 +71,8 @@ class Build:
     position: bytes | None = None
     #: for a spout: the first sub-unit that read this part; 0: this one
     source: int = 0
+    #: the state to begin with; None: begin anew
+    restore: Restore | None = None
     #: True for a sub-unit that takes the place of one that died
     replacement: bool = False
     #: where answers to probes go; empty: there are no probes

@@ -11,7 +11,7 @@ __all__ = ["Settings"]
 class Settings:
     """Sizes in rows or bytes, times in seconds. The defaults are those that `bench/throughput` chose."""
 
-    #: "alo": at least once; "none": neither acks nor replays
+    #: "alo": at least once; "none": neither acks nor replays; "eo": state and tables as if each tuple were processed once
     delivery: str = "alo"
     #: ack servers; 0 seats each ledger with the owner of the roots
     ackers: int = 0
@@ -46,6 +46,8 @@ class Settings:
     hold_rows: int = 200_000
     #: seconds between two probes to a sub-unit that a policy watches
     probe_every: float = 0.1
+    #: seconds between two checkpoints; 0: none
+    checkpoint_every: float = 0.0
     #: seconds between two status reports
     status_every: float = 0.25
     #: emits that are checked one by one before the check moves to the batch

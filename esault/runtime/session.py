@@ -115,6 +115,8 @@ class Session:
         self._located = located
         self._params = dict(params)
         self._settings = settings or Settings()
+        if self._settings.delivery == "eo":
+            raise UsageError('delivery="eo" runs on LocalRuntime only as yet: take "alo" (at least once) or "none"')
         self._slots = slots
         self._seconds = seconds
         self._view = view or Quiet()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import random
 import time
 from collections import deque
@@ -20,6 +21,7 @@ from esault.messages.settings import Settings
 from esault.report import Report
 from esault.routing.table import OutputTable
 from esault.testing.manual_clock import ManualClock
+from esault.testing.memory_vault import MemoryVault
 from esault.testing.memory_wire import MemoryWire
 from esault.testing.seats import AckerSeat, ProberSeat, SubUnitSeat
 from esault.topology.builder import Topology
@@ -51,24 +53,29 @@ class _Given(Spout[Any, Any]):
         self._next = position
 
 
-class _Collected(Sink):
-    """In place of a sink: keeps what is committed."""
+_HANDLES = itertools.count(1)
 
-    def __init__(self, landed: list[Any], wants_id: bool) -> None:
+
+class _Collected(Sink):
+    """In place of a sink: keeps what is committed. What is prepared outlives the process, as it must."""
+
+    def __init__(self, landed: list[Any], prepared: dict[int, list[Any]], wants_id: bool) -> None:
         self._landed = landed
+        self._prepared = prepared
+        self.wants_id = wants_id  # type: ignore[misc]
         self._staged: list[Any] = []
-        self._by_epoch: dict[int, list[Any]] = {}
 
     def write(self, rows: Sequence[Any]) -> None:
         self._staged.extend(rows)
 
     def prepare(self, epoch: int) -> int:
-        self._by_epoch[epoch] = self._staged
+        handle = next(_HANDLES)
+        self._prepared[handle] = self._staged
         self._staged = []
-        return epoch
+        return handle
 
     def commit(self, epoch: int, handle: Any) -> None:
-        self._landed.extend(self._by_epoch.pop(handle, []))
+        self._landed.extend(self._prepared.pop(handle, []))
 
 
 class _Letters:
@@ -140,10 +147,14 @@ class LocalRuntime:
         self._seats: dict[int, SubUnitSeat | AckerSeat] = {}
         self._emitted: dict[tuple[str, str], list[tuple[Any, Any]]] = {}
         self._landed: dict[str, list[Any]] = {sink.name: [] for sink in self.plan.sinks}
+        #: rows that sinks have prepared and not committed
+        self._prepared: dict[int, list[Any]] = {}
         self._letters = letters or _Letters()
         self._run_dir = run_dir
         self._run = run
         self._exits: deque[Exited] = deque()
+        #: state of checkpoints
+        self.vault = MemoryVault()
         #: plans of sub-units whose real sinks were used
         self._made: list[UnitPlan] = []
         settings = settings or Settings(watch_values=not real)
@@ -172,6 +183,7 @@ class LocalRuntime:
             if self._real:
                 for sink in self.plan.sinks:
                     sink.sink.begin(RunInfo(self._run, self.plan.name, sink.name))
+            self._commit_again()
             self.driver.begun(now)
             happened = True
         if now >= self._tick_at:
@@ -269,6 +281,7 @@ class LocalRuntime:
                     lambda path: self._letters,
                     self._order.getrandbits(32),
                     self._run_dir,
+                    self.vault if self.driver.settings.delivery == "eo" else None,
                 )
             except Exception as error:
                 self.driver.fail(str(error), self._now())
@@ -298,7 +311,10 @@ class LocalRuntime:
         return replace(unit, streams={s: self._collecting(o) for s, o in unit.streams.items()})
 
     def _collecting(self, outlet: Outlet) -> Outlet:
-        sinks = tuple(SinkPlan(s.name, _Collected(self._landed[s.name], type(s.sink).wants_id)) for s in outlet.sinks)
+        sinks = tuple(
+            SinkPlan(s.name, _Collected(self._landed[s.name], self._prepared, type(s.sink).wants_id))
+            for s in outlet.sinks
+        )
         return replace(outlet, sinks=sinks, branches=tuple(self._collecting(b) for b in outlet.branches))
 
     def _observe(self, unit: str, stream: str, keys: Sequence[Any], values: Sequence[Any]) -> None:
@@ -347,6 +363,10 @@ class LocalRuntime:
             raise UsageError(f"unit {unit!r}: {error}") from None
         return True
 
+    def checkpoint(self) -> int:
+        """Begin a checkpoint; its number. Raises UsageError when it cannot be now."""
+        return self.driver.checkpoint(self._now())
+
     def wait_for_change(self, unit: str, most_seconds: float = 60.0) -> None:
         """Run until no change of this unit is on. Raises TopologyFailed when it does not end."""
         until = self._now() + most_seconds
@@ -356,6 +376,16 @@ class LocalRuntime:
                 self._advance()
             if self._now() > until:
                 raise TopologyFailed(f"{unit}: the change did not end within {most_seconds} s", self.report())
+
+    def _commit_again(self) -> None:
+        """What was prepared for complete checkpoints is shown, whoever died before it could; what came later is not."""
+        for cut in self.driver.kept:
+            for part in (part for parts in cut.parts.values() for part in parts):
+                for handles in part.handles.values():
+                    for name, handle in handles.items():
+                        self._landed[name].extend(self._prepared.pop(handle, []))
+        if self.driver.restores:
+            self._prepared.clear()
 
     def _until_running(self) -> None:
         while self.driver.phase in ("building", "wiring", "beginning"):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from esault.flow.bolt_unit import BoltSubUnit
+from esault.flow.checkpoint.snapshot import Vault
 from esault.flow.delivery.ack_server import AckServer
 from esault.flow.prober import Prober
 from esault.flow.spout_unit import SpoutSubUnit
@@ -56,13 +57,14 @@ class SubUnitSeat(_Seat):
         letters: Callable[[str | None], LetterBox],
         seed: int,
         run_dir: str | None = None,
+        vault: Vault | None = None,
     ) -> None:
         super().__init__(build.incarnation, wire)
         self.core: SubUnit
         if plan.kind == "spout":
-            self.core = SpoutSubUnit(build, plan, wire, clock, letters, seed, run_dir)
+            self.core = SpoutSubUnit(build, plan, wire, clock, letters, seed, run_dir, vault)
         else:
-            self.core = BoltSubUnit(build, plan, wire, clock, letters, seed, run_dir)
+            self.core = BoltSubUnit(build, plan, wire, clock, letters, seed, run_dir, vault)
 
     def run(self, order: random.Random) -> bool:
         """A slice of this process's life; whether anything happened. Frames and mail are taken bit by bit."""

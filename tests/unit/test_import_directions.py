@@ -25,6 +25,7 @@ ALLOWED = {
     "report": {"histogram"},
     "control": {*_VALUES, "topology", "report"},
     "testing": {*_VALUES, "topology", "flow", "control", "report"},
+    "state": {"errors", "messages", "payload"},
     "sources": {"errors", "topology"},
     "sinks": {"errors", "topology", "payload"},
     "spark": {"errors", "topology", "sinks", "version"},

@@ -79,6 +79,7 @@ class Roots:
         self._emit = emit
         self._window = settings.max_pending if window is None else window
         self._tracked = settings.delivery != "none"
+        self._exactly = settings.delivery == "eo"
         self.ledger = Ledger()
         #: how large the next one should be
         self.size = RootSize(settings.root_rows, self._tracked)
@@ -168,7 +169,8 @@ class Roots:
             self.size.processed(took, root.rows, not self.credit)
             self._give_back(root)
             self.completion.record(took)
-        if flags & DONE and not root.done:
+        # With checkpoints nothing is replayed in place: a root that was processed is done.
+        if flags & (DONE | PROCESSED if self._exactly else DONE) and not root.done:
             root.done = True
             if not root.processed:
                 self._give_back(root)

@@ -81,6 +81,10 @@ class BatchOperator(Operator):
     def get(self, key: Any, state: bytes) -> None:
         self.object.keyed[key] = self.codec.unpack(state)
 
+    def peek(self, name: Any) -> bytes | None:
+        keyed = self.object.keyed
+        return self.codec.pack(keyed[name]) if name in keyed else None
+
     @property
     def states(self) -> int:
         return len(self.object.keyed)

@@ -89,6 +89,9 @@ class ElementOperator(Operator):
     def get(self, key: Any, state: bytes) -> None:
         self.elements.put_state(key, state)
 
+    def peek(self, name: Any) -> bytes | None:
+        return self.elements.peek_state(name)
+
     def _process(self, stream: str, key: Any, value: Any) -> None:
         element = self.elements[key]
         if self._partial:

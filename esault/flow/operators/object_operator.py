@@ -101,6 +101,12 @@ class ObjectOperator(Operator):
     def get(self, key: Any, state: bytes) -> None:
         self.object.__setstate__(self.codec.unpack(state))
 
+    def saved_names(self) -> list[Any]:
+        return [] if self._given or not self.object.__getstate__() else [None]
+
+    def peek(self, name: Any) -> bytes | None:
+        return pack_state(self.plan.name, self.object, self.codec)
+
     @property
     def states(self) -> int:
         return 1 if self.object.__getstate__() else 0

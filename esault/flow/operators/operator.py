@@ -177,6 +177,16 @@ class Operator:
     def get(self, key: Any, state: bytes) -> None:
         """Take a key over, with its state."""
 
+    # checkpoints ---------------------------------------------------------------------------------
+
+    def saved_names(self) -> list[Any]:
+        """Names of all whose state belongs into a checkpoint."""
+        return self.names()
+
+    def peek(self, name: Any) -> bytes | None:
+        """The packed state of an element, which stays; None if there is none."""
+        return None
+
     def _silent(self, call: Callable[[], Any], what: str) -> Any:
         """Call what may not emit."""
         before = self.emitter.rows()

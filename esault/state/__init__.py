@@ -1,0 +1,1 @@
+"""Where checkpoints are kept: files of state, and the manifests that say which of them belong together."""
