@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from esault.errors import (
+    CheckpointError,
     EsaultError,
     FrameError,
     LocateError,
@@ -39,6 +40,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BatchBolt",
     "Bolt",
+    "CheckpointError",
     "Context",
     "EndOfStream",
     "ErrorPolicy",

@@ -6,6 +6,7 @@ EsaultError
 │   └── LocateError    a topology file or function that cannot be found or called
 ├── PayloadError       a key or a value that cannot travel between processes
 ├── StateError         attributes of a bolt that cannot be saved or moved
+├── CheckpointError    a checkpoint that cannot be written or used
 ├── SourceError        a source that cannot be read
 ├── SinkError          a sink that cannot be written, or a table that cannot be read
 ├── UsageError         a command or a call that makes no sense here; nothing was started
