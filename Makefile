@@ -2,13 +2,15 @@
 #             load, and reports with Spark
 # make test   formatting, types and all tests, on a fresh machine
 # make bench  throughput and latency beside a peer, into bench/results/local
+# make soak   does FAULTS=2000 faults to a run under load and counts, into bench/results/local
 # make clean  removes what the others made
 
 VENV ?= .venv
+FAULTS ?= 2000
 BIN := $(VENV)/bin
 export VENV
 
-.PHONY: run test lint bench wheel clean
+.PHONY: run test lint bench soak wheel clean
 
 run:
 	@.ci/venv parquet
@@ -37,6 +39,10 @@ bench:
 	@.ci/venv parquet,spark,bench,test
 	@$(BIN)/esault bench throughput --out bench/results/local
 	@$(BIN)/esault bench latency --out bench/results/local
+
+soak:
+	@.ci/venv parquet,spark,bench,test
+	@$(BIN)/python -m bench.faults --runs $(FAULTS) --out bench/results/local
 
 wheel:
 	@.ci/venv test

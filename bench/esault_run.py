@@ -52,7 +52,8 @@ def run() -> None:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
         place = locate(f"{Path(__file__).with_name('topologies.py')}:{arguments.topology}")
-        report = Session(place, {**params, "out": str(out)}, settings=settings, view=QuietView()).run()
+        state = Path(folder) / "state" if settings.delivery == "eo" else None
+        report = Session(place, {**params, "out": str(out)}, settings=settings, view=QuietView(), state=state).run()
         seen = [json.loads(line) for line in out.read_text().splitlines()]
     filled = [s for s in seen if s["rows"]]
     result = {

@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Change", "Decision", "Latency", "Report", "RootCounts", "UnitReport"]
+__all__ = ["Change", "Checkpoints", "Decision", "Latency", "Report", "Restored", "RootCounts", "UnitReport"]
 
 SCHEMA = 1
 
@@ -96,6 +96,34 @@ class Decision:
 
 
 @dataclass(frozen=True)
+class Restored:
+    """All went back to a checkpoint."""
+
+    t: float
+    #: number of the checkpoint; 0: the beginning
+    checkpoint: int
+    reason: str
+    #: from the first word of the cause until tuples flowed again; None: they did not
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """What was kept of a run, so that all could go back to it."""
+
+    #: complete ones
+    taken: int = 0
+    bytes: int = 0
+    #: number of the newest, and from its beginning until it was complete
+    newest: int = 0
+    last_seconds: float = 0.0
+    #: the one that the run went on from; 0: it began anew
+    resumed_from: int = 0
+    #: where they are; empty: there are none
+    directory: str = ""
+
+
+@dataclass(frozen=True)
 class Report:
     """A run: `report.units["count"].tuples_in`, `report.roots.replayed`, `report.changes`."""
 
@@ -103,7 +131,7 @@ class Report:
     engine: str
     started: str
     seconds: float
-    #: "drained", "stopped" (at once), or "failed"
+    #: "drained", "paused" (by hand, at a checkpoint), "stopped" (at once), or "failed"
     ended: str
     units: dict[str, UnitReport]
     end_to_end_ms: Latency
@@ -112,6 +140,9 @@ class Report:
     decisions: list[Decision] = field(default_factory=list)
     #: processes that died and were replaced
     deaths: int = 0
+    #: with checkpoints: those, and how often all went back to one
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    restores: list[Restored] = field(default_factory=list)
     #: why the run failed
     failure: str | None = None
     #: rows of `Collect` sinks by the sink's name; not in report.json
@@ -164,6 +195,18 @@ class Report:
         ]
         if self.deaths:
             lines.append(f"  {self.deaths} processes died and were replaced")
+        kept = self.checkpoints
+        if kept.taken:
+            lines.append(
+                f"  {kept.taken:,} checkpoints, {kept.bytes:,} bytes, the last one in {1000 * kept.last_seconds:.0f} ms"
+            )
+        lines += [
+            f"  {r.t:.1f} s: all went back to {f'checkpoint {r.checkpoint}' if r.checkpoint else 'the beginning'} ({r.reason})"
+            + (f"; tuples flowed again after {r.seconds:.2f} s" if r.seconds is not None else "")
+            for r in self.restores
+        ]
+        if self.ended == "paused":
+            lines.append(f"  paused at checkpoint {kept.newest} in {kept.directory}: --resume goes on from there")
         return "\n".join(lines)
 
 

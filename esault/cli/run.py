@@ -64,6 +64,15 @@ class _Run(click.Command):
     show_default=True,
     help="Ack servers; 0 seats each ledger with the owner of the roots.",
 )
+@click.option(
+    "--checkpoint",
+    metavar="S",
+    type=float,
+    help="Keep all state every S seconds: after a death all go back there, and count everything once.",
+)
+@click.option("--state", metavar="DIR", type=click.Path(), help="Where checkpoints are kept.  [default: .esault/NAME]")
+@click.option("--resume", is_flag=True, help="Go on with a run that did not finish, from its newest checkpoint.")
+@click.option("--restart", is_flag=True, help="Begin anew, although a run there did not finish.")
 @click.option("--seconds", type=float, help="End in order after so long.")
 @click.option("--report", type=click.Path(), help="Write report.json there.")
 @click.option("--plain", is_flag=True, help="Lines instead of the live view.")
@@ -84,6 +93,10 @@ def command(
     policy: tuple[str, ...],
     acks: str,
     ackers: int,
+    checkpoint: float | None,
+    state: str | None,
+    resume: bool,
+    restart: bool,
     seconds: float | None,
     report: str | None,
     plain: bool,
@@ -91,14 +104,15 @@ def command(
 ) -> None:
     """Run TOPOLOGY: path.py, path.py:function or package.module:function.
 
-    Ctrl-C ends the run in order, a second one at once. Exit codes: 0 drained, 1 the topology failed, 2 wrong use,
+    Ctrl-C ends the run in order, a second one at once; with --checkpoint it pauses, and --resume goes on. Exit codes: 0
+    drained or paused, 1 the topology failed, 2 wrong use,
     130 stopped at once. `esault run TOPOLOGY --help` lists the topology's own parameters.
     """
     logging.basicConfig(level=log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
     place = place_of(topology)
     params = params_of(place, settings)
     # The engine starts with these processes' memory: what is imported only to show things comes later.
-    from esault.runtime.run import Request, execute
+    from esault.runtime.run import Request, execute, with_checkpoints
     from esault.ui.choose import choose
 
     with choose(plain) as view:
@@ -107,13 +121,16 @@ def command(
                 place,
                 params,
                 engine,
-                Settings(delivery="none" if acks == "off" else "alo", ackers=ackers),
+                with_checkpoints(Settings(delivery="none" if acks == "off" else "alo", ackers=ackers), checkpoint),
                 {**_counts(parallelism), **_counts(fixed)},
                 slots,
                 seconds,
                 report,
                 view,
                 {**_policies(policy), **dict.fromkeys(_counts(fixed), "none")},
+                state,
+                resume,
+                restart,
             )
         )
     print(done)

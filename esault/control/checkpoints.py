@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from esault.control.elastic_unit import ElasticUnit
-from esault.messages.checkpoint import Abandon, Checkpoint, Completed, Piece, Snapped
+from esault.errors import CheckpointError
+from esault.messages.checkpoint import Abandon, Checkpoint, Completed, NotSnapped, Piece, Snapped
 
 __all__ = ["Checkpoints", "Cut"]
 
@@ -24,10 +25,26 @@ class Cut:
     parts: dict[str, list[Snapped]] = field(default_factory=dict)
     #: which part of its spout a sub-unit reads, or its number in the unit
     places: dict[int, int] = field(default_factory=dict)
+    #: sub-units whose ranges are others' already
+    leaving: set[int] = field(default_factory=set)
+    #: the run ends with it
+    last: bool = False
+    completed_at: float = 0.0
+
+    @property
+    def mixed(self) -> bool:
+        """Whether it goes through the middle of the end of a unit: to go back to it would finish elements twice."""
+        return any(
+            len({part.finished for part in parts if part.incarnation not in self.leaving}) > 1
+            for parts in self.parts.values()
+        )
 
 
 class Checkpoints:
-    """Begins checkpoints, gathers their parts, and says when one is complete. `keep` is told of it before anybody else."""
+    """Begins checkpoints, gathers their parts, and says when one is complete.
+
+    `keep` is told of it before anybody else, and may raise CheckpointError: then it is given up. `troubled` is told why one was.
+    """
 
     def __init__(
         self,
@@ -36,15 +53,18 @@ class Checkpoints:
         tell: Callable[[int, Any], None],
         keep: Callable[[Cut], None],
         newest: int = 0,
+        troubled: Callable[[str], None] = lambda text: None,
+        last: int = 0,
     ) -> None:
         """`every`: seconds between two; 0: only when asked for. `patience`: seconds until one is given up."""
         self._every = every
         self._patience = patience
         self._tell = tell
         self._keep = keep
+        self._troubled = troubled
         self.newest = newest
         #: numbers are never used twice
-        self._last = newest
+        self._last = max(newest, last)
         self.current: Cut | None = None
         self._due: float | None = None
         #: of the newest complete one: unit -> sub-unit -> its pieces, the base first
@@ -68,6 +88,8 @@ class Checkpoints:
         units = list(units)
         if self.current is not None:
             if now > self.current.begun_at + self._patience:
+                silent = ", ".join(f"{self._unit_of[i]}/{i}" for i in sorted(self.current.waiting))
+                self._troubled(f"{silent} did not do its part within {self._patience:g} s")
                 self.abandon()
             return
         if self._every:
@@ -78,20 +100,28 @@ class Checkpoints:
                 self._due = max(self._due + self._every, now)
             self.begin(units, now)
 
-    def begin(self, units: Iterable[ElasticUnit], now: float) -> int:
-        """Have everybody that no channel leads to cut; the number."""
+    def begin(self, units: Iterable[ElasticUnit], now: float, last: bool = False) -> int:
+        """Have everybody that no channel leads to cut; the number. `last`: nothing is read behind the cut."""
         self._last += 1
-        self.current = Cut(self._last, now)
+        self.current = Cut(self._last, now, last=last)
         for unit in units:
             for record in unit.subs.values():
                 self.current.waiting.add(record.incarnation)
                 self._unit_of[record.incarnation] = unit.name
                 self.current.places[record.incarnation] = record.part
+                if record.leaving:
+                    self.current.leaving.add(record.incarnation)
                 # Spouts begin by it, and those whose channels have all ended; to others it says nothing new.
-                self._tell(record.incarnation, Checkpoint(self._last))
+                self._tell(record.incarnation, Checkpoint(self._last, last))
         return self._last
 
-    def snapped(self, message: Snapped) -> None:
+    def not_snapped(self, message: NotSnapped) -> None:
+        """Somebody cannot do its part."""
+        if self.current is not None and message.number == self.current.number:
+            self._troubled(message.text)
+            self.abandon()
+
+    def snapped(self, message: Snapped, now: float) -> None:
         """Somebody has done its part."""
         cut = self.current
         if cut is None or message.number != cut.number or message.incarnation not in cut.waiting:
@@ -99,24 +129,37 @@ class Checkpoints:
         cut.waiting.discard(message.incarnation)
         cut.parts.setdefault(self._unit_of[message.incarnation], []).append(message)
         if not cut.waiting:
+            if cut.mixed:
+                self.abandon()
+                return
+            cut.completed_at = now
+            before, self.chains = self.chains, self._chain(cut)
+            try:
+                self._keep(cut)
+            except CheckpointError as error:
+                self.chains = before
+                self._troubled(str(error))
+                self.abandon()
+                return
             self.current = None
-            self._chain(cut)
-            self._keep(cut)
             self.newest = cut.number
             for parts in cut.parts.values():
                 for part in parts:
                     self._tell(part.incarnation, Completed(cut.number))
             self._unit_of.clear()
 
-    def _chain(self, cut: Cut) -> None:
+    def _chain(self, cut: Cut) -> dict[str, dict[int, list[Piece]]]:
+        chains = {}
         for unit, parts in cut.parts.items():
             before = self.chains.get(unit, {})
             now: dict[int, list[Piece]] = {}
-            for part in parts:
-                if part.piece is not None:
+            for part in sorted(parts, key=lambda part: part.incarnation):
+                # What leaves and has finished has given all it had, or put it out: there is nothing to go on with.
+                if part.piece is not None and not (part.finished and part.incarnation in cut.leaving):
                     chain = [] if part.piece.base else before.get(part.incarnation, [])
                     now[part.incarnation] = [*chain, part.piece]
-            self.chains[unit] = now
+            chains[unit] = now
+        return chains
 
     def abandon(self) -> None:
         """Give up the one that is on, such as when somebody died."""

@@ -11,18 +11,21 @@ this core prepares the sinks and says `begun`. `running` ends when every unit ha
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from esault.control.ack_seats import AckSeats
 from esault.control.checkpoints import Checkpoints, Cut
 from esault.control.elastic_unit import ElasticUnit
 from esault.control.elasticity.scaling import EVERY_UNIT, Scaling
+from esault.control.kept import kept_of, table_like, widths
 from esault.control.lost_tails import LostTails
 from esault.control.resources import OneHost, Resources, Slot
+from esault.control.restores import Restores
 from esault.errors import UsageError
-from esault.messages.checkpoint import Restore, Snapped
+from esault.messages.checkpoint import Kept, NotSnapped, Snapped
 from esault.messages.control import Broken, Build, Built, Exited, Failed, Grace, Kill, Seated, Stopped
 from esault.messages.probe import HostUsage
 from esault.messages.settings import Settings
@@ -36,8 +39,12 @@ __all__ = ["Driver"]
 STOP_PATIENCE, STOP_AT_ONCE_PATIENCE = 30.0, 2.0
 #: seconds until a checkpoint that is not complete is given up
 CHECKPOINT_PATIENCE = 30.0
-#: times that all go back without a checkpoint completed in between
-MOST_IN_VAIN = 3
+#: times that the last checkpoint is tried before the run ends without it
+MOST_LAST = 3
+#: seconds after which the same trouble with checkpoints is told again
+TELL_AGAIN = 10.0
+#: seconds that a process has to get ready after all went back
+READY_PATIENCE = 10.0
 #: seconds without a word from a sub-unit after which the user is told
 SILENCE = 5.0
 
@@ -56,8 +63,14 @@ class Driver:
         slots: int = 16,
         policies: Mapping[str, str] | None = None,
         probes: str = "",
+        kept: Kept | None = None,
+        keep: Callable[[Kept], None] | None = None,
+        last_number: int = 0,
     ) -> None:
         """`policies`: what scales units by themselves, by name; `probes`: where answers to probes go.
+
+        `kept`: the checkpoint to go on from; `keep` makes one durable, and raises CheckpointError where it cannot; `last_number`:
+        after which new ones are numbered.
 
         Raises UsageError for policies that cannot be.
         """
@@ -79,11 +92,15 @@ class Driver:
         self.draining = False
         #: the run ended because every unit had finished
         self.finished_in_order = False
+        #: the run was ended by hand, at a checkpoint: another one may go on
+        self.paused = False
+        #: the time of the last call, for what is told
+        self._now = 0.0
         #: lines for the user: deaths, silences
         self.notices: deque[str] = deque()
-        self._next_incarnation = 1
+        self._next_incarnation = kept.next_incarnation if kept is not None else 1
         self._unit_of: dict[int, str] = {}
-        chosen = parallelism or {}
+        chosen = {**(widths(kept, plan) if kept is not None else {}), **(parallelism or {})}
         self.units: dict[str, ElasticUnit] = {
             name: ElasticUnit(plan, unit, chosen.get(name, unit.parallelism), self._new_build)
             for name, unit in plan.units.items()
@@ -93,6 +110,10 @@ class Driver:
         self.scaling = Scaling(plan, policies or {EVERY_UNIT: "none"}, settings.probe_every, self.notices.append)
         for name in self.scaling.halved:
             self.units[name].first_table = OutputTable.halved
+        if kept is not None:
+            for name, before in kept.units.items():
+                if name in self.units and before.table and before.parallelism == self.units[name].parallelism:
+                    self.units[name].first_table = partial(table_like, before.table)
         ackers = settings.ackers if settings.delivery != "none" else 0
         self._ack_seats = AckSeats(ackers, self._new_build, self.outbox)
         self._lost_tails = LostTails()
@@ -101,15 +122,26 @@ class Driver:
             CHECKPOINT_PATIENCE,
             lambda i, message: self.outbox.append((i, message)),
             self._keep,
+            kept.number if kept is not None else 0,
+            self._troubled,
+            last_number,
         )
-        #: checkpoints that are complete
-        self.kept: list[Cut] = []
-        #: what everybody has gone back to, when, and how often since the last complete one
-        self.restored: Cut | None = None
-        self.restores: list[float] = []
-        self._in_vain = 0
-        #: number of the checkpoint that ends the run
+        self._keep_durable = keep or (lambda kept: None)
+        #: the newest complete checkpoint
+        self.kept = kept
+        #: number of the checkpoint that this run goes on from; 0: it began anew
+        self.resumed_from = kept.number if kept is not None else 0
+        self.restores = Restores()
+        #: checkpoints that were completed, bytes that they wrote, and seconds that the last one took
+        self.checkpoints_taken = 0
+        self.checkpoint_bytes = 0
+        self.checkpoint_seconds = 0.0
+        self._told: tuple[str, float] = ("", 0.0)
+        #: number of the checkpoint that ends the run, and how often it was tried
         self._final: int | None = None
+        self._tried = 0
+        #: a process died when the run was ending
+        self.died_late = False
         self._deadline: float | None = None
         self._killed = False
         self._heard: dict[int, float] = {}
@@ -139,17 +171,25 @@ class Driver:
     def start(self, now: float) -> None:
         """Begin to build."""
         self.started_at = now
-        self._ack_seats.start()
-        for unit in self.units.values():
-            unit.start(now)
+        self._start_units(now)
         self._deliver(now)
+
+    def _start_units(self, now: float) -> None:
+        self._ack_seats.start()
+        for name, unit in self.units.items():
+            before = self.kept.units.get(name) if self.kept is not None else None
+            if self.kept is None or before is None:
+                unit.start(now)
+            else:
+                unit.begin_from(before, self.kept.number, now)
 
     def begun(self, now: float) -> None:
         """The sinks are ready: let tuples flow."""
         if self.phase != "beginning":
             return
         self.phase = "running"
-        self.running_since = now
+        self.running_since = self.running_since or now
+        self.restores.flowing(now)
         self._send_seats()
         for unit in self.units.values():
             unit.go(now)
@@ -178,6 +218,7 @@ class Driver:
     def handle(self, message: Any, now: float) -> bool:
         """Take a message from a sub-unit, an ack server or the keeper; False if nobody here knows it."""
         known = True
+        self._now = now
         incarnation = getattr(message, "incarnation", None)
         if incarnation is not None:
             self._heard[incarnation] = now
@@ -190,7 +231,9 @@ class Driver:
         elif isinstance(message, Failed):
             self.fail(message.text, now)
         elif isinstance(message, Snapped):
-            self._on_snapped(message)
+            self._on_snapped(message, now)
+        elif isinstance(message, NotSnapped):
+            self.checkpoints.not_snapped(message)
         elif isinstance(message, Broken) and self._exactly:
             self._on_broken(message, now)
         elif isinstance(message, (Built, Stopped)) and not self._unit_of.get(message.incarnation, "?"):
@@ -216,8 +259,8 @@ class Driver:
         self._heard.pop(message.incarnation, None)
         self._silent.discard(message.incarnation)
         if name is None or self.phase in ("stopping", "ended"):
-            if name:
-                self.units[name].subs.pop(message.incarnation, None)
+            if name and self.units[name].subs.pop(message.incarnation, None) is not None:
+                self.died_late = True
             return
         if name:
             unit = self.units[name]
@@ -226,7 +269,9 @@ class Driver:
                 return
             self.deaths += 1
             self.notices.append(f"{name}/{message.incarnation} died ({message.reason or 'no reason known'})")
-            if self._exactly and self.phase != "building":
+            if self._goes_back:
+                unit.measurements.died(message.incarnation)
+                del unit.subs[message.incarnation]
                 self._restore(f"{name}/{message.incarnation} died", now)
                 return
             unit.died(message.incarnation, message.reason, now)
@@ -236,6 +281,8 @@ class Driver:
         if number is not None:
             self.deaths += 1
             self.notices.append(f"ack server {number} died ({message.reason or 'no reason known'})")
+            if self._goes_back:
+                self._restore(f"ack server {number} died", now)
 
     def _deliver(self, now: float) -> None:
         """Carry messages between the units, which share this process, until all is quiet; then act on their events."""
@@ -293,9 +340,15 @@ class Driver:
             self.phase = "beginning"
             return True
         if self.phase == "running" and all(u.finishing and all(r.finished for r in u.subs.values()) for u in units):
-            if self._exactly and (self._final is None or self._final > self.checkpoints.newest):
+            if self._exactly and not self._final_kept:
                 return self._begin_final(now)
             self.finished_in_order = True
+            self._stop(False, now)
+            return True
+        if self.phase == "running" and self.draining and self._exactly:
+            if not self._final_kept:
+                return self._begin_final(now)
+            self.paused = True
             self._stop(False, now)
             return True
         if self.phase == "stopping" and all(u.all_stopped for u in units):
@@ -367,21 +420,38 @@ class Driver:
         return number
 
     def _keep(self, cut: Cut) -> None:
-        self.kept.append(cut)
-        self._in_vain = 0
+        kept = kept_of(cut, self.checkpoints.chains, self.units, self.run, self._next_incarnation)
+        self._keep_durable(kept)
+        self.kept = kept
+        self.checkpoints_taken += 1
+        self.checkpoint_bytes += kept.size
+        self.checkpoint_seconds = kept.completed_at - kept.begun_at
+        self.restores.completed()
+        for name, parts in cut.parts.items():
+            self.units[name].checkpointed({part.incarnation for part in parts if part.ended})
 
-    def _on_snapped(self, message: Snapped) -> None:
-        before = self.checkpoints.newest
-        self.checkpoints.snapped(message)
-        if self.checkpoints.newest != before:
-            for name, parts in self.kept[-1].parts.items():
-                self.units[name].checkpointed({part.incarnation for part in parts if part.ended})
+    def _on_snapped(self, message: Snapped, now: float) -> None:
+        self.checkpoints.snapped(message, now)
+
+    def _troubled(self, text: str) -> None:
+        """A checkpoint was given up; the run goes on, and the next one is taken when it is due."""
+        before, at = self._told
+        if self._now - at >= TELL_AGAIN or text != before:
+            self._told = (text, self._now)
+            self.notices.append(f"no checkpoint: {text}")
+        if self._final is not None and self._final > self.checkpoints.newest and self._tried >= MOST_LAST:
+            self.fail(f"the last checkpoint could not be taken: {text}", self._now)
+
+    @property
+    def _final_kept(self) -> bool:
+        return self._final is not None and self._final <= self.checkpoints.newest
 
     def _begin_final(self, now: float) -> bool:
         """The last checkpoint: with it what the ends of units put out is committed."""
-        if self.checkpoints.current is not None:
+        if self.checkpoints.current is not None or not self.checkpoints.may_begin(self.units.values()):
             return False
-        self._final = self.checkpoints.begin(self.units.values(), now)
+        self._tried += 1
+        self._final = self.checkpoints.begin(self.units.values(), now, last=True)
         return True
 
     # going back ------------------------------------------------------------------------------------
@@ -392,7 +462,7 @@ class Driver:
 
     def _on_broken(self, message: Broken, now: float) -> None:
         unit = self.units.get(self._unit_of.get(message.incarnation, ""))
-        if unit is not None and message.incarnation in unit.subs and message.sender in unit.senders:
+        if unit is not None and message.incarnation in unit.subs and self.phase == "running":
             self._restore(f"{unit.name}/{message.incarnation} missed frames ({message.text})", now)
 
     def _restore(self, why: str, now: float) -> None:
@@ -400,41 +470,28 @@ class Driver:
         if self.phase in ("stopping", "ended"):
             return
         self.checkpoints.abandon()
-        self._in_vain += 1
-        if self._in_vain > MOST_IN_VAIN:
-            self.fail(
-                f"{MOST_IN_VAIN} times in a row everything went back to a checkpoint and none was completed since: {why}",
-                now,
-            )
+        failure = self.restores.begin(self.checkpoints.newest, why, now)
+        if failure is not None:
+            self.fail(failure, now)
             return
-        cut = self.restored = self.kept[-1] if self.kept else None
-        self.restores.append(now)
-        self.notices.append(
-            f"{why}: all go back to {f'checkpoint {cut.number}' if cut is not None else 'the beginning'}"
-        )
+        to = f"checkpoint {self.kept.number}" if self.kept is not None else "the beginning"
+        self.notices.append(f"{why}: all go back to {to}")
         self.epoch += 1
         self._final = None
         for unit in self.units.values():
+            spared = unit.spared.values()
             for incarnation in unit.subs:
-                self.outbox.append(("keeper", Kill(incarnation)))
+                if incarnation not in spared:
+                    self.outbox.append(("keeper", Kill(incarnation)))
         self._ack_seats.kill()
-        self._ack_seats.start()
-        old, self.units = self.units, {}
-        for name, before in old.items():
-            unit = self.units[name] = before.successor()
-            if cut is None:
-                unit.start(now)
-                continue
-            parts = cut.parts.get(name, [])
-            unit.positions({cut.places[part.incarnation]: part.position for part in parts if part.position is not None})
-            unit.start(now, self._restores_of(before, parts, cut.number))
+        self.units = {name: unit.successor() for name, unit in self.units.items()}
+        self._start_units(now)
         self.phase = "building"
 
-    def _restores_of(self, unit: ElasticUnit, parts: list[Snapped], number: int) -> dict[int, Restore]:
-        """What each sub-unit of the successor begins with, by part."""
-        chains = tuple(tuple(chain) for chain in self.checkpoints.chains.get(unit.name, {}).values())
-        finished = bool(parts) and all(part.finished for part in parts)
-        return {part: Restore(number, chains, ranges, finished) for part, ranges in unit.ranges_by_part().items()}
+    @property
+    def _goes_back(self) -> bool:
+        """Whether a death has all go back. Before anything has been processed a replacement will do."""
+        return self._exactly and (self.phase != "building" or self.kept is not None or bool(self.restores.all))
 
     def probe_targets(self) -> dict[int, tuple[str, float]]:
         """Whom to probe now: incarnation -> (data endpoint, seconds between two probes)."""
@@ -447,9 +504,9 @@ class Driver:
         if self.draining:
             return
         self.draining = True
-        if self.phase in ("building", "wiring", "beginning"):
+        if self.phase in ("building", "wiring", "beginning") and not self._goes_back:
             self._stop(True, now)
-        else:
+        elif not self._exactly:  # else spouts stop where the last checkpoint cuts
             for unit in self.units.values():
                 unit.drain()
         self._deliver(now)
@@ -478,6 +535,18 @@ class Driver:
 
     def tick(self, now: float) -> None:
         """Called a few times a second: deadlines and silences."""
+        self._now = now
+        lasting = self.restores.lasting
+        if (
+            lasting is not None
+            and self.phase == "building"
+            and now - lasting.at > READY_PATIENCE * self.restores.in_vain
+        ):
+            # One that does not get ready is ended, which its exit tells.
+            for unit in self.units.values():
+                for record in unit.subs.values():
+                    if record.built is None:
+                        self.outbox.append(("keeper", Kill(record.incarnation)))
         if self.phase == "stopping" and self._deadline is not None and now >= self._deadline:
             for unit in self.units.values():
                 for record in list(unit.subs.values()):

@@ -9,7 +9,7 @@ it is replaced, and the change goes on.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import Any, ClassVar
 
 from esault.control.change import Change, ChangeRecord, merged, moved, rescaled, split
@@ -29,6 +29,7 @@ from esault.messages.change import (
     LostGiver,
     Ready,
 )
+from esault.messages.checkpoint import KeptUnit, Restore
 from esault.messages.control import Finish, Finished, Fork, Gone, Kill, Release, Stop, Stopped, Unregister
 from esault.routing.table import OutputTable
 from esault.topology.grouping import ByKey, PartialKey
@@ -330,20 +331,40 @@ class ElasticUnit(Unit):
     # going back --------------------------------------------------------------------------------------
 
     def ranges_by_part(self) -> dict[int, tuple[tuple[int, int], ...]]:
-        """The ranges of each sub-unit that `successor` will have, by part."""
-        if self.plan.kind == "spout" or self.table is None:
-            return dict.fromkeys(range(self.parallelism), ())
-        return {part: tuple(self.table.ranges(owner)) for part, owner in enumerate(self.table.owners())}
+        """The ranges that each of the first sub-units will have, by part."""
+        parts = list(range(self.parallelism))
+        if self.plan.kind == "spout":
+            return dict.fromkeys(parts, ())
+        table = self.first_table(parts)
+        return {part: tuple(table.ranges(part)) for part in parts}
 
-    def positions(self, positions: Mapping[int, bytes]) -> None:
-        """Where the parts of a spout go on."""
-        self._position = dict(positions)
+    def begin_from(self, kept: KeptUnit, number: int, now: float) -> None:
+        """Start with the state of a checkpoint."""
+        self._position = dict(kept.positions)
+        self._source.update(kept.sources)
+        restores = {
+            part: Restore(number, kept.chains, ranges, kept.finished) for part, ranges in self.ranges_by_part().items()
+        }
+        self.start(now, restores)
+
+    @property
+    def sources(self) -> dict[int, int]:
+        """The first sub-unit that read a part of the source."""
+        return dict(self._source)
+
+    @property
+    def spared(self) -> dict[int, int]:
+        """Sub-units whose processes go on when all go back, by part: their sources would not give the same once more."""
+        if not self.plan.spooled:
+            return {}
+        return {record.part: i for i, record in self.subs.items() if record.built is not None and not record.stopped}
 
     def successor(self) -> ElasticUnit:
         """The same unit in its next life: as many sub-units, with the same shares of the ring; nothing of its state."""
         width = self.parallelism if self.plan.kind == "spout" else self.width
         made = ElasticUnit(self._plan, self.plan, width, self._new_build)
         made.exactly = self.exactly
+        made.reused = self.spared
         made.changes, made.history, made.draining = self.changes, self.history, self.draining
         made._read, made._source = self._read, self._source
         made.measurements = self.measurements

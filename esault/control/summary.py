@@ -8,9 +8,9 @@ from typing import Any
 from esault.control.driver import Driver
 from esault.control.measurements import total
 from esault.histogram import Histogram
-from esault.report import Change, Decision, Latency, Report, RootCounts, UnitReport, iso
+from esault.report import Change, Checkpoints, Decision, Latency, Report, Restored, RootCounts, UnitReport, iso
 
-__all__ = ["Snapshot", "UnitSnapshot", "report", "snapshot"]
+__all__ = ["Snapshot", "UnitSnapshot", "how_ended", "report", "snapshot"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,9 @@ class Snapshot:
     slots: int = 0
     #: changes that have ended
     changes: int = 0
+    #: number of the newest complete checkpoint, and how often all went back to one
+    checkpoint: int = 0
+    restores: int = 0
 
 
 def snapshot(driver: Driver, now: float) -> Snapshot:
@@ -92,6 +95,8 @@ def snapshot(driver: Driver, now: float) -> Snapshot:
         driver.resources.free,
         driver.resources.total,
         sum(len(unit.changes) for unit in driver.units.values()),
+        driver.checkpoints.newest,
+        len(driver.restores.all),
     )
 
 
@@ -99,6 +104,15 @@ def _scaling(driver: Driver) -> tuple[str, ...]:
     since = driver.running_since or driver.started_at
     newest = driver.scaling.log[-2:]
     return tuple(f"{r.at - since:.1f} s, {r.unit}: {r.what} ({r.policy}: {r.reason}); {r.outcome}" for r in newest)
+
+
+def how_ended(driver: Driver) -> str:
+    """In the report's words; a run that has not ended is "running"."""
+    if driver.failure is not None:
+        return "failed"
+    if driver.phase != "ended":
+        return "running"
+    return "drained" if driver.finished_in_order else "paused" if driver.paused else "stopped"
 
 
 def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
@@ -152,6 +166,14 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
         "decisions": decisions,
         "deaths": driver.deaths,
         "failure": driver.failure,
+        "checkpoints": Checkpoints(
+            driver.checkpoints_taken,
+            driver.checkpoint_bytes,
+            driver.checkpoints.newest,
+            driver.checkpoint_seconds,
+            driver.resumed_from,
+        ),
+        "restores": [Restored(max(0.0, r.at - since), r.number, r.why, r.seconds) for r in driver.restores.all],
     }
     return Report(
         topology=driver.plan.name,

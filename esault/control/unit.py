@@ -131,6 +131,8 @@ class Unit:
         self._read: dict[int, int] = {}
         self._source: dict[int, int] = {}
         self._restores: Mapping[int, Restore] = {}
+        #: living processes that the first sub-units go on in, by part: sub-units of the life before
+        self.reused: Mapping[int, int] = {}
         self._short_lives = 0
         self._stillborn = 0
         #: makes the first table of the first sub-units
@@ -157,7 +159,10 @@ class Unit:
         )
         self._source.setdefault(part, build.incarnation)
         self.subs[build.incarnation] = SubUnitRecord(build.incarnation, part, replaces, missing=set(self.plan.targets))
-        self.outbox.append(("keeper", Fork(build)))
+        reused = self.reused.get(part, 0) if replaces is None else 0
+        self.outbox.append(("keeper", Fork(build, reused)))
+        if reused:
+            self._tell(build.incarnation, build)
 
     def register(self) -> None:
         """Tell the units it sends to about all sub-units."""

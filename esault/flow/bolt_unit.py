@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from esault.errors import CheckpointError
 from esault.flow.checkpoint.snapshot import Snapshot, Vault
 from esault.flow.delivery.lineage import Lineage
 from esault.flow.frame import Frame
@@ -13,11 +15,12 @@ from esault.flow.handover.changes import Changes
 from esault.flow.handover.divide import Entry, divide
 from esault.flow.key_load import KeyLoadSampler
 from esault.flow.operators.factory import operator
+from esault.flow.operators.operator import Operator
 from esault.flow.sub_unit import OWN_ROOT_ROWS, SubUnit
 from esault.flow.user_error import LetterBox
 from esault.flow.wire import Wire
 from esault.messages.change import Cancel, Get, Give, GiveTo, LostGiver
-from esault.messages.checkpoint import Abandon, Restore, Snapped
+from esault.messages.checkpoint import Abandon, NotSnapped, Restore, Snapped
 from esault.messages.control import Build
 from esault.messages.status import Rows, Status
 from esault.routing.ring import canonical, position
@@ -32,6 +35,8 @@ LONGEST_TURN = 0.02
 SLOW_ROWS = 512
 #: seconds that a turn spends on writing state
 SNAPSHOT_TURN = 0.0003
+#: pieces that a checkpoint may consist of behind its base
+MOST_PIECES = 100
 #: rows of the first turn
 FIRST_ROWS = 32
 
@@ -52,7 +57,10 @@ class BoltSubUnit(SubUnit):
     ) -> None:
         super().__init__(build, plan, wire, clock, letters, seed, run_dir, vault)
         now = clock()
-        self.operator = operator(plan, self.context, self.emitter, self.codec, letters(plan.on_error.path), now)
+        self._new_operator: Callable[[], Operator] = lambda: operator(
+            plan, self.context, self.emitter, self.codec, letters(plan.on_error.path), clock()
+        )
+        self.operator = self._new_operator()
         # A unit with one object moves it with all rows; else the rows of keyed inputs move with their keys.
         everything = plan.objects == "unit"
         keyed = frozenset(
@@ -81,9 +89,12 @@ class BoltSubUnit(SubUnit):
         self._dirty: set[Any] | None = None
         #: what a batch bolt or one object changes in its state nobody sees: all of it is written each time
         self._seen_changes = plan.objects.endswith("key") and not plan.batch
-        self._base_keys = self._later_keys = 0
+        #: keys in the last base, and keys and pieces that were written since
+        self._base_keys = self._later_keys = self._later_pieces = 0
         self._base = True
         self.key_load = KeyLoadSampler()
+        #: objects that this unit has no sub-unit for any more: finished at once
+        self._surplus: list[Operator] = []
         if build.restore is not None and vault is not None:
             self._restore(build.restore, vault)
 
@@ -91,6 +102,12 @@ class BoltSubUnit(SubUnit):
         if self._tracked and self.roots.overdue and self.roots.replay_one(now):
             return True
         if self._tick_at is not None and not self._finish_done and self._advance_tick(now):
+            return True
+        if self._surplus and (self.roots.credit or not self._tracked):
+            surplus = self._surplus.pop()
+            deque(surplus.finishing(), 0)
+            surplus.close()
+            self._emit_own(now)
             return True
         sweep = self.operator.next_sweep
         if sweep is not None and now >= sweep:
@@ -120,7 +137,10 @@ class BoltSubUnit(SubUnit):
             # A row may come here by two ways, such as through either side of a diamond: what it brings forth is two rows.
             ids = tuple([f"{id}/{batch.input}" for id in ids])
         if self._snapshot is not None:
-            self._snapshot.before(batch.keys)
+            try:
+                self._snapshot.before(batch.keys)
+            except CheckpointError as error:
+                self._not_snapped(error)
         self.operator.run(batch.input, batch.keys, batch.values, ids)
         if self._dirty is not None:
             self._dirty.update(batch.keys)
@@ -272,16 +292,25 @@ class BoltSubUnit(SubUnit):
     def _restore(self, restore: Restore, vault: Vault) -> None:
         """Take over the keys of this sub-unit's ranges, whoever wrote them."""
         one_each = self.plan.objects == "sub-unit"
+        part, parts = self.context.part, self.context.parts
         for number, chain in enumerate(restore.chains):
+            if one_each and number % parts != part:
+                continue
+            taker = self.operator
+            if number >= parts and one_each:
+                # It is part of what has been processed: what it would have put out at its end goes out now.
+                if restore.finished:
+                    continue
+                trusted = self.emitter.on_trusted  # which is the main one's
+                taker = self._new_operator()
+                self.emitter.on_trusted = trusted
+                self._surplus.append(taker)
             states: dict[Any, tuple[Any, bytes | None]] = {}
             for piece in chain:
                 states.update((canonical(key), (key, state)) for key, state in vault.read(piece))
             for key, state in states.values():
-                if state is None:
-                    continue
-                mine = number == self.context.part if one_each else self._owns(key, restore)
-                if mine:
-                    self.operator.get(key, state)
+                if state is not None and (one_each or self._owns(key, restore)):
+                    taker.get(key, state)
 
     def _owns(self, key: Any, restore: Restore) -> bool:
         if self.plan.objects == "unit":
@@ -291,35 +320,52 @@ class BoltSubUnit(SubUnit):
 
     @property
     def _quiet(self) -> bool:
-        return not self.inbox and not self.changes.active
+        return not self.inbox and not self.changes.active and not self._surplus
 
     def _snap(self, number: int, handles: dict[int, dict[str, Any]]) -> None:
         if self.vault is None:
             super()._snap(number, handles)
             return
         names = self.operator.saved_names() if self._dirty is None else [canonical(key) for key in self._dirty]
-        self._base = self._dirty is None or self._later_keys + len(names) > self._base_keys
+        more = self._later_keys + len(names)
+        self._base = self._dirty is None or more > self._base_keys or self._later_pieces >= MOST_PIECES
         if self._base:
             names = self.operator.saved_names()
-            self._base_keys, self._later_keys = len(names), 0
+            self._base_keys, self._later_keys, self._later_pieces = len(names), 0, 0
         else:
-            self._later_keys += len(names)
+            self._later_keys, self._later_pieces = more, self._later_pieces + 1
         self._dirty = set() if self._seen_changes else None
-        file = self.vault.create(number, self.incarnation, self._base)
+        try:
+            file = self.vault.create(number, self.incarnation, self._base)
+        except CheckpointError:
+            self._dirty = None
+            raise
         self._snapshot = Snapshot(number, names, self.operator, file, self.clock)
         self._snapped = (number, handles)
         self._advance_snapshot()
 
     def _advance_snapshot(self) -> None:
         assert self._snapshot is not None
-        if not self._snapshot.advance(SNAPSHOT_TURN):
-            self._say_snapped()
+        try:
+            if not self._snapshot.advance(SNAPSHOT_TURN):
+                self._say_snapped()
+        except CheckpointError as error:
+            self._not_snapped(error)
 
     def _write_all(self) -> None:
         """What comes now may touch any element."""
         if self._snapshot is not None:
-            self._snapshot.all()
-            self._say_snapped()
+            try:
+                self._snapshot.all()
+                self._say_snapped()
+            except CheckpointError as error:
+                self._not_snapped(error)
+
+    def _not_snapped(self, error: CheckpointError) -> None:
+        """The run goes on, and writes all with the next one."""
+        assert self._snapshot is not None
+        self.outbox.append(NotSnapped(self.incarnation, self._snapshot.number, str(error)))
+        self._snapshot = self._dirty = None
 
     def _say_snapped(self) -> None:
         assert self._snapshot is not None

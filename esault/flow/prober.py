@@ -33,8 +33,9 @@ class Prober:
         #: answers that could not be read
         self.dropped = 0
 
-    def targets(self, targets: Mapping[int, tuple[str, float]]) -> None:
-        """Whom to probe: incarnation -> (data endpoint, seconds between two probes)."""
+    def targets(self, targets: Mapping[int, tuple[str, float]], epoch: int) -> None:
+        """Whom to probe: incarnation -> (data endpoint, seconds between two probes), and their epoch."""
+        self._epoch = epoch
         for gone in [i for i in self._links if i not in targets]:
             self._links.pop(gone).close()
             for each in (self._periods, self._next, self._numbers):

@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 from esault.errors import SourceError
 from esault.flow.checkpoint.snapshot import Vault
 from esault.flow.sub_unit import SubUnit
 from esault.flow.user_error import LetterBox, UserError, traceback_of
 from esault.flow.wire import Wire
-from esault.messages.checkpoint import Snapped
+from esault.messages.checkpoint import Completed, Snapped
 from esault.messages.control import Build, Drain
 from esault.messages.status import Status
 from esault.topology.plan import UnitPlan
@@ -43,6 +44,8 @@ class SpoutSubUnit(SubUnit):
         super().__init__(build, plan, wire, clock, letters, seed, run_dir, vault)
         assert plan.spout is not None
         self._spout = plan.spout
+        #: the user's, or what stands for it
+        self.spout = plan.spout
         self._spout.context = self.context
         self._seekable = has_position(self._spout)
         #: rows read so far, by this sub-unit and those whose place it took
@@ -55,6 +58,8 @@ class SpoutSubUnit(SubUnit):
         self._read_at = 0.0
         self._at_end = False
         self._told: Any = None
+        #: where the cuts of checkpoints went that are not known to be complete
+        self._cuts: dict[int, Any] = {}
         #: when the window was found closed, and for how long it has been before
         self._closed_at: float | None = None
         self._throttled = 0.0
@@ -81,6 +86,8 @@ class SpoutSubUnit(SubUnit):
         roots = self.roots
         if self._tracked and roots.overdue and roots.replay_one(now):
             return True
+        if self.halted:
+            return False
         if self._at_end or self._drained:
             if not self.ended and not roots.open_count:
                 self.say_ended()
@@ -134,7 +141,7 @@ class SpoutSubUnit(SubUnit):
 
     def _turn(self) -> bool:
         worked = super()._turn()
-        committed = self.roots.committed
+        committed = self._told if self._exactly else self.roots.committed
         if committed is not self._told:
             self._told = committed
             self._call(lambda: self._spout.commit(None if committed is None else committed[0]), "commit")
@@ -152,7 +159,12 @@ class SpoutSubUnit(SubUnit):
         # What was read last stands before the cut: its frames went out before.
         position = None
         if self._seekable:
-            position = self.codec.pack((self._call(self._spout.position, "position"), self._rows))
+            settle = getattr(self._spout, "settle", None)
+            if settle is not None:  # what it says must be durable before the checkpoint is
+                settle()
+            cut = (self._call(self._spout.position, "position"), self._rows)
+            self._cuts[number] = cut[0]
+            position = self.codec.pack(cut)
         self.outbox.append(
             Snapped(
                 self.incarnation,
@@ -164,9 +176,18 @@ class SpoutSubUnit(SubUnit):
             )
         )
 
+    def _on_completed(self, message: Completed) -> None:
+        super()._on_completed(message)
+        for number in sorted(n for n in self._cuts if n <= message.number):
+            position = self._cuts.pop(number)
+            if number == message.number:
+                self._call(partial(self._spout.commit, position), "commit")
+
+    _HANDLERS: ClassVar[dict[type, Callable[[Any, Any], None]]] = {**SubUnit._HANDLERS, Completed: _on_completed}
+
     def wake_at(self) -> float:
         at = super().wake_at()
-        if self.started and not self._at_end and not self._drained and self.roots.credit:
+        if self.started and not self.halted and not self._at_end and not self._drained and self.roots.credit:
             at = min(at, self._read_at)
         return at
 

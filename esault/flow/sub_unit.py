@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-from esault.errors import EsaultError, FrameError
+from esault.errors import CheckpointError, EsaultError, FrameError
 from esault.flow.channel import InChannel
 from esault.flow.checkpoint.alignment import Alignment
 from esault.flow.checkpoint.snapshot import Vault
@@ -29,7 +29,7 @@ from esault.flow.user_error import LetterBox, UserError, traceback_of
 from esault.flow.wire import Wire
 from esault.histogram import Histogram
 from esault.messages.change import EndRead, Leave
-from esault.messages.checkpoint import Abandon, Checkpoint, Completed, Snapped
+from esault.messages.checkpoint import Abandon, Checkpoint, Completed, NotSnapped, Snapped
 from esault.messages.control import (
     Add,
     Added,
@@ -85,6 +85,7 @@ class SubUnit:
         self.epoch = build.epoch
         self.clock = clock
         self._tracked = build.settings.delivery != "none"
+        self._exactly = build.settings.delivery == "eo"
         self._random64 = random.Random(seed).getrandbits
         self.codec = Codec()
         self.context = Context(
@@ -122,6 +123,8 @@ class SubUnit:
         #: told (unit, stream, keys, values) of all that is emitted; for tests
         self.observer: Callable[[str, str, Any, Any], None] | None = None
         self.started = False
+        #: the run ends with a checkpoint that is on: nothing more is read
+        self.halted = False
         self.draining = False
         #: a change has taken the ranges: no sender will come any more
         self.leaving = False
@@ -209,6 +212,7 @@ class SubUnit:
 
     def _on_checkpoint(self, message: Checkpoint) -> None:
         self.alignment.begin(message.number)
+        self.halted = self.halted or message.last
 
     def _on_abandon(self, message: Abandon) -> None:
         # What its sinks prepared goes with the next one.
@@ -272,6 +276,8 @@ class SubUnit:
         now = self.clock()
         if missing:
             self.roots.grace(now)  # acks are missing: what they would have ended must be replayed
+            if self._exactly:
+                self._on_gap(frame.channel, "acks are missing")
         if frame.kind == ACK:
             for root, p, d in frame.body:
                 self.roots.ack(root, p, d, now)
@@ -397,6 +403,9 @@ class SubUnit:
             self.acks.send()
             if self._tracked:
                 self.roots.watch(now)
+                if self.roots.stalled:
+                    self.roots.stalled = False
+                    self._on_gap(self.incarnation, f"no ack came for {self.settings.replay_after:g} s")
         if now >= self._status_at:
             self._status_at = now + self.settings.status_every
             self.outbox.append(self.status())
@@ -431,7 +440,10 @@ class SubUnit:
         self.outputs.cut(number, now, self.finished)
         self._prepared[number] = self.outputs.prepare(number)
         # Those before it as well: whether they were completed is not known here yet, and to commit twice does no harm.
-        self._snap(number, {n: handles for n, handles in self._prepared.items() if handles})
+        try:
+            self._snap(number, {n: handles for n, handles in self._prepared.items() if handles})
+        except CheckpointError as error:
+            self.outbox.append(NotSnapped(self.incarnation, number, str(error)))
         self._go_on()
 
     @property

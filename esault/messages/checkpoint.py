@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Abandon", "Checkpoint", "Completed", "Piece", "Restore", "Snapped"]
+__all__ = [
+    "Abandon",
+    "Checkpoint",
+    "Completed",
+    "Handle",
+    "Kept",
+    "KeptUnit",
+    "NotSnapped",
+    "Piece",
+    "Restore",
+    "Snapped",
+]
 
 
 @dataclass(frozen=True)
@@ -13,6 +24,8 @@ class Checkpoint:
     """Driver to those that no channel leads to any more: cut here; then say Snapped."""
 
     number: int
+    #: the run ends with it: spouts read no more behind the cut
+    last: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,6 +72,15 @@ class Snapped:
 
 
 @dataclass(frozen=True)
+class NotSnapped:
+    """A sub-unit cannot do its part of checkpoint `number`, such as when the disk is full; the run goes on."""
+
+    incarnation: int
+    number: int
+    text: str
+
+
+@dataclass(frozen=True)
 class Completed:
     """Driver to all: checkpoint `number` is complete; sinks commit what they prepared for it."""
 
@@ -70,3 +92,58 @@ class Abandon:
     """Driver to all: checkpoint `number` will not be completed; what was put aside for it goes on."""
 
     number: int
+
+
+# what a complete checkpoint consists of --------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Handle:
+    """What a sink in a sub-unit of `unit` prepared for checkpoint `number`."""
+
+    unit: str
+    sink: str
+    number: int
+    handle: Any
+
+
+@dataclass(frozen=True)
+class KeptUnit:
+    """One unit's share in a checkpoint. Its sub-units are numbered from 0 here, by part."""
+
+    #: "spout" or "bolt"
+    kind: str
+    #: what one object of it is for: "key", "unit", "sub-unit" ... (UnitPlan.objects)
+    objects: str
+    parallelism: int
+    #: of a bolt: what each sub-unit wrote, the base first
+    chains: tuple[tuple[Piece, ...], ...] = ()
+    #: of a bolt: its table, as (first ring position, sub-unit)
+    table: tuple[tuple[int, int], ...] = ()
+    #: of a spout: part -> position, packed by the codec
+    positions: dict[int, bytes] = field(default_factory=dict)
+    #: of a spout: part -> the first sub-unit that read it
+    sources: dict[int, int] = field(default_factory=dict)
+    #: its elements had been finished
+    finished: bool = False
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A complete checkpoint: all that a run goes back to, or a later one goes on from."""
+
+    number: int
+    run: str
+    units: dict[str, KeptUnit]
+    #: what sinks commit with it; to commit twice does no harm
+    handles: tuple[Handle, ...] = ()
+    #: a sub-unit that is born later has at least this number, over all lives
+    next_incarnation: int = 1
+    #: when it was begun and complete, seconds since the epoch
+    begun_at: float = 0.0
+    completed_at: float = 0.0
+
+    @property
+    def size(self) -> int:
+        """Bytes that it added to the state directory."""
+        return sum(p.size for unit in self.units.values() for chain in unit.chains for p in chain[-1:])

@@ -297,6 +297,8 @@ class Fork:
     """Start a process for a sub-unit, or for an ack server where `build.unit` is empty."""
 
     build: Build
+    #: no new process: the one of this sub-unit, which is told `build` itself, becomes the new one; 0: a new process
+    reused: int = 0
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import zmq
@@ -25,6 +27,8 @@ from esault.runtime.letters import LetterFile
 from esault.runtime.sockets import Inlets, ZmqWire
 from esault.runtime.spec import RunSpec
 from esault.runtime.usage import process_usage
+from esault.state.spool import spooled
+from esault.state.vault import FileVault
 
 __all__ = ["AckerLoop", "DataLoop", "SubUnitLoop"]
 
@@ -113,9 +117,21 @@ class SubUnitLoop(DataLoop):
     core: SubUnit
 
     def serve(self, context: zmq.Context[Any], inlets: Inlets) -> None:
+        spout = self._serve(context, inlets, None)
+        while not self.core.stopped:  # this process becomes another sub-unit
+            inlets.close()
+            inlets = Inlets(context, self.spec.run_dir, self.build.incarnation)
+            try:
+                spout = self._serve(context, inlets, spout)
+            finally:
+                inlets.close()
+
+    def _serve(self, context: zmq.Context[Any], inlets: Inlets, spout: Any) -> Any:
+        """Until the sub-unit has stopped, or `build` is another one; its spout, which goes on."""
         wire = ZmqWire(context)
         build, spec = self.build, self.spec
         unit = spec.located.build(spec.params).plan().units[build.unit]
+        vault = None if spec.state_dir is None else FileVault(Path(spec.state_dir))
         boxes: dict[str | None, LetterFile] = {}
 
         def letters(path: str | None) -> LetterFile:
@@ -125,9 +141,13 @@ class SubUnitLoop(DataLoop):
         if unit.kind == "spout":
             if spec.stdin_fd is not None:
                 os.dup2(spec.stdin_fd, 0)
-            core = SpoutSubUnit(build, unit, wire, self.clock, letters, None, spec.run_dir)
+            if spout is not None:
+                unit = replace(unit, spout=spout)
+            elif spec.state_dir is not None and unit.spooled:
+                unit = spooled(unit, Path(spec.state_dir), build.part)
+            core = SpoutSubUnit(build, unit, wire, self.clock, letters, None, spec.run_dir, vault)
         else:
-            core = BoltSubUnit(build, unit, wire, self.clock, letters, None, spec.run_dir)
+            core = BoltSubUnit(build, unit, wire, self.clock, letters, None, spec.run_dir, vault)
         self.core = core
         core.usage = process_usage()
         # What was built lives as long as the process: the collector need not look at it again. Rows travel in
@@ -144,7 +164,12 @@ class SubUnitLoop(DataLoop):
         reading = False
         while not core.stopped:
             while self.mail:
-                core.handle(self.mail.popleft())
+                message = self.mail.popleft()
+                if isinstance(message, Build):
+                    self.build = message
+                    core.close()
+                    return core.spout if isinstance(core, SpoutSubUnit) else None
+                core.handle(message)
             inlets.read(inlets.data, core.read, may_read)
             inlets.read(inlets.express, core.read, always)
             worked = False
@@ -174,6 +199,7 @@ class SubUnitLoop(DataLoop):
         self.outbox.extend(core.outbox)
         self._on_outbox()
         core.close()
+        return None
 
 
 class AckerLoop(DataLoop):

@@ -105,8 +105,10 @@ def _request(data: bytes) -> dict[str, Any]:
     if not isinstance(request, dict):
         raise ValueError("a request is a JSON object")
     do = request.get("do")
-    if do not in ("status", "scale", "stop"):
-        raise ValueError(f"do={do!r}: it is status, scale or stop")
+    if do not in ("status", "scale", "change", "stop"):
+        raise ValueError(f"do={do!r}: it is status, scale, change or stop")
+    if do == "change" and not (isinstance(request.get("unit"), str) and isinstance(request.get("kind"), str)):
+        raise ValueError("change takes a unit and a kind: split, merge or move")
     if do == "scale" and not (isinstance(request.get("unit"), str) and type(request.get("n")) is int):
         raise ValueError("scale takes a unit and a number")
     return request

@@ -9,12 +9,13 @@ import traceback
 from collections import defaultdict
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from thespian.actors import WakeupMessage
 
 from esault.control.driver import Driver
-from esault.control.summary import report, snapshot
+from esault.control.summary import how_ended, report, snapshot
 from esault.errors import EsaultError, UsageError
 from esault.messages.control import Built, Exited
 from esault.messages.probe import HostUsage
@@ -29,6 +30,7 @@ from esault.runtime.spec import (
     Driving,
     ForkedChild,
     KeepFor,
+    Keeping,
     Leave,
     Mail,
     Notice,
@@ -41,6 +43,8 @@ from esault.runtime.spec import (
 )
 from esault.runtime.title import set_title
 from esault.runtime.usage import host_usage
+from esault.state.commit_again import commit_again
+from esault.state.state_dir import StateDir
 from esault.topology.sink import RunInfo
 
 __all__ = ["DriverActor"]
@@ -72,6 +76,7 @@ class DriverActor(ReportingActor):
         self._targets: dict[int, tuple[str, float]] = {}
         self._host_usage: Callable[[], HostUsage] | None = None
         self._host_at = 0.0
+        self._keeping: Owner | None = None
 
     def _now(self) -> float:
         assert self._spec is not None
@@ -96,6 +101,9 @@ class DriverActor(ReportingActor):
             slots=spec.slots,
             policies=spec.policies,
             probes=probe_endpoint(spec.run_dir),
+            kept=spec.kept,
+            keep=None if spec.state_dir is None else StateDir(Path(spec.state_dir), locked=False).keep,
+            last_number=spec.last_number,
         )
         period = self._core.scaling.shortest_period
         if period is not None:
@@ -106,6 +114,10 @@ class DriverActor(ReportingActor):
         self._core.start(self._now())
         self._carry()
         self.wakeupAfter(timedelta(seconds=self._tick))
+
+    def receiveMsg_Keeping(self, message: Keeping, sender: Any) -> None:
+        """The keeper is there."""
+        self._keeping = message.process
 
     def receiveMsg_ForkedChild(self, message: ForkedChild, sender: Any) -> None:
         """A process is there; what waited for it goes."""
@@ -210,6 +222,8 @@ class DriverActor(ReportingActor):
         now = self._now()
         self._measure(self._core, now)
         self._core.tick(now)
+        if self._keeping is not None and not self._keeping.alive():
+            self._core.fail("the keeper's process died (was it killed?): the run ends here", now)
         if now >= self._shown_at:
             self._shown_at = now + TICK * 0.9
             self.send(self._command, snapshot(self._core, now))
@@ -230,7 +244,7 @@ class DriverActor(ReportingActor):
         targets = core.probe_targets()
         if targets != self._targets:
             self._targets = targets
-            self._prober.probe(targets)
+            self._prober.probe(targets, core.epoch)
 
     def _notice(self, text: str) -> None:
         self.send(self._command, Notice(text))
@@ -254,9 +268,11 @@ class DriverActor(ReportingActor):
         collect()
         if core.phase == "beginning":
             try:
-                for sink in core.plan.sinks:
-                    sink.sink.begin(RunInfo(spec.run, core.plan.name, sink.name))
-                    self._begun_sinks.append(sink.sink)
+                if not self._begun_sinks:
+                    for sink in core.plan.sinks:
+                        sink.sink.begin(RunInfo(spec.run, core.plan.name, sink.name, resumed=spec.kept is not None))
+                        self._begun_sinks.append(sink.sink)
+                commit_again(core.kept, core.plan.sinks)
                 core.begun(self._now())
             except (EsaultError, OSError) as error:
                 core.fail(str(error), self._now())
@@ -275,7 +291,12 @@ class DriverActor(ReportingActor):
             self._over = True
             if self._prober is not None:
                 self._prober.stop()
-            ended = "failed" if core.failure else "drained" if core.finished_in_order else "stopped"
+            if core.died_late and core.failure is None:
+                try:
+                    commit_again(core.kept, core.plan.sinks)
+                except (EsaultError, OSError) as error:
+                    core.failure = str(error)
+            ended = how_ended(core)
             for begun in self._begun_sinks:
                 with contextlib.suppress(Exception):
                     begun.end(ended == "drained")

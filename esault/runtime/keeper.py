@@ -18,7 +18,7 @@ import esault.runtime.sub_unit_actor  # noqa: F401 - so that children find it im
 from esault.messages.control import Exited, Fork, Kill, Release
 from esault.runtime.actor import ReportingActor
 from esault.runtime.owner import Owner
-from esault.runtime.spec import Birth, ForkedChild, KeepFor, Leave, Pid, RunSpec, Wake
+from esault.runtime.spec import Birth, ForkedChild, KeepFor, Keeping, Leave, Pid, RunSpec, Wake
 from esault.runtime.sub_unit_actor import SubUnitActor
 from esault.runtime.title import set_title
 
@@ -36,6 +36,8 @@ class Keeper(ReportingActor):
         self._children: dict[str, int] = {}
         self._addresses: dict[int, Any] = {}
         self._processes: dict[int, Owner] = {}
+        #: sub-units to be ended as soon as it is known which process they are
+        self._condemned: set[int] = set()
         self._leaving = False
 
     def receiveMsg_KeepFor(self, message: KeepFor, sender: Any) -> None:
@@ -44,6 +46,7 @@ class Keeper(ReportingActor):
         self._driver, self.reporter = sender, sender
         self._driver_process = message.driver
         set_title(f"esault {message.spec.name} keeper")
+        self.send(sender, Keeping(Owner.current()))
         # What is here now, all that was imported, is in every child as well and lives as long: no child's collector need look at
         # it. Each newcomer did so for itself once, for 30 ms of a processor while tuples flowed (the collector's share of a split).
         gc.collect()
@@ -54,21 +57,40 @@ class Keeper(ReportingActor):
         """A process for a sub-unit or an ack server."""
         assert self._spec is not None
         incarnation = message.build.incarnation
+        if message.reused:
+            self._rename(message.reused, incarnation)
+            return
         address = self.createActor(SubUnitActor, Birth(self._spec, message.build, self._driver))
         self._children[str(address)] = incarnation
         self._addresses[incarnation] = address
         self.send(address, Wake())
         self.send(self._driver, ForkedChild(incarnation, address))
 
+    def _rename(self, old: int, new: int) -> None:
+        """A process goes on as another sub-unit."""
+        address = self._addresses.pop(old, None)
+        if address is None:  # it died meanwhile
+            self.send(self._driver, Exited(new, "its process is gone"))
+            return
+        self._addresses[new] = address
+        self._children[str(address)] = new
+        if old in self._processes:
+            self._processes[new] = self._processes.pop(old)
+        self.send(self._driver, ForkedChild(new, address))
+
     def receiveMsg_Pid(self, message: Pid, sender: Any) -> None:
         """So that it can be ended by id."""
         with contextlib.suppress(ProcessLookupError):
             self._processes[message.incarnation] = Owner.of(message.pid)
+        if message.incarnation in self._condemned:
+            self.receiveMsg_Kill(Kill(message.incarnation), sender)
 
     def receiveMsg_Kill(self, message: Kill, sender: Any) -> None:
         """End one at once."""
         process = self._processes.get(message.incarnation)
-        if process is not None and process.alive():
+        if process is None:
+            self._condemned.add(message.incarnation)  # who it is comes with its first word
+        elif process.alive():
             os.kill(process.pid, signal.SIGKILL)
 
     def receiveMsg_Release(self, message: Release, sender: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from esault.control.summary import Snapshot
 from esault.runtime.door import Caller, Door
-from esault.runtime.spec import DrainRun, Scaled, ScaleUnit, StopRun
+from esault.runtime.spec import ChangeUnit, DrainRun, Scaled, ScaleUnit, StopRun
 
 __all__ = ["Porter"]
 
@@ -62,6 +62,10 @@ class Porter:
                 self._number += 1
                 self._wishes[self._number] = caller
                 self._tell(ScaleUnit(request["unit"], request["n"], self._number))
+            elif request["do"] == "change":
+                # What becomes of it stands among the notices and in the report.
+                self._tell(ChangeUnit(request["unit"], request["kind"]))
+                caller.answer(begun=True)
             else:
                 caller.answer(last=False, begun=True)
                 self._leaving.append(caller)

@@ -35,13 +35,13 @@ class ProbeLoop(threading.Thread):
         self._endpoint = probe_endpoint(run_dir)
         self._epoch = epoch
         self._offset = clock_offset
-        self._targets: Mapping[int, tuple[str, float]] = {}
+        self._targets: tuple[Mapping[int, tuple[str, float]], int] = ({}, epoch)
         self._stopping = False
         self.readings: deque[ProbeReading] = deque()
 
-    def probe(self, targets: Mapping[int, tuple[str, float]]) -> None:
-        """Whom to probe from now on: incarnation -> (data endpoint, seconds between two probes)."""
-        self._targets = targets
+    def probe(self, targets: Mapping[int, tuple[str, float]], epoch: int) -> None:
+        """Whom to probe from now on: incarnation -> (data endpoint, seconds between two probes), and their epoch."""
+        self._targets = (targets, epoch)
 
     def stop(self) -> None:
         """End soon."""
@@ -63,11 +63,11 @@ class ProbeLoop(threading.Thread):
             context.destroy(linger=0)
 
     def _serve(self, answers: zmq.Socket[bytes], prober: Prober) -> None:
-        known: Mapping[int, tuple[str, float]] = {}
+        known: tuple[Mapping[int, tuple[str, float]], int] | None = None
         while not self._stopping:
             if self._targets is not known:
                 known = self._targets
-                prober.targets(known)
+                prober.targets(*known)
             now = time.monotonic() + self._offset
             self.readings.extend(prober.send(now))
             due = prober.next_at()

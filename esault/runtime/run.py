@@ -16,13 +16,14 @@ from esault.control.elasticity.scaling import EVERY_UNIT, check_policies
 from esault.errors import TopologyFailed, UsageError
 from esault.messages.settings import Settings
 from esault.report import Report
-from esault.runtime.session import Quiet, Session, View, check_plan, new_run
+from esault.runtime.session import Quiet, Session, View, check_plan, new_run, open_state
+from esault.state.run_state import RunState
 from esault.topology.builder import Topology
 from esault.topology.locate import loading, locate_function
 from esault.topology.located import Located
 from esault.topology.plan import Plan
 
-__all__ = ["Request", "execute", "run"]
+__all__ = ["Request", "execute", "run", "with_checkpoints"]
 
 ENGINES = ("actors", "local")
 
@@ -45,6 +46,11 @@ class Request:
     view: View | None = None
     #: what scales units by themselves, by name; the empty name stands for all that are not named
     policies: Mapping[str, str] = field(default_factory=dict)
+    #: where checkpoints are kept; None: .esault/NAME
+    state: str | Path | None = None
+    #: go on from what is kept there, or begin anew; neither: refuse where a run did not finish
+    resume: bool = False
+    restart: bool = False
 
 
 def run(
@@ -60,6 +66,9 @@ def run(
     ackers: int = 0,
     settings: Settings | None = None,
     checkpoint: float | None = None,
+    state: str | Path | None = None,
+    resume: bool = False,
+    restart: bool = False,
     policy: str | Mapping[str, str] | None = None,
 ) -> Report:
     """Run a topology to its end and return its report.
@@ -69,6 +78,10 @@ def run(
     takes any function. `acks="off"` is fastest and counts losses. `policy` says what scales units while they run: a name
     for all ("probe" is the default, "none" keeps them as they are) or a name by unit.
 
+    With `checkpoint=S` all state and positions are kept every S seconds in `state` (.esault/NAME), and after a death all go
+    back there: state and tables are as if each tuple had been processed once. `resume=True` goes on with a run that did not
+    finish, `restart=True` begins anew.
+
     Raises TopologyFailed (with the report so far), TopologyError, SourceError, SinkError and UsageError.
     """
     if loading() is not None:
@@ -76,20 +89,41 @@ def run(
             f"run was called while {loading()} was being imported, as every process of a run does; "
             'put it under `if __name__ == "__main__":`'
         )
-    if checkpoint is not None:
-        raise UsageError(
-            "checkpoint= is not in this version: what holds without is said in docs/explanation/delivery.md"
-        )
     if acks not in ("on", "off"):
         raise UsageError(f'acks={acks!r}: it is "on" or "off"')
     settings = replace(settings or Settings(), ackers=ackers)
     if acks == "off":
         settings = replace(settings, delivery="none")
+    settings = with_checkpoints(settings, checkpoint)
     place = topology if engine == "local" else locate_function(topology)
     policies = {EVERY_UNIT: policy} if isinstance(policy, str) else policy or {}
     return execute(
-        Request(place, params or {}, engine, settings, parallelism or {}, slots, seconds, report, policies=policies)
+        Request(
+            place,
+            params or {},
+            engine,
+            settings,
+            parallelism or {},
+            slots,
+            seconds,
+            report,
+            policies=policies,
+            state=state,
+            resume=resume,
+            restart=restart,
+        )
     )
+
+
+def with_checkpoints(settings: Settings, every: float | None) -> Settings:
+    """The settings of a run with checkpoints every so many seconds; None: without. Raises UsageError."""
+    if every is None:
+        return settings
+    if not every > 0:
+        raise UsageError(f"a checkpoint every {every} seconds: the number must be above 0")
+    if settings.delivery == "none":
+        raise UsageError("with acks off there are no checkpoints: leave one of them out")
+    return replace(settings, delivery="eo", checkpoint_every=every)
 
 
 def execute(request: Request) -> Report:
@@ -123,20 +157,44 @@ def _actors(request: Request) -> Report:
         seconds=request.seconds,
         view=request.view,
         policies=request.policies,
+        state=request.state,
+        resume=request.resume,
+        restart=request.restart,
     ).run()
 
 
 def _local(request: Request) -> Report:
-    from esault.control.summary import snapshot
-    from esault.testing.local_runtime import LocalRuntime
-
     plan_of = _plan_of(request)
     plan = plan_of()
     check_plan(plan, request.slots, request.parallelism)
     check_policies(plan, request.policies)
     view = request.view or Quiet()
+    state = open_state(
+        plan, request.settings, request.state, request.resume, request.restart, request.parallelism, view.notice
+    )
+    try:
+        return _run_local(request, plan, plan_of, state, view)
+    finally:
+        if state is not None:
+            state.close()
+
+
+def _run_local(request: Request, plan: Plan, plan_of: Callable[[], Plan], state: RunState | None, view: View) -> Report:
+    from esault.control.summary import snapshot
+    from esault.testing.local_runtime import LocalRuntime
+
+    if state is not None:
+        state.begin()
     local = LocalRuntime(
-        plan_of, settings=request.settings, parallelism=request.parallelism, real=True, run=new_run(), plan=plan
+        plan_of,
+        settings=request.settings,
+        parallelism=request.parallelism,
+        real=True,
+        run=new_run(),
+        plan=plan,
+        state_dir=None if state is None else state.path,
+        kept=None if state is None else state.kept,
+        last_number=0 if state is None else state.last_number,
     )
     ended_ok = False
     signals = told = 0
@@ -178,6 +236,9 @@ def _local(request: Request) -> Report:
             with contextlib.suppress(Exception):
                 sink.sink.end(ended_ok)
     report = local.report()
+    if state is not None:
+        state.ended(report.ended == "drained")
+        report = replace(report, checkpoints=replace(report.checkpoints, directory=str(state.path)))
     if local.driver.failure is not None:
         raise TopologyFailed(local.driver.failure, report)
     return replace(report, collected=local.collected())

@@ -16,6 +16,8 @@ from typing import Any, Protocol
 
 from esault.control.elasticity.policy import DEFAULT
 from esault.control.elasticity.scaling import EVERY_UNIT, check_policies
+from esault.control.kept import check_plan as check_kept
+from esault.control.kept import widths
 from esault.control.summary import Snapshot
 from esault.errors import TopologyFailed, UsageError
 from esault.messages.settings import Settings
@@ -27,10 +29,11 @@ from esault.runtime.owner import Owner
 from esault.runtime.porter import Porter
 from esault.runtime.run_dir import make_run_dir
 from esault.runtime.spec import Begin, DrainRun, Driving, Notice, Over, RunSpec, Scaled, StopRun
+from esault.state.run_state import RunState, default_dir
 from esault.topology.located import Located
 from esault.topology.plan import Plan
 
-__all__ = ["Quiet", "Session", "View", "check_plan", "new_run"]
+__all__ = ["Quiet", "Session", "View", "check_plan", "new_run", "open_state"]
 
 
 class View(Protocol):
@@ -90,6 +93,31 @@ def check_plan(plan: Plan, slots: int, parallelism: Mapping[str, int]) -> None:
         sink.sink.check()
 
 
+def open_state(
+    plan: Plan,
+    settings: Settings,
+    state: str | Path | None,
+    resume: bool,
+    restart: bool,
+    parallelism: Mapping[str, int],
+    notice: Callable[[str], None],
+) -> RunState | None:
+    """The state directory, if there are to be checkpoints. Raises UsageError, CheckpointError."""
+    if settings.delivery != "eo":
+        for name, said in (("--state", state is not None), ("--resume", resume), ("--restart", restart)):
+            if said:
+                raise UsageError(f"{name} is about checkpoints: say how often with --checkpoint SECONDS")
+        return None
+    made = RunState(Path(state) if state is not None else default_dir(plan.name), resume, restart, notice)
+    try:
+        if made.kept is not None:
+            check_kept(made.kept, plan, parallelism)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
 class Session:
     """A run on actors. `run` blocks until it has ended and gives its report."""
 
@@ -105,28 +133,56 @@ class Session:
         seconds: float | None = None,
         view: View | None = None,
         policies: Mapping[str, str] | None = None,
+        state: str | Path | None = None,
+        resume: bool = False,
+        restart: bool = False,
     ) -> None:
-        """Checks everything that can be checked; nothing is started. Raises EsaultError."""
+        """Checks everything that can be checked; nothing is started. `state` .. `restart`: with delivery="eo".
+
+        Raises EsaultError.
+        """
         self.plan = plan or located.build(dict(params)).plan()
+        self._view = view or Quiet()
         self._parallelism = dict(parallelism or {})
-        check_plan(self.plan, slots, self._parallelism)
-        self._policies = {EVERY_UNIT: DEFAULT, **(policies or {})}
-        check_policies(self.plan, self._policies)
+        self._settings = settings or Settings()
+        self._state = open_state(
+            self.plan, self._settings, state, resume, restart, self._parallelism, self._view.notice
+        )
+        try:
+            self._check(slots, policies)
+        except BaseException:
+            self._let_go()
+            raise
         self._located = located
         self._params = dict(params)
-        self._settings = settings or Settings()
-        if self._settings.delivery == "eo":
-            raise UsageError('delivery="eo" runs on LocalRuntime only as yet: take "alo" (at least once) or "none"')
         self._slots = slots
         self._seconds = seconds
-        self._view = view or Quiet()
         self._signals = 0
         self.stopped_at_once = False
         self._porter: Porter | None = None
 
+    def _check(self, slots: int, policies: Mapping[str, str] | None) -> None:
+        kept = self._state.kept if self._state is not None else None
+        check_plan(self.plan, slots, {**(widths(kept, self.plan) if kept is not None else {}), **self._parallelism})
+        self._policies = {EVERY_UNIT: DEFAULT, **(policies or {})}
+        check_policies(self.plan, self._policies)
+
+    def _let_go(self) -> None:
+        if self._state is not None:
+            self._state.close()
+
     def run(self, on_started: Callable[[RunSpec], None] | None = None) -> Report:
         """Run to the end. Raises TopologyFailed (with the report if there is one), EsaultError."""
+        try:
+            return self._run(on_started)
+        finally:
+            self._let_go()
+
+    def _run(self, on_started: Callable[[RunSpec], None] | None) -> Report:
         owner = Owner.current()
+        state = self._state
+        if state is not None:
+            state.begin()
         run_dir = make_run_dir(owner)
         console = ConsoleReader(self._view.line)
         spec = RunSpec(
@@ -144,6 +200,9 @@ class Session:
             policies=self._policies,
             clock_offset=time.time() - time.monotonic(),
             stdin_fd=_spare_stdin(),
+            state_dir=None if state is None else str(state.path.absolute()),
+            kept=None if state is None else state.kept,
+            last_number=0 if state is None else state.last_number,
         )
         previous = self._catch_signals()
         try:
@@ -160,6 +219,9 @@ class Session:
                     on_started(spec)
                 report = self._served(handle, driver, spec)
                 report = replace(report, collected=_collected(self.plan, str(run_dir)))
+                if state is not None:
+                    state.ended(report.ended == "drained")
+                    report = replace(report, checkpoints=replace(report.checkpoints, directory=str(state.path)))
             finally:
                 handle.shutdown(2.0)
         finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from esault.messages.checkpoint import Kept
 from esault.messages.control import Build
 from esault.messages.settings import Settings
 from esault.runtime.owner import Owner
@@ -18,6 +19,7 @@ __all__ = [
     "Driving",
     "ForkedChild",
     "KeepFor",
+    "Keeping",
     "Leave",
     "Mail",
     "Notice",
@@ -56,6 +58,11 @@ class RunSpec:
     clock_offset: float = 0.0
     #: the command's standard input, inherited; for spouts that read it
     stdin_fd: int | None = None
+    #: where checkpoints are kept; None: there are none
+    state_dir: str | None = None
+    #: the checkpoint to go on from, and the number after which new ones are numbered
+    kept: Kept | None = None
+    last_number: int = 0
 
 
 # command -> driver
@@ -146,6 +153,13 @@ class KeepFor:
 
     spec: RunSpec
     driver: Owner
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Keeper to driver: the keeper's process, so that its death is noticed: all others it has forked die with it."""
+
+    process: Owner
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any
 
-from esault.messages.control import Failed
+from esault.messages.control import Build, Failed
 from esault.runtime.actor import ReportingActor
 from esault.runtime.console import MarkedStream
 from esault.runtime.data_loop import AckerLoop, DataLoop, SubUnitLoop
@@ -66,7 +66,10 @@ class SubUnitActor(ReportingActor):
             self.send(self._birth.driver, Mail(tuple(messages)))
 
     def receiveMsg_Mail(self, message: Mail, sender: Any) -> None:
-        """Control messages for the core."""
+        """Control messages for the core; a Build makes this process another sub-unit."""
         if self._loop is not None:
+            for each in message.messages:
+                if isinstance(each, Build):
+                    set_title(f"esault {self._birth.spec.name} {each.unit}/{each.incarnation}")
             self._loop.mail.extend(message.messages)
             self._loop.wake()

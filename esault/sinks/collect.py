@@ -28,7 +28,8 @@ class Collect(Sink):
     """Keeps all rows as (key, value) pairs; for small results, tests and notebooks.
 
     In one process (`LocalRuntime`) committed rows are in `rows`. On several, each commit leaves a file in the run's
-    folder, and `read_collected` puts them together; the run's report holds them by the sink's name.
+    folder, and `read_collected` puts them together; the run's report holds them by the sink's name. A run that goes on from a
+    checkpoint has those of its own life.
     """
 
     def __init__(self) -> None:
@@ -66,16 +67,19 @@ class Collect(Sink):
                 _write(self._folder, name, self._written)
             self._prepared[name] = self._written if self._folder is None else []
             self._written = []
-        return tuple(self._prepared) or None
+        return (self._folder, tuple(self._prepared)) if self._prepared else None
 
     def commit(self, epoch: int, handle: Any) -> None:
         """The rows can be read."""
-        for name in handle or ():
-            if self._folder is None:
+        if handle is None:
+            return
+        folder, names = handle
+        for name in names:
+            if folder is None:
                 self.rows.extend(self._prepared.pop(name, []))
-                continue
-            _show(self._folder, name)
-            self._prepared.pop(name, None)
+            elif os.path.isdir(folder):  # else those of an earlier life, whose rows were given to whoever called it
+                _show(folder, name)
+                self._prepared.pop(name, None)
 
 
 def read_collected(run_dir: str, unit: str) -> list[tuple[Any, Any]]:

@@ -161,13 +161,17 @@ class CommittedFile:
     def _start(self, mode: str) -> _State:
         """A run from its beginning: what earlier ones left counts as content, or goes, as `mode` says."""
         state = self._load()
-        if mode == "error" and os.path.lexists(self.path):
+        if mode == "error" and os.path.lexists(self.path) and not self._unused(state):
             raise self._exists()
         if mode == "append" and state is not None and state.ended is None and os.path.exists(self.path):
             self._repair(state, may_be_shorter=True)
         length = self._make_visible(os.O_TRUNC if mode == "replace" else 0)
         self._remove_logs(_State(), all_of_them=True)
         return _State(length=length)
+
+    def _unused(self, state: _State | None) -> bool:
+        """Whether the file is that of a run which was killed before it had committed anything."""
+        return state is not None and not state.ended and not state.length and not os.path.getsize(self.path)
 
     def _make_visible(self, flags: int) -> int:
         """There is a visible file, and it ends with a whole line; returns its length."""

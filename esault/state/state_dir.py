@@ -5,78 +5,52 @@ A checkpoint is complete when its manifest has its name. What no manifest that i
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
-import json
 import os
 import re
-from dataclasses import asdict
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-from zlib import crc32
 
 from esault.errors import CheckpointError, UsageError
-from esault.messages.checkpoint import Piece
+from esault.messages.checkpoint import Kept, Piece
+from esault.state import manifest
 from esault.state.files import write_whole
-from esault.state.piece_file import PieceWriter, check_piece
+from esault.state.piece_file import check_piece
+from esault.state.spool import SPOOL
 
-__all__ = ["FORMAT", "Manifest", "StateDir"]
+__all__ = ["StateDir"]
 
-FORMAT = 1
 #: complete checkpoints that are kept
 KEPT = 2
+#: names the checkpoint after which all was over
+ENDED = "ended"
+_MANIFEST = re.compile(r"checkpoint-\d{8}\.json")
 _PIECE = re.compile(r"(\d{8})-\d+(-base)?\.state")
 
 
-class Manifest:
-    """What belongs to one checkpoint. `pieces`: (unit, sub-unit) -> its pieces, the base first; `about`: anything else, as JSON."""
-
-    def __init__(self, number: int, pieces: dict[tuple[str, int], list[Piece]], about: dict[str, Any]) -> None:
-        self.number = number
-        self.pieces = pieces
-        self.about = about
-
-    @property
-    def names(self) -> set[str]:
-        """Of all its files."""
-        return {piece.name for chain in self.pieces.values() for piece in chain}
-
-    def as_bytes(self) -> bytes:
-        """A line of JSON and a line with its checksum."""
-        pieces = [[unit, sub, [asdict(piece) for piece in chain]] for (unit, sub), chain in self.pieces.items()]
-        text = json.dumps({"format": FORMAT, "number": self.number, "pieces": pieces, "about": self.about})
-        return f"{text}\n{crc32(text.encode()):08x}\n".encode()
-
-    @classmethod
-    def read(cls, path: Path) -> Manifest:
-        """Raises CheckpointError."""
-        try:
-            text, checksum, *_ = path.read_bytes().decode().split("\n")
-            if f"{crc32(text.encode()):08x}" != checksum:
-                raise ValueError("its checksum is another one")
-            content = json.loads(text)
-            if content["format"] > FORMAT:
-                raise CheckpointError(
-                    f"{path} is in format {content['format']}, written by a newer eSault; this one reads up to {FORMAT}: "
-                    "install the newer one"
-                )
-            pieces = {(unit, sub): [Piece(**piece) for piece in chain] for unit, sub, chain in content["pieces"]}
-            return cls(content["number"], pieces, content["about"])
-        except OSError as error:
-            raise CheckpointError(f"{path} cannot be read: {error.strerror or error}") from error
-        except (ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(f"{path} is damaged, or no manifest of eSault: {error}") from error
-
-
 class StateDir:
-    """One topology's, used by one run at a time. Close it to let go of it."""
+    """One topology's, used by one run at a time. Close it to let go of it.
 
-    def __init__(self, path: Path, create: bool = True) -> None:
-        """Raises UsageError when another run has it, CheckpointError when it cannot be made."""
+    The lock is that of an open file, which forked processes share: it lasts until the last process of the run is gone.
+    """
+
+    def __init__(self, path: Path, locked: bool = True) -> None:
+        """`locked=False`: for a process of the run that holds the lock already.
+
+        Raises UsageError when another run has it, CheckpointError when it cannot be made.
+        """
         self.path = path
+        self._lock = -1
+        if not locked:
+            return
         try:
-            if create:
-                path.mkdir(parents=True, exist_ok=True)
+            path.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            if not os.access(path, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         except OSError as error:
             raise CheckpointError(
                 f"the state directory {path} cannot be used: {error.strerror or error}; mend permissions or choose another "
@@ -89,20 +63,14 @@ class StateDir:
             raise UsageError(
                 f"another run uses the state directory {path}; end it, or choose another with --state"
             ) from None
-        for part in path.glob(".*.part"):  # of a run that was killed while it wrote
-            part.unlink(missing_ok=True)
 
-    def create(self, number: int, incarnation: int, base: bool) -> PieceWriter:
-        """A file for a sub-unit's part of a checkpoint. Raises CheckpointError."""
-        return PieceWriter(self.path / f"{number:08d}-{incarnation}{'-base' if base else ''}.state", base)
-
-    def keep(self, manifest: Manifest) -> None:
+    def keep(self, kept: Kept) -> None:
         """The checkpoint is complete from here on. Raises CheckpointError."""
         try:
-            write_whole(self._manifest(manifest.number), manifest.as_bytes())
+            write_whole(self._manifest(kept.number), manifest.encode(kept))
         except OSError as error:
             raise CheckpointError(
-                f"checkpoint {manifest.number} cannot be completed in {self.path}: {error.strerror or error}; free space or mend "
+                f"checkpoint {kept.number} cannot be completed in {self.path}: {error.strerror or error}; free space or mend "
                 "permissions. The checkpoints before it stay as they are"
             ) from error
         self.prune()
@@ -112,9 +80,11 @@ class StateDir:
 
     def manifests(self) -> list[Path]:
         """Of all complete checkpoints, the newest first."""
-        return sorted(self.path.glob("checkpoint-*.json"), reverse=True)
+        return sorted(
+            (path for path in self.path.glob("checkpoint-*.json") if _MANIFEST.fullmatch(path.name)), reverse=True
+        )
 
-    def newest(self) -> tuple[Manifest | None, list[str]]:
+    def newest(self) -> tuple[Kept | None, list[str]]:
         """The newest checkpoint of which every byte is there, and what is amiss with newer ones.
 
         Raises CheckpointError when there are some and none is whole: starting anew would silently lose what they stand for.
@@ -123,20 +93,68 @@ class StateDir:
         paths = self.manifests()
         for path in paths:
             try:
-                manifest = Manifest.read(path)
-                for chain in manifest.pieces.values():
-                    for piece in chain:
-                        check_piece(self.path / piece.name, piece)
+                kept = manifest.read(path)
+                for piece in _pieces(kept):
+                    check_piece(self.path / piece.name, piece)
             except CheckpointError as error:
                 amiss.append(str(error))
             else:
-                return manifest, amiss
+                return kept, amiss
         if paths:
             raise CheckpointError(
                 f"no checkpoint in {self.path} is whole: {'; '.join(amiss)}. Nothing was changed there; bring the files back, or "
                 "choose another directory with --state to begin anew"
             )
         return None, amiss
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run that wrote the newest checkpoint has come to its end, and all its sinks have committed."""
+        newest = self.manifests()[:1]
+        try:
+            return bool(newest) and (self.path / ENDED).read_text() == newest[0].name
+        except (OSError, ValueError):
+            return False
+
+    def mark_ended(self) -> None:
+        """There is nothing to go on with. Raises CheckpointError."""
+        newest = self.manifests()[:1]
+        if newest:
+            try:
+                write_whole(self.path / ENDED, newest[0].name.encode())
+            except OSError as error:
+                raise CheckpointError(
+                    f"{self.path / ENDED} cannot be written: {error.strerror or error}; all rows are committed, and the next run "
+                    "needs --restart"
+                ) from error
+
+    def clear(self) -> None:
+        """Begin anew: nothing of earlier runs stays. Raises CheckpointError."""
+        self._remove([*self.manifests(), self.path / ENDED, self.path / SPOOL])
+        self._remove([path for path in self.path.iterdir() if _PIECE.fullmatch(path.name) or _part(path)])
+
+    def tidy(self) -> None:
+        """A run goes on from what is here: half-written files of a run that was killed go. Raises CheckpointError."""
+        self._remove([path for path in self.path.iterdir() if _part(path)])
+
+    @property
+    def last_number(self) -> int:
+        """Of the newest checkpoint, be it damaged; 0: there is none. Later ones have higher numbers: nothing is written over."""
+        newest = self.manifests()[:1]
+        return int(newest[0].stem.rpartition("-")[2]) if newest else 0
+
+    def _remove(self, paths: list[Path]) -> None:
+        try:
+            for path in paths:
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink(missing_ok=True)
+        except OSError as error:
+            raise CheckpointError(
+                f"{error.filename or self.path} cannot be removed: {error.strerror or error}; mend permissions, or choose another "
+                "directory with --state"
+            ) from error
 
     def prune(self) -> None:
         """Remove what no kept checkpoint needs. What cannot be removed stays, and does no harm."""
@@ -145,19 +163,33 @@ class StateDir:
         newest = 0
         for path in kept:
             try:
-                manifest = Manifest.read(path)
+                checkpoint = manifest.read(path)
             except CheckpointError:
                 return  # what it needs is not known
-            needed |= manifest.names
-            newest = max(newest, manifest.number)
-        for path in over:
-            path.unlink(missing_ok=True)
-        for path in self.path.iterdir():
-            piece = _PIECE.fullmatch(path.name)
-            # A piece of a later number is being written, or waits for its manifest.
-            if piece is not None and path.name not in needed and int(piece[1]) <= newest:
+            needed |= {piece.name for piece in _pieces(checkpoint)}
+            newest = max(newest, checkpoint.number)
+        with contextlib.suppress(OSError):
+            for path in over:
                 path.unlink(missing_ok=True)
+            for path in self.path.iterdir():
+                piece = _PIECE.fullmatch(path.name)
+                # A piece of a later number is being written, or waits for its manifest.
+                if piece is not None and path.name not in needed and int(piece[1]) <= newest:
+                    path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Another run may use it."""
-        os.close(self._lock)
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+
+def _pieces(kept: Kept) -> Iterator[Piece]:
+    for unit in kept.units.values():
+        for chain in unit.chains:
+            yield from chain
+
+
+def _part(path: Path) -> bool:
+    """Whether a run was killed while it wrote this."""
+    return path.name.startswith(".") and path.name.endswith(".part")

@@ -5,21 +5,32 @@ from __future__ import annotations
 import copy
 import itertools
 import random
+import shutil
+import tempfile
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from esault.control.change import merged, moved, split
 from esault.control.driver import Driver
 from esault.control.elasticity.scaling import EVERY_UNIT
+from esault.control.summary import how_ended
 from esault.control.summary import report as make_report
 from esault.errors import TopologyError, TopologyFailed, UsageError
-from esault.messages.control import Exited, Fork, Kill, Release
+from esault.flow.spout_unit import SpoutSubUnit
+from esault.messages.checkpoint import Kept
+from esault.messages.control import Build, Exited, Fork, Kill, Release
 from esault.messages.settings import Settings
 from esault.report import Report
 from esault.routing.table import OutputTable
+from esault.state.commit_again import commit_again
+from esault.state.spool import spooled
+from esault.state.state_dir import StateDir
+from esault.state.vault import FileVault
 from esault.testing.manual_clock import ManualClock
 from esault.testing.memory_vault import MemoryVault
 from esault.testing.memory_wire import MemoryWire
@@ -119,8 +130,12 @@ class LocalRuntime:
         letters: Any = None,
         plan: Plan | None = None,
         policies: Mapping[str, str] | None = None,
+        state_dir: Path | None = None,
+        kept: Kept | None = None,
+        last_number: int = 0,
     ) -> None:
-        """`policies` scales units by themselves, by name (`{"count": "probe"}`); without it nothing does.
+        """`state_dir`: where checkpoints are kept, which the caller has locked (in memory by default); `kept`: the one to go on
+        from; `last_number`: after which new ones are numbered. `policies` scales units by themselves, by name (`{"count": "probe"}`); without it nothing does.
 
         `real=True` is for `--engine local`: the real clock, the real sinks. Raises TopologyError, UsageError.
         """
@@ -154,13 +169,30 @@ class LocalRuntime:
         self._run = run
         self._exits: deque[Exited] = deque()
         #: state of checkpoints
-        self.vault = MemoryVault()
+        self.vault: Any = MemoryVault() if state_dir is None else FileVault(state_dir)
+        self._state_dir = state_dir
+        #: all complete checkpoints, where they are kept in memory
+        self.kept: list[Kept] = []
+        self._begun = False
         #: plans of sub-units whose real sinks were used
         self._made: list[UnitPlan] = []
         settings = settings or Settings(watch_values=not real)
         probes = "memory://probes" if policies else ""
         chosen = {EVERY_UNIT: "none", **(policies or {})}
-        self.driver = Driver(self.plan, run, "localhost", settings, parallelism, policies=chosen, probes=probes)
+        # A given spout can seek, whatever the one can that it stands for.
+        chosen_spouts = {name: replace(self.plan.units[name], spout=_Given(rows)) for name, rows in self._given.items()}
+        self.driver = Driver(
+            replace(self.plan, units={**self.plan.units, **chosen_spouts}),
+            run,
+            "localhost",
+            settings,
+            parallelism,
+            policies=chosen,
+            probes=probes,
+            kept=kept,
+            keep=self.kept.append if state_dir is None else StateDir(state_dir, locked=False).keep,
+            last_number=last_number,
+        )
         self._prober = ProberSeat(self._wire, probes, self.driver.epoch) if policies else None
         self._tick_every = min(0.25, self.driver.scaling.shortest_period or 0.25)
         self.driver.start(self._now())
@@ -177,19 +209,23 @@ class LocalRuntime:
             happened = True
             if address == "keeper":
                 self._keep(message)
+            elif isinstance(message, Build):
+                pass  # its seat was made with it
             elif address in self._seats:
                 self._seats[address].mail.append(message)
         if self.driver.phase == "beginning":
-            if self._real:
+            if self._real and not self._begun:
                 for sink in self.plan.sinks:
-                    sink.sink.begin(RunInfo(self._run, self.plan.name, sink.name))
+                    resumed = self.driver.resumed_from > 0
+                    sink.sink.begin(RunInfo(self._run, self.plan.name, sink.name, resumed=resumed))
+                self._begun = True
             self._commit_again()
             self.driver.begun(now)
             happened = True
         if now >= self._tick_at:
             self._tick_at = now + self._tick_every
             if self._prober is not None:
-                self.driver.scaling.probed(self._prober.run(self.driver.probe_targets(), now))
+                self.driver.scaling.probed(self._prober.run(self.driver.probe_targets(), self.driver.epoch, now))
             self.driver.tick(now)
         seats = [seat for seat in self._seats.values() if not seat.paused]
         self._order.shuffle(seats)
@@ -205,6 +241,9 @@ class LocalRuntime:
         while self._exits:
             happened = True
             self.driver.handle(self._exits.popleft(), now)
+        if self.driver.phase == "ended" and self.driver.died_late:
+            self.driver.died_late = False
+            self._commit_again()
         return happened
 
     def now(self) -> float:
@@ -272,10 +311,19 @@ class LocalRuntime:
             if not build.unit:
                 self._seats[build.incarnation] = AckerSeat(build, self._wire, self._now)
                 return
+            unit = self._unit_plan(build.unit)
+            if message.reused:
+                spout = self._spout_of(message.reused)
+                if spout is None:
+                    self._exits.append(Exited(build.incarnation, "its process is gone"))
+                    return
+                unit = replace(unit, spout=spout)
+            elif unit.spooled and self.driver.settings.delivery == "eo":
+                unit = spooled(unit, self._folder(), build.part)
             try:
                 seat = SubUnitSeat(
                     build,
-                    self._unit_plan(build.unit),
+                    unit,
                     self._wire,
                     self._now,
                     lambda path: self._letters,
@@ -297,6 +345,21 @@ class LocalRuntime:
             if seat_now is not None:
                 seat_now.leave()
                 del self._seats[message.incarnation]
+
+    def _folder(self) -> Path:
+        """For what cannot be kept in memory alone, since it must outlive an object that dies."""
+        if self._state_dir is None:
+            self._state_dir = Path(tempfile.mkdtemp(prefix="esault-"))
+            weakref.finalize(self, shutil.rmtree, self._state_dir, ignore_errors=True)
+        return self._state_dir
+
+    def _spout_of(self, old: int) -> Spout[Any, Any] | None:
+        """That of a living process, which becomes another sub-unit."""
+        seat = self._seats.pop(old, None)
+        if seat is None or not isinstance(seat.core, SpoutSubUnit):
+            return None
+        seat.leave()
+        return seat.core.spout
 
     def _unit_plan(self, name: str) -> UnitPlan:
         unit = self._plan_of().units[name]
@@ -379,12 +442,13 @@ class LocalRuntime:
 
     def _commit_again(self) -> None:
         """What was prepared for complete checkpoints is shown, whoever died before it could; what came later is not."""
-        for cut in self.driver.kept:
-            for part in (part for parts in cut.parts.values() for part in parts):
-                for handles in part.handles.values():
-                    for name, handle in handles.items():
-                        self._landed[name].extend(self._prepared.pop(handle, []))
-        if self.driver.restores:
+        if self._real:
+            commit_again(self.driver.kept, self.plan.sinks)
+            return
+        if self.driver.kept is not None:
+            for handle in self.driver.kept.handles:
+                self._landed[handle.sink].extend(self._prepared.pop(handle.handle, []))
+        if self.driver.restores.all:
             self._prepared.clear()
 
     def _until_running(self) -> None:
@@ -418,9 +482,7 @@ class LocalRuntime:
 
     def report(self) -> Report:
         """The run so far."""
-        in_order = "drained" if self.driver.finished_in_order else "stopped"
-        ended = "failed" if self.driver.failure else in_order if self.driver.phase == "ended" else "running"
-        return make_report(self.driver, "local", ended, self._now())
+        return make_report(self.driver, "local", how_ended(self.driver), self._now())
 
     def _known(self, unit: str) -> None:
         if unit not in self.driver.units:

@@ -139,7 +139,7 @@ class ProberSeat:
         self._answers = wire.bind(endpoint)
         self._core = Prober(wire, epoch)
 
-    def run(self, targets: Mapping[int, tuple[str, float]], now: float) -> list[ProbeReading]:
+    def run(self, targets: Mapping[int, tuple[str, float]], epoch: int, now: float) -> list[ProbeReading]:
         """Take answers, send what is due."""
         readings = []
         for link in self._answers.waiting():
@@ -147,5 +147,5 @@ class ProberSeat:
                 reading = self._core.read(link.popleft(), now)
                 if reading is not None:
                     readings.append(reading)
-        self._core.targets(targets)
+        self._core.targets(targets, epoch)
         return readings + self._core.send(now)

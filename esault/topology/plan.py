@@ -13,7 +13,7 @@ from typing import Any
 from esault.topology.error_policy import ErrorPolicy, fail
 from esault.topology.grouping import Grouping
 from esault.topology.sink import Sink
-from esault.topology.spout import Spout
+from esault.topology.spout import Spout, has_position
 from esault.topology.step import Step
 
 __all__ = ["Edge", "Input", "Outlet", "Plan", "SinkPlan", "UnitPlan"]
@@ -96,6 +96,11 @@ class UnitPlan:
     tick_every: float | None = None
     #: True when a sink below wants row ids, so that this unit carries them
     wants_id: bool = False
+
+    @property
+    def spooled(self) -> bool:
+        """Whether this is a spout that cannot seek: with checkpoints what it reads is kept on disk."""
+        return self.spout is not None and not has_position(self.spout)
 
     @property
     def sinks(self) -> tuple[SinkPlan, ...]:

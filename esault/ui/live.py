@@ -78,6 +78,10 @@ def picture(snapshot: Snapshot, rates: dict[str, float]) -> Any:
         below += f"  {snapshot.roots_replayed} replayed"
     if snapshot.deaths:
         below += f"  {snapshot.deaths} processes replaced"
+    if snapshot.checkpoint:
+        below += f"  checkpoint {snapshot.checkpoint}"
+    if snapshot.restores:
+        below += f"  went back {snapshot.restores} times"
     parts: list[Any] = [table]
     parts += [Text(line, style="cyan", overflow="ellipsis", no_wrap=True) for line in snapshot.scaling]
     done = percent(snapshot)

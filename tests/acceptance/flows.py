@@ -89,6 +89,23 @@ def words(name: str, path: str, out: str = "", p: int = 1, rate: float = 0.0, mo
     return t
 
 
+def counted(name: str, path: str, out: str, p: int = 1, rate: float = 0.0) -> Topology:
+    """Every count of every word, as a line of its own."""
+    t = Topology(name)
+    source = TextFiles(path)
+    lines = t.spout("lines", Paced(source, rate) if rate else source)
+    split = lines.bolt("split", Split, grouping=shuffle(), parallelism=2)
+    split.bolt("count", Count, grouping=by_key(), parallelism=p).sink("out", JsonLines(out))
+    return t
+
+
+def counted_stdin(name: str, out: str) -> Topology:
+    t = Topology(name)
+    split = t.spout("lines", Lines()).bolt("split", Split, grouping=shuffle())
+    split.bolt("count", Count, grouping=by_key(), parallelism=2).sink("out", JsonLines(out))
+    return t
+
+
 def lines_out(name: str, path: str, out: str, mode: str = "error", rate: float = 0.0) -> Topology:
     t = Topology(name)
     source = TextFiles(path)

@@ -95,6 +95,8 @@ class Roots:
         self._graced = False
         #: position before which everything is durable
         self.committed: Any = None
+        #: with checkpoints: no ack came for a root for `replay_after` seconds
+        self.stalled = False
         self.emitted = 0
         self.acked = 0
         self.replayed = 0
@@ -159,7 +161,10 @@ class Roots:
         if root is None or name[0] != self._incarnation or name[2] != root.attempt:
             return
         if flags & STALLED:
-            self._replay(root)
+            if self._exactly:
+                self.stalled = True
+            else:
+                self._replay(root)
         else:
             self._apply(root, flags, now)
 
@@ -190,6 +195,8 @@ class Roots:
 
     def grace(self, now: float) -> None:
         """A process died or a channel broke: what is open now has a while to end on its own."""
+        if self._exactly:
+            return  # all go back together instead
         wait = max(self._settings.min_grace, 2 * self.completion.quantile(0.99))
         for root in self._open.values():
             if root.deadline is None and not root.queued:
@@ -201,6 +208,8 @@ class Roots:
 
         By now everybody sends acks to its successor.
         """
+        if self._exactly:
+            return
         for root in list(self._open.values()):
             if self._acks.number(root.number) == acker:
                 self._replay(root)

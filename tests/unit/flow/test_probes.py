@@ -21,7 +21,7 @@ def seats():
     wire = MemoryWire()
     data, answers = wire.bind("memory://7/data"), wire.bind("memory://probes")
     prober = Prober(wire, 1)
-    prober.targets({7: ("memory://7/data", 0.1)})
+    prober.targets({7: ("memory://7/data", 0.1)}, 1)
     counted = Counters(5.0, 10, 4, 3, 0.5, 6, 0.25)
     probes = Probes(7, 1, "memory://probes", wire, Codec(), lambda: counted)
     return prober, probes, data, answers
@@ -69,7 +69,7 @@ def test_probes_are_sent_by_period_and_missed_ones_are_not_made_up_for():
     assert [len(prober.send(t)) for t in (1.0, 1.05, 1.1, 1.15)] == [1, 0, 1, 0]
     assert len(prober.send(9.0)) == 1
     assert len(prober.send(9.01)) == 0
-    prober.targets({})
+    prober.targets({}, 1)
     assert prober.send(10.0) == []
     assert prober.next_at() is None
 

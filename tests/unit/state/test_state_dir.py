@@ -12,8 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from esault.errors import CheckpointError, UsageError
+from esault.messages.checkpoint import Kept, KeptUnit
 from esault.state.piece_file import FORMAT, check_piece, read_piece
-from esault.state.state_dir import Manifest, StateDir
+from esault.state.state_dir import StateDir
+from esault.state.vault import FileVault
 
 KEYS = st.one_of(st.text(), st.integers(), st.booleans(), st.binary(), st.tuples(st.text(), st.integers()))
 STATES = st.one_of(st.none(), st.binary(max_size=200))
@@ -28,7 +30,7 @@ def state_dir(tmp_path):
 
 
 def written(state_dir, number=1, incarnation=1, items=(("a", b"1"), ("b", None)), base=True):
-    file = state_dir.create(number, incarnation, base)
+    file = FileVault(state_dir.path).create(number, incarnation, base)
     for key, state in items:
         file.add(key, state)
     return file.finish()
@@ -36,9 +38,12 @@ def written(state_dir, number=1, incarnation=1, items=(("a", b"1"), ("b", None))
 
 def kept(state_dir, number, **more):
     piece = written(state_dir, number, **more)
-    manifest = Manifest(number, {("count", 1): [piece]}, {"positions": {"lines": [number]}})
-    state_dir.keep(manifest)
+    state_dir.keep(checkpoint(number, piece))
     return state_dir.path / piece.name
+
+
+def checkpoint(number, *pieces):
+    return Kept(number, "run", {"count": KeptUnit("bolt", "key", 1, (pieces,))})
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -89,7 +94,7 @@ def test_the_newest_whole_checkpoint_is_used_and_what_is_amiss_is_said(state_dir
     kept(state_dir, 1)
     newer = kept(state_dir, 2)
     manifest, amiss = state_dir.newest()
-    assert (manifest.number, manifest.about, amiss) == (2, {"positions": {"lines": [2]}}, [])
+    assert (manifest.number, manifest.run, amiss) == (2, "run", [])
     newer.write_bytes(newer.read_bytes()[:-1])
     manifest, amiss = state_dir.newest()
     assert manifest.number == 1
@@ -129,10 +134,10 @@ def test_an_empty_directory_has_no_checkpoint(state_dir):
 
 def test_old_ones_are_removed_with_what_only_they_need(state_dir):
     base = written(state_dir, 1)
-    state_dir.keep(Manifest(1, {("count", 1): [base]}, {}))
+    state_dir.keep(checkpoint(1, base))
     for number in range(2, 6):
         later = written(state_dir, number, base=False)
-        state_dir.keep(Manifest(number, {("count", 1): [base, later]}, {}))
+        state_dir.keep(checkpoint(number, base, later))
     (state_dir.path / "notes.state").write_text("not ours")
     waiting = written(state_dir, 6, base=False)
     state_dir.prune()
@@ -161,6 +166,7 @@ def test_what_a_killed_run_left_half_written_is_removed(state_dir):
     (state_dir.path / ".00000001-1-base.state.part").write_bytes(b"eSaultST")
     state_dir.close()
     again = StateDir(state_dir.path)
+    again.tidy()
     assert [path.name for path in again.path.iterdir()] == ["lock"]
     again.close()
 
@@ -170,7 +176,7 @@ def test_a_full_disk_is_said_and_harms_nothing(state_dir):
     before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2048, before[1]))
     try:
-        file = state_dir.create(2, 1, True)
+        file = FileVault(state_dir.path).create(2, 1, True)
         with pytest.raises(CheckpointError, match=r"cannot be written to .*; free space or mend permissions"):
             for i in range(5000):
                 file.add(f"k{i}", bytes(100))

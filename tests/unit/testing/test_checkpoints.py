@@ -30,23 +30,13 @@ def diamond():
 
 
 def states(local, unit, number):
-    """key -> total, as of this checkpoint: later pieces over earlier ones, a base in place of all its sub-unit wrote before."""
+    """key -> total, as of this checkpoint: later pieces of a sub-unit over earlier ones, the base first."""
     found = {}
-    by_sub_unit = {}
-    for cut in local.driver.kept:
-        if cut.number > number:
-            break
-        living = set()
-        for part in cut.parts.get(unit, ()):
-            living.add(part.incarnation)
-            piece = part.piece
-            if piece is None:
-                continue
-            if piece.base:
-                by_sub_unit[part.incarnation] = {}
-            by_sub_unit.setdefault(part.incarnation, {}).update(local.vault.pieces[piece.name])
-        by_sub_unit = {i: items for i, items in by_sub_unit.items() if i in living}
-    for items in by_sub_unit.values():
+    kept = next(kept for kept in local.kept if kept.number == number)
+    for chain in kept.units[unit].chains:
+        items = {}
+        for piece in chain:
+            items.update(local.vault.pieces[piece.name])
         for key, state in items.items():
             if state is not None:
                 assert key not in found, f"{key} is in two sub-units"
@@ -54,16 +44,15 @@ def states(local, unit, number):
     return found
 
 
-def read(local, cut):
+def read(kept):
     """Rows before the cut."""
-    (part,) = cut.parts["lines"]
-    return CODEC.unpack(part.position)[1]
+    return CODEC.unpack(kept.units["lines"].positions[0])[1]
 
 
 def check(local, rows, copies=1):
-    for cut in local.driver.kept:
-        want = Counter({word: n * copies for word, n in totals(rows[: read(local, cut)]).items()})
-        assert states(local, "count", cut.number) == want, cut.number
+    for kept in local.kept:
+        want = Counter({word: n * copies for word, n in totals(rows[: read(kept)]).items()})
+        assert states(local, "count", kept.number) == want, kept.number
 
 
 def walk(local, order, wishes=("split", "merge", "move", "scale"), kills=0, most_seconds=100.0):
@@ -84,7 +73,8 @@ def walk(local, order, wishes=("split", "merge", "move", "scale"), kills=0, most
         if kills and local.driver.phase == "running" and order.random() < 0.02:
             subs = [i for unit in local.driver.units.values() for i in unit.subs if local.lives(i)]
             # after three in vain the topology is given up, which is another test's
-            if subs and local.driver._in_vain < 3:
+            subs += [i for i in local.ack_servers() if local.lives(i)]
+            if subs and local.driver.restores.in_vain < 3:
                 local.kill(order.choice(subs))
                 kills -= 1
         if not local.step():
@@ -101,7 +91,7 @@ def test_every_checkpoint_is_a_consistent_cut_also_between_live_changes(seed, to
     local = LocalRuntime(topology(), spouts={"lines": rows}, seed=seed, settings=options)
     walk(local, random.Random(seed))
     copies = 2 if topology is diamond else 1
-    assert local.driver.kept
+    assert local.kept
     check(local, rows, copies)
     seen = Counter()
     for word, total in local.emitted("count"):
@@ -121,7 +111,7 @@ def test_a_later_checkpoint_writes_what_has_changed_since():
         while local.driver.checkpoints.current is not None:
             if not local.step():
                 local.wait()
-    first, second, third = (cut.parts["count"][0].piece for cut in local.driver.kept)
+    first, second, third = (kept.units["count"].chains[0][-1] for kept in local.kept)
     assert first.base
     assert first.keys >= 1000
     assert not second.base
@@ -147,7 +137,7 @@ def test_a_checkpoint_that_somebody_does_not_answer_is_given_up_and_the_next_one
         local.step()
     number = local.checkpoint()
     local.run_until_drained()
-    assert next(cut.number for cut in local.driver.kept) == number
+    assert next(kept.number for kept in local.kept) == number
     check(local, rows)
 
 
@@ -179,7 +169,7 @@ def test_whoever_dies_state_and_table_are_as_if_each_tuple_had_been_processed_on
     assert Counter(row.key for row in landed) == want
     for word, n in want.items():
         assert sorted(row.value for row in landed if row.key == word) == list(range(1, n + 1))
-    assert states(local, "count", local.driver.kept[-1].number) == want
+    assert states(local, "count", local.kept[-1].number) == want
 
 
 def test_what_dies_again_and_again_without_a_checkpoint_in_between_ends_the_topology():

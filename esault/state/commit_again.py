@@ -1,0 +1,26 @@
+"""After a death sinks commit once more what belongs to a complete checkpoint: who prepared it may have died before it could."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from esault.errors import SinkError
+from esault.messages.checkpoint import Kept
+from esault.topology.plan import SinkPlan
+
+__all__ = ["commit_again"]
+
+
+def commit_again(kept: Kept | None, sinks: Iterable[SinkPlan]) -> None:
+    """Idempotent. Raises SinkError."""
+    if kept is None:
+        return
+    by_name = {sink.name: sink.sink for sink in sinks}
+    for handle in kept.handles:
+        sink = by_name.get(handle.sink)
+        if sink is None:
+            continue
+        try:
+            sink.commit(handle.number, handle.handle)
+        except SinkError as error:
+            raise SinkError(f"sink {handle.sink!r}, checkpoint {handle.number}: {error}") from error

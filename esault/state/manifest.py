@@ -1,0 +1,114 @@
+"""What belongs to one checkpoint, as a file: when it has its name, the checkpoint is complete.
+
+One line of JSON, and one with its CRC-32. Values that JSON has no word for (positions, what sinks prepared) are packed by the
+codec of the data path and written in base64.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from esault.errors import CheckpointError, FrameError, PayloadError
+from esault.messages.checkpoint import Handle, Kept, KeptUnit, Piece
+from esault.payload.codec import Codec
+
+__all__ = ["FORMAT", "decode", "encode", "read"]
+
+FORMAT = 1
+
+
+def encode(kept: Kept) -> bytes:
+    """The content of the file. Raises CheckpointError for a handle that cannot be written."""
+    codec = Codec()
+    try:
+        handles = [[h.unit, h.sink, h.number, _text(codec.pack(h.handle))] for h in kept.handles]
+    except PayloadError as error:
+        raise CheckpointError(
+            f"what a sink said in prepare() cannot be kept: {error}; return a value that can travel"
+        ) from error
+    content = {
+        "format": FORMAT,
+        "number": kept.number,
+        "run": kept.run,
+        "next_incarnation": kept.next_incarnation,
+        "begun_at": kept.begun_at,
+        "completed_at": kept.completed_at,
+        "units": {name: _unit(unit) for name, unit in kept.units.items()},
+        "handles": handles,
+    }
+    text = json.dumps(content)
+    return f"{text}\n{crc32(text.encode()):08x}\n".encode()
+
+
+def _text(data: bytes) -> str:
+    return b64encode(data).decode()
+
+
+def _unit(unit: KeptUnit) -> dict[str, Any]:
+    return {
+        "kind": unit.kind,
+        "objects": unit.objects,
+        "parallelism": unit.parallelism,
+        "chains": [[asdict(piece) for piece in chain] for chain in unit.chains],
+        "table": unit.table,
+        "positions": [[part, _text(position)] for part, position in unit.positions.items()],
+        "sources": list(unit.sources.items()),
+        "finished": unit.finished,
+    }
+
+
+def decode(data: bytes, path: Path) -> Kept:
+    """The checkpoint. Raises CheckpointError, which names `path`."""
+    codec = Codec()
+    try:
+        text, checksum, *_ = data.decode().split("\n")
+        if f"{crc32(text.encode()):08x}" != checksum:
+            raise ValueError("its checksum is another one")
+        content = json.loads(text)
+        if content["format"] > FORMAT:
+            raise CheckpointError(
+                f"{path} is in format {content['format']}, written by a newer eSault; this one reads up to {FORMAT}: "
+                "install the newer one"
+            )
+        units = {name: _made(unit) for name, unit in content["units"].items()}
+        handles = tuple(
+            Handle(unit, sink, number, codec.unpack(b64decode(handle)))
+            for unit, sink, number, handle in content["handles"]
+        )
+        return Kept(
+            content["number"],
+            content["run"],
+            units,
+            handles,
+            content["next_incarnation"],
+            content["begun_at"],
+            content["completed_at"],
+        )
+    except (ValueError, KeyError, TypeError, FrameError) as error:
+        raise CheckpointError(f"{path} is damaged, or no manifest of eSault: {error}") from error
+
+
+def _made(unit: dict[str, Any]) -> KeptUnit:
+    return KeptUnit(
+        unit["kind"],
+        unit["objects"],
+        unit["parallelism"],
+        tuple(tuple(Piece(**piece) for piece in chain) for chain in unit["chains"]),
+        tuple((start, number) for start, number in unit["table"]),
+        {part: b64decode(position) for part, position in unit["positions"]},
+        dict(unit["sources"]),
+        unit["finished"],
+    )
+
+
+def read(path: Path) -> Kept:
+    """The checkpoint in this file. Raises CheckpointError."""
+    try:
+        return decode(path.read_bytes(), path)
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {error.strerror or error}") from error

@@ -1,0 +1,231 @@
+"""What a spout that cannot seek has read, on disk, so that it can be read again.
+
+```
+UNIT-PART/SSSSSSSS.rows       a segment: length(u32) crc32(u32) block, ...; a block is a packed list of (key, value) pairs
+```
+
+A position is (segment, bytes before it in the segment). Rows are written before the engine gets them, so that whoever dies, none
+that was emitted is missing. What the source itself had taken and not handed out when its process died is beyond reach; so is
+whatever a source does when it is opened anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+import weakref
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import quote
+from zlib import crc32
+
+from esault.errors import CheckpointError, FrameError
+from esault.payload.codec import Codec
+from esault.topology.context import Context
+from esault.topology.plan import UnitPlan
+from esault.topology.spout import EndOfStream, Spout
+
+__all__ = ["SPOOL", "Spooled", "spooled"]
+
+#: the folder of all spools in a state directory
+SPOOL = "spool"
+
+#: bytes after which a segment is followed by another
+SEGMENT_BYTES = 64 << 20
+_BLOCK = struct.Struct(">II")
+
+
+def spooled(unit: UnitPlan, state_dir: Path, part: int) -> UnitPlan:
+    """The unit with its spout's rows kept."""
+    assert unit.spout is not None
+    return replace(unit, spout=Spooled(unit.spout, state_dir / SPOOL / f"{quote(unit.name, safe='')}-{part}"))
+
+
+class Spooled(Spout[Any, Any]):
+    """Stands for a spout that has no positions, and has them."""
+
+    parallel: ClassVar[bool] = True  # of the spout in it, which has been asked
+
+    def __init__(self, spout: Spout[Any, Any], folder: Path) -> None:
+        self.spout = spout
+        self._folder = folder
+        self._codec = Codec()
+        self._opened = False
+        self._ended = False
+        #: the segment that is written, closed with this object at the latest
+        self._fd = -1
+        self._closer: Any = None
+        self._segment = 0
+        self._size = 0
+        #: rows of earlier reads that come again: where the next block stands; None: all have come
+        self._again: tuple[int, int] | None = None
+        #: behind the last row that was handed out
+        self._place = (0, 0)
+        self._committed: tuple[int, int] | None = None
+
+    # the source ------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        self.spout.check()
+
+    def open(self, context: Context) -> None:
+        """The source stays open when all go back: it is the only one who knows what has not been read."""
+        self.context = self.spout.context = context
+        if not self._opened:
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise self._failed(error) from error
+            segments = self._segments()
+            self._start_segment(segments[-1] + 1 if segments else 0)
+            self.spout.open(context)
+            self._opened = True
+        # From the first row on, unless `seek` says otherwise: without a checkpoint all go back to the beginning.
+        self._again = self._place = (self._segments()[0], 0)
+
+    def read(self, limit: int) -> Sequence[tuple[Any, Any]]:
+        if self._again is not None:
+            # A block is one read, so that every position is between two of them: it comes whole, whatever the limit is now.
+            rows = self._read_again()
+            if rows:
+                return rows
+        if self._ended:
+            raise EndOfStream
+        try:
+            rows = self.spout.read(limit)
+        except EndOfStream:
+            self._ended = True
+            raise
+        if rows:
+            self._write(list(rows))
+            self._place = (self._segment, self._size)
+        return rows
+
+    def position(self) -> tuple[int, int]:
+        return self._place
+
+    def seek(self, position: Any) -> None:
+        segment, offset = position
+        self._again = (segment, offset)
+        self._place = (segment, offset)
+
+    def settle(self) -> None:
+        """What has been read is durable. Raises CheckpointError."""
+        try:
+            os.fsync(self._fd)
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def commit(self, position: Any) -> None:
+        """The checkpoint before this one may still be needed; what was read before that may go."""
+        before, self._committed = self._committed, position
+        if before is not None:
+            for segment in self._segments():
+                if segment < before[0]:
+                    with contextlib.suppress(OSError):
+                        self._path(segment).unlink()
+
+    def due(self) -> float | None:
+        return None if self._again is not None else self.spout.due()
+
+    def progress(self) -> tuple[float, float] | None:
+        return self.spout.progress()
+
+    def lag(self) -> int | None:
+        return self.spout.lag()
+
+    def close(self) -> None:
+        self.spout.close()
+        self._close_segment()
+
+    def _close_segment(self) -> None:
+        if self._closer is not None:
+            self._closer()
+
+    # the disk --------------------------------------------------------------------------------------
+
+    def _failed(self, error: OSError) -> CheckpointError:
+        return CheckpointError(
+            f"what the spout reads cannot be kept in {self._folder}: {error.strerror or error}; free space or mend permissions"
+        )
+
+    def _path(self, segment: int) -> Path:
+        return self._folder / f"{segment:08d}.rows"
+
+    def _segments(self) -> list[int]:
+        return sorted(int(path.stem) for path in self._folder.glob("*.rows") if path.stem.isdigit())
+
+    def _start_segment(self, number: int) -> None:
+        try:
+            if self._fd >= 0:
+                os.fsync(self._fd)
+                self._close_segment()
+            self._fd = os.open(self._path(number), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            self._closer = weakref.finalize(self, os.close, self._fd)
+        except OSError as error:
+            raise self._failed(error) from error
+        self._segment, self._size = number, 0
+
+    def _write(self, rows: list[tuple[Any, Any]]) -> None:
+        block = self._codec.pack(rows)
+        data = _BLOCK.pack(len(block), crc32(block)) + block
+        if self._size and self._size + len(data) > SEGMENT_BYTES:
+            self._start_segment(self._segment + 1)
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(self._fd, view) :]
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._fd, self._size)
+                os.lseek(self._fd, self._size, os.SEEK_SET)
+            raise self._failed(error) from error
+        self._size += len(data)
+
+    def _read_again(self) -> Sequence[tuple[Any, Any]]:
+        """The next block of the spool; nothing when all have come."""
+        assert self._again is not None
+        segment, offset = self._again
+        while (segment, offset) < (self._segment, self._size):
+            block = self._block(segment, offset)
+            if block:
+                self._again = self._place = (segment, offset + _BLOCK.size + len(block))
+                try:
+                    return list(self._codec.unpack(block))
+                except FrameError as error:
+                    raise CheckpointError(
+                        f"{self._path(segment)} is damaged behind byte {offset:,}: {error}"
+                    ) from error
+            later = [number for number in self._segments() if number > segment]
+            if not later:
+                break
+            segment, offset = later[0], 0
+        self._again = None
+        self._place = (self._segment, self._size)
+        return ()
+
+    def _block(self, segment: int, offset: int) -> bytes:
+        """The block there; b"" at the end, or where a process was killed while it wrote."""
+        path = self._path(segment)
+        try:
+            with path.open("rb") as source:
+                source.seek(offset)
+                head = source.read(_BLOCK.size)
+                if len(head) < _BLOCK.size:
+                    return b""
+                length, checksum = _BLOCK.unpack(head)
+                block = source.read(length)
+        except FileNotFoundError:
+            raise CheckpointError(
+                f"{path} is missing: what the spout had read is gone; begin anew with --restart"
+            ) from None
+        except OSError as error:
+            raise CheckpointError(f"{path} cannot be read: {error.strerror or error}") from error
+        if len(block) < length:
+            return b""
+        if crc32(block) != checksum:
+            raise CheckpointError(f"{path} is damaged behind byte {offset:,}: its checksum is another one")
+        return block

@@ -1,0 +1,27 @@
+"""Where the sub-units of a host write their state, and read what others wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from esault.messages.checkpoint import Piece
+from esault.state.piece_file import PieceWriter, read_piece
+
+__all__ = ["FileVault"]
+
+
+class FileVault:
+    """Pieces in the state directory. What is written here is part of nothing until a manifest speaks of it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def create(self, number: int, incarnation: int, base: bool) -> PieceWriter:
+        """A file for a sub-unit's part of a checkpoint. Raises CheckpointError."""
+        return PieceWriter(self._path / f"{number:08d}-{incarnation}{'-base' if base else ''}.state", base)
+
+    def read(self, piece: Piece) -> Iterable[tuple[Any, bytes | None]]:
+        """What was written. Raises CheckpointError."""
+        return read_piece(self._path / piece.name)

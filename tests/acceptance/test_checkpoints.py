@@ -1,0 +1,211 @@
+"""Runs with checkpoints on real processes: whoever is killed, every word is counted once, and every count lands once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections import Counter, defaultdict
+
+import pytest
+from test_door import esault, running, status
+
+pytestmark = pytest.mark.slow
+LINES = 12_000
+WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "while", "it", "rains", "in", "paris"]
+
+
+def write_text(folder, lines=LINES, name="in.txt"):
+    with (folder / name).open("w") as file:
+        for i in range(lines):
+            file.write(" ".join(WORDS[(i * 7 + j * (1 + i % 5)) % len(WORDS)] for j in range(8)) + "\n")
+
+
+def wanted(folder, name="in.txt"):
+    return Counter((folder / name).read_text().split())
+
+
+def check(path, want):
+    """Each word's counts are 1, 2, 3 ... up to what there is, each once."""
+    found = defaultdict(list)
+    for line in path.read_text().splitlines():
+        row = json.loads(line)
+        found[row["key"]].append(row["value"])
+    assert {word: len(values) for word, values in found.items()} == dict(want)
+    for word, n in want.items():
+        assert sorted(found[word]) == list(range(1, n + 1)), word
+
+
+def checkpoint_of(command):
+    return status(command).get("checkpoint", 0)
+
+
+@pytest.mark.parametrize("victim", ["count", "split", "lines", "ack-server"])
+def test_who_is_killed_brings_all_back_to_a_checkpoint_and_each_count_lands_once(command, tmp_path, victim):
+    write_text(tmp_path)
+    command.start(
+        "counted",
+        "--checkpoint",
+        "0.3",
+        "--policy",
+        "none",
+        "--ackers",
+        "1",
+        path="in.txt",
+        out="out.jsonl",
+        p=2,
+        rate=3000.0,
+    )
+    running(command)
+    command.until(lambda: checkpoint_of(command) >= 1)
+    command.processes(victim)[0].kill()
+    command.until(lambda: status(command)["restores"] == 1)
+    code, out, err = command.wait()
+    assert code == 0, err
+    assert f"{victim.replace('-', ' ')}" in err
+    assert "all go back to checkpoint" in err
+    assert "all went back to checkpoint" in out
+    check(tmp_path / "out.jsonl", wanted(tmp_path))
+    assert command.processes() == []
+
+
+@pytest.mark.parametrize("victim", ["command", "driver", "keeper"])
+def test_after_the_death_of_everything_resume_goes_on_with_another_parallelism(command, tmp_path, victim):
+    write_text(tmp_path)
+    more = {"path": "in.txt", "out": "out.jsonl", "rate": 3000.0}
+    command.start("counted", "--checkpoint", "0.3", "--policy", "none", p=2, **more)
+    running(command)
+    command.until(lambda: checkpoint_of(command) >= 2)
+    if victim == "command":
+        command.process.kill()
+        command.process.communicate()
+    else:
+        command.processes(victim)[0].kill()
+        code, _, err = command.wait()
+        assert code == 1, err
+    command.until(lambda: command.processes() == [])
+    before = sorted(path.name for path in (tmp_path / ".esault" / command.name).iterdir())
+    code, _, err = command.run("counted", "--checkpoint", "0.3", p=3, **more)
+    assert code == 2
+    assert "holds a run that did not finish (checkpoint" in err
+    assert "--resume" in err
+    assert "--restart" in err
+    assert sorted(path.name for path in (tmp_path / ".esault" / command.name).iterdir()) == before
+    code, out, err = command.run(
+        "counted", "--checkpoint", "0.3", "--resume", "--policy", "none", "--parallelism", "count=3", p=2, **more
+    )
+    assert code == 0, err
+    assert "drained" in out
+    check(tmp_path / "out.jsonl", wanted(tmp_path))
+    code, _, err = command.run("counted", "--checkpoint", "0.3", "--resume", **more)
+    assert code == 2
+    assert "has ended: there is nothing to go on with" in err
+
+
+def test_a_run_that_is_stopped_by_hand_pauses_and_resume_goes_on(command, tmp_path):
+    write_text(tmp_path)
+    more = {"path": "in.txt", "out": "out.jsonl", "rate": 3000.0}
+    command.start("counted", "--checkpoint", "10", "--policy", "none", p=2, **more)
+    running(command)
+    command.until(lambda: next(u for u in status(command)["units"] if u["name"] == "count")["tuples_in"] > 5000)
+    command.process.send_signal(signal.SIGINT)
+    code, out, err = command.wait()
+    assert code == 0, err
+    assert "paused" in out
+    assert "--resume goes on" in out
+    rows = (tmp_path / "out.jsonl").read_text().splitlines()
+    assert len(rows) > 5000
+    code, out, err = command.run("counted", "--checkpoint", "0.5", "--resume", "--policy", "none", p=2, **more)
+    assert code == 0, err
+    check(tmp_path / "out.jsonl", wanted(tmp_path))
+
+
+def test_two_runs_cannot_share_a_state_directory(command, other_command, tmp_path):
+    write_text(tmp_path)
+    command.start("counted", "--checkpoint", "1", "--state", "kept", path="in.txt", out="out.jsonl", rate=500.0)
+    running(command)
+    code, _, err = other_command.run(
+        "counted", "--checkpoint", "1", "--state", "kept", path="in.txt", out="other.jsonl"
+    )
+    assert code == 2
+    assert "another run uses the state directory kept" in err
+    assert not (tmp_path / "other.jsonl").exists()
+    assert esault("stop", "--run", command.name)[0] == 0
+    assert command.wait()[0] == 0
+
+
+def test_what_makes_no_sense_is_refused_before_anything_starts(command, tmp_path):
+    write_text(tmp_path, 10)
+    more = {"path": "in.txt", "out": "out.jsonl"}
+    for said, told in [
+        (("--resume",), "--resume is about checkpoints"),
+        (("--state", "kept"), "--state is about checkpoints"),
+        (("--checkpoint", "0"), "must be above 0"),
+        (("--checkpoint", "1", "--acks", "off"), "with acks off there are no checkpoints"),
+        (("--checkpoint", "1", "--resume", "--restart"), "say one of them"),
+        (("--checkpoint", "1", "--state", "in.txt"), "the state directory in.txt cannot be used"),
+    ]:
+        code, _, err = command.run("counted", *said, **more)
+        assert code == 2, said
+        assert told in err
+        assert not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize("victim", ["count", "split"])
+def test_a_source_that_cannot_seek_goes_on_in_its_process_and_is_read_once(command, tmp_path, victim):
+    write_text(tmp_path, 6000)
+    lines = (tmp_path / "in.txt").read_text().splitlines(keepends=True)
+    command.start("counted_stdin", "--checkpoint", "0.3", "--policy", "none", stdin=subprocess.PIPE, out="out.jsonl")
+    running(command)
+    reader = command.processes("lines")[0].pid
+    for i, line in enumerate(lines):
+        command.process.stdin.write(line)
+        if i % 100 == 0:
+            command.process.stdin.flush()
+            time.sleep(0.02)
+        if i == 3000:
+            command.until(lambda: checkpoint_of(command) >= 1)
+            command.processes(victim)[0].kill()
+    command.until(lambda: status(command)["restores"] == 1)
+    assert command.processes("lines")[0].pid == reader
+    code, _, err = command.wait()  # closes its standard input
+    assert code == 0, err
+    check(tmp_path / "out.jsonl", wanted(tmp_path))
+
+
+def test_a_frozen_process_holds_checkpoints_up_and_nothing_is_lost(command, tmp_path):
+    write_text(tmp_path)
+    command.start(
+        "counted", "--checkpoint", "0.3", "--policy", "none", path="in.txt", out="out.jsonl", p=2, rate=3000.0
+    )
+    running(command)
+    command.until(lambda: checkpoint_of(command) >= 1)
+    frozen = command.processes("count")[0].pid
+    os.kill(frozen, signal.SIGSTOP)
+    time.sleep(1.5)
+    os.kill(frozen, signal.SIGCONT)
+    code, out, err = command.wait()
+    assert code == 0, err
+    assert "all went back" not in out
+    check(tmp_path / "out.jsonl", wanted(tmp_path))
+
+
+def test_a_rescale_between_checkpoints_and_a_death_after_it(command, tmp_path):
+    write_text(tmp_path)
+    command.start(
+        "counted", "--checkpoint", "0.3", "--policy", "none", path="in.txt", out="out.jsonl", p=2, rate=3000.0
+    )
+    running(command)
+    command.until(lambda: checkpoint_of(command) >= 1)
+    for n in (4, 1, 3):
+        command.until(lambda n=n: esault("scale", "count", str(n), "--run", command.name)[0] == 0)
+        command.processes("count")[0].kill()
+        restores = status(command)["restores"]
+        command.until(lambda restores=restores: checkpoint_of(command) and status(command)["phase"] == "running")
+        seen = checkpoint_of(command)
+        command.until(lambda seen=seen: checkpoint_of(command) > seen)
+    code, _, err = command.wait()
+    assert code == 0, err
+    check(tmp_path / "out.jsonl", wanted(tmp_path))

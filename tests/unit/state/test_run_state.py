@@ -1,0 +1,119 @@
+"""Whether a run may begin in a state directory, and from what it goes on."""
+
+from __future__ import annotations
+
+import pytest
+
+from esault.errors import CheckpointError, UsageError
+from esault.messages.checkpoint import Handle, Kept, KeptUnit
+from esault.state import manifest, run_state
+from esault.state.run_state import RunState
+from esault.state.state_dir import StateDir
+from esault.state.vault import FileVault
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    monkeypatch.setattr(run_state, "LET_GO_WITHIN", 0.1)
+
+
+def checkpoint(path, number, handles=()):
+    file = FileVault(path).create(number, 3, True)
+    file.add("a", b"1")
+    unit = KeptUnit("bolt", "key", 2, ((file.finish(),),), ((0, 0), (77, 1)), {}, {}, False)
+    spout = KeptUnit("spout", "sub-unit", 1, (), (), {0: b"\x93"}, {0: 1})
+    kept = Kept(number, "r1", {"lines": spout, "count": unit}, tuple(handles), 9, 5.0, 6.0)
+    state_dir = StateDir(path)
+    state_dir.keep(kept)
+    state_dir.close()
+    return kept
+
+
+def begin(path, resume=False, restart=False):
+    told = []
+    state = RunState(path, resume, restart, told.append)
+    state.begin()
+    state.close()
+    return state.kept, told
+
+
+@pytest.fixture
+def path(tmp_path):
+    folder = tmp_path / "state"
+    folder.mkdir()
+    return folder
+
+
+def test_a_manifest_says_all_that_it_was_told(path):
+    kept = checkpoint(
+        path, 7, [Handle("count", "table", 7, {"epochs": (1, ("a", b"\x00"))}), Handle("count", "out", 6, None)]
+    )
+    assert manifest.read(path / "checkpoint-00000007.json") == kept
+
+
+def test_a_handle_that_cannot_travel_is_named(path):
+    with pytest.raises(CheckpointError, match="what a sink said in prepare"):
+        checkpoint(path, 1, [Handle("count", "table", 1, object())])
+
+
+def test_a_new_directory_begins_anew_and_resume_says_so(path):
+    assert begin(path) == (None, [])
+    kept, told = begin(path, resume=True)
+    assert kept is None
+    assert "no checkpoint in" in told[0]
+
+
+def test_a_run_that_did_not_finish_is_not_overwritten(path):
+    checkpoint(path, 1)
+    before = {p.name: p.read_bytes() for p in path.iterdir()}
+    with pytest.raises(UsageError, match=r"did not finish \(checkpoint 1, .*--resume.*--restart.*--state"):
+        begin(path)
+    assert {p.name: p.read_bytes() for p in path.iterdir()} == before
+    assert begin(path, resume=True)[0].number == 1
+    assert begin(path, restart=True)[0] is None
+    assert [p.name for p in path.iterdir()] == ["lock"]
+
+
+def test_a_run_that_has_ended_makes_room(path):
+    checkpoint(path, 4)
+    state = RunState(path, True, False, print)
+    assert state.last_number == 4
+    state.ended(in_order=True)
+    state.close()
+    with pytest.raises(UsageError, match="has ended: there is nothing to go on with"):
+        begin(path, resume=True)
+    assert begin(path)[0] is None
+
+
+def test_a_damaged_one_stays_where_it_is_and_the_one_before_is_used(path):
+    checkpoint(path, 1)
+    checkpoint(path, 2)
+    damaged = path / "checkpoint-00000002.json"
+    damaged.write_bytes(damaged.read_bytes()[:-30])
+    state = RunState(path, True, False, (told := []).append)
+    state.begin()
+    assert state.kept.number == 1
+    assert "going on from checkpoint 1 instead; rows that sinks committed after it will come once more" in told[0]
+    assert state.last_number == 2  # so that the next one is number 3
+    assert damaged.exists()
+    state.close()
+
+
+def test_none_that_is_whole_is_no_reason_to_begin_anew(path):
+    checkpoint(path, 1)
+    (path / "00000001-3-base.state").write_bytes(b"")
+    with pytest.raises(CheckpointError, match="no checkpoint in .* is whole"):
+        begin(path, resume=True)
+
+
+def test_the_lock_is_let_go_of_by_who_fails(path):
+    checkpoint(path, 1)
+    held = RunState(path, True, False, print)
+    with pytest.raises(UsageError, match="another run uses the state directory"):
+        begin(path, resume=True)
+    held.close()
+    with pytest.raises(UsageError, match="say one of them"):
+        begin(path, True, True)
+    with pytest.raises(UsageError, match="did not finish"):
+        begin(path)
+    assert begin(path, resume=True)[0].number == 1

@@ -1,0 +1,130 @@
+"""What a spout that cannot seek has read comes again, whoever died when."""
+
+from __future__ import annotations
+
+import pytest
+
+from esault import Context, EndOfStream, Spout
+from esault.errors import CheckpointError
+from esault.state import spool
+from esault.state.spool import Spooled
+
+
+class Wire(Spout):
+    """A source that gives each row once, whoever asks."""
+
+    def __init__(self, rows):
+        self.rows = rows
+        self.opened = 0
+
+    def open(self, context):
+        self.opened += 1
+
+    def read(self, limit):
+        if not self.rows:
+            raise EndOfStream
+        taken = self.rows[:limit]
+        del self.rows[:limit]
+        return taken
+
+
+def rows(n, start=0):
+    return [(f"k{i}", {"n": i, "pad": b"x" * 50}) for i in range(start, start + n)]
+
+
+@pytest.fixture
+def opened(tmp_path):
+    opened = []
+
+    def make(spout):
+        made = Spooled(spout, tmp_path / "lines-0")
+        made.open(Context("lines"))
+        opened.append(made)
+        return made
+
+    yield make
+    for each in opened:
+        each.close()
+
+
+def drain(spout, limit=10):
+    found = []
+    while True:
+        try:
+            found.extend(spout.read(limit))
+        except EndOfStream:
+            return found
+
+
+def test_all_that_came_after_a_position_comes_again_and_then_the_rest(opened):
+    wire = Wire(rows(100))
+    spout = opened(wire)
+    first = [*spout.read(10), *spout.read(7)]
+    position = spout.position()
+    second = [*spout.read(10), *spout.read(3)]
+    spout.open(spout.context)
+    spout.seek(position)
+    assert wire.opened == 1
+    assert first + second == rows(30)
+    assert drain(spout) == rows(83, 17)
+    with pytest.raises(EndOfStream):
+        spout.read(1)
+
+
+def test_without_a_position_it_begins_with_the_first_row_it_ever_read(opened):
+    spout = opened(Wire(rows(40)))
+    spout.read(25)
+    spout.open(spout.context)
+    assert drain(spout) == rows(40)
+
+
+def test_another_process_goes_on_where_one_was_killed_also_in_the_middle_of_a_write(opened, tmp_path):
+    wire = Wire(rows(100))
+    spout = opened(wire)
+    spout.read(10)
+    position = spout.position()
+    spout.read(20)
+    with (tmp_path / "lines-0" / "00000000.rows").open("ab") as file:
+        file.write(b"\x00\x00\x10\x00half of a block")
+    other = opened(Wire(wire.rows))
+    other.seek(position)
+    assert other.read(5) == rows(20, 10)
+    middle = other.position()
+    assert other.read(5) == rows(5, 30)
+    third = opened(Wire(wire.rows))
+    third.seek(middle)
+    assert drain(third, 65) == rows(70, 30)
+
+
+def test_what_no_checkpoint_needs_any_more_goes(opened, tmp_path, monkeypatch):
+    monkeypatch.setattr(spool, "SEGMENT_BYTES", 2000)
+    spout = opened(Wire(rows(1000)))
+    positions = []
+    for _ in range(20):
+        spout.read(20)
+        positions.append(spout.position())
+    before = len(list((tmp_path / "lines-0").iterdir()))
+    spout.commit(positions[9])
+    assert len(list((tmp_path / "lines-0").iterdir())) == before
+    spout.commit(positions[15])
+    left = sorted(int(path.stem) for path in (tmp_path / "lines-0").iterdir())
+    assert left[0] == positions[9][0]
+    spout.open(spout.context)
+    spout.seek(positions[9])
+    assert drain(spout, 20) == rows(800, 200)
+
+
+def test_damage_is_found_and_named(opened, tmp_path):
+    spout = opened(Wire(rows(10)))
+    spout.read(10)
+    path = tmp_path / "lines-0" / "00000000.rows"
+    data = bytearray(path.read_bytes())
+    data[40] ^= 1
+    path.write_bytes(data)
+    spout.open(spout.context)
+    with pytest.raises(CheckpointError, match=f"{path} is damaged"):
+        spout.read(10)
+    path.unlink()
+    spout.seek((0, 0))
+    with pytest.raises(CheckpointError, match="is missing: .*--restart"):
+        spout.read(10)

@@ -1,0 +1,214 @@
+"""What `docs/explanation/guarantees.md` says of runs with checkpoints, where no other test shows it."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from counting import Count, Landed, Nothing, Split, text, totals, words
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from esault import Bolt, Sink, Topology, TopologyFailed, by_key, shuffle
+from esault.errors import CheckpointError
+from esault.messages.checkpoint import Completed
+from esault.messages.settings import Settings
+from esault.sources import Items
+from esault.testing import LocalRuntime
+from esault.testing.memory_vault import MemoryVault
+
+EXACTLY = Settings(delivery="eo", max_pending=4, root_rows=16)
+LINES = 500
+
+
+def until_kept(local, number=1):
+    while len(local.kept) < number:
+        if not local.step():
+            local.wait()
+
+
+def check(local, rows):
+    want = totals(rows)
+    landed = local.landed("table")
+    assert Counter(row.key for row in landed) == want
+    for word, n in want.items():
+        assert sorted(row.value for row in landed if row.key == word) == list(range(1, n + 1))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_was_prepared_is_committed_although_its_process_is_gone(seed):
+    rows = text(LINES)
+    local = LocalRuntime(words(), spouts={"lines": rows}, seed=seed, settings=EXACTLY)
+    while len(local.emitted("count")) < 1000:
+        local.step()
+    local.checkpoint()
+    # complete, and nobody has heard of it
+    while not local.kept:
+        local.step()
+    told = [message for _, message in local.driver.outbox if isinstance(message, Completed)]
+    assert told
+    for incarnation in local.sub_units("count"):
+        local.kill(incarnation)
+    local.run_until_drained()
+    check(local, rows)
+
+
+class Heard(Sink):
+    """Only writes: into a list that outlives the process."""
+
+    rows: list = []
+
+    def write(self, rows):
+        self.rows.extend(rows)
+
+
+def test_a_sink_that_only_writes_gets_rows_behind_the_checkpoint_once_more():
+    Heard.rows.clear()
+
+    def plan():
+        t = Topology("heard")
+        lines = t.spout("lines", Items([(i, f"w{i}") for i in range(3000)]))
+        lines.bolt("count", Count2, grouping=by_key()).sink("heard", Heard())
+        return t.plan()
+
+    local = LocalRuntime(plan, settings=EXACTLY, real=True)
+    while len(Heard.rows) < 500:
+        local.step()
+    local.checkpoint()
+    while local.driver.checkpoints.newest == 0:
+        local.step()
+    before = len(Heard.rows)
+    while len(Heard.rows) < before + 200:
+        local.step()
+    local.kill(local.sub_units("count")[0])
+    local.run_until_drained()
+    times = Counter(row.key for row in Heard.rows)
+    assert set(times) == set(range(3000))
+    again = [key for key, n in times.items() if n == 2]
+    assert again
+    assert min(again) >= 400
+    assert max(times.values()) == 2
+
+
+class Count2(Bolt):
+    def __init__(self):
+        self.n = 0
+
+    def process(self, key, value):
+        self.n += 1
+        self.emit(key, self.n)
+
+
+class AtTheEnd(Bolt):
+    """Says what it has when it is finished, and nothing before."""
+
+    def __init__(self):
+        self.total = 0
+
+    def process(self, key, value):
+        self.total += value
+
+    def finish(self):
+        self.emit(self.key, self.total)
+
+
+def ends():
+    t = Topology("ends")
+    split = t.spout("lines", Nothing()).bolt("split", Split, grouping=shuffle(), parallelism=2)
+    total = split.bolt("total", AtTheEnd, grouping=by_key(), parallelism=3)
+    total.bolt("after", Count, grouping=by_key(), parallelism=2).sink("table", Landed())
+    return t
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 1 << 30), st.integers(1, 3))
+def test_the_ends_of_elements_come_once_whoever_dies_at_the_end(seed, kills):
+    rows = text(60)
+    local = LocalRuntime(ends(), spouts={"lines": rows}, seed=seed, settings=EXACTLY)
+    order = random.Random(seed)
+    while local.driver.phase != "ended":
+        units = local.driver.units
+        if local.driver.phase == "running" and order.random() < 0.1:
+            try:
+                local.checkpoint()
+            except Exception:
+                pass
+        if units["total"].finishing and kills and order.random() < 0.05 and local.driver.restores.in_vain < 3:
+            alive = [i for unit in units.values() for i in unit.subs if local.lives(i)]
+            if alive:
+                local.kill(order.choice(alive))
+                kills -= 1
+        if not local.step():
+            local.wait()
+    assert local.driver.failure is None
+    assert {row.key: row.value for row in local.landed("table")} == totals(rows)
+    assert len(local.landed("table")) == len(totals(rows))
+
+
+class FullVault(MemoryVault):
+    """Has no room for a while."""
+
+    full = True
+
+    def create(self, number, incarnation, base):
+        if self.full:
+            raise CheckpointError("the state cannot be written to /state: No space left on device; free space")
+        return super().create(number, incarnation, base)
+
+
+def test_where_state_cannot_be_written_the_run_goes_on_and_a_later_checkpoint_holds():
+    rows = text(LINES)
+    local = LocalRuntime(words(), spouts={"lines": rows}, settings=EXACTLY)
+    local.vault = vault = FullVault()
+    while len(local.emitted("count")) < 500:
+        local.step()
+    local.checkpoint()
+    while local.driver.checkpoints.current is not None:
+        local.step()
+    assert not local.kept
+    assert any("no checkpoint: the state cannot be written to /state: No space left" in n for n in local.driver.notices)
+    vault.full = False
+    local.checkpoint()
+    until_kept(local)
+    local.kill(local.sub_units("count")[0])
+    local.run_until_drained()
+    check(local, rows)
+
+
+def test_a_last_checkpoint_that_cannot_be_written_ends_the_run_with_the_reason():
+    local = LocalRuntime(words(), spouts={"lines": text(20)}, settings=EXACTLY)
+    local.vault = FullVault()
+    with pytest.raises(TopologyFailed, match="the last checkpoint could not be taken: .*No space left"):
+        local.run_until_drained()
+    assert not local.landed("table")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_lost_frame_takes_all_back(seed):
+    rows = text(LINES)
+    local = LocalRuntime(words(), spouts={"lines": rows}, seed=seed, settings=EXACTLY)
+    while len(local.emitted("count")) < 500:
+        local.step()
+    local.checkpoint()
+    until_kept(local)
+    lost = False
+    while not lost and local.driver.phase == "running":
+        local.step()
+        lost = any(local.lose_frame(i) for i in local.sub_units("count"))
+    assert lost
+    local.run_until_drained()
+    assert local.driver.restores.all
+    check(local, rows)
+
+
+def test_every_test_that_the_page_names_is_there():
+    root = Path(__file__).parents[3]
+    named = set(re.findall(r"`(test_\w+)`", (root / "docs" / "explanation" / "guarantees.md").read_text()))
+    defined = {
+        name for path in (root / "tests").rglob("test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text())
+    }
+    assert named
+    assert named <= defined
