@@ -67,7 +67,7 @@ class Keys(Spout[str, int]):
         self.next = position
 
 
-class Noted(Bolt[str, int]):
+class Noted(Bolt):
     """A count and 90 bytes."""
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
 """Four units with state and a fan-in, for `bench/faults.py`: what comes out at the end can be reckoned from the number that came in.
 
-numbers -> left (doubles), right (as it is) -> count (by key: how many, their sum) -> out
+numbers -> left (doubles), right (as it is, by key) -> count (by key: how many, their sum) -> out
 
-Number i has key f"k{i % KEYS}". With checkpoints `count` puts out every EACH-th state of a key as it comes, and each at the end.
+Number i has key f"k{i % KEYS}" throughout. With checkpoints `count` puts out every EACH-th state of a key as it comes, and each at the end.
 Without them it puts out each tuple: state may count a replay twice, and none may be missing.
 """
 
@@ -23,7 +23,7 @@ KEYS, EACH = 997, 16
 END, READ, SLOW = "end", "read.json", "slow"
 
 
-class Numbers(Spout[int, int]):
+class Numbers(Spout[str, int]):
     """0, 1, 2 ... at a rate, until the folder says up to where."""
 
     def __init__(self, folder: str, rate: float) -> None:
@@ -35,7 +35,7 @@ class Numbers(Spout[int, int]):
         self.first: int | None = None
         self.last: int | None = None
 
-    def read(self, limit: int) -> Sequence[tuple[int, int]]:
+    def read(self, limit: int) -> Sequence[tuple[str, int]]:
         now = time.monotonic()
         if self.first is None:
             self.first = self.next
@@ -49,8 +49,8 @@ class Numbers(Spout[int, int]):
             raise EndOfStream
         due = self.first + int((now - self.started) * self.rate) - self.next
         if self.last is not None:
-            due = min(due, self.last - self.next)
-        rows = [(i, i) for i in range(self.next, self.next + max(0, min(limit, due)))]
+            due = self.last - self.next  # what is left is read as fast as it goes
+        rows = [(f"k{i % KEYS}", i) for i in range(self.next, self.next + max(0, min(limit, due)))]
         self.next += len(rows)
         return rows
 
@@ -61,18 +61,22 @@ class Numbers(Spout[int, int]):
         self.next = position
 
 
-class Left(Bolt[int, int]):
-    """The number doubled, by key."""
+class Left(Bolt):
+    """The number doubled."""
 
-    def process(self, key: int, value: int) -> None:
-        self.emit(f"k{value % KEYS}", 2 * value)
+    def process(self, key: str, value: int) -> None:
+        self.emit(key, 2 * value)
 
 
-class Right(Bolt[int, int]):
-    """The number as it is, by key."""
+class Right(Bolt):
+    """The number as it is, and how many of the key came before: state in the middle of the topology."""
 
-    def process(self, key: int, value: int) -> None:
-        self.emit(f"k{value % KEYS}", value)
+    def __init__(self) -> None:
+        self.n = 0
+
+    def process(self, key: str, value: int) -> None:
+        self.n += 1
+        self.emit(key, value)
 
 
 class Slow:
@@ -96,7 +100,7 @@ class Slow:
             time.sleep(0.002)
 
 
-class Count(Bolt[str, int]):
+class Count(Bolt):
     """How many numbers of a key came, and their sum."""
 
     def __init__(self) -> None:
@@ -114,7 +118,7 @@ class Count(Bolt[str, int]):
         self.emit(self.key, {"n": self.n, "sum": self.sum})
 
 
-class Pass(Bolt[str, int]):
+class Pass(Bolt):
     """Every tuple, with what must not be relied upon without checkpoints beside it."""
 
     def __init__(self) -> None:

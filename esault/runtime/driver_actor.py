@@ -43,7 +43,7 @@ from esault.runtime.spec import (
 )
 from esault.runtime.title import set_title
 from esault.runtime.usage import host_usage
-from esault.state.commit_again import commit_again
+from esault.state.commit_again import commit_again, go_back
 from esault.state.state_dir import StateDir
 from esault.topology.sink import RunInfo
 
@@ -223,7 +223,10 @@ class DriverActor(ReportingActor):
         self._measure(self._core, now)
         self._core.tick(now)
         if self._keeping is not None and not self._keeping.alive():
+            self._keeping = None
             self._core.fail("the keeper's process died (was it killed?): the run ends here", now)
+            for incarnation in [i for unit in self._core.units.values() for i in unit.subs]:
+                self._core.handle(Exited(incarnation, "it ended with the keeper, which had forked it"), now)
         if now >= self._shown_at:
             self._shown_at = now + TICK * 0.9
             self.send(self._command, snapshot(self._core, now))
@@ -272,7 +275,8 @@ class DriverActor(ReportingActor):
                     for sink in core.plan.sinks:
                         sink.sink.begin(RunInfo(spec.run, core.plan.name, sink.name, resumed=spec.kept is not None))
                         self._begun_sinks.append(sink.sink)
-                commit_again(core.kept, core.plan.sinks)
+                if core.kept is not None or core.restores.all:
+                    go_back(core.kept, core.plan.sinks)
                 core.begun(self._now())
             except (EsaultError, OSError) as error:
                 core.fail(str(error), self._now())

@@ -133,6 +133,19 @@ class CommittedFile:
         except OSError as error:
             raise unwritable(self.path, error) from error
 
+    def forget_logs(self) -> None:
+        """Nobody writes now, and nothing of any log is to be committed any more."""
+        try:
+            with self._locked():
+                state = self._load()
+                if state is not None:
+                    self._repair(state)
+                    self._remove_logs(state, all_of_them=True)
+                    state.copied.clear()
+                    self._save(state)
+        except OSError as error:
+            raise unwritable(self.path, error) from error
+
     def _append(self, state: _State, log: str, start: int, end: int) -> None:
         try:
             source = os.open(os.path.join(self.folder, log), os.O_RDONLY)

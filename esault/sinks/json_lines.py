@@ -103,6 +103,10 @@ class JsonLines(Sink):
             if self._copied == log.size >= _LOG_SIZE:
                 self._drop_log(log)
 
+    def forget_staged(self) -> None:
+        """Remove the logs of processes that are gone; all that was to be copied from them has been."""
+        self._file.forget_logs()
+
     def close(self) -> None:
         """Close the log; it is removed unless there are rows in it that were not committed."""
         if self._log is not None:

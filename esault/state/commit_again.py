@@ -8,7 +8,7 @@ from esault.errors import SinkError
 from esault.messages.checkpoint import Kept
 from esault.topology.plan import SinkPlan
 
-__all__ = ["commit_again"]
+__all__ = ["commit_again", "go_back"]
 
 
 def commit_again(kept: Kept | None, sinks: Iterable[SinkPlan]) -> None:
@@ -24,3 +24,11 @@ def commit_again(kept: Kept | None, sinks: Iterable[SinkPlan]) -> None:
             sink.commit(handle.number, handle.handle)
         except SinkError as error:
             raise SinkError(f"sink {handle.sink!r}, checkpoint {handle.number}: {error}") from error
+
+
+def go_back(kept: Kept | None, sinks: Iterable[SinkPlan]) -> None:
+    """Commit what belongs to the checkpoint that all went back to, and let go of what was prepared beyond it. Raises SinkError."""
+    sinks = list(sinks)
+    commit_again(kept, sinks)
+    for sink in sinks:
+        sink.sink.forget_staged()

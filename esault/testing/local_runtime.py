@@ -27,7 +27,7 @@ from esault.messages.control import Build, Exited, Fork, Kill, Release
 from esault.messages.settings import Settings
 from esault.report import Report
 from esault.routing.table import OutputTable
-from esault.state.commit_again import commit_again
+from esault.state.commit_again import commit_again, go_back
 from esault.state.spool import spooled
 from esault.state.state_dir import StateDir
 from esault.state.vault import FileVault
@@ -443,7 +443,8 @@ class LocalRuntime:
     def _commit_again(self) -> None:
         """What was prepared for complete checkpoints is shown, whoever died before it could; what came later is not."""
         if self._real:
-            commit_again(self.driver.kept, self.plan.sinks)
+            if self.driver.kept is not None or self.driver.restores.all:
+                (commit_again if self.driver.phase == "ended" else go_back)(self.driver.kept, self.plan.sinks)
             return
         if self.driver.kept is not None:
             for handle in self.driver.kept.handles:

@@ -43,7 +43,7 @@ class Sink:
     just before the first tuple, `end(ok)` when all is over. In each sub-unit's process: `open(context)`,
     then rounds of `write`... `prepare(epoch)` `commit(epoch, handle)`, then `close()`.
     At least once: a round every 50 ms or 10 000 rows. With checkpoints: a round per checkpoint,
-    and `commit` may come again, also in another process and on another object.
+    and `commit` may come again, also in another process and on another object; then `forget_staged`.
     """
 
     #: True asks for `Row.id`, which costs every unit before this sink some work per tuple
@@ -87,6 +87,12 @@ class Sink:
 
     def commit(self, epoch: int, handle: Any) -> None:
         """Make the rows of `prepare(epoch)` visible. May come again: then it changes nothing."""
+
+    def forget_staged(self) -> None:
+        """All have gone back to a checkpoint, and what belongs to it is committed: what was prepared beyond it never will be.
+
+        Called in the driver's process, before any process writes again; a place to remove files.
+        """
 
     def close(self) -> None:
         """The object leaves this process; not called in a crash."""

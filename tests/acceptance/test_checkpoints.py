@@ -195,7 +195,7 @@ def test_a_frozen_process_holds_checkpoints_up_and_nothing_is_lost(command, tmp_
 def test_a_rescale_between_checkpoints_and_a_death_after_it(command, tmp_path):
     write_text(tmp_path)
     command.start(
-        "counted", "--checkpoint", "0.3", "--policy", "none", path="in.txt", out="out.jsonl", p=2, rate=3000.0
+        "counted", "--checkpoint", "0.3", "--policy", "none", path="in.txt", out="out.jsonl", p=2, rate=1000.0
     )
     running(command)
     command.until(lambda: checkpoint_of(command) >= 1)

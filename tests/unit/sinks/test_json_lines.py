@@ -105,6 +105,35 @@ def test_an_epoch_that_was_given_up_is_part_of_the_next(path):
     driver.end(True)
 
 
+def test_what_was_staged_behind_the_checkpoint_that_all_went_back_to_goes(path):
+    driver, sink = begun(path), opened(path)
+    write(sink, ("a", 1))
+    kept = sink.prepare(1)
+    write(sink, ("b", 2))
+    sink.prepare(2)
+    # the process dies here; the driver commits what the checkpoint holds
+    driver.commit(1, kept)
+    driver.forget_staged()
+    assert logs(path) == []
+    later = opened(path, 7)
+    write(later, ("b", 2))
+    commit(later, 2)
+    driver.end(True)
+    assert [(row["key"], row["value"]) for row in rows(path)] == [("a", 1), ("b", 2)]
+
+
+def test_a_run_that_was_killed_before_it_committed_leaves_nothing_in_the_way(path):
+    driver, sink = begun(path), opened(path)
+    write(sink, ("a", 1))
+    sink.prepare(1)
+    os.close(driver._file._run_lock)  # as the death of its process does
+    driver._file._run_lock = None
+    later = begun(path)
+    commit(opened(path))
+    later.end(True)
+    assert not os.path.getsize(path)
+
+
 def test_a_log_gives_way_to_a_new_one_so_that_long_runs_do_not_fill_the_disk(path, monkeypatch):
     monkeypatch.setattr(json_lines, "_LOG_SIZE", 1000)
     driver, sink = begun(path), opened(path)
