@@ -110,11 +110,26 @@ class Trial:
         elif follows == DEATH:
             before = status["restores"] if self.exactly else status["deaths"]
             what = "restores" if self.exactly else "deaths"
-            self.victim.until(lambda s: s.get("phase") == "running" and s[what] > before, PATIENCE)
-            self.happened[kind.name].append({"followed": "restored", "seconds": time.monotonic() - at})
+            went_on = self._until_back(what, before, status)
+            if went_on:  # who was killed had just left in order
+                self.happened[kind.name].append({"followed": "nothing"})
+            else:
+                self.happened[kind.name].append({"followed": "restored", "seconds": time.monotonic() - at})
         else:
             self.happened[kind.name].append({"followed": "nothing"})
         return 1
+
+    def _until_back(self, what: str, before: int, status: dict[str, Any]) -> bool:
+        """Wait until tuples flow again; True if they never stopped, by two checkpoints that came, or three seconds, and nothing was told."""
+        at = time.monotonic()
+
+        def back(now: dict[str, Any]) -> bool:
+            if now.get("phase") != "running":
+                return False
+            later = now["checkpoint"] > status["checkpoint"] + 2 if self.exactly else time.monotonic() - at > 3
+            return bool(now[what] > before or later)
+
+        return bool(self.victim.until(back, PATIENCE)[what] == before)
 
     def _seen(self, status: dict[str, Any]) -> str:
         """What a fault that may have ended the run has done."""

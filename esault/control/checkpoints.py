@@ -12,6 +12,11 @@ from esault.messages.checkpoint import Abandon, Checkpoint, Completed, NotSnappe
 
 __all__ = ["Checkpoints", "Cut"]
 
+#: seconds that one may be late before nothing else is begun any more
+PUT_OFF = 0.25
+#: longest pause between two, seconds, when they cannot be completed
+LONGEST_PAUSE = 30.0
+
 
 @dataclass
 class Cut:
@@ -67,6 +72,8 @@ class Checkpoints:
         self._last = max(newest, last)
         self.current: Cut | None = None
         self._due: float | None = None
+        #: how many were given up since the newest
+        self._failed = 0
         #: of the newest complete one: unit -> sub-unit -> its pieces, the base first
         self.chains: dict[str, dict[int, list[Piece]]] = {}
         self._unit_of: dict[int, str] = {}
@@ -83,14 +90,17 @@ class Checkpoints:
                 return False
         return True
 
+    def wanted(self, now: float) -> bool:
+        """Whether one is due that could not begin yet: what would hold it up longer is put off."""
+        return self._due is not None and now >= self._due + PUT_OFF
+
     def tick(self, units: Iterable[ElasticUnit], now: float) -> None:
         """Begin one that is due, give up one that takes too long."""
         units = list(units)
         if self.current is not None:
             if now > self.current.begun_at + self._patience:
                 silent = ", ".join(f"{self._unit_of[i]}/{i}" for i in sorted(self.current.waiting))
-                self._troubled(f"{silent} did not do its part within {self._patience:g} s")
-                self.abandon()
+                self._trouble(f"{silent} did not do its part within {self._patience:g} s", now)
             return
         if self._every:
             self._due = self._due or now + self._every
@@ -115,11 +125,18 @@ class Checkpoints:
                 self._tell(record.incarnation, Checkpoint(self._last, last))
         return self._last
 
-    def not_snapped(self, message: NotSnapped) -> None:
+    def not_snapped(self, message: NotSnapped, now: float) -> None:
         """Somebody cannot do its part."""
         if self.current is not None and message.number == self.current.number:
-            self._troubled(message.text)
-            self.abandon()
+            self._trouble(message.text, now)
+
+    def _trouble(self, text: str, now: float) -> None:
+        """Give up the one that is on. What keeps them from being complete may last: the next ones come ever more slowly."""
+        self._failed += 1
+        if self._due is not None:
+            self._due = now + min(LONGEST_PAUSE, self._every * 2**self._failed)
+        self._troubled(text)
+        self.abandon()
 
     def snapped(self, message: Snapped, now: float) -> None:
         """Somebody has done its part."""
@@ -128,6 +145,16 @@ class Checkpoints:
             return
         cut.waiting.discard(message.incarnation)
         cut.parts.setdefault(self._unit_of[message.incarnation], []).append(message)
+        self._check(cut, now)
+
+    def left(self, incarnation: int, now: float) -> None:
+        """Somebody has left in order: all it had was others' before the cut, and its END stands before every cut."""
+        cut = self.current
+        if cut is not None and incarnation in cut.waiting:
+            cut.waiting.discard(incarnation)
+            self._check(cut, now)
+
+    def _check(self, cut: Cut, now: float) -> None:
         if not cut.waiting:
             if cut.mixed:
                 self.abandon()
@@ -138,10 +165,10 @@ class Checkpoints:
                 self._keep(cut)
             except CheckpointError as error:
                 self.chains = before
-                self._troubled(str(error))
-                self.abandon()
+                self._trouble(str(error), now)
                 return
             self.current = None
+            self._failed = 0
             self.newest = cut.number
             for parts in cut.parts.values():
                 for part in parts:

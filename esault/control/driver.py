@@ -43,8 +43,8 @@ CHECKPOINT_PATIENCE = 30.0
 MOST_LAST = 3
 #: seconds after which the same trouble with checkpoints is told again
 TELL_AGAIN = 10.0
-#: seconds that a process has to get ready after all went back
-READY_PATIENCE = 10.0
+#: seconds that a process has to get ready after all went back, and bytes of state that each second more is for
+READY_PATIENCE, LOADED_PER_SECOND = 10.0, 1 << 20
 #: seconds without a word from a sub-unit after which the user is told
 SILENCE = 5.0
 
@@ -107,6 +107,11 @@ class Driver:
         }
         for unit in self.units.values():
             unit.exactly = self._exactly
+            if self._exactly and unit.plan.batch and unit.plan.objects == "partial_key":
+                raise UsageError(
+                    f"unit {unit.name!r} is a BatchBolt behind partial_key: its two halves of a key cannot be told apart in a "
+                    "checkpoint; group it by_key, make it a Bolt, or run without checkpoints"
+                )
         self.scaling = Scaling(plan, policies or {EVERY_UNIT: "none"}, settings.probe_every, self.notices.append)
         for name in self.scaling.halved:
             self.units[name].first_table = OutputTable.halved
@@ -140,6 +145,8 @@ class Driver:
         #: number of the checkpoint that ends the run, and how often it was tried
         self._final: int | None = None
         self._tried = 0
+        #: until when all must be ready after going back
+        self._ready_by = 0.0
         #: a process died when the run was ending
         self.died_late = False
         self._deadline: float | None = None
@@ -233,7 +240,7 @@ class Driver:
         elif isinstance(message, Snapped):
             self._on_snapped(message, now)
         elif isinstance(message, NotSnapped):
-            self.checkpoints.not_snapped(message)
+            self.checkpoints.not_snapped(message, now)
         elif isinstance(message, Broken) and self._exactly:
             self._on_broken(message, now)
         elif isinstance(message, (Built, Stopped)) and not self._unit_of.get(message.incarnation, "?"):
@@ -244,6 +251,7 @@ class Driver:
             if isinstance(message, Status):
                 self.scaling.sampler.status(message)
             if isinstance(message, Stopped):
+                self.checkpoints.left(message.incarnation, now)
                 self._check_seats()
         self._deliver(now)
         return known
@@ -270,7 +278,7 @@ class Driver:
             self.deaths += 1
             self.notices.append(f"{name}/{message.incarnation} died ({message.reason or 'no reason known'})")
             if self._goes_back:
-                unit.measurements.died(message.incarnation)
+                unit.measurements.died(message.incarnation, state_too=False)
                 del unit.subs[message.incarnation]
                 self._restore(f"{name}/{message.incarnation} died", now)
                 return
@@ -365,14 +373,24 @@ class Driver:
         unit = self.units.get(name)
         if unit is None:
             raise UsageError(f"there is no unit {name!r}; there are: {', '.join(self.units)}")
+        if self.busy:
+            raise UsageError(
+                f"unit {name!r} cannot be changed now: a checkpoint is being taken or gone back to; try again in a moment"
+            )
         if self.phase != "running" or self.draining:
             raise UsageError(f"{self.plan.name} is not running (any more): it cannot be changed")
-        if self.checkpoints.current is not None:
-            raise UsageError(f"unit {name!r} cannot be changed now: a checkpoint is being taken; try again in a moment")
         if more > self.resources.free:
             free, total = self.resources.free, self.resources.total
             raise UsageError(f"unit {name!r} would need {more} more slots, and {free} of {total} are free")
         return unit
+
+    @property
+    def busy(self) -> bool:
+        """Whether no change can begin just now, and one can in a moment."""
+        if self.draining or self.phase in ("stopping", "ended"):
+            return False
+        going_back = self.restores.lasting is not None
+        return going_back or self.checkpoints.current is not None or self.checkpoints.wanted(self._now)
 
     def scale(self, name: str, n: int, now: float, reason: str = "", policy: str = "by hand") -> None:
         """Give a unit n sub-units with equal shares. Raises UsageError; nothing is changed then."""
@@ -478,13 +496,16 @@ class Driver:
         self.notices.append(f"{why}: all go back to {to}")
         self.epoch += 1
         self._final = None
+        self._ready_by = (
+            now + READY_PATIENCE + (self.kept.total_size / LOADED_PER_SECOND if self.kept is not None else 0)
+        )
         for unit in self.units.values():
             spared = unit.spared.values()
             for incarnation in unit.subs:
                 if incarnation not in spared:
                     self.outbox.append(("keeper", Kill(incarnation)))
         self._ack_seats.kill()
-        self.units = {name: unit.successor() for name, unit in self.units.items()}
+        self.units = {name: unit.successor(now) for name, unit in self.units.items()}
         self._start_units(now)
         self.phase = "building"
 
@@ -536,12 +557,7 @@ class Driver:
     def tick(self, now: float) -> None:
         """Called a few times a second: deadlines and silences."""
         self._now = now
-        lasting = self.restores.lasting
-        if (
-            lasting is not None
-            and self.phase == "building"
-            and now - lasting.at > READY_PATIENCE * self.restores.in_vain
-        ):
+        if self.restores.lasting is not None and self.phase == "building" and now > self._ready_by:
             # One that does not get ready is ended, which its exit tells.
             for unit in self.units.values():
                 for record in unit.subs.values():
@@ -553,10 +569,11 @@ class Driver:
                     if not record.stopped:
                         self.outbox.append(("keeper", Kill(record.incarnation)))
                         unit.subs.pop(record.incarnation, None)
+                        self.died_late = True  # what it had still to commit is committed for it
                         unit.measurements.died(record.incarnation)
         if self.phase == "running":
             self.checkpoints.tick(self.units.values(), now)
-        if self.phase == "running" and not self.draining:
+        if self.phase == "running" and not self.draining and not self.busy:
             since = now - (self.running_since or now)
             self.scaling.decide(self.units, now, since, self.hosts, self._free_slots)
         if self.phase == "running":

@@ -357,9 +357,12 @@ class ElasticUnit(Unit):
         """Sub-units whose processes go on when all go back, by part: their sources would not give the same once more."""
         if not self.plan.spooled:
             return {}
-        return {record.part: i for i, record in self.subs.items() if record.built is not None and not record.stopped}
+        # One that has just been told to go on as another sub-unit lives, although it has not said so yet.
+        return {
+            r.part: i for i, r in self.subs.items() if (r.built is not None or r.part in self.reused) and not r.stopped
+        }
 
-    def successor(self) -> ElasticUnit:
+    def successor(self, now: float) -> ElasticUnit:
         """The same unit in its next life: as many sub-units, with the same shares of the ring; nothing of its state."""
         width = self.parallelism if self.plan.kind == "spout" else self.width
         made = ElasticUnit(self._plan, self.plan, width, self._new_build)
@@ -369,7 +372,9 @@ class ElasticUnit(Unit):
         made._read, made._source = self._read, self._source
         made.measurements = self.measurements
         for incarnation in self.subs:
-            made.measurements.died(incarnation)
+            made.measurements.died(incarnation, state_too=False)
+        if self.change is not None:
+            made.changes.append(self.change.record(self.name, now, self.width, dropped="all went back to a checkpoint"))
         if self.table is not None and self.plan.kind != "spout":
             pairs, owners = self.table.snapshot()[1], self.table.owners()
             version = self.table.version

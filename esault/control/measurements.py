@@ -36,13 +36,14 @@ class Measurements:
         if status.incarnation not in self._over:
             self._living[status.incarnation] = status
 
-    def died(self, incarnation: int) -> Status | None:
-        """The sub-unit is dead without having stopped; its last report, if it made one."""
+    def died(self, incarnation: int, state_too: bool = True) -> Status | None:
+        """The sub-unit is dead without having stopped; its last report, if it made one. `state_too`: no checkpoint has it."""
         status = self._living.pop(incarnation, None)
         self._over.add(incarnation)
         if status is not None:
             self._bury(status)
-            self.state_lost += status.rows.elements
+            if state_too:
+                self.state_lost += status.rows.elements
         return status
 
     def _bury(self, status: Status) -> None:

@@ -112,6 +112,7 @@ class BoltSubUnit(SubUnit):
         sweep = self.operator.next_sweep
         if sweep is not None and now >= sweep:
             self._write_all()
+            self._dirty = None  # whom it touches nobody sees
             if self.operator.sweep(now):
                 self._emit_own(now)
         if self._snapshot is not None:
@@ -137,10 +138,13 @@ class BoltSubUnit(SubUnit):
             # A row may come here by two ways, such as through either side of a diamond: what it brings forth is two rows.
             ids = tuple([f"{id}/{batch.input}" for id in ids])
         if self._snapshot is not None:
-            try:
-                self._snapshot.before(batch.keys)
-            except CheckpointError as error:
-                self._not_snapped(error)
+            if not self._seen_changes:
+                self._write_all()
+            else:
+                try:
+                    self._snapshot.before(batch.keys)
+                except CheckpointError as error:
+                    self._not_snapped(error)
         self.operator.run(batch.input, batch.keys, batch.values, ids)
         if self._dirty is not None:
             self._dirty.update(batch.keys)
@@ -188,6 +192,7 @@ class BoltSubUnit(SubUnit):
             # Ticks that could not be called in time are not made up for.
             self._tick_at = max(self._tick_at + self.plan.tick_every, now)
             self._write_all()
+            self._dirty = None  # whom it touches nobody sees
             self._ticking = self.operator.ticking(now)
         if self._tracked and not self.roots.credit:
             return False
@@ -320,12 +325,19 @@ class BoltSubUnit(SubUnit):
 
     @property
     def _quiet(self) -> bool:
-        return not self.inbox and not self.changes.active and not self._surplus
+        # A round of ticks or of the end is part of the cut as a whole: what it put out stands before it, as what it changed does.
+        whole = self._ticking is None and self._finishing is None
+        return whole and not self.inbox and not self.changes.active and not self._surplus
 
     def _snap(self, number: int, handles: dict[int, dict[str, Any]]) -> None:
         if self.vault is None:
             super()._snap(number, handles)
             return
+        if self._snapshot is not None:  # of a checkpoint that was given up, which is not known here yet
+            self._snapshot.drop()
+            self._snapshot = self._dirty = None
+        if self._completed != self._snapped[0]:
+            self._dirty = None  # what was written last may be in no checkpoint
         names = self.operator.saved_names() if self._dirty is None else [canonical(key) for key in self._dirty]
         more = self._later_keys + len(names)
         self._base = self._dirty is None or more > self._base_keys or self._later_pieces >= MOST_PIECES

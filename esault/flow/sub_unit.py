@@ -115,6 +115,8 @@ class SubUnit:
         self.alignment = Alignment()
         #: what sinks have prepared, by the number of the checkpoint it belongs to
         self._prepared: dict[int, dict[str, Any]] = {}
+        #: the newest checkpoint that is known to be complete
+        self._completed = 0
         #: what was read and not processed
         self.inbox: deque[Entry] = deque()
         #: bytes of a row as it comes in, on the average of late
@@ -211,7 +213,7 @@ class SubUnit:
         self._stop(message.now)
 
     def _on_checkpoint(self, message: Checkpoint) -> None:
-        self.alignment.begin(message.number)
+        self._begin_cut(message.number)
         self.halted = self.halted or message.last
 
     def _on_abandon(self, message: Abandon) -> None:
@@ -219,7 +221,15 @@ class SubUnit:
         if self.alignment.abandon(message.number):
             self._go_on()
 
+    def _begin_cut(self, number: int) -> None:
+        """A checkpoint reached this sub-unit: one before it that is on was given up, which is not known here yet."""
+        before = self.alignment.number
+        if before is not None and number > before and self.alignment.abandon(before):
+            self._go_on()
+        self.alignment.begin(number)
+
     def _on_completed(self, message: Completed) -> None:
+        self._completed = max(self._completed, message.number)
         for number in sorted(n for n in self._prepared if n <= message.number):
             self.outputs.complete(number, self._prepared.pop(number))
 
@@ -314,6 +324,7 @@ class SubUnit:
         elif frame.kind == BARRIER and type(frame.body) is int:
             self._barrier(channel.sender, frame.body)
         elif frame.kind == CHECKPOINT and type(frame.body) is int:
+            self._begin_cut(frame.body)
             self.alignment.cut(channel, frame.body)
 
     def _on_gap(self, sender: int, text: str) -> None:
@@ -452,7 +463,10 @@ class SubUnit:
 
     def _go_on(self) -> None:
         for channel, frame, size in self.alignment.release():
-            self._take_frame(channel, frame, size)
+            if self.alignment.holds(channel):  # one of them was the mark of the next one
+                self.alignment.put_aside(channel, frame, size)
+            else:
+                self._take_frame(channel, frame, size)
 
     def _snap(self, number: int, handles: dict[int, dict[str, Any]]) -> None:
         """Keep the state of this moment; Snapped follows when it is durable."""

@@ -144,6 +144,11 @@ class Kept:
     completed_at: float = 0.0
 
     @property
+    def total_size(self) -> int:
+        """Bytes of all that belongs to it."""
+        return sum(p.size for unit in self.units.values() for chain in unit.chains for p in chain)
+
+    @property
     def size(self) -> int:
         """Bytes that it added to the state directory."""
         return sum(p.size for unit in self.units.values() for chain in unit.chains for p in chain[-1:])

@@ -17,7 +17,7 @@ from thespian.actors import WakeupMessage
 from esault.control.driver import Driver
 from esault.control.summary import how_ended, report, snapshot
 from esault.errors import EsaultError, UsageError
-from esault.messages.control import Built, Exited
+from esault.messages.control import Exited
 from esault.messages.probe import HostUsage
 from esault.runtime.actor import HandlerFailed, ReportingActor, UnknownMessage
 from esault.runtime.console import MarkedStream
@@ -35,7 +35,6 @@ from esault.runtime.spec import (
     Mail,
     Notice,
     Over,
-    Pid,
     RunSpec,
     Scaled,
     ScaleUnit,
@@ -71,6 +70,8 @@ class DriverActor(ReportingActor):
         self._tick = TICK
         #: changes wished for by hand that are on: number -> (unit, when)
         self._wishes: dict[int, tuple[str, float]] = {}
+        #: wishes that wait for the end of a checkpoint
+        self._later: list[ScaleUnit | ChangeUnit] = []
         self._shown_at = 0.0
         self._prober: ProbeLoop | None = None
         self._targets: dict[int, tuple[str, float]] = {}
@@ -131,8 +132,6 @@ class DriverActor(ReportingActor):
         assert self._core is not None
         now = self._now()
         for each in message.messages:
-            if isinstance(each, Built):
-                self.send(self._keeper, Pid(each.incarnation, each.pid))
             if not self._core.handle(each, now):
                 self._notice(f"the driver got a message that it does not know: {each!r:.200}")
         self._carry()
@@ -161,6 +160,9 @@ class DriverActor(ReportingActor):
         if self._core is None:
             self.send(self._command, Scaled(message.number, "the run is starting; try again in a moment"))
             return
+        if self._core.busy:
+            self._later.append(message)
+            return
         now = self._now()
         try:
             self._core.scale(message.unit, message.n, now)
@@ -188,7 +190,9 @@ class DriverActor(ReportingActor):
 
     def receiveMsg_ChangeUnit(self, message: ChangeUnit, sender: Any) -> None:
         """Somebody wants one sub-unit split, merged or moved."""
-        if self._core is not None:
+        if self._core is not None and self._core.busy:
+            self._later.append(message)
+        elif self._core is not None:
             try:
                 self._core.change(message.unit, message.kind, message.owner, self._now())
             except UsageError as error:
@@ -222,6 +226,10 @@ class DriverActor(ReportingActor):
         now = self._now()
         self._measure(self._core, now)
         self._core.tick(now)
+        if self._later and not self._core.busy:
+            wish = self._later.pop(0)
+            handler = self.receiveMsg_ScaleUnit if isinstance(wish, ScaleUnit) else self.receiveMsg_ChangeUnit
+            handler(wish, None)  # type: ignore[arg-type]
         if self._keeping is not None and not self._keeping.alive():
             self._keeping = None
             self._core.fail("the keeper's process died (was it killed?): the run ends here", now)
@@ -300,6 +308,8 @@ class DriverActor(ReportingActor):
                     commit_again(core.kept, core.plan.sinks)
                 except (EsaultError, OSError) as error:
                     core.failure = str(error)
+                except Exception:
+                    core.failure = f"a sink cannot commit:\n{traceback.format_exc()}"
             ended = how_ended(core)
             for begun in self._begun_sinks:
                 with contextlib.suppress(Exception):

@@ -11,7 +11,7 @@ from esault.messages.control import Build, Failed
 from esault.runtime.actor import ReportingActor
 from esault.runtime.console import MarkedStream
 from esault.runtime.data_loop import AckerLoop, DataLoop, SubUnitLoop
-from esault.runtime.spec import Birth, Mail, Wake
+from esault.runtime.spec import Birth, Mail, Pid, Wake
 from esault.runtime.title import set_title
 
 __all__ = ["SubUnitActor"]
@@ -34,6 +34,7 @@ class SubUnitActor(ReportingActor):
         spec, build = self._birth.spec, self._birth.build
         mark = f"{build.unit}/{build.incarnation}" if build.unit else f"ack-server/{build.incarnation}"
         set_title(f"esault {spec.name} {mark}")
+        self.send(sender, Pid(build.incarnation, os.getpid()))  # the keeper can end it from now on
         streams = [MarkedStream(spec.console_fd, mark), MarkedStream(spec.console_fd, mark)]
         sys.stdout, sys.stderr = streams
         handler = logging.StreamHandler(streams[1])

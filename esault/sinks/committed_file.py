@@ -140,9 +140,8 @@ class CommittedFile:
                 state = self._load()
                 if state is not None:
                     self._repair(state)
+                    # How far each was copied stays known: a commit that has been done may be asked for again.
                     self._remove_logs(state, all_of_them=True)
-                    state.copied.clear()
-                    self._save(state)
         except OSError as error:
             raise unwritable(self.path, error) from error
 

@@ -48,6 +48,8 @@ class JsonLines(Sink):
         self._file = CommittedFile(self.path)
         self._log: RowLog | None = None
         self._copied = 0
+        #: logs that nothing is added to any more, and their length, until they have been copied
+        self._full: dict[str, int] = {}
 
     def check(self) -> None:
         """Raises SinkError where the file may not be written, and where it exists and `mode` is "error"."""
@@ -64,6 +66,7 @@ class JsonLines(Sink):
     def open(self, context: Context) -> None:
         """Make ready to write as this sub-unit; forgets what an earlier `open` left uncommitted."""
         self.context = context
+        self._full = {}
         if self._log is not None:
             # its file stays: what was prepared can still be committed by its handle
             self._log.close()
@@ -84,24 +87,31 @@ class JsonLines(Sink):
             self._write([{"key": key, "value": value} for key, value in zip(keys, values)])
 
     def prepare(self, epoch: int) -> Any:
-        """The log is durable; the handle is its name and how much of it is to be visible."""
+        """The log is durable; the handle names each log that is not yet shown whole, and how much of it is to be.
+
+        It covers what was prepared before and never committed, too: an epoch may be given up.
+        """
         log = self._log
-        if log is None or log.size == self._copied:
-            return None
-        # it covers what was prepared before and never committed, too: an epoch may be given up
-        return log.name, log.sync()
+        if log is not None and log.size != self._copied:
+            end = log.sync()
+            if end < _LOG_SIZE:
+                return (*self._full.items(), (log.name, end))
+            # Rows may come between this and the commit, so that it would never be copied whole: the next ones go to another.
+            log.close()
+            self._full[log.name] = end
+            self._log = None
+        return tuple(self._full.items()) or None
 
     def commit(self, epoch: int, handle: Any) -> None:
-        """Copy the log to the file as far as the handle says, unless that has been done."""
-        if handle is None:
-            return
-        name, end = handle
-        self._file.commit(name, end)
-        log = self._log
-        if log is not None and log.name == name:
-            self._copied = max(self._copied, end)
-            if self._copied == log.size >= _LOG_SIZE:
-                self._drop_log(log)
+        """Copy the logs to the file as far as the handle says, unless that has been done."""
+        for name, end in handle or ():
+            self._file.commit(name, end)
+            if self._log is not None and self._log.name == name:
+                self._copied = max(self._copied, end)
+            elif self._full.get(name, end + 1) <= end:
+                del self._full[name]
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(os.path.join(self._file.folder, name))
 
     def forget_staged(self) -> None:
         """Remove the logs of processes that are gone; all that was to be copied from them has been."""

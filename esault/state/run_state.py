@@ -30,6 +30,8 @@ class RunState:
             raise UsageError("--resume goes on and --restart begins anew: say one of them")
         self.path = path
         self.kept: Kept | None = None
+        #: there is no checkpoint, and a spool to begin with
+        self._spooled = False
         self._dir = _taken(path)
         try:
             self._choose(resume, restart, notice)
@@ -39,9 +41,20 @@ class RunState:
 
     def _choose(self, resume: bool, restart: bool, notice: Callable[[str], None]) -> None:
         path = self.path
-        if restart or not self._dir.manifests():
-            if resume:
-                notice(f"no checkpoint in {path} yet: the run begins from the start")
+        if restart:
+            return
+        if not self._dir.manifests():
+            if not self._dir.spooled:
+                if resume:
+                    notice(f"no checkpoint in {path} yet: the run begins from the start")
+            elif resume:
+                notice(f"no checkpoint in {path} yet: the run begins from the start, with what its spouts have read")
+                self._spooled = True
+            else:
+                raise UsageError(
+                    f"{path} holds a run that did not finish: it has no checkpoint yet, and what was read from sources that cannot "
+                    "seek. Go on with --resume, begin anew with --restart, or name another place with --state"
+                )
             return
         if self._dir.ended:
             if resume:
@@ -63,7 +76,7 @@ class RunState:
 
     def begin(self) -> None:
         """The run begins: what it does not go on from goes. Raises CheckpointError."""
-        if self.kept is None:
+        if self.kept is None and not self._spooled:
             self._dir.clear()
         else:
             self._dir.tidy()

@@ -116,6 +116,11 @@ class StateDir:
         except (OSError, ValueError):
             return False
 
+    @property
+    def spooled(self) -> bool:
+        """Whether rows are here that a spout has read and that may be nowhere else."""
+        return any(path.stat().st_size for path in (self.path / SPOOL).glob("*/*.rows"))
+
     def mark_ended(self) -> None:
         """There is nothing to go on with. Raises CheckpointError."""
         newest = self.manifests()[:1]
@@ -172,7 +177,7 @@ class StateDir:
             for path in over:
                 path.unlink(missing_ok=True)
             for path in self.path.iterdir():
-                piece = _PIECE.fullmatch(path.name)
+                piece = _PIECE.fullmatch(path.name.removeprefix(".").removesuffix(".part"))
                 # A piece of a later number is being written, or waits for its manifest.
                 if piece is not None and path.name not in needed and int(piece[1]) <= newest:
                     path.unlink(missing_ok=True)

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 
 import pytest
 from test_door import esault, running, status
+from test_runs import landed
 
 pytestmark = pytest.mark.slow
 LINES = 12_000
@@ -209,3 +210,56 @@ def test_a_rescale_between_checkpoints_and_a_death_after_it(command, tmp_path):
     code, _, err = command.wait()
     assert code == 0, err
     check(tmp_path / "out.jsonl", wanted(tmp_path))
+
+
+def test_a_wish_that_comes_while_a_checkpoint_is_taken_waits_for_its_end(command, tmp_path):
+    write_text(tmp_path)
+    command.start(
+        "counted", "--checkpoint", "0.05", "--policy", "none", path="in.txt", out="out.jsonl", p=2, rate=2000.0
+    )
+    running(command)
+    for n in (3, 1, 4, 2, 3, 1):
+        code, _, err = esault("scale", "count", str(n), "--run", command.name)
+        assert code == 0, err
+    code, _, err = command.wait()
+    assert code == 0, err
+    check(tmp_path / "out.jsonl", wanted(tmp_path))
+
+
+def test_the_local_engine_keeps_checkpoints_too_and_either_engine_goes_on(command, tmp_path):
+    write_text(tmp_path)
+    more = {"path": "in.txt", "out": "out.jsonl", "rate": 3000.0}
+    command.start("counted", "--engine", "local", "--checkpoint", "0.2", **more)
+    kept = tmp_path / ".esault" / command.name
+    command.until(lambda: len(list(kept.glob("checkpoint-*.json"))) == 2)
+    command.process.kill()
+    command.process.communicate()
+    code, _, err = command.run("counted", "--checkpoint", "0.2", "--resume", "--policy", "none", **more)
+    assert code == 0, err
+    check(tmp_path / "out.jsonl", wanted(tmp_path))
+
+
+@pytest.mark.parametrize("stop", ["drained", "killed"])
+def test_a_table_has_each_row_once(command, tmp_path, stop):
+    pytest.importorskip("pyarrow")
+    write_text(tmp_path)
+    more = {"path": "in.txt", "out": "table", "rate": 3000.0, "p": 2}
+    command.start("words", "--checkpoint", "0.3", "--policy", "none", **more)
+    running(command)
+    command.until(lambda: checkpoint_of(command) >= 2)
+    command.processes("count")[0].kill()
+    command.until(lambda: status(command)["restores"] == 1)
+    if stop == "killed":
+        command.process.kill()
+        command.process.communicate()
+        code, _, err = command.run("words", "--checkpoint", "0.3", "--policy", "none", "--resume", **more)
+    else:
+        code, _, err = command.wait()
+    assert code == 0, err
+    found = defaultdict(list)
+    for row in landed(tmp_path / "table"):
+        found[row["word"]].append(row["total"])
+    want = wanted(tmp_path)
+    assert {word: sorted(totals) for word, totals in found.items()} == {
+        w: list(range(1, n + 1)) for w, n in want.items()
+    }

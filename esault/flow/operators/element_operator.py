@@ -37,6 +37,8 @@ class ElementOperator(Operator):
         self._idle = IdleSweep(plan.idle_after, now) if plan.idle_after else None
         self._expiry = IdleSweep(plan.expire_after, now, generations=4) if plan.expire_after else None
         self._used: set[Any] | None = set() if self._idle or self._expiry else None
+        #: elements that came with their state and have had no tuple since: those that tick are made before
+        self._arrived: set[Any] = set()
         self._used_idle: set[Any] = set()
         self._used_expiry: set[Any] = set()
 
@@ -88,6 +90,8 @@ class ElementOperator(Operator):
 
     def get(self, key: Any, state: bytes) -> None:
         self.elements.put_state(key, state)
+        if self.plan.tick_every:
+            self._arrived.add(canonical(key))
 
     def peek(self, name: Any) -> bytes | None:
         return self.elements.peek_state(name)
@@ -122,6 +126,9 @@ class ElementOperator(Operator):
         return self.elements.live()
 
     def ticking(self, now: float) -> Iterator[None]:
+        while self._arrived:  # they were at work where they came from
+            self.elements.wake(self._arrived.pop())
+            yield
         for _, element in self._each():
             self._outside_process(lambda e=element: e.tick(now), element.key, "tick")  # type: ignore[misc]
             yield

@@ -115,6 +115,8 @@ def test_what_was_staged_behind_the_checkpoint_that_all_went_back_to_goes(path):
     driver.commit(1, kept)
     driver.forget_staged()
     assert logs(path) == []
+    driver.commit(1, kept)  # all go back to the same checkpoint once more
+    driver.forget_staged()
     later = opened(path, 7)
     write(later, ("b", 2))
     commit(later, 2)
@@ -143,13 +145,29 @@ def test_a_log_gives_way_to_a_new_one_so_that_long_runs_do_not_fill_the_disk(pat
         handles.append(sink.prepare(epoch))
         sink.commit(epoch, handles[-1])
         assert len(logs(path)) <= 1
-    assert len({name for name, _ in handles}) == 7
+    assert len({name for handle in handles for name, _ in handle}) == 7
     for epoch, handle in enumerate(handles):
         sink.commit(epoch, handle)
     assert len(rows(path)) == 20
     sink.close()
     driver.end(True)
     assert logs(path) == []
+
+
+def test_a_log_gives_way_although_rows_come_between_prepare_and_commit(path, monkeypatch):
+    monkeypatch.setattr(json_lines, "_LOG_SIZE", 1000)
+    driver, sink = begun(path), opened(path)
+    for epoch in range(20):
+        write(sink, ("k" * 400, epoch))
+        handle = sink.prepare(epoch)
+        write(sink, ("k" * 400, epoch + 0.5))
+        if epoch % 3:  # every third one is given up, and stands in the next
+            sink.commit(epoch, handle)
+        assert len(logs(path)) <= 3
+    commit(sink, 20)
+    assert sorted(row["value"] for row in rows(path)) == [n / 2 for n in range(40)]
+    sink.close()
+    driver.end(True)
 
 
 def test_a_value_that_is_no_json_is_refused_before_anything_of_its_batch_is_written(path):

@@ -12,7 +12,19 @@ from counting import Count, Landed, Nothing, Split, text, totals, words
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from esault import Bolt, Sink, Topology, TopologyFailed, by_key, shuffle
+from esault import (
+    BatchBolt,
+    Bolt,
+    EndOfStream,
+    Sink,
+    Spout,
+    Topology,
+    TopologyFailed,
+    UsageError,
+    by_key,
+    partial_key,
+    shuffle,
+)
 from esault.errors import CheckpointError
 from esault.messages.checkpoint import Completed
 from esault.messages.settings import Settings
@@ -123,7 +135,7 @@ def ends():
     return t
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(1, 3))
 def test_the_ends_of_elements_come_once_whoever_dies_at_the_end(seed, kills):
     rows = text(60)
@@ -146,6 +158,159 @@ def test_the_ends_of_elements_come_once_whoever_dies_at_the_end(seed, kills):
     assert local.driver.failure is None
     assert {row.key: row.value for row in local.landed("table")} == totals(rows)
     assert len(local.landed("table")) == len(totals(rows))
+
+
+class Tally(Bolt):
+    """Says at each tick what has come since the last one, and forgets it."""
+
+    def __init__(self):
+        self.n = 0
+
+    def process(self, key, value):
+        self.n += value
+
+    def tick(self, now):
+        if self.n:
+            self.emit(self.key, self.n)
+            self.n = 0
+
+    def finish(self):
+        if self.n:
+            self.emit(self.key, self.n)
+
+
+def shaken(local, seed, kills, wishes=True):
+    """Run to the end with checkpoints, some of which are given up, changes, and kills."""
+    order = random.Random(seed)
+    while local.driver.phase != "ended":
+        now = order.random()
+        if local.driver.phase == "running" and now < 0.3:
+            try:
+                if now < 0.2:
+                    local.checkpoint()
+                elif wishes:
+                    local.scale("count", order.randint(1, 4))
+            except UsageError:
+                pass
+        elif now < 0.32 and local.driver.checkpoints.current is not None:
+            local.driver.checkpoints.abandon()
+        if kills and local.driver.restores.in_vain < 3 and local.driver.phase == "running" and order.random() < 0.01:
+            alive = [i for unit in local.driver.units.values() for i in unit.subs if local.lives(i)]
+            if alive:
+                local.kill(order.choice(alive))
+                kills -= 1
+        if not local.step():
+            local.wait()
+    assert local.driver.failure is None, local.driver.failure
+
+
+class Slowly(Spout):
+    """Some words of sixteen, as time goes by: a tick comes between them."""
+
+    def __init__(self, n):
+        self.next, self.n = 0, n
+
+    def open(self, context):
+        self.context = context
+        self.begun = None
+
+    def read(self, limit):
+        if self.next >= self.n:
+            raise EndOfStream
+        if self.begun is None:
+            self.begun, self.first = self.context.now(), self.next
+        end = min(self.n, self.first + int((self.context.now() - self.begun) * 1000), self.next + limit)
+        rows = [("abcdefghijklmnop"[i % 16], 1) for i in range(self.next, end)]
+        self.next = end
+        return rows
+
+    def position(self):
+        return self.next
+
+    def seek(self, position):
+        self.next = position
+
+
+def plan_of(bolt, n=400, **options):
+    def plan():
+        t = Topology("slowly")
+        slowly = t.spout("slowly", Slowly(n))
+        slowly.bolt("count", bolt, grouping=by_key(), parallelism=2, **options).sink("table", Landed())
+        return t.plan()
+
+    return plan
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 1 << 30), st.integers(0, 4))
+def test_what_a_tick_puts_out_and_what_it_changes_are_kept_together(seed, kills):
+    local = LocalRuntime(plan_of(Tally, tick_every=0.05), seed=seed, settings=EXACTLY)
+    shaken(local, seed, kills)
+    landed = Counter()
+    for row in local.landed("table"):
+        landed[row.key] += row.value
+    assert landed == Counter("abcdefghijklmnop"[i % 16] for i in range(400))
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 1 << 30), st.integers(0, 4))
+def test_what_has_expired_does_not_come_back(seed, kills):
+    local = LocalRuntime(plan_of(AtTheEnd, expire_after=0.03), seed=seed, settings=EXACTLY)
+    shaken(local, seed, kills)
+    landed = Counter()
+    for row in local.landed("table"):
+        landed[row.key] += row.value
+    assert landed == Counter("abcdefghijklmnop"[i % 16] for i in range(400))
+
+
+class Many(BatchBolt):
+    """Counts by key; the engine does not see which of its keys a batch changes."""
+
+    def process_batch(self, rows):
+        out = []
+        for key, value in rows:
+            self.keyed[key] = self.keyed.get(key, 0) + value
+            out.append((key, self.keyed[key]))
+        self.emit_batch(out)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 1 << 30), st.integers(0, 4))
+def test_a_batch_bolt_counts_each_tuple_once(seed, kills):
+    local = LocalRuntime(plan_of(Many), seed=seed, settings=EXACTLY)
+    shaken(local, seed, kills)
+    found = {}
+    for row in local.landed("table"):
+        found.setdefault(row.key, []).append(row.value)
+    want = Counter("abcdefghijklmnop"[i % 16] for i in range(400))
+    assert {key: sorted(values) for key, values in found.items()} == {
+        key: list(range(1, n + 1)) for key, n in want.items()
+    }
+
+
+def test_a_batch_bolt_behind_partial_key_is_refused():
+    t = Topology("halves")
+    t.spout("lines", Nothing()).bolt("count", Many, grouping=partial_key(), parallelism=2)
+    with pytest.raises(UsageError, match="'count' is a BatchBolt behind partial_key.*by_key"):
+        LocalRuntime(t, settings=EXACTLY)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 1 << 30), st.integers(0, 4))
+def test_a_checkpoint_that_was_given_up_leaves_no_hole_in_the_next_ones(seed, kills):
+    local = LocalRuntime(plan_of(Count), seed=seed, settings=EXACTLY)
+    shaken(local, seed, kills, wishes=False)
+    found = {}
+    for row in local.landed("table"):
+        found.setdefault(row.key, []).append(row.value)
+    want = Counter("abcdefghijklmnop"[i % 16] for i in range(400))
+    assert {key: sorted(values) for key, values in found.items()} == {
+        key: list(range(1, n + 1)) for key, n in want.items()
+    }
+    if local.kept:
+        from test_checkpoints import states
+
+        assert states(local, "count", local.kept[-1].number) == want
 
 
 class FullVault(MemoryVault):
