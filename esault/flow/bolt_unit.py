@@ -101,7 +101,7 @@ class BoltSubUnit(SubUnit):
     def _work(self, now: float) -> bool:
         if self._tracked and self.roots.overdue and self.roots.replay_one(now):
             return True
-        if self._tick_at is not None and not self._finish_done and self._advance_tick(now):
+        if self._tick_at is not None and not self._over and self._advance_tick(now):
             return True
         if self._surplus and (self.roots.credit or not self._tracked):
             surplus = self._surplus.pop()
@@ -110,7 +110,7 @@ class BoltSubUnit(SubUnit):
             self._emit_own(now)
             return True
         sweep = self.operator.next_sweep
-        if sweep is not None and now >= sweep:
+        if sweep is not None and now >= sweep and not self._over:
             self._write_all()
             self._dirty = None  # whom it touches nobody sees
             if self.operator.sweep(now):
@@ -212,13 +212,21 @@ class BoltSubUnit(SubUnit):
 
     def wake_at(self) -> float:
         at = super().wake_at()
-        if self._tick_at is not None:
+        if self._tick_at is not None and not self._over:
             at = min(at, self._tick_at)
         bulk = self.changes.wake_at
         if bulk is not None:
             at = min(at, bulk)
         sweep = self.operator.next_sweep
-        return at if sweep is None else min(at, sweep)
+        return at if sweep is None or self._over else min(at, sweep)
+
+    @property
+    def _over(self) -> bool:
+        """Whether the elements are being, or have been, finished: nothing else is called any more."""
+        if self._finishing is None and not self._finished_elements:
+            return False
+        self._ticking = None  # nor is the rest of a round
+        return True
 
     # changes ---------------------------------------------------------------------------------------
 

@@ -145,6 +145,11 @@ class Elements(dict[Any, Any]):
         yield from list(self.items())
         yield from list(self._look_alikes.items())
 
+    def holds(self, name: Any, element: Any) -> bool:
+        """Whether this element is still here."""
+        found = self._look_alikes.get(name) if isinstance(name, Canonical) else self.get(name)
+        return found is element
+
     def names(self) -> Iterator[Any]:
         """Names of all, present or put away."""
         yield from list(self)

@@ -129,9 +129,10 @@ class ElementOperator(Operator):
         while self._arrived:  # they were at work where they came from
             self.elements.wake(self._arrived.pop())
             yield
-        for _, element in self._each():
-            self._outside_process(lambda e=element: e.tick(now), element.key, "tick")  # type: ignore[misc]
-            yield
+        for name, element in self._each():
+            if self.elements.holds(name, element):  # it may have moved since the round began
+                self._outside_process(lambda e=element: e.tick(now), element.key, "tick")  # type: ignore[misc]
+                yield
 
     def finishing(self) -> Iterator[None]:
         self.elements.wake_all()
