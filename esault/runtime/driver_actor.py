@@ -225,11 +225,12 @@ class DriverActor(ReportingActor):
             return
         now = self._now()
         self._measure(self._core, now)
-        self._core.tick(now)
+        # Before the tick, which may begin the next checkpoint.
         if self._later and not self._core.busy:
             wish = self._later.pop(0)
             handler = self.receiveMsg_ScaleUnit if isinstance(wish, ScaleUnit) else self.receiveMsg_ChangeUnit
             handler(wish, None)  # type: ignore[arg-type]
+        self._core.tick(now)
         if self._keeping is not None and not self._keeping.alive():
             self._keeping = None
             self._core.fail("the keeper's process died (was it killed?): the run ends here", now)

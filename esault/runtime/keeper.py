@@ -25,6 +25,10 @@ from esault.runtime.title import set_title
 __all__ = ["Keeper"]
 
 
+#: between two looks at who lives
+LOOK_EVERY = timedelta(seconds=0.25)
+
+
 class Keeper(ReportingActor):
     """One per host."""
 
@@ -33,7 +37,6 @@ class Keeper(ReportingActor):
         self._spec: RunSpec | None = None
         self._driver: Any = None
         self._driver_process: Owner | None = None
-        self._children: dict[str, int] = {}
         self._addresses: dict[int, Any] = {}
         self._processes: dict[int, Owner] = {}
         #: sub-units to be ended as soon as it is known which process they are
@@ -51,7 +54,7 @@ class Keeper(ReportingActor):
         # it. Each newcomer did so for itself once, for 30 ms of a processor while tuples flowed (the collector's share of a split).
         gc.collect()
         gc.freeze()
-        self.wakeupAfter(timedelta(seconds=1))
+        self.wakeupAfter(LOOK_EVERY)
 
     def receiveMsg_Fork(self, message: Fork, sender: Any) -> None:
         """A process for a sub-unit or an ack server."""
@@ -61,7 +64,6 @@ class Keeper(ReportingActor):
             self._rename(message.reused, incarnation)
             return
         address = self.createActor(SubUnitActor, Birth(self._spec, message.build, self._driver))
-        self._children[str(address)] = incarnation
         self._addresses[incarnation] = address
         self.send(address, Wake())
         self.send(self._driver, ForkedChild(incarnation, address))
@@ -73,7 +75,6 @@ class Keeper(ReportingActor):
             self.send(self._driver, Exited(new, "its process is gone"))
             return
         self._addresses[new] = address
-        self._children[str(address)] = new
         if old in self._processes:
             self._processes[new] = self._processes.pop(old)
         self.send(self._driver, ForkedChild(new, address))
@@ -103,10 +104,14 @@ class Keeper(ReportingActor):
         """A child is gone."""
         for incarnation, address in list(self._addresses.items()):
             if address == message.childAddress:
-                del self._addresses[incarnation]
-                self._processes.pop(incarnation, None)
-                if not self._leaving:
-                    self.send(self._driver, Exited(incarnation, "its process is gone"))
+                self._gone(incarnation)
+
+    def _gone(self, incarnation: int) -> None:
+        del self._addresses[incarnation]
+        self._processes.pop(incarnation, None)
+        self._condemned.discard(incarnation)
+        if not self._leaving:
+            self.send(self._driver, Exited(incarnation, "its process is gone"))
 
     def receiveMsg_Leave(self, message: Leave, sender: Any) -> None:
         """All have said their last word: they may go."""
@@ -115,10 +120,16 @@ class Keeper(ReportingActor):
             self.send(address, ActorExitRequest())
 
     def receiveMsg_WakeupMessage(self, message: WakeupMessage, sender: Any) -> None:
-        """Once a second: without a driver there is nothing to keep."""
+        """Now and then: without a driver there is nothing to keep, and a signal of a child's death may be lost.
+
+        Thespian hears of it by SIGCHLD, which is forgotten where it comes while another child is being made.
+        """
         if self._driver_process is not None and not self._driver_process.alive():
             for process in self._processes.values():
                 if process.alive():
                     os.kill(process.pid, signal.SIGKILL)
             return
-        self.wakeupAfter(timedelta(seconds=1))
+        for incarnation, process in list(self._processes.items()):
+            if incarnation in self._addresses and not process.alive():
+                self._gone(incarnation)
+        self.wakeupAfter(LOOK_EVERY)

@@ -57,12 +57,12 @@ def test_who_is_killed_brings_all_back_to_a_checkpoint_and_each_count_lands_once
         path="in.txt",
         out="out.jsonl",
         p=2,
-        rate=3000.0,
+        rate=2000.0,
     )
     running(command)
     command.until(lambda: checkpoint_of(command) >= 1)
     command.processes(victim)[0].kill()
-    command.until(lambda: status(command)["restores"] == 1)
+    command.until(lambda: status(command).get("restores") == 1)
     code, out, err = command.wait()
     assert code == 0, err
     assert f"{victim.replace('-', ' ')}" in err
@@ -75,7 +75,7 @@ def test_who_is_killed_brings_all_back_to_a_checkpoint_and_each_count_lands_once
 @pytest.mark.parametrize("victim", ["command", "driver", "keeper"])
 def test_after_the_death_of_everything_resume_goes_on_with_another_parallelism(command, tmp_path, victim):
     write_text(tmp_path)
-    more = {"path": "in.txt", "out": "out.jsonl", "rate": 3000.0}
+    more = {"path": "in.txt", "out": "out.jsonl", "rate": 2000.0}
     command.start("counted", "--checkpoint", "0.3", "--policy", "none", p=2, **more)
     running(command)
     command.until(lambda: checkpoint_of(command) >= 2)
@@ -107,7 +107,7 @@ def test_after_the_death_of_everything_resume_goes_on_with_another_parallelism(c
 
 def test_a_run_that_is_stopped_by_hand_pauses_and_resume_goes_on(command, tmp_path):
     write_text(tmp_path)
-    more = {"path": "in.txt", "out": "out.jsonl", "rate": 3000.0}
+    more = {"path": "in.txt", "out": "out.jsonl", "rate": 2000.0}
     command.start("counted", "--checkpoint", "10", "--policy", "none", p=2, **more)
     running(command)
     command.until(lambda: next(u for u in status(command)["units"] if u["name"] == "count")["tuples_in"] > 5000)
@@ -169,7 +169,7 @@ def test_a_source_that_cannot_seek_goes_on_in_its_process_and_is_read_once(comma
         if i == 3000:
             command.until(lambda: checkpoint_of(command) >= 1)
             command.processes(victim)[0].kill()
-    command.until(lambda: status(command)["restores"] == 1)
+    command.until(lambda: status(command).get("restores") == 1)
     assert command.processes("lines")[0].pid == reader
     code, _, err = command.wait()  # closes its standard input
     assert code == 0, err
@@ -179,7 +179,7 @@ def test_a_source_that_cannot_seek_goes_on_in_its_process_and_is_read_once(comma
 def test_a_frozen_process_holds_checkpoints_up_and_nothing_is_lost(command, tmp_path):
     write_text(tmp_path)
     command.start(
-        "counted", "--checkpoint", "0.3", "--policy", "none", path="in.txt", out="out.jsonl", p=2, rate=3000.0
+        "counted", "--checkpoint", "0.3", "--policy", "none", path="in.txt", out="out.jsonl", p=2, rate=2000.0
     )
     running(command)
     command.until(lambda: checkpoint_of(command) >= 1)
@@ -228,7 +228,7 @@ def test_a_wish_that_comes_while_a_checkpoint_is_taken_waits_for_its_end(command
 
 def test_the_local_engine_keeps_checkpoints_too_and_either_engine_goes_on(command, tmp_path):
     write_text(tmp_path)
-    more = {"path": "in.txt", "out": "out.jsonl", "rate": 3000.0}
+    more = {"path": "in.txt", "out": "out.jsonl", "rate": 2000.0}
     command.start("counted", "--engine", "local", "--checkpoint", "0.2", **more)
     kept = tmp_path / ".esault" / command.name
     command.until(lambda: len(list(kept.glob("checkpoint-*.json"))) == 2)
@@ -243,12 +243,12 @@ def test_the_local_engine_keeps_checkpoints_too_and_either_engine_goes_on(comman
 def test_a_table_has_each_row_once(command, tmp_path, stop):
     pytest.importorskip("pyarrow")
     write_text(tmp_path)
-    more = {"path": "in.txt", "out": "table", "rate": 3000.0, "p": 2}
+    more = {"path": "in.txt", "out": "table", "rate": 2000.0, "p": 2}
     command.start("words", "--checkpoint", "0.3", "--policy", "none", **more)
     running(command)
     command.until(lambda: checkpoint_of(command) >= 2)
     command.processes("count")[0].kill()
-    command.until(lambda: status(command)["restores"] == 1)
+    command.until(lambda: status(command).get("restores") == 1)
     if stop == "killed":
         command.process.kill()
         command.process.communicate()
