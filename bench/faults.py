@@ -16,6 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from bench.arguments import parse
 from bench.fault_kinds import DEATH, EITHER, END, KINDS, Kind
 from bench.faults_run import Lost, Victim
@@ -94,7 +96,13 @@ class Trial:
         at = time.monotonic()
         try:
             follows = kind.happen(self.victim, self.order, self.hold)
-        except Lost as error:  # whom it was meant for is gone just now
+        except (
+            Lost,
+            LookupError,
+            ValueError,
+            OSError,
+            psutil.Error,
+        ) as error:  # whom it was meant for is gone just now
             if self.victim.ended() is None:
                 return 0
             raise Lost(f"{kind.name}: {error}: {self.victim.log()}") from None

@@ -328,8 +328,8 @@ SEMANTICS = (
     "those that were processed elsewhere after than before. A change's window is from 20 ms before the wish to 100 ms after its end; "
     "the windows before it have the same length, and their median p99 is what the p99 during the change is divided by; quiet_ratio is the "
     "worst of these windows over the same. Stopped and started: the run ends in order, every key's state goes to a file by way of "
-    "finish() and a sink, and a second run with two sub-units in the same, warm, command reads it before its first tuple: eSault has no "
-    "checkpoint yet. Bytewax: its source ends, so that all state is in its recovery store and nothing repeats; then two workers resume in the "
+    "finish() and a sink, and a second run with two sub-units in the same, warm, command reads it before its first tuple: eSault's "
+    "checkpoints are off here. Bytewax: its source ends, so that all state is in its recovery store and nothing repeats; then two workers resume in the "
     "same, warm, process; epochs of 10 s, its default. In both, what was due meanwhile is offered late. Late: by more than 250 ms."
 )
 

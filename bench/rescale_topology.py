@@ -127,7 +127,7 @@ _LOADED: dict[str, Any] = {}
 
 
 class Restarted(Running):
-    """The same for runs that are stopped and started: a checkpoint of the bench's own, since eSault has none yet.
+    """The same for runs that are stopped and started: a checkpoint of the bench's own, so that nothing else is measured.
 
     At an end in order `finish` is called on every element: it puts the state out, to a sink that writes it to a file.
     """

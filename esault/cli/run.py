@@ -55,7 +55,7 @@ class _Run(click.Command):
     type=click.Choice(["on", "off"]),
     default="on",
     show_default=True,
-    help="off: fastest, nothing is replayed, losses are counted.",
+    help="off: nothing is tracked or replayed, losses are counted.",
 )
 @click.option(
     "--ackers",

@@ -46,7 +46,7 @@ class Settings:
     hold_rows: int = 200_000
     #: seconds between two probes to a sub-unit that a policy watches
     probe_every: float = 0.1
-    #: seconds between two checkpoints; 0: none
+    #: seconds between two checkpoints; 0: none but the last one
     checkpoint_every: float = 0.0
     #: seconds between two status reports
     status_every: float = 0.25

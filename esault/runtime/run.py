@@ -63,7 +63,7 @@ def run(
     slots: int = 16,
     seconds: float | None = None,
     acks: str = "on",
-    ackers: int = 0,
+    ackers: int | None = None,
     settings: Settings | None = None,
     checkpoint: float | None = None,
     state: str | Path | None = None,
@@ -75,7 +75,7 @@ def run(
 
     `topology` is the function, not what it returns: every process imports its file and calls it with `params`. In a
     script this stands under `if __name__ == "__main__":`. `engine="local"` runs in this process, with `breakpoint()`, and
-    takes any function. `acks="off"` is fastest and counts losses. `policy` says what scales units while they run: a name
+    takes any function. `acks="off"` tracks and replays nothing, and counts losses. `policy` says what scales units while they run: a name
     for all ("probe" is the default, "none" keeps them as they are) or a name by unit.
 
     With `checkpoint=S` all state and positions are kept every S seconds in `state` (.esault/NAME), and after a death all go
@@ -91,7 +91,9 @@ def run(
         )
     if acks not in ("on", "off"):
         raise UsageError(f'acks={acks!r}: it is "on" or "off"')
-    settings = replace(settings or Settings(), ackers=ackers)
+    settings = settings or Settings()
+    if ackers is not None:
+        settings = replace(settings, ackers=ackers)
     if acks == "off":
         settings = replace(settings, delivery="none")
     settings = with_checkpoints(settings, checkpoint)

@@ -19,8 +19,7 @@ class SparkTable(LandedTable):
     Types: str, int (64 bits), float, bool, bytes, datetime (with time zone; kept in UTC, microseconds), date, Decimal
     (38 digits, 18 after the point), each also with `| None`. A value that does not fit raises SinkError.
 
-    Added are `_id` (str; names the tuple by its source row and the path of emits, null where the engine promises
-    exactly-once), `_time` (when the tuple it descends from was due) and `_run` (which run wrote it). Rows that a replay
+    Added are `_id` (str; names the tuple by its source row and the path of emits), `_time` (when the tuple it descends from was due) and `_run` (which run wrote it). Rows that a replay
     repeats have the same `_run` and `_id`; readers drop them (`esault.spark.read_table`).
 
     Writing needs `esault[parquet]`, reading it in Spark `esault[spark]`. The parts that are the table are those that

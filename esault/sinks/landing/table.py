@@ -266,7 +266,7 @@ class LandedTable(Sink):
         if not log.refresh().has(Txn(one["app"], one["epoch"])):
             raise SinkError(
                 f"table {self.path}: {part.path}, {part.rows} rows prepared in epoch {one['epoch']} of {one['app']}, "
-                "is gone; vacuum removes what waits too long for its commit. Restart the run without --resume"
+                "is gone; vacuum removes what waits for its commit longer than a week. Begin the run anew with --restart"
             )
 
     def _read(self) -> TableState | None:
