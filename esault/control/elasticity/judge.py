@@ -54,16 +54,17 @@ class Judge:
         """One look at the unit."""
         try:
             actions = list(self.policy.decide(view))
+            # What it returns is looked at in here, too: nonsense in it is the policy's failure and nobody else's.
+            verdict = self._guard.check(view, actions) if actions else None
         except Exception as error:
             self._write(now, "policy failed", f"{type(error).__name__}: {error}", "failed")
             return
-        if not actions:
+        if verdict is None:
             return
         for action in actions:
             if isinstance(action, Advise):
                 self._notice(action.reason)
                 self._write(now, "advice", action.reason, "said")
-        verdict = self._guard.check(view, actions)
         self._refusals = verdict.refusals
         reason = "; ".join(a.reason for a in actions if isinstance(a, Action) and not isinstance(a, Advise))
         if verdict.allowed:

@@ -79,6 +79,8 @@ def walk(local, order, wishes=("split", "merge", "move", "scale"), kills=0, most
                 kills -= 1
         if not local.step():
             local.wait()
+        changing = any(unit.change is not None for unit in local.driver.units.values())
+        assert not (changing and local.driver.checkpoints.current is not None)
         assert local.clock() - start < most_seconds, "stuck"
     assert local.driver.failure is None, local.driver.failure
 

@@ -9,6 +9,7 @@ import pytest
 from esault import Bolt, EndOfStream, Sink, Spout, Topology, by_key
 from esault.control.elasticity.action import Advise, Merge, Rescale, Split
 from esault.control.elasticity.policy import POLICIES
+from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
 
 KEYS = 200
@@ -153,6 +154,13 @@ def test_a_policy_that_raises_or_talks_nonsense_is_told_of_and_skipped(monkeypat
     assert any("oh no" in notice for notice in local.driver.notices)
 
 
+def test_nonsense_in_an_action_is_the_policys_failure(monkeypatch):
+    local = run(monkeypatch, lambda view: [Rescale(4, "the wrong way round")], seconds=1.0)
+    (decision,) = local.report().decisions
+    assert decision.outcome == "failed"
+    assert "TypeError" in decision.reason
+
+
 def test_advice_reaches_the_user_and_the_log(monkeypatch):
     said = iter([Advise("buy a bigger machine")])
     local = run(monkeypatch, lambda view: [a for a in [next(said, None)] if a], seconds=1.0)
@@ -194,3 +202,28 @@ def test_slots_are_taken_and_given_back(monkeypatch):
     assert free[0] == 14
     assert min(free) == 10
     assert free[-1] == 13
+
+
+def test_a_policy_begins_no_change_while_a_checkpoint_is_taken_and_neither_starves(monkeypatch):
+    wanted = [1]
+
+    def decide(view):
+        wanted[0] = 5 - wanted[0]
+        return [Rescale("always something else", wanted[0])]
+
+    monkeypatch.setitem(POLICIES, "probe", lambda: Written(decide))
+    local = LocalRuntime(
+        topology(4.0), policies={"count": "probe"}, settings=Settings(delivery="eo", checkpoint_every=0.2)
+    )
+    while local.driver.phase != "ended":
+        changing = any(unit.change is not None for unit in local.driver.units.values())
+        assert not (changing and local.driver.checkpoints.current is not None)
+        if not local.step():
+            local.wait()
+    assert local.driver.failure is None
+    assert len(local.driver.units["count"].changes) >= 3
+    assert len(local.kept) >= 10
+    seen = Counter()
+    for key, total in local.emitted("count"):
+        assert total == seen[key] + 1, key
+        seen[key] = total
