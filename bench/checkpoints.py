@@ -40,6 +40,7 @@ def _of_size(run: dict[str, Any]) -> dict[str, Any]:
         "changed": {name: statistics.median(each[name] for each in later) for name in ("keys", "bytes", "seconds")},
         "number_of_changed": len(later),
         "latency_ms": run["latency_ms"],
+        "restore_seconds": run["restore_seconds"],
     }
 
 
@@ -76,6 +77,7 @@ def main() -> None:
                     for kind in ("full", "changed")
                 },
                 "p99_ms": summary([one["latency_ms"]["p99"] for one in each]),
+                "restore_seconds": summary([one["restore_seconds"] for one in each]),
             }
         )
     text = ["A, words/s"]
@@ -91,7 +93,8 @@ def main() -> None:
         text.append(
             f"  {its['keys']:9,} keys   full: {full['bytes']['median'] / 1e6:7.2f} MB in {full['seconds']['median']:.3f} s   "
             f"changed: {changed['keys']['median']:,.0f} keys, {changed['bytes']['median'] / 1e6:.2f} MB in "
-            f"{changed['seconds']['median']:.3f} s ({changed['bytes']['median'] / full['bytes']['median']:.1%} of the bytes)"
+            f"{changed['seconds']['median']:.3f} s ({changed['bytes']['median'] / full['bytes']['median']:.1%} of the bytes)   "
+            f"back after a death in {its['restore_seconds']['median']:.2f} s"
         )
     result = {"bench": "checkpoints", "machine": machine, "seed": SEED, "runs": runs, "A": modes, "sizes": by_size}
     bars = [

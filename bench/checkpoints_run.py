@@ -3,13 +3,15 @@
 python -m bench.checkpoints_run KEYS [--seconds S]
 
 Each key is offered once, then tuples of one key in a hundred at a fixed rate. What each checkpoint wrote, and how long it took, is
-read from the state directory while the run goes on.
+read from the state directory while the run goes on. Near the end the bolt's process is killed: how long it takes until tuples flow again.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import signal
 import tempfile
 import time
 from collections.abc import Sequence
@@ -34,6 +36,8 @@ NOTE = 90
 #: of the keys, those that change
 CHANGED = 0.01
 RATE = 50_000.0
+#: seconds from the last new key to the death of the bolt's process
+KILL_AFTER = 6.0
 
 
 class Keys(Spout[str, int]):
@@ -100,12 +104,17 @@ class _Watch:
         self.folder, self.keys = folder, keys
         self.seen: dict[int, dict[str, Any]] = {}
         self.loaded_at: float | None = None
+        self.killed = False
 
     def step(self, snapshot: Snapshot) -> None:
         """Look."""
         read = next(unit.tuples_out for unit in snapshot.units if unit.name == "keys")
         if self.loaded_at is None and read >= self.keys:
             self.loaded_at = snapshot.now
+        if self.loaded_at is not None and not self.killed and snapshot.now > self.loaded_at + KILL_AFTER:
+            self.killed = True
+            noted = next(unit.processes for unit in snapshot.units if unit.name == "noted")
+            os.kill(next(iter(noted.values())), signal.SIGKILL)
         for path in self.folder.glob("checkpoint-*.json"):
             number = int(path.stem.rpartition("-")[2])
             if number in self.seen:
@@ -148,7 +157,7 @@ def run() -> None:
                 "keys": arguments.keys,
                 "checkpoints": [watch.seen[number] for number in sorted(watch.seen)],
                 "latency_ms": asdict(report.end_to_end_ms),
-                "restores": len(report.restores),
+                "restore_seconds": report.restores[0].seconds,
                 "first": time.time(),
             }
         )
