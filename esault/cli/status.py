@@ -34,6 +34,10 @@ def _lines(status: dict[str, Any]) -> list[str]:
     head = f"{status['topology']}: {state} for {status.get('seconds', 0):.1f} s, process {status['pid']}, run {status['run']}"
     if status.get("slots"):
         head += f", {status['free_slots']} of {status['slots']} slots free"
+    if status.get("checkpoint"):
+        head += f", checkpoint {status['checkpoint']}"
+    if status.get("restores"):
+        head += f", went back {status['restores']} times"
     rows = [("unit", "kind", "sub-units", "in", "out", "waiting", "errors", "p50 ms", "p99 ms")]
     rows += [
         (

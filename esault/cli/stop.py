@@ -13,7 +13,10 @@ __all__ = ["command"]
 @run_option
 @click.option("--now", is_flag=True, help="At once: what is in flight is lost.")
 def command(run: str | None, now: bool) -> None:
-    """End a running topology in order: spouts read no more, what is in flight is processed and landed. Waits for the end."""
+    """End a running topology in order: spouts read no more, what is in flight is processed and landed. Waits for the end.
+
+    With checkpoints it pauses at a last one, and `esault run ... --resume` goes on.
+    """
     from esault.runtime.doors import ask, choose
 
     chosen = choose(run)

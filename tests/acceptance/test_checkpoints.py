@@ -63,6 +63,7 @@ def test_who_is_killed_brings_all_back_to_a_checkpoint_and_each_count_lands_once
     command.until(lambda: checkpoint_of(command) >= 1)
     command.processes(victim)[0].kill()
     command.until(lambda: status(command).get("restores") == 1)
+    assert "went back 1 times" in esault("status", "--run", command.name)[1]
     code, out, err = command.wait()
     assert code == 0, err
     assert f"{victim.replace('-', ' ')}" in err
