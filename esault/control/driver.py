@@ -438,7 +438,7 @@ class Driver:
         return number
 
     def _keep(self, cut: Cut) -> None:
-        kept = kept_of(cut, self.checkpoints.chains, self.units, self.run, self._next_incarnation)
+        kept = kept_of(cut, self.checkpoints.chains, self.units, self.run, self._next_incarnation, self.plan.name)
         self._keep_durable(kept)
         self.kept = kept
         self.checkpoints_taken += 1

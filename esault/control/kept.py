@@ -20,6 +20,7 @@ def kept_of(
     units: Mapping[str, ElasticUnit],
     run: str,
     next_incarnation: int,
+    topology: str,
 ) -> Kept:
     """The complete checkpoint, with sub-units numbered by part."""
     kept, handles = {}, []
@@ -43,7 +44,7 @@ def kept_of(
         for part in parts:
             for number_of, by_sink in part.handles.items():
                 handles += [Handle(name, sink, number_of, handle) for sink, handle in by_sink.items()]
-    return Kept(cut.number, run, kept, tuple(handles), next_incarnation, cut.begun_at, cut.completed_at)
+    return Kept(cut.number, run, kept, tuple(handles), next_incarnation, cut.begun_at, cut.completed_at, topology)
 
 
 def table_like(pairs: tuple[tuple[int, int], ...], subs: list[int]) -> OutputTable:
@@ -64,6 +65,11 @@ def widths(kept: Kept, plan: Plan) -> dict[str, int]:
 def check_plan(kept: Kept, plan: Plan, parallelism: Mapping[str, int]) -> None:
     """Whether this topology can go on from the checkpoint: unit names tie state to code. Raises UsageError."""
     anew = "or begin anew with --restart"
+    if kept.topology != plan.name:
+        raise UsageError(
+            f"checkpoint {kept.number} is one of topology {kept.topology!r}, and this is {plan.name!r}: name another place with --state, "
+            f"give the topology its name back, {anew}"
+        )
     for name, unit in kept.units.items():
         now = plan.units.get(name)
         if now is None:

@@ -142,6 +142,8 @@ class Kept:
     #: when it was begun and complete, seconds since the epoch
     begun_at: float = 0.0
     completed_at: float = 0.0
+    #: name of the topology
+    topology: str = ""
 
     @property
     def total_size(self) -> int:

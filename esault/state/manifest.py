@@ -34,6 +34,7 @@ def encode(kept: Kept) -> bytes:
     content = {
         "format": FORMAT,
         "number": kept.number,
+        "topology": kept.topology,
         "run": kept.run,
         "next_incarnation": kept.next_incarnation,
         "begun_at": kept.begun_at,
@@ -88,6 +89,7 @@ def decode(data: bytes, path: Path) -> Kept:
             content["next_incarnation"],
             content["begun_at"],
             content["completed_at"],
+            content["topology"],
         )
     except (ValueError, KeyError, TypeError, FrameError) as error:
         raise CheckpointError(f"{path} is damaged, or no manifest of eSault: {error}") from error

@@ -288,6 +288,25 @@ def test_a_batch_bolt_counts_each_tuple_once(seed, kills):
     }
 
 
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 1 << 30), st.integers(0, 3))
+def test_a_spout_that_has_ended_does_not_stop_checkpoints(seed, kills):
+    def plan():
+        t = Topology("two")
+        short, long = t.spout("short", Slowly(32)), t.spout("long", Slowly(400))
+        t.bolt("count", Count, inputs={short: by_key(), long: by_key()}, parallelism=2).sink("table", Landed())
+        return t.plan()
+
+    local = LocalRuntime(plan, seed=seed, settings=EXACTLY)
+    shaken(local, seed, kills)
+    want = Counter("abcdefghijklmnop"[i % 16] for n in (32, 400) for i in range(n))
+    assert Counter(row.key for row in local.landed("table")) == want
+    assert {row.key: row.value for row in sorted(local.landed("table"), key=lambda row: row.value)} == want
+    ended = [kept for kept in local.kept if kept.units["short"].finished and not kept.units["long"].finished]
+    assert ended
+    assert all(kept.units["short"].positions for kept in ended)
+
+
 def test_a_batch_bolt_behind_partial_key_is_refused():
     t = Topology("halves")
     t.spout("lines", Nothing()).bolt("count", Many, grouping=partial_key(), parallelism=2)

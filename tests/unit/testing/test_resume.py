@@ -140,6 +140,8 @@ def test_a_unit_that_vanished_or_changed_its_kind_is_refused_with_the_remedy():
     t.spout("split", Nothing()).bolt("lines", Split, grouping=shuffle()).bolt("count", Count, grouping=by_key())
     with pytest.raises(UsageError, match="unit 'lines' was a spout .* and is a bolt now"):
         check_plan(kept, t.plan(), {})
+    with pytest.raises(UsageError, match="one of topology 'words', and this is 'sums'.*--state"):
+        check_plan(kept, sums(1).plan(), {})
     with pytest.raises(UsageError, match="spout 'lines' was read by 1 sub-units .* cannot go on with 2"):
         check_plan(kept, words().plan(), {"lines": 2})
 
