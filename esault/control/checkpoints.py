@@ -150,7 +150,7 @@ class Checkpoints:
     def left(self, incarnation: int, now: float) -> None:
         """Somebody has left in order: all it had was others' before the cut, and its END stands before every cut."""
         cut = self.current
-        if cut is not None and incarnation in cut.waiting:
+        if cut is not None and incarnation in cut.waiting & cut.leaving:
             cut.waiting.discard(incarnation)
             self._check(cut, now)
 

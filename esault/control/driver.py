@@ -548,6 +548,7 @@ class Driver:
             return
         again = self.phase == "stopping"
         self.phase = "stopping"
+        self.checkpoints.abandon()  # those who leave now do not do their part
         patience = STOP_AT_ONCE_PATIENCE if at_once else STOP_PATIENCE
         self._deadline = min(self._deadline or now + patience, now + patience)
         if not again or at_once:

@@ -19,7 +19,7 @@ from esault.control.elasticity.scaling import EVERY_UNIT, check_policies
 from esault.control.kept import check_plan as check_kept
 from esault.control.kept import widths
 from esault.control.summary import Snapshot
-from esault.errors import TopologyFailed, UsageError
+from esault.errors import CheckpointError, TopologyFailed, UsageError
 from esault.messages.settings import Settings
 from esault.report import Report
 from esault.runtime import system
@@ -207,6 +207,7 @@ class Session:
         previous = self._catch_signals()
         try:
             handle = system.start(secrets.token_bytes(32), title=f"esault {self.plan.name}", scratch=run_dir)
+            patience = 0.5  # where something is wrong, who does not go by himself is not waited for
             try:
                 from esault.runtime.driver_actor import DriverActor
                 from esault.runtime.keeper import Keeper
@@ -219,11 +220,12 @@ class Session:
                     on_started(spec)
                 report = self._served(handle, driver, spec)
                 report = replace(report, collected=_collected(self.plan, str(run_dir)))
+                patience = 2.0
                 if state is not None:
-                    state.ended(report.ended == "drained")
+                    self._mark_ended(state, report)
                     report = replace(report, checkpoints=replace(report.checkpoints, directory=str(state.path)))
             finally:
-                handle.shutdown(2.0)
+                handle.shutdown(patience)
         finally:
             for number, handler in previous.items():
                 signal.signal(number, handler)
@@ -233,6 +235,12 @@ class Session:
         if report.failure is not None:
             raise TopologyFailed(report.failure, report)
         return report
+
+    def _mark_ended(self, state: RunState, report: Report) -> None:
+        try:
+            state.ended(report.ended == "drained")
+        except CheckpointError as error:  # all is done: only the next command is concerned
+            self._view.notice(str(error))
 
     def _catch_signals(self) -> dict[int, Any]:
         def caught(number: int, frame: FrameType | None) -> None:

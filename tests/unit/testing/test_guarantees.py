@@ -11,6 +11,7 @@ import pytest
 from counting import Count, Landed, Nothing, Split, text, totals, words
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from test_checkpoints import states
 
 from esault import (
     BatchBolt,
@@ -327,9 +328,31 @@ def test_a_checkpoint_that_was_given_up_leaves_no_hole_in_the_next_ones(seed, ki
         key: list(range(1, n + 1)) for key, n in want.items()
     }
     if local.kept:
-        from test_checkpoints import states
-
         assert states(local, "count", local.kept[-1].number) == want
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("end", ["fails", "is stopped at once"])
+def test_a_run_that_ends_in_the_middle_of_a_checkpoint_keeps_no_half_of_one(seed, end):
+    rows = text(LINES)
+    local = LocalRuntime(words(), spouts={"lines": rows}, seed=seed, settings=EXACTLY)
+    while len(local.emitted("count")) < 500:
+        local.step()
+    local.checkpoint()
+    for _ in range(seed):
+        local.step()
+    before = len(local.kept)
+    if end == "fails":
+        local.driver.fail("a test says so", local.now())
+    else:
+        local.driver.stop_at_once(local.now())
+    while local.driver.phase != "ended":
+        if not local.step():
+            local.wait()
+    assert len(local.kept) == before
+    for kept in local.kept:
+        assert sum(states(local, "count", kept.number).values()) > 0
+        assert len(kept.units["count"].chains) == 2
 
 
 class FullVault(MemoryVault):
