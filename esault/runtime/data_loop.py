@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import select
@@ -167,6 +168,9 @@ class SubUnitLoop(DataLoop):
                 message = self.mail.popleft()
                 if isinstance(message, Build):
                     self.build = message
+                    for sink in core.outputs.sinks:
+                        with contextlib.suppress(Exception):  # what it has staged is beyond what all went back to
+                            sink.close()
                     core.close()
                     return core.spout if isinstance(core, SpoutSubUnit) else None
                 core.handle(message)
