@@ -96,13 +96,8 @@ class Trial:
         at = time.monotonic()
         try:
             follows = kind.happen(self.victim, self.order, self.hold)
-        except (
-            Lost,
-            LookupError,
-            ValueError,
-            OSError,
-            psutil.Error,
-        ) as error:  # whom it was meant for is gone just now
+        except (Lost, LookupError, ValueError, OSError, psutil.Error) as error:
+            # whom it was meant for is gone just now
             if self.victim.ended() is None:
                 return 0
             raise Lost(f"{kind.name}: {error}: {self.victim.log()}") from None
@@ -149,7 +144,7 @@ class Trial:
                 if self.victim.status()["phase"] in ("stopping", "ended"):
                     return END
             except Lost:
-                pass
+                return END  # its door is closed: it is on its way out
             time.sleep(0.05)
         return "nothing"
 

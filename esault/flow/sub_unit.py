@@ -1,8 +1,7 @@
 """A sub-unit: one part of a unit, in one process; the loop of PROTOCOL section 2 without its sockets.
 
-The shell around it reads sockets and calls `read`, passes control messages to `handle`, calls `turn` while that
-does work, and delivers what stands in `outbox` to the sub-unit's unit. Nothing here blocks, sleeps or asks for
-the time but through `clock`.
+The shell around it reads sockets and calls `read`, passes control messages to `handle`, calls `turn` while that does work, and
+delivers what stands in `outbox` to the sub-unit's unit. Nothing here blocks, sleeps or asks for the time but through `clock`.
 """
 
 from __future__ import annotations
@@ -372,10 +371,7 @@ class SubUnit:
     # the loop ----------------------------------------------------------------------------------
 
     def turn(self) -> bool:
-        """One turn: process a batch if there is one and nothing is blocked; flush, ack, commit what is due.
-
-        Returns whether it did anything that lets another turn follow at once.
-        """
+        """One turn: process a batch if nothing is blocked; flush, ack, commit what is due. Whether another may follow at once."""
         if self.stopped or self.failed:
             return False
         try:

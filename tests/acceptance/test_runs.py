@@ -68,7 +68,7 @@ def test_counts_are_exact_and_the_report_says_so(command, tmp_path):
 @pytest.mark.parametrize("unit", ["count", "split", "lines"])
 def test_a_killed_process_is_replaced_and_nothing_is_missing(command, tmp_path, unit):
     lines = write_lines(tmp_path, 6000)
-    command.start("words", "--report", "r.json", path="in.txt", out="table", rate=4000)
+    command.start("words", "--report", "r.json", path="in.txt", out="table", rate=1500)
     victims = command.until(lambda: command.processes(f"{unit}/"))
     # Some way in, so that the last report of what it holds has come.
     command.until(lambda: len(landed(tmp_path / "table")) > 12_000)
@@ -93,7 +93,7 @@ def test_a_killed_process_is_replaced_and_nothing_is_missing(command, tmp_path, 
 
 def test_a_killed_ack_server_is_replaced_and_nothing_is_missing(command, tmp_path):
     write_lines(tmp_path, 6000)
-    command.start("words", "--ackers", "2", path="in.txt", out="table", rate=4000)
+    command.start("words", "--ackers", "2", path="in.txt", out="table", rate=1500)
     victims = command.until(lambda: command.processes("ack-server"))
     command.until(lambda: landed(tmp_path / "table"))
     victims[0].kill()
