@@ -111,9 +111,8 @@ class Trial:
             self.victim.until(lambda s: s.get("phase") == "running", PATIENCE)
             self.happened[kind.name].append({"followed": "resumed", "seconds": time.monotonic() - at, "exit": code})
         elif follows == DEATH:
-            before = status["restores"] if self.exactly else status["deaths"]
             what = "restores" if self.exactly else "deaths"
-            went_on = self._until_back(what, before, status)
+            went_on = self._until_back(what, status[what])
             if went_on:  # who was killed had just left in order
                 self.happened[kind.name].append({"followed": "nothing"})
             else:
@@ -122,14 +121,14 @@ class Trial:
             self.happened[kind.name].append({"followed": "nothing"})
         return 1
 
-    def _until_back(self, what: str, before: int, status: dict[str, Any]) -> bool:
-        """Wait until tuples flow again; True if they never stopped, by two checkpoints that came, or three seconds, and nothing was told."""
-        at = time.monotonic()
+    def _until_back(self, what: str, before: int) -> bool:
+        """Wait until tuples flow again; True if they never stopped, by three checkpoints that came since, or three seconds."""
+        at, since = time.monotonic(), self.victim.until(lambda now: "checkpoint" in now, PATIENCE)["checkpoint"]
 
         def back(now: dict[str, Any]) -> bool:
             if now.get("phase") != "running":
                 return False
-            later = now["checkpoint"] > status["checkpoint"] + 2 if self.exactly else time.monotonic() - at > 3
+            later = now["checkpoint"] > since + 2 if self.exactly else time.monotonic() - at > 3
             return bool(now[what] > before or later)
 
         return bool(self.victim.until(back, PATIENCE)[what] == before)

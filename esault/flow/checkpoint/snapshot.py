@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any, Protocol
 
 from esault.messages.checkpoint import Piece
@@ -61,7 +62,11 @@ class Snapshot:
         self, number: int, names: Iterable[Any], source: Source, file: StateFile, clock: Callable[[], float]
     ) -> None:
         self.number = number
-        self._pending: dict[Any, None] = dict.fromkeys(names)
+        #: in the order in which they are written, unless they are touched before; never from its front again: that a dict of
+        #: names forgets what was taken from there takes ever longer
+        names = list(names)
+        self._order = iter(names)
+        self._pending = set(names)
         self._source = source
         self._file = file
         self._clock = clock
@@ -77,7 +82,7 @@ class Snapshot:
                 self._write(name)
 
     def _write(self, name: Any) -> None:
-        del self._pending[name]
+        self._pending.discard(name)
         self._file.add(self._source.key_of(name), self._source.peek(name))
 
     def advance(self, seconds: float) -> bool:
@@ -85,16 +90,18 @@ class Snapshot:
         until = self._clock() + seconds
         pending = self._pending
         while pending:
-            for name in [name for name, _ in zip(pending, range(SLICE))]:
-                self._write(name)
+            for name in islice(self._order, SLICE):
+                if name in pending:
+                    self._write(name)
             if self._clock() >= until:
                 break
         return bool(pending)
 
     def all(self) -> None:
         """Write what is left at once: everything may be touched now."""
-        while self._pending:
-            self._write(next(iter(self._pending)))
+        for name in self._order:
+            if name in self._pending:
+                self._write(name)
 
     @property
     def done(self) -> bool:
