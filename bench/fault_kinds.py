@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import resource
 import signal
+import socket
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 import msgpack
 import psutil
-import zmq
 
 from bench.faults_run import Lost, Victim
 from bench.faults_topology import SLOW
+from esault.runtime.links import HEADER, PREFACE
 
 __all__ = ["KINDS", "Kind"]
 
@@ -123,22 +125,17 @@ def _full_disk(victim: Victim, order: random.Random, hold: float) -> str:
 
 
 def _garbage(victim: Victim, order: random.Random, hold: float) -> str:
-    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    try:
-        for path in victim.run_dir().iterdir():
-            if path.suffix not in (".data", ".express"):
-                continue
-            with context.socket(zmq.PUSH) as socket:
-                socket.setsockopt(zmq.LINGER, 200)
-                socket.setsockopt(zmq.SNDTIMEO, 200)
-                socket.connect(f"ipc://{path}")
-                for _ in range(5):
-                    try:
-                        socket.send(_nonsense(order))
-                    except zmq.Again:
-                        break
-    finally:
-        context.term()
+    for path in victim.run_dir().iterdir():
+        if path.suffix not in (".data", ".express"):
+            continue
+        with socket.socket(socket.AF_UNIX) as stranger, contextlib.suppress(OSError):
+            stranger.settimeout(0.2)
+            stranger.connect(str(path))
+            if order.randrange(4):  # else already the greeting is nonsense
+                stranger.sendall(PREFACE)
+            for _ in range(5):
+                junk = _nonsense(order)
+                stranger.sendall(HEADER.pack(len(junk)) + junk)
     return NOTHING
 
 

@@ -108,7 +108,7 @@ def batch_of(raw: Any) -> Batch:
     return batch
 
 
-def decode(data: bytes, codec: Codec) -> Frame:
+def decode(data: bytes | memoryview, codec: Codec) -> Frame:
     """Read a frame; the body of DATA becomes `(packed at, [Batch, ...])`. Raises FrameError."""
     try:
         raw = codec.unpack(data)

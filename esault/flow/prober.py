@@ -64,7 +64,7 @@ class Prober:
         """When the next probe is due; None when nobody is probed."""
         return min((self._next.get(i, 0.0) for i in self._links), default=None)
 
-    def read(self, data: bytes, now: float) -> ProbeReading | None:
+    def read(self, data: bytes | memoryview, now: float) -> ProbeReading | None:
         """Take an answer; None if it is none of this run."""
         try:
             frame = decode(data, self._codec)

@@ -51,7 +51,7 @@ class Senders:
         """Whether no channel will bring more."""
         return all(channel.ended for channel in self._channels.values())
 
-    def frame(self, data: bytes) -> Frame | None:
+    def frame(self, data: bytes | memoryview) -> Frame | None:
         """The frame, if it is one of this run."""
         try:
             frame = decode(data, self._codec)

@@ -261,7 +261,7 @@ class SubUnit:
         """Tuples in the inbox."""
         return self.backlog
 
-    def read(self, data: bytes) -> None:
+    def read(self, data: bytes | memoryview) -> None:
         """Take a frame from either socket. What is no frame of this run is counted and dropped."""
         frame = self.senders.frame(data)
         if frame is None:

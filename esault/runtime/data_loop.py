@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import select
 import threading
 import time
 import traceback
@@ -15,8 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import zmq
-
 from esault.errors import EsaultError
 from esault.flow.bolt_unit import BoltSubUnit
 from esault.flow.delivery.ack_server import AckServer
@@ -24,8 +21,9 @@ from esault.flow.spout_unit import SpoutSubUnit
 from esault.flow.sub_unit import SubUnit
 from esault.flow.user_error import UserError
 from esault.messages.control import Build, Built, Failed, Seats, Stop
+from esault.runtime.inlets import Inlets
 from esault.runtime.letters import LetterFile
-from esault.runtime.sockets import Inlets, ZmqWire
+from esault.runtime.links import UnixWire
 from esault.runtime.spec import RunSpec
 from esault.runtime.usage import process_usage
 from esault.state.spool import spooled
@@ -77,22 +75,15 @@ class DataLoop(threading.Thread):
 
     def run(self) -> None:
         """The thread."""
-        context: zmq.Context[Any] = zmq.Context(1)
-        inlets = None
         try:
-            inlets = Inlets(context, self.spec.run_dir, self.build.incarnation)
-            self.serve(context, inlets)
+            self.serve()
         except (UserError, EsaultError) as error:
             self.say(Failed(self.build.incarnation, self.build.unit, str(error)))
         except BaseException:
             text = f"the engine itself failed in {self.build.unit or 'an ack server'}:\n{traceback.format_exc()}"
             self.say(Failed(self.build.incarnation, self.build.unit, text))
-        finally:
-            if inlets is not None:
-                inlets.close()
-            context.destroy(linger=0)
 
-    def serve(self, context: zmq.Context[Any], inlets: Inlets) -> None:
+    def serve(self) -> None:
         """Build the core and serve it until it has stopped."""
         raise NotImplementedError
 
@@ -103,33 +94,25 @@ class DataLoop(threading.Thread):
         except BlockingIOError:
             pass
 
-    def _wait(self, poller: zmq.Poller, seconds: float) -> None:
-        """Until something comes in, or so long. Below a millisecond zmq cannot wait, the operating system can."""
-        if seconds < 0.001:
-            if not poller.poll(0):
-                select.select([self._wake_read], [], [], max(0.0, min(seconds, 0.0005)))
-        else:
-            poller.poll(int(min(seconds, LONGEST_WAIT) * 1000))
-
 
 class SubUnitLoop(DataLoop):
     """Serves a sub-unit."""
 
     core: SubUnit
 
-    def serve(self, context: zmq.Context[Any], inlets: Inlets) -> None:
-        spout = self._serve(context, inlets, None)
-        while not self.core.stopped:  # this process becomes another sub-unit
-            inlets.close()
-            inlets = Inlets(context, self.spec.run_dir, self.build.incarnation)
+    def serve(self) -> None:
+        again, spout = True, None
+        while again:  # or this process becomes another sub-unit
+            inlets, wire = Inlets(self.spec.run_dir, self.build.incarnation), UnixWire()
             try:
-                spout = self._serve(context, inlets, spout)
+                spout = self._serve(inlets, wire, spout)
             finally:
                 inlets.close()
+                wire.close()
+            again = not self.core.stopped
 
-    def _serve(self, context: zmq.Context[Any], inlets: Inlets, spout: Any) -> Any:
+    def _serve(self, inlets: Inlets, wire: UnixWire, spout: Any) -> Any:
         """Until the sub-unit has stopped, or `build` is another one; its spout, which goes on."""
-        wire = ZmqWire(context)
         build, spec = self.build, self.spec
         unit = spec.located.build(spec.params).plan().units[build.unit]
         vault = None if spec.state_dir is None else FileVault(Path(spec.state_dir))
@@ -156,13 +139,9 @@ class SubUnitLoop(DataLoop):
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
-        poller = zmq.Poller()
-        poller.register(inlets.express, zmq.POLLIN)
-        poller.register(self._wake_read, zmq.POLLIN)
-        self.say(Built(build.incarnation, os.getpid(), inlets.endpoint, inlets.express_endpoint))
-        always = lambda: True
-        may_read = lambda: core.may_read
-        reading = False
+        inlets.watch(self._wake_read)
+        inlets.watch(wire.fileno())
+        self.say(Built(build.incarnation, os.getpid(), inlets.data.endpoint, inlets.express.endpoint))
         while not core.stopped:
             while self.mail:
                 message = self.mail.popleft()
@@ -174,8 +153,10 @@ class SubUnitLoop(DataLoop):
                     core.close()
                     return core.spout if isinstance(core, SpoutSubUnit) else None
                 core.handle(message)
-            inlets.read(inlets.data, core.read, may_read)
-            inlets.read(inlets.express, core.read, always)
+            if core.may_read:
+                inlets.data.read(core.read)
+            inlets.express.read(core.read)
+            wire.push()
             worked = False
             for _ in range(TURNS):
                 worked = core.turn()
@@ -187,18 +168,7 @@ class SubUnitLoop(DataLoop):
                 self._on_outbox()
             if worked or self.mail:
                 continue
-            if core.may_read != reading:
-                reading = not reading
-                if reading:
-                    poller.register(inlets.data, zmq.POLLIN)
-                else:
-                    poller.unregister(inlets.data)
-            for socket in wire.refused:
-                poller.register(socket, zmq.POLLOUT)
-            self._wait(poller, core.wake_at() - self.clock())
-            for socket in wire.refused:
-                poller.unregister(socket)
-            wire.refused.clear()
+            inlets.wait(min(core.wake_at() - self.clock(), LONGEST_WAIT), core.may_read)
             self._drop_wake_ups()
         self.outbox.extend(core.outbox)
         self._on_outbox()
@@ -209,15 +179,23 @@ class SubUnitLoop(DataLoop):
 class AckerLoop(DataLoop):
     """Serves an ack server."""
 
-    def serve(self, context: zmq.Context[Any], inlets: Inlets) -> None:
+    def serve(self) -> None:
         build = self.build
-        core = AckServer(build.incarnation, build.epoch, build.settings, ZmqWire(context))
-        poller = zmq.Poller()
-        poller.register(inlets.express, zmq.POLLIN)
-        poller.register(self._wake_read, zmq.POLLIN)
+        inlets, wire = Inlets(self.spec.run_dir, build.incarnation), UnixWire()
+        try:
+            self._serve(inlets, wire)
+        finally:
+            inlets.close()
+            wire.close()
+
+    def _serve(self, inlets: Inlets, wire: UnixWire) -> None:
+        build = self.build
+        core = AckServer(build.incarnation, build.epoch, build.settings, wire)
+        inlets.watch(self._wake_read)
+        inlets.watch(wire.fileno())
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
-        self.say(Built(build.incarnation, os.getpid(), inlets.endpoint, inlets.express_endpoint))
+        self.say(Built(build.incarnation, os.getpid(), inlets.data.endpoint, inlets.express.endpoint))
         watch_at = self.clock()
         while not self.leave:
             while self.mail:
@@ -227,12 +205,13 @@ class AckerLoop(DataLoop):
                 elif isinstance(message, Stop):
                     self.leave = True
             now = self.clock()
-            came = inlets.read(inlets.express, lambda frame, now=now: core.read(frame, now), lambda: True)  # type: ignore[misc]
+            came = inlets.express.read(lambda frame, now=now: core.read(frame, now))  # type: ignore[misc]
             core.send()
-            done = core.push()
+            wire.push()
+            core.push()
             if now >= watch_at:
                 watch_at = now + 0.05
                 core.watch(now)
             if not came:
-                self._wait(poller, 0.05 if done else 0.0005)
+                inlets.wait(0.05, False)
                 self._drop_wake_ups()

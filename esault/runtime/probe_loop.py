@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 import time
 from collections import deque
 from collections.abc import Mapping
-from typing import Any
-
-import zmq
 
 from esault.flow.prober import Prober
 from esault.messages.probe import ProbeReading
-from esault.runtime.sockets import ZmqWire
+from esault.runtime.inlets import Inlet
+from esault.runtime.links import UnixWire, path_of
 
 __all__ = ["ProbeLoop", "probe_endpoint"]
 
@@ -24,7 +21,7 @@ LONGEST_WAIT = 0.05
 
 def probe_endpoint(run_dir: str) -> str:
     """Where answers to probes go."""
-    return f"ipc://{os.path.join(run_dir, 'probes')}"
+    return f"unix:{os.path.join(run_dir, 'probes')}"
 
 
 class ProbeLoop(threading.Thread):
@@ -49,20 +46,15 @@ class ProbeLoop(threading.Thread):
 
     def run(self) -> None:
         """The thread."""
-        context: zmq.Context[Any] = zmq.Context(1)
-        answers = context.socket(zmq.PULL)
-        answers.setsockopt(zmq.LINGER, 0)
-        answers.setsockopt(zmq.MAXMSGSIZE, 1 << 16)
+        answers, wire = Inlet(path_of(self._endpoint)), UnixWire()
         try:
-            answers.bind(self._endpoint)
-            self._serve(answers, Prober(ZmqWire(context), self._epoch))
+            self._serve(answers, wire)
         finally:
-            answers.close(linger=0)
-            with contextlib.suppress(OSError):
-                os.unlink(self._endpoint.removeprefix("ipc://"))
-            context.destroy(linger=0)
+            answers.close()
+            wire.close()
 
-    def _serve(self, answers: zmq.Socket[bytes], prober: Prober) -> None:
+    def _serve(self, answers: Inlet, wire: UnixWire) -> None:
+        prober = Prober(wire, self._epoch)
         known: tuple[Mapping[int, tuple[str, float]], int] | None = None
         while not self._stopping:
             if self._targets is not known:
@@ -72,14 +64,12 @@ class ProbeLoop(threading.Thread):
             self.readings.extend(prober.send(now))
             due = prober.next_at()
             wait = LONGEST_WAIT if due is None else min(LONGEST_WAIT, max(0.0, due - now))
-            if not answers.poll(int(wait * 1000) + 1):
-                continue
-            while True:
-                try:
-                    data = answers.recv(zmq.NOBLOCK)
-                except zmq.Again:
-                    break
-                reading = prober.read(data, time.monotonic() + self._offset)
-                if reading is not None:
-                    self.readings.append(reading)
+            answers.wait(wait)
+            answers.read(lambda data: self._read(prober, data))
+            wire.push()
         prober.close()
+
+    def _read(self, prober: Prober, data: memoryview) -> None:
+        reading = prober.read(data, time.monotonic() + self._offset)
+        if reading is not None:
+            self.readings.append(reading)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from esault.runtime.links import HEADER, PREFACE
+
 pytestmark = pytest.mark.slow
 
 
@@ -263,23 +265,20 @@ def test_standard_input_is_read_to_its_end(command, tmp_path):
 
 def test_strangers_at_the_sockets_achieve_nothing(command, tmp_path):
     import pickle
-
-    import zmq
+    import socket
 
     lines = write_lines(tmp_path, 4000)
     command.start("words", path="in.txt", out="table", rate=3000)
     command.until(lambda: landed(tmp_path / "table"))
     (folder,) = run_dirs(command)
     assert folder.stat().st_mode & 0o777 == 0o700
-    context = zmq.Context()
     evil = pickle.dumps(print)
     for endpoint in [*folder.glob("*.data"), *folder.glob("*.express")]:
-        socket = context.socket(zmq.PUSH)
-        socket.connect(f"ipc://{endpoint}")
         for junk in (b"", b"\xff" * 100, evil, b"\x95\x01\x01\x01\x01\x90", random.Random(1).randbytes(5000)):
-            socket.send(junk)
-        socket.close(linger=1000)
-    context.term()
+            for greeting in (b"", PREFACE, PREFACE + HEADER.pack(len(junk)), PREFACE + HEADER.pack(2**32 - 1)):
+                with socket.socket(socket.AF_UNIX) as stranger:
+                    stranger.connect(str(endpoint))
+                    stranger.sendall(greeting + junk)
     code, _, err = command.wait()
     assert code == 0, err
     assert len(landed(tmp_path / "table")) == 8 * len(lines)

@@ -46,7 +46,7 @@ class AckServer:
         self._endpoints = dict(endpoints)
         self._newest = max([self._newest, *endpoints])
 
-    def read(self, data: bytes, now: float) -> None:
+    def read(self, data: bytes | memoryview, now: float) -> None:
         """Take a frame with registrations or acks; what cannot be read is counted and dropped."""
         try:
             frame = decode(data, self._codec)

@@ -1,0 +1,188 @@
+"""What the data path counts on between processes: real sockets, no run around them."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+
+import pytest
+
+from esault.runtime.inlets import Inlet, Inlets
+from esault.runtime.links import HEADER, LONGEST_FRAME, PREFACE, UnixWire, path_of
+
+FRAMES = 60
+
+
+@pytest.fixture
+def inlet(tmp_path):
+    made = Inlet(str(tmp_path / "1.data"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def wire():
+    made = UnixWire()
+    yield made
+    made.close()
+
+
+def _read(inlet, count, wire=None):
+    """So many frames; `wire` pushes what waits meanwhile."""
+    got = []
+    for _ in range(10_000):
+        if len(got) >= count:
+            break
+        inlet.wait(0.1)
+        inlet.read(lambda frame: got.append(bytes(frame)))
+        if wire is not None:
+            wire.push()
+    return got
+
+
+def test_frames_of_all_sizes_arrive_whole_and_in_order(inlet, wire):
+    link = wire.link(inlet.endpoint)
+    order = random.Random(1)
+    sizes = [
+        0,
+        1,
+        3,
+        4,
+        5,
+        100,
+        511 << 10,
+        512 << 10,
+        (512 << 10) + 1,
+        3 << 20,
+        *(order.randrange(70_000) for _ in range(300)),
+    ]
+    frames = [order.randbytes(size) for size in sizes]
+    got, waiting = [], list(frames)
+    for _ in range(100_000):
+        while waiting and link.send(waiting[0]):
+            del waiting[0]
+        inlet.read(lambda frame: got.append(bytes(frame)))
+        wire.push()
+        if len(got) == len(frames):
+            break
+    assert got == frames
+
+
+def test_a_large_frame_is_taken_at_once_and_goes_on_by_itself(inlet, wire):
+    link = wire.link(inlet.endpoint)
+    assert link.send(bytes(20 << 20))
+    assert not link.send(b"next")
+    assert [len(frame) for frame in _read(inlet, 1, wire)] == [20 << 20]
+    assert link.send(b"next")
+    assert _read(inlet, 1) == [b"next"]
+
+
+def test_frames_come_byte_by_byte(inlet):
+    sent = [b"", b"a", b"bc" * 300]
+    with socket.socket(socket.AF_UNIX) as slow:
+        slow.connect(path_of(inlet.endpoint))
+        got = []
+        for byte in PREFACE + b"".join(HEADER.pack(len(frame)) + frame for frame in sent):
+            slow.send(bytes([byte]))
+            inlet.read(lambda frame: got.append(bytes(frame)))
+    inlet.read(lambda frame: got.append(bytes(frame)))
+    assert got == sent
+
+
+def test_what_was_sent_arrives_though_the_sender_goes_before_it_is_read(inlet, wire):
+    link = wire.link(inlet.endpoint)
+    taken = 0
+    while link.send(bytes([taken]) * 3000):  # nobody reads meanwhile
+        taken += 1
+    link.close()
+    got = _read(inlet, taken)
+    # of the last one the operating system may have had only a part
+    assert [frame[0] for frame in got] in (list(range(taken)), list(range(taken - 1)))
+    assert taken > 20
+
+
+def test_who_finishes_has_all_of_it_delivered(tmp_path, inlet, wire):
+    reader = os.fork()
+    if not reader:
+        code = 1
+        try:
+            code = 0 if [len(frame) for frame in _read(inlet, 1)] == [9 << 20] else 2
+        finally:
+            os._exit(code)
+    link = wire.link(inlet.endpoint)
+    assert link.send(bytes(9 << 20))
+    link.finish()
+    assert os.waitstatus_to_exitcode(os.waitpid(reader, 0)[1]) == 0
+
+
+def test_a_socket_that_nobody_reads_refuses_what_comes_until_it_is_read(inlet, wire):
+    link = wire.link(inlet.endpoint)
+    taken = 0
+    while link.send(bytes(1000)):
+        taken += 1
+    assert 0 < taken < 2000
+    assert len(_read(inlet, taken, wire)) == taken
+    assert link.send(bytes(1000))
+
+
+def test_a_link_to_nobody_refuses_and_finds_who_comes_later(tmp_path, wire):
+    link = wire.link(f"unix:{tmp_path / '7.data'}")
+    assert not link.send(b"frame")
+    inlet = Inlet(str(tmp_path / "7.data"))
+    assert link.send(b"frame")
+    assert _read(inlet, 1) == [b"frame"]
+    inlet.close()
+    assert not link.send(b"frame")
+    late = Inlet(str(tmp_path / "7.data"))
+    assert not link.send(b"frame")  # what was on its way is lost: a link that broke stays broken
+    late.close()
+
+
+def test_a_sender_that_dies_in_the_middle_of_a_frame_leaves_nothing_of_it(inlet, wire):
+    with socket.socket(socket.AF_UNIX) as dying:
+        dying.connect(path_of(inlet.endpoint))
+        dying.sendall(PREFACE + HEADER.pack(5) + b"whole" + HEADER.pack(1000) + b"half")
+    link = wire.link(inlet.endpoint)
+    assert link.send(b"another")
+    assert sorted(_read(inlet, 2)) == [b"another", b"whole"]
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        b"\xff" * 100,
+        PREFACE[:-1] + b"9" + HEADER.pack(3) + b"abc",
+        PREFACE + HEADER.pack(LONGEST_FRAME + 1) + bytes(100),
+        random.Random(3).randbytes(5000),
+    ],
+)
+def test_a_stranger_is_hung_up_on_and_nobody_else_notices(inlet, wire, junk):
+    link = wire.link(inlet.endpoint)
+    with socket.socket(socket.AF_UNIX) as stranger:
+        stranger.connect(path_of(inlet.endpoint))
+        stranger.sendall(junk)
+        assert link.send(b"frame")
+        assert _read(inlet, 1) == [b"frame"]
+        inlet.read(lambda frame: pytest.fail("a frame out of nonsense"))
+        stranger.settimeout(1)
+        try:
+            assert stranger.recv(1) == b""
+        except ConnectionResetError:
+            pass  # it had not read all of it
+
+
+def test_data_is_left_alone_while_it_must_wait(tmp_path, wire):
+    inlets = Inlets(str(tmp_path), 3)
+    data, express = wire.link(inlets.data.endpoint), wire.link(inlets.express.endpoint)
+    assert data.send(b"data")
+    inlets.wait(0.01, False)  # says nothing of it
+    assert express.send(b"express")
+    inlets.wait(5, False)
+    got = []
+    assert inlets.express.read(lambda frame: got.append(bytes(frame)))  # accepts
+    inlets.wait(5, True)
+    assert inlets.data.read(lambda frame: got.append(bytes(frame)))
+    assert got == [b"express", b"data"]
+    inlets.close()
+    assert not list(tmp_path.iterdir())
