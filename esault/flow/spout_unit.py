@@ -22,7 +22,7 @@ from esault.topology.spout import EndOfStream, has_position
 __all__ = ["SpoutSubUnit"]
 
 #: seconds until a spout that had nothing is asked again: at first, and at most
-SHORTEST_NAP, LONGEST_NAP = 0.0003, 0.005
+SHORTEST_NAP, LONGEST_NAP = 0.0001, 0.005
 
 _STOPPING = (KeyboardInterrupt, GeneratorExit)
 

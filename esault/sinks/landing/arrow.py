@@ -6,6 +6,7 @@ imports pandas wherever that is installed: 50 MB in each process that writes a t
 
 from __future__ import annotations
 
+import struct
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, timedelta, timezone
@@ -29,6 +30,8 @@ _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _MICROSECOND = timedelta(microseconds=1)
 #: characters of one column of a batch, of at most 4 bytes each: offsets have 31 bits
 _TEXT_LIMIT = 2**29
+#: between texts while they are one; a text that holds it goes the slow way
+_BETWEEN = "\x1f"
 
 
 def _bits(values: Iterable[Any]) -> bytes:
@@ -48,6 +51,23 @@ def _texts(values: Sequence[str]) -> list[_Bytes]:
     return [_offsets(map(len, values) if ascii_only else [len(value.encode()) for value in values]), data]
 
 
+def _plain_texts(values: Sequence[Any]) -> pa.Array | None:
+    """Strings as an array, in half the time: joined here, cut up by Arrow. None where something is no string, holds the
+    mark between them, or all together is too long."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        text = _BETWEEN.join(values)
+    except TypeError:
+        return None
+    if len(text) >= _TEXT_LIMIT or text.count(_BETWEEN) != len(values) - 1:
+        return None
+    data = text.encode()
+    whole = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(array("i", [0, len(data)])), pa.py_buffer(data)])
+    return pc.split_pattern(whole, _BETWEEN).values
+
+
 def _scaled(value: Decimal) -> bytes:
     sign, digits, exponent = value.as_tuple()
     number = int("".join(map(str, digits)) or "0")
@@ -59,8 +79,9 @@ def _scaled(value: Decimal) -> bytes:
 #: per column type: what stands for null, and the buffers after the one that says which values are null
 _PACK: dict[str, tuple[Any, Callable[[Sequence[Any]], list[_Bytes]]]] = {
     "string": ("", _texts),
-    "long": (0, lambda values: [array("q", values)]),
-    "double": (0.0, lambda values: [array("d", values)]),
+    # a quarter of the time that array() takes
+    "long": (0, lambda values: [struct.pack(f"{len(values)}q", *values)]),
+    "double": (0.0, lambda values: [struct.pack(f"{len(values)}d", *values)]),
     "boolean": (False, lambda values: [_bits(values)]),
     "binary": (b"", lambda values: [_offsets(map(len, values)), b"".join(values)]),
     "timestamp": (_EPOCH, lambda values: [array("q", [(value - _EPOCH) // _MICROSECOND for value in values])]),
@@ -94,6 +115,13 @@ def arrow_schema(schema: Schema) -> pa.Schema:
 
 def to_array(owner: str, column: Column, values: Sequence[Any], keys: Sequence[Any]) -> pa.Array:
     """The values of one column as an array. SinkError as `values.fitting` says."""
+    if column.type == "string":
+        try:
+            plain = _plain_texts(values)
+        except UnicodeEncodeError:
+            plain = None
+        if plain is not None:
+            return plain
     kinds = set(map(type, values))
     nulls = column.nullable and type(None) in kinds
     if nulls:
@@ -103,7 +131,7 @@ def to_array(owner: str, column: Column, values: Sequence[Any], keys: Sequence[A
         fit = fitting(owner, column, values, keys)
     try:
         return _array(column, fit, nulls)
-    except (OverflowError, UnicodeEncodeError):
+    except (OverflowError, struct.error, UnicodeEncodeError):
         # too large, or no text: looking at each value finds out which
         return _array(column, fitting(owner, column, values, keys), nulls)
 
@@ -132,11 +160,11 @@ def constant(text: str, rows: int) -> pa.Array:
     return pa.Array.from_buffers(pa.string(), rows, [None, pa.py_buffer(offsets), pa.py_buffer(data * rows)])
 
 
-def moments(micros: Sequence[int]) -> pa.Array:
-    """An array of timestamps from microseconds since the epoch."""
+def moments(micros: array[int]) -> pa.Array:
+    """An array of timestamps from microseconds since the epoch, 64 bits each; they must not change any more."""
     import pyarrow as pa
 
-    return pa.Array.from_buffers(pa.timestamp("us", "UTC"), len(micros), [None, pa.py_buffer(array("q", micros))])
+    return pa.Array.from_buffers(pa.timestamp("us", "UTC"), len(micros), [None, pa.py_buffer(micros)])
 
 
 def parquet_bytes(table: pa.Table) -> pa.Buffer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,9 @@ class Buffer:
         self._names = [column.name for column in self._columns[1:]]
         self._keys: list[Any] = []
         self._values: list[Any] = []
-        self._micros: list[int] = []
+        self._micros = array("q")
+        #: the run's column, longer and longer: that of a batch is a part of it
+        self._runs: pa.Array | None = None
         self._ids: list[str | None] = []
         self._batches: list[pa.RecordBatch] = []
         self._converted = 0
@@ -44,7 +47,7 @@ class Buffer:
         self._keys.extend(keys)
         self._values.extend(values)
         if self._added:
-            self._micros.extend(repeat(round(time * 1e6), len(keys)))
+            self._micros += array("q", (round(time * 1e6),)) * len(keys)
             self._ids.extend(repeat(None, len(keys)) if ids is None else ids)
         if len(self._keys) >= _CHUNK:
             self._convert()
@@ -79,13 +82,18 @@ class Buffer:
             arrays += [
                 to_array(owner, ADDED[0], self._ids, keys),
                 moments(self._micros),
-                constant(self._run, len(keys)),
+                self._run_column(len(keys)),
             ]
         batch = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(self._schema))
         self._batches.append(batch)
         self.bytes += batch.nbytes
         self._converted += len(keys)
-        self._keys, self._values, self._micros, self._ids = [], [], [], []
+        self._keys, self._values, self._micros, self._ids = [], [], array("q"), []
+
+    def _run_column(self, rows: int) -> pa.Array:
+        if self._runs is None or len(self._runs) < rows:
+            self._runs = constant(self._run, rows)
+        return self._runs[:rows]
 
     def parquet(self) -> tuple[int, pa.Buffer]:
         """All rows as (their number, the bytes of a Parquet file). They stay until `clear`."""
@@ -97,6 +105,6 @@ class Buffer:
 
     def clear(self) -> None:
         """Forget all rows."""
-        self._keys, self._values, self._micros, self._ids = [], [], [], []
+        self._keys, self._values, self._micros, self._ids = [], [], array("q"), []
         self._batches, self._converted = [], 0
         self.bytes = 0

@@ -113,7 +113,7 @@ def test_constants_and_moments() -> None:
     assert constant("run-ü", 3).to_pylist() == ["run-ü"] * 3
     assert constant("", 2).to_pylist() == ["", ""]
     assert constant("x", 0).to_pylist() == []
-    assert moments([-1, 1_700_000_000_000_001]).to_pylist()[1].microsecond == 1
+    assert moments(array("q", [-1, 1_700_000_000_000_001])).to_pylist()[1].microsecond == 1
 
 
 def test_values_unfold_from_scalars_tuples_and_dicts() -> None:
