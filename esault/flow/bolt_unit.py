@@ -148,6 +148,8 @@ class BoltSubUnit(SubUnit):
         self.operator.run(batch.input, batch.keys, batch.values, ids)
         if self._dirty is not None:
             self._dirty.update(batch.keys)
+            if len(self._dirty) * 2 > self._base_keys:
+                self._dirty = None  # then all of it takes little longer, and nobody need keep count
         for stream, out in self.emitter.outs.items():
             keys = out.keys
             if keys:

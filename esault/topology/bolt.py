@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
+from esault.topology.attributes import get_attributes, set_attributes
 from esault.topology.context import Context
 
 __all__ = ["BatchBolt", "Bolt"]
@@ -61,11 +62,11 @@ class Bolt(Generic[KI, VI, KO, VO]):
 
     def __getstate__(self) -> Any:
         """What moves and is saved: all attributes, unless overridden."""
-        return dict(vars(self))
+        return get_attributes(self)
 
     def __setstate__(self, state: Any) -> None:
         """Put a saved state into an object fresh from the factory."""
-        vars(self).update(state)
+        set_attributes(self, state)
 
 
 class BatchBolt(Generic[KI, VI, KO, VO]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+from array import array
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any

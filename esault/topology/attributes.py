@@ -1,0 +1,69 @@
+"""The attributes of an object, read and set without making a dict of its own for it.
+
+CPython keeps the attributes of an object in a row beside it. Whoever looks at `vars(object)` moves them into a dict, for
+good: up to 3.12 each later access takes half as long again (110 ns -> 170 to 200 ns for `self.total += value` of one of
+10 000 objects), and the object twice the memory. State is read at each checkpoint, of each key.
+"""
+
+from __future__ import annotations
+
+from gc import get_referents
+from types import CodeType
+from typing import Any
+
+__all__ = ["get_attributes", "set_attributes"]
+
+#: by class: what attributes its objects may have; None: theirs can only be seen in their dict
+_names: dict[type, tuple[str, ...] | None] = {}
+
+
+def get_attributes(thing: Any) -> dict[str, Any]:
+    """As `dict(vars(thing))`, though perhaps in another order."""
+    cls = type(thing)
+    try:
+        names = _names[cls]
+    except KeyError:
+        names = _names[cls] = _possible(cls)
+    if names is not None:
+        state = {name: getattr(thing, name) for name in names if hasattr(thing, name)}
+        # The collector sees all that an object refers to: what stands in its slots, its attributes or their dict, its class.
+        seen = get_referents(thing)
+        whole = len(seen) == len(state) + 1 + hasattr(thing, "key") + hasattr(thing, "window")
+        # A dict counts as one attribute does: it stands where that would.
+        if whole and (len(state) != 1 or all(value is seen[-2] for value in state.values())):
+            return state
+    return dict(vars(thing))
+
+
+def set_attributes(thing: Any, state: dict[str, Any]) -> None:
+    """As `vars(thing).update(state)`."""
+    cls = type(thing)
+    if any(hasattr(getattr(cls, name, None), "__set__") for name in state):
+        vars(thing).update(state)
+        return
+    for name, value in state.items():
+        object.__setattr__(thing, name, value)
+
+
+def _possible(cls: type) -> tuple[str, ...] | None:
+    """All names that the methods of the class mention and that mean nothing to the class itself: none other is its own
+    object's, or the count of what an object refers to gives that away."""
+    found: dict[str, None] = {}
+    for base in cls.__mro__[:-1]:
+        slots = vars(base).get("__slots__", ())
+        if set((slots,) if isinstance(slots, str) else slots) - {"key", "window"}:
+            return None
+        if "__getattr__" in vars(base) or "__getattribute__" in vars(base):
+            return None
+        for value in vars(base).values():
+            code = getattr(value, "__code__", None)
+            if isinstance(code, CodeType):
+                _mentioned(code, found)
+    return tuple(name for name in found if not hasattr(cls, name))
+
+
+def _mentioned(code: CodeType, found: dict[str, None]) -> None:
+    found.update(dict.fromkeys(code.co_names))
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            _mentioned(each, found)

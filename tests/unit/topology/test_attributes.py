@@ -1,0 +1,135 @@
+"""State without a dict of its own: always what vars() says, and on CPython 3.11 and later without making that dict."""
+
+from __future__ import annotations
+
+import gc
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esault import Bolt
+from esault.topology.attributes import get_attributes, set_attributes
+
+
+class Count(Bolt):
+    def __init__(self):
+        self.total = 0
+
+    def process(self, key, value):
+        self.total += value
+        if value > 10:
+            self.large = list(range(value))
+
+
+class Copy(Bolt):
+    """Its one attribute is its key."""
+
+    def process(self, key, value):
+        self.name = key
+
+
+class Default(Bolt):
+    total = 0
+
+    def process(self, key, value):
+        self.total = value
+        self.other = value
+
+
+class Held(Bolt):
+    def process(self, key, value):
+        self.held = {"a": value}
+
+
+class Guessing(Bolt):
+    def process(self, key, value):
+        self.known = value
+
+    def __getattr__(self, name):
+        return 7
+
+
+class Watched(Bolt):
+    def __init__(self):
+        self._total = 0
+
+    @property
+    def total(self):
+        return self._total
+
+    @total.setter
+    def total(self, value):
+        self._total = value * 2
+
+
+KINDS = (Count, Copy, Default, Held, Guessing, Watched)
+values = st.one_of(
+    st.integers(0, 20), st.text(max_size=3), st.dictionaries(st.text(max_size=2), st.integers(), max_size=2)
+)
+
+
+def _made(kind, key):
+    made = kind()
+    made.key = key
+    return made
+
+
+@given(
+    st.sampled_from(KINDS),
+    st.one_of(st.text(max_size=3), st.integers(0, 300)),
+    st.lists(st.tuples(st.sampled_from(["total", "large", "name", "known", "stranger", "held"]), values), max_size=6),
+    st.sampled_from(["none", "before", "after"]),
+)
+def test_it_is_what_vars_says(kind, key, writes, looked):
+    made = _made(kind, key)
+    if looked == "before":
+        vars(made)
+    for name, value in writes:
+        setattr(made, name, value)
+    if writes and writes[0][1] == 3:
+        made.window = "a window"
+    if looked == "after":
+        vars(made)
+    got = get_attributes(made)
+    assert got == vars(made)
+    assert all(got[name] is value for name, value in vars(made).items())
+    assert get_attributes(made) == got
+
+
+def test_a_value_that_stands_twice_hides_no_other():
+    made = _made(Copy, "k")
+    vars(made)
+    made.name = made.key
+    made.stranger = 5
+    assert get_attributes(made) == {"name": "k", "stranger": 5}
+    made = _made(Default, "k")
+    made.process("k", 0)
+    assert get_attributes(made) == {"total": 0, "other": 0}
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="there each object has a dict from the start")
+@pytest.mark.parametrize("kind", [Count, Copy, Held])
+def test_no_dict_is_made(kind):
+    made = _made(kind, "k")
+    made.process("k", 20)
+    before = len(gc.get_referents(made))
+    state = get_attributes(made)
+    assert len(gc.get_referents(made)) == before == len(state) + 2
+    assert not any(each == vars(made) for each in gc.get_referents(made)[:-1])
+    fresh = _made(kind, "k")
+    set_attributes(fresh, state)
+    fresh.process("k", 20)
+    assert len(gc.get_referents(fresh)) == before
+    assert get_attributes(fresh).keys() == state.keys()
+
+
+def test_setting_is_as_by_the_dict():
+    made = _made(Watched, "k")
+    set_attributes(made, {"_total": 4, "total": 9})
+    assert vars(made) == {"_total": 4, "total": 9}
+    assert made.total == 4
+    made = _made(Count, "k")
+    set_attributes(made, {"total": 3, "stranger": 1})
+    assert vars(made) == {"total": 3, "stranger": 1}
