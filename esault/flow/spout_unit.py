@@ -187,7 +187,9 @@ class SpoutSubUnit(SubUnit):
 
     def wake_at(self) -> float:
         at = super().wake_at()
-        if self.started and not self.halted and not self._at_end and not self._drained and self.roots.credit:
+        done = self.halted or self._at_end or self._drained
+        # Blocked, it is woken when there is room.
+        if self.started and not done and self.roots.credit and not self.outputs.blocked:
             at = min(at, self._read_at)
         return at
 

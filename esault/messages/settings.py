@@ -31,7 +31,7 @@ class Settings:
     #: seconds after which an output buffer goes although it is not full
     linger: float = 0.001
     #: bytes that wait in an inbox before reading stops
-    inbox_bytes: int = 16 << 20
+    inbox_bytes: int = 1 << 20
     #: a round of prepare and commit of a sink comes after so many seconds ...
     commit_every: float = 0.05
     #: ... or so many rows
