@@ -13,7 +13,7 @@ import psutil
 
 __all__ = ["facts"]
 
-PACKAGES = ("thespian", "msgpack", "pyzmq", "sortedcontainers", "psutil", "pyarrow", "bytewax")
+PACKAGES = ("thespian", "msgpack", "sortedcontainers", "psutil", "pyarrow", "bytewax")
 
 
 def _processor() -> str:

@@ -5,7 +5,7 @@ replays), frames and channels, the codec that values and state travel in, elemen
 and control messages are passed in; what is to be sent goes out through the two ports of `wire`.
 
 `runtime/` and `testing/` drive it. It imports `topology`, `messages` and `errors`, never `control/`, and neither
-thespian nor zmq: the two paths meet only in messages.
+thespian nor a socket: the two paths meet only in messages.
 
 Its one invariant: of a sender's tuples with one key, each reaches the one owner of that key, in order.
 """

