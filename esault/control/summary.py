@@ -10,7 +10,7 @@ from esault.control.measurements import total
 from esault.histogram import Histogram
 from esault.report import Change, Checkpoints, Decision, Latency, Report, Restored, RootCounts, UnitReport, iso
 
-__all__ = ["Snapshot", "UnitSnapshot", "how_ended", "report", "snapshot"]
+__all__ = ["Snapshot", "UnitSnapshot", "how_ended", "may_repeat", "report", "snapshot"]
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,14 @@ def how_ended(driver: Driver) -> str:
     if driver.phase != "ended":
         return "running"
     return "drained" if driver.finished_in_order else "paused" if driver.paused else "stopped"
+
+
+def may_repeat(driver: Driver) -> bool:
+    """Whether sinks may have got rows more than once: something was replayed, or a process died and was replaced."""
+    if driver.settings.delivery == "eo":
+        return False
+    replayed = total(unit.measurements.counts for unit in driver.units.values()).roots_replayed
+    return bool(driver.deaths or driver.died_late or replayed)
 
 
 def report(driver: Driver, engine: str, ended: str, now: float) -> Report:

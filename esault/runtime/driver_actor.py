@@ -15,7 +15,7 @@ from typing import Any
 from thespian.actors import WakeupMessage
 
 from esault.control.driver import Driver
-from esault.control.summary import how_ended, report, snapshot
+from esault.control.summary import how_ended, may_repeat, report, snapshot
 from esault.errors import EsaultError, UsageError
 from esault.messages.control import Exited
 from esault.messages.probe import HostUsage
@@ -314,6 +314,7 @@ class DriverActor(ReportingActor):
             ended = how_ended(core)
             for begun in self._begun_sinks:
                 with contextlib.suppress(Exception):
+                    begun.repeated = may_repeat(core)
                     begun.end(ended == "drained")
             self.send(self._command, Over(report(core, "actors", ended, self._now())))
             self.send(self._keeper, Leave())

@@ -182,7 +182,7 @@ def _local(request: Request) -> Report:
 
 
 def _run_local(request: Request, plan: Plan, plan_of: Callable[[], Plan], state: RunState | None, view: View) -> Report:
-    from esault.control.summary import snapshot
+    from esault.control.summary import may_repeat, snapshot
     from esault.testing.local_runtime import LocalRuntime
 
     if state is not None:
@@ -236,6 +236,7 @@ def _run_local(request: Request, plan: Plan, plan_of: Callable[[], Plan], state:
             signal.signal(number, handler)
         for sink in plan.sinks:
             with contextlib.suppress(Exception):
+                sink.sink.repeated = may_repeat(local.driver)
                 sink.sink.end(ended_ok)
     report = local.report()
     if state is not None:

@@ -39,7 +39,8 @@ def read_table(
 ) -> DataFrame:
     """The rows that are visible in the table in folder `path`: exactly those of the parts that its log names.
 
-    `duplicates=False` drops rows that a replay repeated (same `_run` and `_id`; of rows without an id, all are kept).
+    `duplicates=False` drops rows that a replay repeated (same `_run` and `_id`; of rows without an id, all are kept). That costs a
+    shuffle of all ids, and is left out where the log says that no run has repeated any.
     `version`: as the table was then. SinkError when there is no table, or no such version. Later commits do not
     change the DataFrame: read again for them.
     """
@@ -52,7 +53,7 @@ def read_table(
     folder = os.path.abspath(log.table)
     paths = (_uri(os.path.join(folder, name)) for name in state.files)
     frame = spark.read.schema(schema).parquet(*paths)
-    return frame if duplicates else without_duplicates(frame)
+    return frame if duplicates or state.distinct else without_duplicates(frame)
 
 
 def _uri(path: str) -> str:

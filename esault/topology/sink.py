@@ -51,6 +51,8 @@ class Sink:
 
     #: set by the engine before `open`
     context: Context
+    #: set by the engine before `end`: whether rows may have come more than once, with the same ids
+    repeated: bool = True
 
     def check(self) -> None:
         """Called once before anything starts; raises SinkError when the sink cannot be used."""

@@ -37,6 +37,13 @@ def landed(folder):
     return rows
 
 
+def distinct(folder):
+    """Whether readers need not look for rows that came twice."""
+    from esault.sinks.landing import table_log
+
+    return table_log(folder).at().distinct
+
+
 def run_dirs(command):
     """Folders of this command's run: other runs of this machine are not looked at."""
     return list(Path(tempfile.gettempdir()).glob(f"esault-{command.process.pid}-*"))
@@ -53,6 +60,7 @@ def test_counts_are_exact_and_the_report_says_so(command, tmp_path):
     want = Counter(word for line in lines for word in line.split())
     assert totals == want
     assert len({row["_id"] for row in rows}) == want.total() == len(rows)
+    assert distinct(tmp_path / "table")
     report = json.loads((tmp_path / "r.json").read_text())
     assert report["schema"] == 1
     assert report["ended"] == "drained"
@@ -89,6 +97,7 @@ def test_a_killed_process_is_replaced_and_nothing_is_missing(command, tmp_path, 
         assert ids >= {f"{i}.{j}.0" for i in range(6000) for j in range(8)}
     report = json.loads((tmp_path / "r.json").read_text())
     assert report["deaths"] == 1
+    assert not distinct(tmp_path / "table")
     if unit == "count":
         assert report["units"]["count"]["state_lost"] > 0
 
@@ -122,6 +131,7 @@ def test_the_local_engine_gives_the_same_table(command, tmp_path):
     for row in landed(tmp_path / "table"):
         totals[row["word"]] = max(totals[row["word"]], row["total"])
     assert totals == Counter(word for line in lines for word in line.split())
+    assert distinct(tmp_path / "table")
 
 
 def test_user_code_that_raises_ends_the_run_with_its_traceback_unit_and_key(command, tmp_path):

@@ -66,7 +66,8 @@ class Landed:
         sink, epoch, handle = self.prepare(totals, ids, sub_unit, time)
         sink.commit(epoch, handle)
 
-    def end(self) -> None:
+    def end(self, repeated: bool = True) -> None:
+        self.driver.repeated = repeated
         self.driver.end(True)
 
 

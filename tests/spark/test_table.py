@@ -82,6 +82,25 @@ def test_rows_that_a_replay_repeats_are_dropped_unless_asked_for(spark: Any, lan
     assert totals(read_table(spark, table.path)) == [1, 1, 2, 3, 7, 7]
 
 
+def test_ids_are_not_compared_where_the_log_says_that_no_row_was_repeated(spark: Any, landed: Any) -> None:
+    table = landed()
+    table.land([1, 2], ["a", "b"])
+
+    def compared() -> bool:
+        plan = read_table(spark, table.path)._jdf.queryExecution().toString()
+        return "Deduplicate" in plan
+
+    assert compared()
+    table.end(repeated=False)
+    assert not compared()
+    assert totals(read_table(spark, table.path)) == [1, 2]
+    again = landed(run="r2")
+    again.land([3, 3], ["c", "c"])
+    again.end(repeated=True)
+    assert compared()
+    assert totals(read_table(spark, table.path)) == [1, 2, 3]
+
+
 def test_after_compaction_spark_reads_the_same(spark: Any, landed: Any) -> None:
     table = landed()
     for epoch in range(10):

@@ -14,7 +14,7 @@ An entry is one JSON object on one line, whose last member is the CRC-32 of all 
 | replace | as begin, and no row of before is visible any more | schema, run |
 | rows | rows of one epoch of one writer | txn, add, run |
 | compact | parts rewritten as others, rows the same | add, remove |
-| end | the run said it was over | run, ok |
+| end | the run said it was over, and whether each of its rows came once | run, ok, distinct |
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ class Entry:
     remove: tuple[str, ...] = ()
     schema: Schema | None = None
     ok: bool | None = None
+    distinct: bool | None = None
 
 
 def plain_name(name: Any) -> str:
@@ -116,6 +117,7 @@ def encode(entry: Entry) -> bytes:
             "remove": list(entry.remove),
             "schema": schema_to_json(entry.schema) if entry.schema is not None else None,
             "ok": entry.ok,
+            **({} if entry.distinct is None else {"distinct": entry.distinct}),
         }
     )
 
@@ -136,6 +138,7 @@ def decode(data: bytes, path: str) -> Entry:
             remove=tuple(plain_name(name) for name in value["remove"]),
             schema=schema_from_json(value["schema"]) if value["schema"] is not None else None,
             ok=value.get("ok"),
+            distinct=value.get("distinct"),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(path, f"a member is missing or wrong ({error})") from None

@@ -66,6 +66,10 @@ class TableState:
         self.run: str | None = None
         #: what that run said at its end; None when it has not
         self.ended: bool | None = None
+        #: whether no run that is over has left rows twice, as far as is known
+        self.clean = True
+        #: whether there are rows of a run that has not said how it was
+        self.unsaid = False
         self.txns: dict[str, Epochs] = {}
         #: visible parts by name, in the order in which they came; None when not kept
         self.files: dict[str, Part] | None = {} if keep_files else None
@@ -84,20 +88,31 @@ class TableState:
         """Whether any row is visible; a table without one may be begun anew in any mode, with any columns."""
         return self.parts > 0
 
+    @property
+    def distinct(self) -> bool:
+        """Whether no row stands here twice: readers need not look."""
+        return self.clean and not self.unsaid
+
     def apply(self, entry: Entry) -> bool:
         """Go one version on; whether a snapshot is due at it."""
         self.version += 1
         if entry.kind == "replace":
             self.parts = 0
             self.txns = {}
+            self.clean, self.unsaid = True, False
             if self.files is not None:
                 self.files.clear()
         if entry.schema is not None:
             self.schema = entry.schema
         if entry.kind in ("create", "begin", "replace"):
+            if entry.run != self.run:  # else it goes on
+                self.clean, self.unsaid = self.clean and not self.unsaid, False
             self.run, self.ended = entry.run, None
         elif entry.kind == "end":
             self.ended = entry.ok
+            self.clean, self.unsaid = self.clean and (entry.distinct is True or not self.unsaid), False
+        elif entry.kind == "rows":
+            self.unsaid = True
         if entry.txn is not None:
             self.txns.setdefault(entry.txn.app, Epochs()).add(entry.txn.epoch)
         self.parts += len(entry.add) - len(entry.remove)
@@ -122,6 +137,8 @@ def encode_snapshot(state: TableState) -> bytes:
             "schema": schema_to_json(state.schema),
             "run": state.run,
             "ended": state.ended,
+            "clean": state.clean,
+            "unsaid": state.unsaid,
             "txns": {app: epochs.ranges() for app, epochs in state.txns.items()},
             "files": [[part.path, part.rows, part.bytes] for part in state.files.values()],
         }
@@ -136,6 +153,7 @@ def decode_snapshot(data: bytes, path: str, keep_files: bool = True) -> TableSta
         state.version = state.snapshot_at = int(value["version"])
         state.schema = schema_from_json(value["schema"])
         state.run, state.ended = value["run"], value["ended"]
+        state.clean, state.unsaid = value.get("clean") is True, value.get("unsaid") is not False
         state.txns = {app: Epochs(ranges) for app, ranges in value["txns"].items()}
         state.parts = len(value["files"])
         if keep_files:

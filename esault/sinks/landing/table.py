@@ -144,7 +144,7 @@ class LandedTable(Sink):
             log = CommitLog(self.path, self._disk, keep_files=False)
             run = self._run.run
             if log.refresh().run == run:
-                log.append(Entry("end", utc(clock.time()), run, ok=ok))
+                log.append(Entry("end", utc(clock.time()), run, ok=ok, distinct=not self.repeated))
             remove_parts(self.path, self._replaced, self._disk)
             vacuum(self.path, disk=self._disk)
         except SinkError as error:

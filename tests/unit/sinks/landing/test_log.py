@@ -207,3 +207,40 @@ def test_a_full_disk_leaves_nothing_and_the_commit_can_be_tried_again(
             rows(log, "a", 0)
     assert sorted(os.listdir(log.folder)) == [f"{0:020d}.json"]
     assert rows(log, "a", 0) == 1
+
+
+def test_rows_are_known_to_be_distinct_once_every_run_that_wrote_some_has_said_so(
+    log: CommitLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_module, "SNAPSHOT_EVERY", 1)  # each entry is read through a snapshot as well
+
+    def seen() -> bool:
+        (fresh,) = {CommitLog(log.table).refresh().distinct, log.state.distinct}
+        return fresh
+
+    assert seen()
+    rows(log, "ra", 0)
+    assert not seen()  # the run may still repeat them
+    log.append(Entry("end", run="r", ok=True, distinct=True))
+    assert seen()
+    log.append(Entry("compact", add=(Part("c", 1, 1),), remove=("ra-0",)))
+    assert seen()
+    log.append(Entry("begin", run="s"))
+    rows(log, "sa", 0)
+    log.append(Entry("begin", run="s"))  # it goes on from its checkpoint
+    rows(log, "sa", 1)
+    log.append(Entry("end", run="s", ok=True, distinct=True))
+    assert seen()
+    log.append(Entry("begin", run="u"))
+    rows(log, "ua", 0)
+    log.append(Entry("begin", run="v"))  # u has not said how it was
+    log.append(Entry("end", run="v", ok=True, distinct=True))
+    assert not seen()
+    log.append(Entry("replace", run="w", schema=SCHEMA))
+    rows(log, "wa", 0)
+    log.append(Entry("end", run="w", ok=True, distinct=False))
+    assert not seen()
+    log.append(Entry("replace", run="x", schema=SCHEMA))
+    rows(log, "xa", 0)
+    log.append(Entry("end", run="x", ok=True))  # written by an eSault that did not say
+    assert not seen()
