@@ -17,7 +17,7 @@ TOLERANCE = 0.03
 #: ... and by more than this: what is next to nothing may double
 LEAST = {"bytecodes": 0.05, "Python calls": 0.005, "C calls": 0.005, "peak memory": 16.0}
 #: bytecodes a tuple below which a function is not worth a line
-NEGLIGIBLE = 0.02
+NEGLIGIBLE = 0.1
 
 
 @dataclass(frozen=True)

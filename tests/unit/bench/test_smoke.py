@@ -215,7 +215,7 @@ def test_what_is_written_is_what_is_read(tmp_path):
 
     baseline = {
         "workloads": {"A": {"bytecodes": 1.23456}},
-        "functions": {"A": {"f": 1.0, "g": 0.001}},
+        "functions": {"A": {"f": 1.0, "g": 0.01}},
         "ratios": {"A": 2.0},
     }
     smoke_baseline.write("3.11", baseline, tmp_path)
