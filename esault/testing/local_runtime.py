@@ -137,7 +137,8 @@ class LocalRuntime:
         """`state_dir`: where checkpoints are kept, which the caller has locked (in memory by default); `kept`: the one to go on
         from; `last_number`: after which new ones are numbered. `policies` scales units by themselves, by name (`{"count": "probe"}`); without it nothing does.
 
-        `real=True` is for `--engine local`: the real clock, the real sinks. Raises TopologyError, UsageError.
+        `real=True` is for `--engine local`: the real sinks, and the real clock unless a `clock` is given. Raises
+        TopologyError, UsageError.
         """
         self._plan_of: Callable[[], Plan]
         if isinstance(topology, Plan):
@@ -156,7 +157,7 @@ class LocalRuntime:
                 known = ", ".join(u.name for u in self.plan.units.values() if u.kind == "spout")
                 raise TopologyError(f"spouts={{{name!r}: ...}}: there is no spout of that name; there are: {known}")
         self.clock = clock or ManualClock()
-        self._now: Callable[[], float] = time.time if real else self.clock
+        self._now: Callable[[], float] = time.time if real and clock is None else self.clock
         self._order = random.Random(seed)
         self._wire = MemoryWire()
         self._seats: dict[int, SubUnitSeat | AckerSeat] = {}
@@ -268,7 +269,7 @@ class LocalRuntime:
         """Nothing happens by itself now: let time pass until something does."""
         at = min([seat.wake_at() for seat in self._seats.values() if not seat.paused], default=self._tick_at)
         at = min(at, self._tick_at)
-        if self._real:
+        if self._now is time.time:
             time.sleep(min(0.001, max(0.0, at - self._now())))
         else:
             self.clock.advance_to(max(at, self._now() + 1e-6))
