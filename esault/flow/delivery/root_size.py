@@ -11,6 +11,8 @@ __all__ = ["FIRST", "RootSize"]
 
 #: tuples of the first roots, and the fewest that are asked for
 FIRST = 128
+#: tuples of a root of arrays, at most
+MOST_ARRAYS = 16_384
 #: seconds from open to processed: below, roots may grow; above, they shrink
 QUICK, SLOW = 0.01, 0.02
 
@@ -24,6 +26,10 @@ class RootSize:
         self._least = min(FIRST, most)
         #: tuples to ask for
         self.rows = self._least if tracked else most
+
+    def arrays(self) -> None:
+        """The spout reads arrays: what a tuple of theirs costs is small beside what a root costs, however large it is."""
+        self._most = max(self._most, MOST_ARRAYS)
 
     def processed(self, seconds: float, rows: int, closed: bool) -> None:
         """A root of so many tuples was processed so long after it was opened; `closed`: the window was until now."""
