@@ -149,7 +149,7 @@ class SpoutSubUnit(SubUnit):
         assert isinstance(self.emitter, BatchEmitter)
         keys, values = self.emitter.columns(rows.keys, rows.values)
         if is_array(keys) or is_array(values):
-            self.roots.size.arrays()
+            self.roots.size.arrays(self.settings.root_array_rows)
         return keys, values
 
     def _turn(self) -> bool:

@@ -24,7 +24,7 @@ _KEYS = "bool, integers, bytes and str"
 _VALUES = f"{_KEYS}, floats and datetime64 up to microseconds"
 #: kinds of NumPy's types that are no column -> what to do about it; `{}` stands for the array
 _NUMPY_REMEDIES = {
-    "O": "use {}.tolist(), or a type of its own such as {}.astype(np.float64)",
+    "O": "use {0}.tolist(), or a type of its own such as {0}.astype(np.float64)",
     "c": "use a pyarrow.RecordBatch of {0}.real and {0}.imag",
     "m": "use {}.astype(np.int64)",
     "V": "use a pyarrow.RecordBatch of its fields",

@@ -11,8 +11,6 @@ __all__ = ["FIRST", "RootSize"]
 
 #: tuples of the first roots, and the fewest that are asked for
 FIRST = 128
-#: tuples of a root of arrays, at most
-MOST_ARRAYS = 16_384
 #: seconds from open to processed: below, roots may grow; above, they shrink
 QUICK, SLOW = 0.01, 0.02
 
@@ -27,9 +25,9 @@ class RootSize:
         #: tuples to ask for
         self.rows = self._least if tracked else most
 
-    def arrays(self) -> None:
-        """The spout reads arrays: what a tuple of theirs costs is small beside what a root costs, however large it is."""
-        self._most = max(self._most, MOST_ARRAYS)
+    def arrays(self, most: int) -> None:
+        """The spout reads arrays, whose tuples cost little beside what the root costs: roots may be as large as this."""
+        self._most = most
 
     def processed(self, seconds: float, rows: int, closed: bool) -> None:
         """A root of so many tuples was processed so long after it was opened; `closed`: the window was until now."""
