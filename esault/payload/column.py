@@ -107,6 +107,8 @@ def numpy_reason(column: Any, name: str) -> str | None:
     if column.ndim != 1:
         shape = f"{name}: a NumPy array of shape {column.shape} is no column, which has one dimension"
         return f"{shape}; use list(map(tuple, {name}.tolist())) for tuples, or a pyarrow.RecordBatch of its columns"
+    if not column.size:  # whatever NumPy takes nothing for
+        return None
     if hasattr(column, "mask"):
         return f"{said} with a mask is no column; use {name}.filled(...), or a pyarrow Array with nulls"
     if kind in "biuSU":

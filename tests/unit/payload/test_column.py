@@ -134,6 +134,11 @@ def test_what_cannot_be_keys_is_refused_with_the_remedy(column, said):
         checked(column, "keys")
 
 
+def test_an_empty_array_is_a_column_whatever_numpy_takes_it_for():
+    for empty in (np.array([]), np.array([], object)):
+        assert len(checked(empty, "keys")) == len(checked(empty, "values")) == 0
+
+
 def test_texts_that_are_all_empty_have_a_width_of_one():
     column = checked(np.zeros(3, "S0") if np.zeros(3, "S0").dtype.itemsize == 0 else np.array([b""] * 3), "values")
     assert column.dtype.itemsize == 1

@@ -314,7 +314,7 @@ class SlowlyArrays(Slowly):
         return Columns(*map(of, zip(*rows))) if rows else []
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(0, 4))
 def test_arrays_are_counted_once_whoever_dies_and_whatever_changes(seed, kills):
     def plan():
