@@ -120,13 +120,17 @@ class Numbers:
         return numbers
 
     def _of_arrow(self, keys: Any) -> Any:
+        import pyarrow as pa
+
         if hasattr(keys, "dictionary"):  # what it holds beside the keys that occur may be none
             keys = keys.dictionary_decode()
         if keys.null_count:
             self._owner(None)
+        numpy = sys.modules.get("numpy")
+        if numpy is not None and pa.types.is_integer(keys.type):
+            return self.of(keys.to_numpy())
         encoded = keys.dictionary_encode()
         numbers = list(map(self._owner, encoded.dictionary.to_pylist()))
-        numpy = sys.modules.get("numpy")
         if numpy is None:
             return [numbers[i] for i in encoded.indices.to_pylist()]
         return numpy.array(numbers, numpy.int64)[encoded.indices.to_numpy()]

@@ -119,7 +119,7 @@ class SpoutSubUnit(SubUnit):
             self._nap = min(LONGEST_NAP, self._nap * 1.5)
             return False
         self._nap = SHORTEST_NAP
-        if type(rows) is Columns:
+        if isinstance(rows, Columns):
             keys, values = self._columns(rows)
         else:
             try:
