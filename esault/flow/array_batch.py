@@ -128,9 +128,19 @@ class Numbers:
             self._owner(None)
         numpy = sys.modules.get("numpy")
         if numpy is not None and pa.types.is_integer(keys.type):
-            return self.of(keys.to_numpy())
+            return self.of(_integers(keys))
         encoded = keys.dictionary_encode()
         numbers = list(map(self._owner, encoded.dictionary.to_pylist()))
         if numpy is None:
             return [numbers[i] for i in encoded.indices.to_pylist()]
-        return numpy.array(numbers, numpy.int64)[encoded.indices.to_numpy()]
+        return numpy.array(numbers, numpy.int64)[_integers(encoded.indices)]
+
+
+def _integers(items: Any) -> Any:
+    """Arrow's integers, none of which is null, as NumPy's; not by `to_numpy`, which loads pandas wherever that is installed."""
+    import numpy as np
+    import pyarrow as pa
+
+    size = items.type.bit_width // 8
+    kind = np.dtype(f"{'i' if pa.types.is_signed_integer(items.type) else 'u'}{size}")
+    return np.frombuffer(items.buffers()[1], kind, len(items), items.offset * size)
