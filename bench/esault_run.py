@@ -1,6 +1,9 @@
-"""One run of a topology of `bench/topologies.py` on actors, in a process of its own; prints one line of JSON.
+"""One run of a topology of `bench/topologies.py` or `bench/column_topologies.py` on actors, in a process of its own; prints one
+line of JSON.
 
 python -m bench.esault_run words LOAD PASSES [--sink table] [--rate R] [--set NAME=VALUE ...]
+python -m bench.esault_run partial LOAD PASSES [--kind rows] [--parallel N]
+python -m bench.esault_run numbers KEYS PASSES [--kind rows|numpy|arrow] [--parallel N]
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ from esault.topology.locate import locate
 
 __all__ = ["run", "setting"]
 
+OF_COLUMNS = ("partial", "numbers")
+
 
 def setting(text: str) -> tuple[str, Any]:
     """`NAME=VALUE` as a field of Settings, in its type. Raises ValueError."""
@@ -33,11 +38,13 @@ def setting(text: str) -> tuple[str, Any]:
 def run() -> None:
     """Run as the arguments say."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("topology", choices=["words", "sums", "paced"])
+    parser.add_argument("topology", choices=["words", "sums", "paced", *OF_COLUMNS])
     parser.add_argument("load")
     parser.add_argument("passes", type=int)
     parser.add_argument("--sink", choices=["counted", "table"])
     parser.add_argument("--rate", type=float)
+    parser.add_argument("--kind", choices=["rows", "columns", "numpy", "arrow"])
+    parser.add_argument("--parallel", type=int, metavar="N")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     arguments = parser.parse_args()
     try:
@@ -49,9 +56,14 @@ def run() -> None:
         params["sink"] = arguments.sink
     if arguments.rate:
         params["rate"] = arguments.rate
+    if arguments.kind:
+        params["kind"] = arguments.kind
+    if arguments.parallel:
+        params["p"] = arguments.parallel
+    file = "column_topologies.py" if arguments.topology in OF_COLUMNS else "topologies.py"
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
-        place = locate(f"{Path(__file__).with_name('topologies.py')}:{arguments.topology}")
+        place = locate(f"{Path(__file__).with_name(file)}:{arguments.topology}")
         state = Path(folder) / "state" if settings.delivery == "eo" else None
         report = Session(place, {**params, "out": str(out)}, settings=settings, view=QuietView(), state=state).run()
         seen = [json.loads(line) for line in out.read_text().splitlines()]
@@ -60,6 +72,7 @@ def run() -> None:
         "rows": sum(s["rows"] for s in filled),
         "first": min(s["first"] for s in filled),
         "last": max(s["last"] for s in filled),
+        "read": sum(report.units[name].tuples_out for name in ("lines", "records", "numbers") if name in report.units),
         "latency_ms": asdict(report.end_to_end_ms),
         "replayed": report.roots.replayed,
         "busy_seconds": {name: unit.busy_seconds for name, unit in report.units.items()},

@@ -25,6 +25,7 @@ from esault.errors import (
 )
 from esault.topology.bolt import BatchBolt, Bolt
 from esault.topology.builder import Topology
+from esault.topology.columns import Columns
 from esault.topology.context import Context
 from esault.topology.error_policy import ErrorPolicy, dead_letter, fail, skip
 from esault.topology.grouping import Grouping, broadcast, by_key, partial_key, shuffle, single
@@ -41,6 +42,7 @@ __all__ = [
     "BatchBolt",
     "Bolt",
     "CheckpointError",
+    "Columns",
     "Context",
     "EndOfStream",
     "ErrorPolicy",

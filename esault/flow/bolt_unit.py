@@ -12,7 +12,7 @@ from esault.flow.checkpoint.snapshot import Snapshot, Vault
 from esault.flow.delivery.lineage import Lineage
 from esault.flow.frame import Frame
 from esault.flow.handover.changes import Changes
-from esault.flow.handover.divide import Entry, divide
+from esault.flow.handover.divide import Entry, cut, in_rows
 from esault.flow.key_load import KeyLoadSampler
 from esault.flow.operators.factory import operator
 from esault.flow.operators.operator import Operator
@@ -128,6 +128,8 @@ class BoltSubUnit(SubUnit):
         else:
             self.taken += 1
         sent, batch, taken = entry
+        if (type(batch.keys) is not tuple or type(batch.values) is not tuple) and not self.operator.takes_arrays:
+            batch = in_rows(batch)
         count = len(batch.keys)
         self.backlog -= count
         if self.key_load.room and batch.input in self._sampled:
@@ -150,6 +152,8 @@ class BoltSubUnit(SubUnit):
             self._dirty.update(batch.keys)
             if len(self._dirty) * 2 > self._base_keys:
                 self._dirty = None  # then all of it takes little longer, and nobody need keep count
+        if self.emitter.arrays:
+            self._emit_payload(lineage, self._take_emitted())
         for stream, out in self.emitter.outs.items():
             keys = out.keys
             if keys:
@@ -176,11 +180,9 @@ class BoltSubUnit(SubUnit):
 
     def _slice(self, entry: Entry) -> Entry:
         """The first rows of a batch; the rest stays first in the inbox."""
-        first, rest = self._most_rows, len(entry.batch.keys) - self._most_rows
-        acks = self.acks if self._tracked else None
-        parts = divide(entry, [0] * first + [1] * rest, self._random, acks)
-        self.inbox.appendleft(parts[1])
-        return parts[0]
+        first, rest = cut(entry, self._most_rows, self._random, self.acks if self._tracked else None)
+        self.inbox.appendleft(rest)
+        return first
 
     def _all_ended(self) -> bool:
         return (bool(self.senders) or self.leaving) and self.senders.ended

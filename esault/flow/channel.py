@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from esault.errors import PayloadError
@@ -16,17 +17,18 @@ from esault.flow.frame import DATA, Root
 from esault.flow.wire import Link
 from esault.messages.settings import Settings
 from esault.payload.codec import Codec, explain
+from esault.payload.column import ROWS
 
-__all__ = ["InChannel", "OutChannel"]
+__all__ = ["MAX_BATCH_ROWS", "InChannel", "OutChannel"]
 
 #: rows of one batch at most: a bolt may turn one tuple into a million
 MAX_BATCH_ROWS = 4096
 
 
 class _OpenBatch:
-    """A batch that can still grow."""
+    """A batch that can still grow, unless it is `whole`: one of arrays."""
 
-    __slots__ = ("due", "id", "ids", "input", "keys", "root", "values")
+    __slots__ = ("due", "id", "ids", "input", "keys", "root", "values", "whole")
 
     def __init__(self, root: Root, id: int, input: int, due: float) -> None:
         self.root = root
@@ -36,6 +38,7 @@ class _OpenBatch:
         self.keys: list[Any] = []
         self.values: list[Any] = []
         self.ids: list[str] | None = None
+        self.whole = False
 
 
 class OutChannel:
@@ -111,15 +114,8 @@ class OutChannel:
             return
         batches = self._batches
         batch = batches[-1] if batches else None
-        if batch is None or batch.root != lineage.root or batch.input != input:
-            if batch is None:
-                self.opened_at = now
-            # The id is drawn when the batch is opened, so that it is in the ledger's sum before it is sent.
-            id = self._random64() if self._settings.delivery != "none" else 0
-            lineage.p ^= id
-            lineage.d ^= id
-            batch = _OpenBatch(lineage.root, id, input, lineage.due)
-            batches.append(batch)
+        if batch is None or batch.root != lineage.root or batch.input != input or batch.whole:
+            batch = self._open(lineage, input, now)
         batch.keys.extend(keys)
         batch.values.extend(values)
         if ids is not None:
@@ -130,6 +126,27 @@ class OutChannel:
         self.rows += len(keys)
         if self.rows >= self._row_limit:
             self.flush(now)
+
+    def add_whole(
+        self, lineage: Lineage, input: int, rows: int, keys: Any, values: Any, ids: Sequence[str] | None, now: float
+    ) -> None:
+        """Append columns, at most MAX_BATCH_ROWS long and as `wired` gives them, as a batch of their own."""
+        batch = self._open(lineage, input, now)
+        batch.keys, batch.values, batch.ids, batch.whole = keys, values, None if ids is None else list(ids), True
+        self.rows += rows
+        if self.rows >= self._row_limit:
+            self.flush(now)
+
+    def _open(self, lineage: Lineage, input: int, now: float) -> _OpenBatch:
+        if not self._batches:
+            self.opened_at = now
+        # The id is drawn when the batch is opened, so that it is in the ledger's sum before it is sent.
+        id = self._random64() if self._settings.delivery != "none" else 0
+        lineage.p ^= id
+        lineage.d ^= id
+        batch = _OpenBatch(lineage.root, id, input, lineage.due)
+        self._batches.append(batch)
+        return batch
 
     def flush(self, now: float) -> None:
         """Make a frame of what is buffered and offer it to the link. Raises PayloadError."""
@@ -177,7 +194,8 @@ class OutChannel:
 def _culprit(unit: str, batches: Sequence[_OpenBatch]) -> PayloadError:
     """Which of the rows it was that cannot travel."""
     for batch in batches:
-        for key, value in zip(batch.keys, batch.values):
+        rows = [column if type(column) in ROWS else () for column in (batch.keys, batch.values)]
+        for key, value in zip_longest(*rows):
             for what, thing in (("key", key), ("value", value)):
                 reason = explain(thing)
                 if reason is not None:

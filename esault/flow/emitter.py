@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from esault.errors import PayloadError, TopologyError
+from esault.flow.delivery.roots import Payload
 from esault.payload.codec import Codec, explain
 from esault.routing.ring import check_key
 
@@ -45,6 +46,8 @@ class Emitter:
         self._watching = watch
         self._codec = codec
         self._watched: list[tuple[Any, Any, bytes]] = []
+        #: blocks of arrays by stream, see BatchEmitter
+        self.arrays: dict[str, list[Any]] = {}
         #: called once when the checked emits are used up, to put the fast function in place
         self.on_trusted: Callable[[], None] | None = None
 
@@ -106,6 +109,10 @@ class Emitter:
 
         return name_main
 
+    def take_arrays(self, with_ids: bool) -> Payload:
+        """See BatchEmitter."""
+        return []
+
     def function(self) -> Callable[..., None]:
         """`emit(self, key, value, stream=None)` for a Bolt's class."""
         outs, main = self.outs, self.outs[""]
@@ -129,22 +136,6 @@ class Emitter:
         self_emitter = self
         assert outs
         return emit if self.trusted else checked_emit
-
-    def batch_function(self) -> Callable[..., None]:
-        """`emit_batch(self, rows, stream=None)` for a BatchBolt's class."""
-        emitter = self
-
-        def emit_batch(self: Any, rows: Sequence[tuple[Any, Any]], stream: str | None = None) -> None:
-            out = emitter.stream(stream or "")
-            if not emitter.trusted:
-                for key, value in rows:
-                    emitter.check(key, value)
-            if rows:
-                keys, values = zip(*rows)
-                out.keys.extend(keys)
-                out.values.extend(values)
-
-        return emit_batch
 
     def stream(self, name: str) -> Out:
         """The columns of a declared stream. Raises TopologyError."""

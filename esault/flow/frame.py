@@ -1,7 +1,7 @@
 """Frames: what travels on the channels between sub-units. `[kind, epoch, channel, seq, body]` in MessagePack.
 
 DATA carries batches, several to a frame, after the time the frame was packed. A batch descends from one root
-and is columnar: its rows are a sequence of keys and one of values. What comes in is checked for shape
+and is columnar: its rows are a sequence of keys and one of values, or arrays. What comes in is checked for shape
 before anyone relies on it; what cannot be read is a FrameError and never an action.
 """
 
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from esault.errors import FrameError, PayloadError
 from esault.payload.codec import Codec
+from esault.payload.column import is_column
 
 __all__ = [
     "ACK",
@@ -96,11 +97,13 @@ def batch_of(raw: Any) -> Batch:
     if type(raw) is not tuple or len(raw) != 7:
         raise FrameError("a batch has seven fields")
     batch = Batch._make(raw)
-    root, keys = batch.root, batch.keys
+    root, keys, values = batch.root, batch.keys, batch.values
     if type(root) is not tuple or len(root) != 3 or not (type(root[0]) is type(root[1]) is type(root[2]) is int):
         raise FrameError("a root is three integers")
-    if type(keys) is not tuple or type(batch.values) is not tuple or len(keys) != len(batch.values):
-        raise FrameError("the columns of a batch are two sequences of one length")
+    if (type(keys) is not tuple or type(values) is not tuple) and not (is_column(keys) and is_column(values)):
+        raise FrameError("the columns of a batch are sequences or arrays")
+    if len(keys) != len(values):
+        raise FrameError("the columns of a batch have one length")
     if type(batch.id) is not int or type(batch.input) is not int or type(batch.due) is not float:
         raise FrameError("a batch's id and input are integers, its due time is a float")
     if batch.ids is not None and (type(batch.ids) is not tuple or len(batch.ids) != len(keys)):

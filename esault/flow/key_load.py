@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any
 
 from esault.messages.probe import KeyLoad
+from esault.payload.column import plain
 from esault.routing.ring import position
 
 __all__ = ["KeyLoadSampler"]
@@ -37,7 +37,7 @@ class KeyLoadSampler:
 
     def take(self, keys: Sequence[Any]) -> None:
         """Look at the first `room` of these keys."""
-        chosen = list(islice(keys, self.room))
+        chosen = plain(keys[: self.room])
         self.room -= len(chosen)
         self._kept.extend([(position(key), key) for key in chosen])
         self._stale = True

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any
 
+from esault.flow.array_batch import ArrayBatch
 from esault.flow.delivery.lineage import Lineage
 from esault.flow.route import Route
 from esault.flow.sink_seat import SinkSeat
@@ -53,6 +54,19 @@ class OutletRunner:
             route.push(lineage, keys, values, ids, now)
         for branch in self._branches:
             branch.push(lineage, keys, values, ids, now)
+
+    def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
+        """The same with arrays; functions of steps, and sinks that do not say otherwise, get plain objects."""
+        if self._steps:
+            self.push(lineage, *batch.rows, ids, now)
+            return
+        for sink in self._sinks:
+            keys, values = (batch.keys, batch.values) if sink.takes_arrays else batch.rows
+            sink.write(lineage, keys, values, ids, now)
+        for route in self._routes:
+            route.push_arrays(lineage, batch, ids, now)
+        for branch in self._branches:
+            branch.push_arrays(lineage, batch, ids, now)
 
     def _apply(self, step: Step, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> Columns:
         function = step.function

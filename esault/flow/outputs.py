@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any
 
+from esault.flow.array_batch import ArrayBatch
 from esault.flow.channel import OutChannel
 from esault.flow.delivery.acks import Acks
 from esault.flow.delivery.lineage import Lineage
@@ -17,6 +18,7 @@ from esault.flow.user_error import LetterBox, traceback_of
 from esault.flow.wire import Wire
 from esault.messages.control import Build, Table
 from esault.payload.codec import Codec
+from esault.payload.column import ROWS
 from esault.routing.table import OutputTable
 from esault.topology.context import Context
 from esault.topology.plan import Edge, SinkPlan, UnitPlan
@@ -186,6 +188,16 @@ class Outputs:
         runner = self._runners.get(stream)
         if runner is not None:
             runner.push(lineage, keys, values, ids, now)
+
+    def push_columns(
+        self, stream: str, lineage: Lineage, keys: Any, values: Any, ids: Sequence[str] | None, now: float
+    ) -> None:
+        """The same where columns may be arrays."""
+        runner = self._runners.get(stream)
+        if type(keys) in ROWS and type(values) in ROWS:
+            self.push(stream, lineage, keys, values, ids, now)
+        elif runner is not None:
+            runner.push_arrays(lineage, ArrayBatch(keys, values), ids, now)
 
     @property
     def blocked(self) -> bool:

@@ -7,10 +7,11 @@ routes to the same unit share both.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from esault.errors import PayloadError, TopologyError
+from esault.flow.array_batch import ArrayBatch, Numbers
 from esault.flow.channel import OutChannel
 from esault.flow.delivery.lineage import Lineage
 from esault.routing.ring import is_ambiguous, position
@@ -45,6 +46,18 @@ class Route:
     ) -> None:
         """Put rows into the channels they belong to."""
         raise NotImplementedError
+
+    def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
+        """The same with arrays; what goes to one channel stays arrays."""
+        raise NotImplementedError
+
+    def _send(
+        self, numbers: Iterable[int], lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float
+    ) -> None:
+        channels = [self._channels[number] for number in numbers]
+        for rows, keys, values, part in batch.wired(ids):
+            for channel in channels:
+                channel.add_whole(lineage, self._input, rows, keys, values, part, now)
 
 
 class _Cache(dict[Any, int]):
@@ -104,6 +117,7 @@ class KeyRoute(Route):
     """`by_key`: the owner of the key's place on the ring."""
 
     _cache: _Cache
+    _numbers: Numbers
 
     def install(self, table: OutputTable, channels: Mapping[int, OutChannel]) -> None:
         again = self._table is not None
@@ -112,6 +126,7 @@ class KeyRoute(Route):
         if again:
             cache.keep(self._cache)
         self._cache = cache
+        self._numbers = Numbers(cache.__getitem__)
 
     def push(
         self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
@@ -127,6 +142,19 @@ class KeyRoute(Route):
                 raise
             raise _unhashable(self._unit, keys) from None
         self._spread(numbers, lineage, keys, values, ids, now)
+
+    def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
+        if len(self._channels) == 1:
+            self._send((0,), lineage, batch, ids, now)
+            return
+        try:
+            numbers = self._numbers.of(batch.keys)
+        except TypeError as error:
+            if isinstance(error, PayloadError):
+                raise
+            raise _unhashable(self._unit, batch.keys) from None
+        for number, part, part_ids in batch.divided(numbers, ids):
+            self._send((number,), lineage, part, part_ids, now)
 
     def _spread(
         self,
@@ -183,8 +211,19 @@ class _PartialKeyRoute(KeyRoute):
     def push(
         self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
     ) -> None:
+        numbers, halves = self._choose(keys)
+        self._spread(numbers, lineage, halves, values, ids, now)
+
+    def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
+        numbers, halves = self._choose(batch.rows[0])
+        for number, part, part_ids in ArrayBatch(halves, batch.values).divided(numbers, ids):
+            self._send((number,), lineage, part, part_ids, now)
+
+    def _choose(self, keys: Sequence[Any]) -> tuple[list[int], list[Any]]:
+        """For each key a channel's number, and the name of the element there."""
         cache, sent, turn = self._cache, self._sent, self._turn
-        numbers, halves = [], []
+        numbers: list[int] = []
+        halves: list[Any] = []
         for key in keys:
             zero, one = (key, "0"), (key, "1")
             if key is None:
@@ -206,7 +245,7 @@ class _PartialKeyRoute(KeyRoute):
             numbers.append(number)
             halves.append(half)
         self._turn = turn
-        self._spread(numbers, lineage, halves, values, ids, now)
+        return numbers, halves
 
 
 class _ShuffleRoute(Route):
@@ -219,11 +258,17 @@ class _ShuffleRoute(Route):
     def push(
         self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
     ) -> None:
+        self._channels[self._best()].add(lineage, self._input, keys, values, ids, now)
+
+    def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
+        self._send((self._best(),), lineage, batch, ids, now)
+
+    def _best(self) -> int:
         channels = self._channels
         count = len(channels)
         self._turn = turn = (self._turn + 1) % count
         best = min(range(turn, turn + count), key=lambda i: len(channels[i % count].queue)) if count > 1 else 0
-        channels[best % count].add(lineage, self._input, keys, values, ids, now)
+        return best % count
 
 
 class _BroadcastRoute(Route):
@@ -235,6 +280,9 @@ class _BroadcastRoute(Route):
         for channel in self._channels:
             channel.add(lineage, self._input, keys, values, ids, now)
 
+    def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
+        self._send(range(len(self._channels)), lineage, batch, ids, now)
+
 
 class _OwnRoute(Route):
     """A grouping of the user's own: asked row by row."""
@@ -242,6 +290,25 @@ class _OwnRoute(Route):
     def push(
         self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
     ) -> None:
+        for channel, chosen_rows in zip(self._channels, self._choose(keys, values)):
+            if chosen_rows:
+                channel.add(
+                    lineage,
+                    self._input,
+                    [keys[i] for i in chosen_rows],
+                    [values[i] for i in chosen_rows],
+                    [ids[i] for i in chosen_rows] if ids is not None else None,
+                    now,
+                )
+
+    def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
+        for number, chosen in enumerate(self._choose(*batch.rows)):
+            if chosen:
+                part, part_ids = batch.picked(chosen, ids)
+                self._send((number,), lineage, part, part_ids, now)
+
+    def _choose(self, keys: Sequence[Any], values: Sequence[Any]) -> list[list[int]]:
+        """Places of the rows for each channel."""
         channels = self._channels
         count, choose = len(channels), self._edge.grouping.choose
         rows: list[list[int]] = [[] for _ in channels]
@@ -254,16 +321,7 @@ class _OwnRoute(Route):
                         f"a number from 0 to {count - 1}, or several of them"
                     )
                 rows[number].append(i)
-        for channel, chosen_rows in zip(channels, rows):
-            if chosen_rows:
-                channel.add(
-                    lineage,
-                    self._input,
-                    [keys[i] for i in chosen_rows],
-                    [values[i] for i in chosen_rows],
-                    [ids[i] for i in chosen_rows] if ids is not None else None,
-                    now,
-                )
+        return rows
 
 
 def _unhashable(unit: str, keys: Sequence[Any]) -> PayloadError:

@@ -47,6 +47,8 @@ class SinkSeat:
         #: with checkpoints rows are taken over when they are written, and committed with the checkpoint
         self._exactly = settings.delivery == "eo"
         self._marked = commits(plan.sink) and not self._exactly
+        #: whether it is written arrays where there are arrays
+        self.takes_arrays = plan.sink.takes_arrays
         self._marks: dict[Root, int] = {}
         self._rows = 0
         self._since = 0.0

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from esault.errors import SourceError
+from esault.flow.batch_emitter import BatchEmitter
 from esault.flow.checkpoint.snapshot import Vault
 from esault.flow.sub_unit import SubUnit
 from esault.flow.user_error import LetterBox, UserError, traceback_of
@@ -16,6 +17,8 @@ from esault.flow.wire import Wire
 from esault.messages.checkpoint import Completed, Snapped
 from esault.messages.control import Build, Drain
 from esault.messages.status import Status
+from esault.payload.column import is_array
+from esault.topology.columns import Columns
 from esault.topology.plan import UnitPlan
 from esault.topology.spout import EndOfStream, has_position
 
@@ -116,15 +119,18 @@ class SpoutSubUnit(SubUnit):
             self._nap = min(LONGEST_NAP, self._nap * 1.5)
             return False
         self._nap = SHORTEST_NAP
-        try:
-            keys, values = zip(*rows)
-        except (TypeError, ValueError):
-            raise UserError(
-                f"unit {self.plan.name!r}: {type(self._spout).__name__}.read must return (key, value) pairs, got {rows[0]!r}"
-            ) from None
-        if not self.emitter.trusted:
-            for key, value in zip(keys, values):
-                self.emitter.check(key, value)
+        if isinstance(rows, Columns):
+            keys, values = self._columns(rows)
+        else:
+            try:
+                keys, values = zip(*rows)
+            except (TypeError, ValueError):
+                raise UserError(
+                    f"unit {self.plan.name!r}: {type(self._spout).__name__}.read must return (key, value) pairs, got {rows[0]!r}"
+                ) from None
+            if not self.emitter.trusted:
+                for key, value in zip(keys, values):
+                    self.emitter.check(key, value)
         ids = None
         if self.plan.wants_id:
             ids = [f"{self._source}:{i}" for i in range(self._rows, self._rows + len(keys))]
@@ -138,6 +144,13 @@ class SpoutSubUnit(SubUnit):
         if self._leaf:
             self.end_to_end.record(after - (now if due is None else due), len(keys))
         return True
+
+    def _columns(self, rows: Columns) -> tuple[Any, Any]:
+        assert isinstance(self.emitter, BatchEmitter)
+        keys, values = self.emitter.columns(rows.keys, rows.values)
+        if is_array(keys) or is_array(values):
+            self.roots.size.arrays(self.settings.root_array_rows)
+        return keys, values
 
     def _turn(self) -> bool:
         worked = super()._turn()

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from esault.errors import CheckpointError, EsaultError, FrameError
+from esault.flow.batch_emitter import emitter
 from esault.flow.channel import InChannel
 from esault.flow.checkpoint.alignment import Alignment
 from esault.flow.checkpoint.snapshot import Vault
 from esault.flow.delivery.acks import Acks
 from esault.flow.delivery.lineage import Lineage
 from esault.flow.delivery.roots import Payload, Roots
-from esault.flow.emitter import Emitter
 from esault.flow.frame import ACK, BARRIER, CHANGE_KINDS, CHECKPOINT, DATA, END, MARK, PROBE, Frame, Root
 from esault.flow.handover.divide import Entry
 from esault.flow.outputs import Outputs
@@ -101,9 +101,7 @@ class SubUnit:
         self.outbox: deque[Any] = deque()
         self.acks = Acks(build.incarnation, build.epoch, self.codec, wire, self._own_ack)
         self.roots = Roots(build.incarnation, build.settings, self.acks, self._emit_payload)
-        self.emitter = Emitter(
-            plan.name, plan.streams, build.settings.checked_emits, build.settings.watch_values, self.codec
-        )
+        self.emitter = emitter(plan, build.settings, self.codec)
         self.outputs = Outputs(build, plan, self.context, wire, self.codec, self.acks, letters, self._random, clock)
         self._leaf = not plan.edges
         self.probes = Probes(build.incarnation, build.epoch, build.probes, wire, self.codec, self.counters)
@@ -347,7 +345,7 @@ class SubUnit:
 
     def _take_emitted(self) -> Payload:
         """What stands in the columns, as a payload; the columns are empty afterwards."""
-        payload: Payload = []
+        payload: Payload = self.emitter.take_arrays(self.plan.wants_id) if self.emitter.arrays else []
         for stream, out in self.emitter.outs.items():
             if out.keys:
                 ids = out.ids.copy() if self.plan.wants_id else None
@@ -363,7 +361,7 @@ class SubUnit:
             self.tuples_out += len(keys)
             if self.observer is not None:
                 self.observer(self.plan.name, stream, keys, values)
-            self.outputs.push(stream, lineage, keys, values, ids, now)
+            self.outputs.push_columns(stream, lineage, keys, values, ids, now)
 
     def _own_ack(self, root: Root, p: int, d: int) -> None:
         self.roots.ack(root, p, d, self.clock())

@@ -24,6 +24,8 @@ class Settings:
     max_undurable: int = 4096
     #: tuples that a spout is asked for at a time, at most: the size of a root, which begins at 128 and follows the load
     root_rows: int = 1024
+    #: the same for a spout whose `Columns` hold arrays
+    root_array_rows: int = 16_384
     #: rows in an output buffer that send it
     frame_rows: int = 512
     #: bytes of a frame that are aimed at; buffers of large rows go earlier

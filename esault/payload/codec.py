@@ -14,6 +14,7 @@ Extension types: the code, and what is in it.
     83  date                 year, month, day
     84  set                  MessagePack of an array
     85  frozenset            MessagePack of an array
+    86, 87, 88               whole columns that are arrays, see `column_wire`; read here, and packed only where `wired` made them
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from typing import Any
 import msgpack
 
 from esault.errors import FrameError, PayloadError
-from esault.payload.portable import MAX_DEPTH, MAX_SET_DEPTH, OWN_CODES, explain, find_unportable
+from esault.payload.column_wire import LibraryMissing, read_arrow, read_numpy, read_records
+from esault.payload.portable import ARROW, MAX_DEPTH, MAX_SET_DEPTH, NUMPY, OWN_CODES, RECORDS, explain, find_unportable
 
 __all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_SET_DEPTH", "Codec", "explain", "find_unportable"]
 
@@ -36,7 +38,7 @@ MAX_BYTES = 256 * 2**20
 #: bytes; shorter input cannot make the unpacker allocate much, whatever it claims
 _HARMLESS = 8192
 
-_INT, _DECIMAL, _DATETIME, _DATE, _SET, _FROZENSET = OWN_CODES
+_INT, _DECIMAL, _DATETIME, _DATE, _SET, _FROZENSET = OWN_CODES[:6]
 
 _NAIVE = struct.Struct(">HBBBBBIB")
 _AWARE = struct.Struct(">HBBBBBIBq")
@@ -59,6 +61,9 @@ class Codec:
             _DATE: lambda data: date(*_DAY.unpack(data)),
             _SET: lambda data: set(self._read_array(data)),
             _FROZENSET: lambda data: frozenset(self._read_array(data)),
+            NUMPY: read_numpy,
+            ARROW: read_arrow,
+            RECORDS: read_records,
         }
 
     def pack(self, obj: Any) -> bytes:
@@ -80,12 +85,14 @@ class Codec:
         return data
 
     def unpack(self, data: bytes | bytearray | memoryview) -> Any:
-        """The value in these bytes, all of them. Raises FrameError for anything that `pack` did not make."""
+        """The value in these bytes, all of them. Raises FrameError for anything that `pack` did not make, LibraryMissing."""
         if len(data) > MAX_BYTES:
             raise FrameError(f"{len(data)} bytes are more than the {MAX_BYTES} that can be one frame")
         self._depth = 0
         try:
             return self._read(data)
+        except LibraryMissing:
+            raise  # the bytes are all right
         except Exception as error:
             raise FrameError(f"bytes that are no packed value: {type(error).__name__}: {error}") from None
 

@@ -15,19 +15,20 @@ import msgpack
 
 from esault.payload.remedy import remedy, type_name
 
-__all__ = ["MAX_DEPTH", "MAX_SET_DEPTH", "OWN_CODES", "explain", "find_unportable"]
+__all__ = ["ARROW", "MAX_DEPTH", "MAX_SET_DEPTH", "NUMPY", "OWN_CODES", "RECORDS", "explain", "find_unportable"]
 
 #: containers nest at most this deep: msgpack's unpacker has a stack of this size
 MAX_DEPTH = 1024
 #: sets nest in sets at most this deep: each level packs and unpacks on its own, deeper into the C stack
 MAX_SET_DEPTH = 8
-#: the extension codes of the codec
-OWN_CODES = range(80, 86)
+#: the extension codes of the codec; those of arrays stand for whole columns
+OWN_CODES = range(80, 89)
+NUMPY, ARROW, RECORDS = 86, 87, 88
 
 _DEEP = f"is nested more than {MAX_DEPTH} deep, or contains itself, and cannot travel; flatten it"
 _DEEP_SETS = f"is nested in more than {MAX_SET_DEPTH} other sets and cannot travel; flatten it"
 _SURROGATE = 'holds a lone surrogate and cannot travel; use bytes: {name}.encode("utf-8", "surrogateescape")'
-_OWN_CODE = "has an extension code that eSault uses itself, 80 to 85, and cannot travel; use another code"
+_OWN_CODE = "has an extension code that eSault uses itself, 80 to 88, and cannot travel; use another code"
 _NANOSECONDS = "has nanoseconds, which a datetime cannot hold; use {name}.value or {name}.floor('us')"
 _NO_TIME = "is no time and cannot travel; use None"
 _VIEW = "is not contiguous and cannot travel; use {name}.tobytes()"

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from esault.errors import TopologyError
 from esault.sources.rate import Rate, RateSpec
+from esault.topology.columns import Columns
 from esault.topology.context import Context
 from esault.topology.spout import Spout, has_position
 
@@ -61,7 +62,7 @@ class Paced(Spout[K, V]):
         self.context = self.spout.context = context
         self.spout.open(context)
 
-    def read(self, limit: int) -> Sequence[tuple[K, V]]:
+    def read(self, limit: int) -> Sequence[tuple[K, V]] | Columns:
         """Up to `limit` of the tuples that are due by now."""
         now = self.context.now()
         if self._rate is None:

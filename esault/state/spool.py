@@ -1,7 +1,7 @@
 """What a spout that cannot seek has read, on disk, so that it can be read again.
 
 ```
-UNIT-PART/SSSSSSSS.rows       a segment: length(u32) crc32(u32) block, ...; a block is a packed list of (key, value) pairs
+UNIT-PART/SSSSSSSS.rows       a segment: length(u32) crc32(u32) block, ...; a block is a packed list of (key, value) pairs, or a dict of columns
 ```
 
 A position is (segment, bytes before it in the segment). Rows are written before the engine gets them, so that whoever dies, none
@@ -24,6 +24,9 @@ from zlib import crc32
 
 from esault.errors import CheckpointError, FrameError
 from esault.payload.codec import Codec
+from esault.payload.column import checked
+from esault.payload.column_wire import wired
+from esault.topology.columns import Columns
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
 from esault.topology.spout import EndOfStream, Spout
@@ -86,7 +89,7 @@ class Spooled(Spout[Any, Any]):
         # From the first row on, unless `seek` says otherwise: without a checkpoint all go back to the beginning.
         self._again = self._place = (self._segments()[0], 0)
 
-    def read(self, limit: int) -> Sequence[tuple[Any, Any]]:
+    def read(self, limit: int) -> Sequence[tuple[Any, Any]] | Columns:
         if self._again is not None:
             # A block is one read, so that every position is between two of them: it comes whole, whatever the limit is now.
             rows = self._read_again()
@@ -100,7 +103,7 @@ class Spooled(Spout[Any, Any]):
             self._ended = True
             raise
         if rows:
-            self._write(list(rows))
+            self._write(self._checked(rows) if isinstance(rows, Columns) else list(rows))
             self._place = (self._segment, self._size)
         return rows
 
@@ -169,7 +172,12 @@ class Spooled(Spout[Any, Any]):
             raise self._failed(error) from error
         self._segment, self._size = number, 0
 
-    def _write(self, rows: list[tuple[Any, Any]]) -> None:
+    @staticmethod
+    def _checked(rows: Columns) -> dict[str, Any]:
+        keys = None if rows.keys is None else wired(checked(rows.keys, "keys"))
+        return {"keys": keys, "values": wired(checked(rows.values, "values"))}
+
+    def _write(self, rows: list[tuple[Any, Any]] | dict[str, Any]) -> None:
         block = self._codec.pack(rows)
         data = _BLOCK.pack(len(block), crc32(block)) + block
         if self._size and self._size + len(data) > SEGMENT_BYTES:
@@ -185,7 +193,7 @@ class Spooled(Spout[Any, Any]):
             raise self._failed(error) from error
         self._size += len(data)
 
-    def _read_again(self) -> Sequence[tuple[Any, Any]]:
+    def _read_again(self) -> Sequence[tuple[Any, Any]] | Columns:
         """The next block of the spool; nothing when all have come."""
         assert self._again is not None
         segment, offset = self._again
@@ -194,7 +202,8 @@ class Spooled(Spout[Any, Any]):
             if block:
                 self._again = self._place = (segment, offset + _BLOCK.size + len(block))
                 try:
-                    return list(self._codec.unpack(block))
+                    rows = self._codec.unpack(block)
+                    return Columns(rows["keys"], rows["values"]) if isinstance(rows, dict) else list(rows)
                 except FrameError as error:
                     raise CheckpointError(
                         f"{self._path(segment)} is damaged behind byte {offset:,}: {error}"

@@ -25,6 +25,7 @@ from esault.flow.spout_unit import SpoutSubUnit
 from esault.messages.checkpoint import Kept
 from esault.messages.control import Build, Exited, Fork, Kill, Release
 from esault.messages.settings import Settings
+from esault.payload.column import plain
 from esault.report import Report
 from esault.routing.table import OutputTable
 from esault.state.commit_again import commit_again, go_back
@@ -382,7 +383,7 @@ class LocalRuntime:
         return replace(outlet, sinks=sinks, branches=tuple(self._collecting(b) for b in outlet.branches))
 
     def _observe(self, unit: str, stream: str, keys: Sequence[Any], values: Sequence[Any]) -> None:
-        self._emitted.setdefault((unit, stream), []).extend(zip(keys, values))
+        self._emitted.setdefault((unit, stream), []).extend(zip(plain(keys), plain(values)))
 
     # changes -----------------------------------------------------------------------------------------
 

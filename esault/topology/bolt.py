@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from esault.topology.attributes import get_attributes, set_attributes
+from esault.topology.columns import Array
 from esault.topology.context import Context
 
 __all__ = ["BatchBolt", "Bolt"]
@@ -70,9 +71,10 @@ class Bolt(Generic[KI, VI, KO, VO]):
 
 
 class BatchBolt(Generic[KI, VI, KO, VO]):
-    """For speed: one object per sub-unit that sees whole batches.
+    """For speed: one object per sub-unit that sees whole batches, as rows or as columns.
 
-    `self.keyed` is a dict by key: it is divided and moved when parallelism changes, entry by entry.
+    `self.keyed` is a dict by key: it is divided and moved when parallelism changes, entry by entry. Its keys and values
+    are plain Python objects, as those of tuples.
     """
 
     #: the state of each key; made by the engine before `open`
@@ -87,6 +89,21 @@ class BatchBolt(Generic[KI, VI, KO, VO]):
     def process_batch_stream(self, stream: str, rows: Sequence[tuple[KI, VI]]) -> None:
         """Called in place of `process_batch`, where several inputs meet; `stream` names the sender."""
         self.process_batch(rows)
+
+    def process_columns(self, keys: Any, values: Any) -> None:
+        """Called in place of `process_batch`, where a class defines it, with two columns of one length.
+
+        What was emitted as an array comes as that: a NumPy array with one dimension, a pyarrow Array or, of values, a
+        RecordBatch; not to be changed. All else comes as a tuple or a list. A batch has columns of one kind from one
+        `emit_columns`, or the rows of one root.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} must define process_batch(rows) or process_columns(keys, values)"
+        )
+
+    def process_columns_stream(self, stream: str, keys: Any, values: Any) -> None:
+        """Called in place of `process_columns`, where several inputs meet; `stream` names the sender."""
+        self.process_columns(keys, values)
 
     def open(self, context: Context) -> None:
         """Called after the object is made."""
@@ -106,6 +123,27 @@ class BatchBolt(Generic[KI, VI, KO, VO]):
             f"{type(self).__name__}.emit_batch: this object is not part of a running topology "
             "(it works in process_batch, tick and finish, not in __init__, open or close)"
         )
+
+    def emit_columns(
+        self, keys: Sequence[KO] | Array | None, values: Sequence[VO] | Array, stream: str | None = None
+    ) -> None:
+        """Send tuples on, whose keys stand in one column and whose values in another of the same length.
+
+        A column is a sequence, a NumPy array with one dimension or a pyarrow Array; values may be a RecordBatch, whose rows
+        are dicts; keys may be None: tuples without a key. Arrays stay arrays until somebody needs single tuples, and must
+        not be changed any more. Keys in arrays: bool, integers, bytes and str. Raises PayloadError, with the remedy.
+        """
+        raise RuntimeError(
+            f"{type(self).__name__}.emit_columns: this object is not part of a running topology "
+            "(it works in process_batch, process_columns, tick and finish, not in __init__, open or close)"
+        )
+
+
+def takes_columns(cls: type) -> bool:
+    """Whether this class of a BatchBolt is given columns."""
+    return any(
+        getattr(cls, name) is not getattr(BatchBolt, name) for name in ("process_columns", "process_columns_stream")
+    )
 
 
 BoltFactory = Callable[[], Any]

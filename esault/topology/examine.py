@@ -9,7 +9,7 @@ from collections.abc import Mapping, MutableMapping, MutableSequence, MutableSet
 from typing import Any
 
 from esault.errors import TopologyError
-from esault.topology.bolt import BatchBolt, Bolt
+from esault.topology.bolt import BatchBolt, Bolt, takes_columns
 from esault.topology.function import accepts, is_async, is_generator
 from esault.topology.sink import Sink
 from esault.topology.spout import Spout
@@ -30,6 +30,8 @@ _BOLT_HOOKS: Mapping[str, tuple[str, ...]] = {
 _BATCH_BOLT_HOOKS: Mapping[str, tuple[str, ...]] = {
     "process_batch": ("rows",),
     "process_batch_stream": ("stream", "rows"),
+    "process_columns": ("keys", "values"),
+    "process_columns_stream": ("stream", "keys", "values"),
     "open": ("context",),
     "tick": ("now",),
     "finish": (),
@@ -75,14 +77,17 @@ def examine_bolt_class(cls: type, unit: str) -> bool:
         raise TopologyError(f"unit {unit!r}: {cls.__name__} derives from Bolt and from BatchBolt; choose one")
     batch = issubclass(cls, BatchBolt)
     if batch:
-        _examine_work(cls, unit, BatchBolt, "process_batch", "process_batch_stream", other="process")
+        if not takes_columns(cls):
+            _examine_work(cls, unit, BatchBolt, "process_batch", "process_batch_stream", other="process")
     else:
         _examine_work(cls, unit, Bolt, "process", "process_stream", other="process_batch")
     if inspect.isabstract(cls):
         missing = ", ".join(sorted(getattr(cls, "__abstractmethods__", ())))
         raise TopologyError(f"unit {unit!r}: {cls.__name__} is abstract: {missing} must be defined first")
     _examine_hooks(f"unit {unit!r}", cls, _BATCH_BOLT_HOOKS if batch else _BOLT_HOOKS)
-    _examine_reserved(cls, unit, ("emit_batch", "keyed", "context") if batch else ("emit", "key", "window", "context"))
+    _examine_reserved(
+        cls, unit, ("emit_batch", "emit_columns", "keyed", "context") if batch else ("emit", "key", "window", "context")
+    )
     _examine_attributes(cls, unit)
     if not batch:
         _examine_slots(cls, unit)

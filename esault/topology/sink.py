@@ -49,6 +49,9 @@ class Sink:
     #: True asks for `Row.id`, which costs every unit before this sink some work per tuple
     wants_id: ClassVar[bool] = False
 
+    #: True says that `write_columns` takes NumPy and Arrow arrays where a unit emits them; else it gets lists
+    takes_arrays: ClassVar[bool] = False
+
     #: set by the engine before `open`
     context: Context
     #: set by the engine before `end`: whether rows may have come more than once, with the same ids
@@ -72,12 +75,15 @@ class Sink:
 
     def write_columns(
         self,
-        keys: Sequence[Any],
-        values: Sequence[Any],
+        keys: Any,
+        values: Any,
         time: float,
         ids: Sequence[str] | None,
     ) -> None:
-        """Take rows as columns; `time` is that of all of them. A faster `write`, for those who define it."""
+        """Take rows as columns, tuples or lists; `time` is that of all of them. A faster `write`, for those who define it.
+
+        Where the class says `takes_arrays`, columns may also be NumPy arrays, pyarrow Arrays and, for values, RecordBatches.
+        """
         if ids is None:
             self.write([Row(k, v, time) for k, v in zip(keys, values)])
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
+from esault.topology.columns import Columns
 from esault.topology.context import Context
 
 __all__ = ["EndOfStream", "Spout"]
@@ -37,8 +38,8 @@ class Spout(Generic[K, V]):
     def open(self, context: Context) -> None:
         """Open connections and files; called once in the reading process, before `seek`."""
 
-    def read(self, limit: int) -> Sequence[tuple[K, V]]:
-        """Up to `limit` (key, value) pairs, without waiting; `[]` when there is nothing yet.
+    def read(self, limit: int) -> Sequence[tuple[K, V]] | Columns:
+        """Up to `limit` (key, value) pairs, or `Columns` of them, without waiting; `[]` when there is nothing yet.
 
         Raises EndOfStream when there will never be another one.
         """

@@ -4,7 +4,10 @@ import logging
 import os
 import time
 
-from esault import Bolt, EndOfStream, Spout, Topology, by_key, shuffle, skip
+import numpy as np
+import pyarrow as pa
+
+from esault import BatchBolt, Bolt, Columns, EndOfStream, Spout, Topology, by_key, shuffle, skip
 from esault.sinks import Collect, JsonLines, SparkTable
 from esault.sources import Items, Lines, Paced, TextFiles
 
@@ -48,6 +51,54 @@ class Stuck(Bolt):
 class Dies(Bolt):
     def process(self, key, value):
         os._exit(3)
+
+
+class Numbers(Spout):
+    """Whole numbers as keys, and their halves, as arrays: `rate` a second, until there is a file `end`."""
+
+    def __init__(self, end, rate):
+        self.next, self.end, self.rate = 0, end, rate
+
+    def open(self, context):
+        self.begun = time.monotonic()
+
+    def read(self, limit):
+        if os.path.exists(self.end):
+            raise EndOfStream
+        due = int((time.monotonic() - self.begun) * self.rate)
+        numbers = np.arange(self.next, max(self.next, min(due, self.next + limit)))
+        self.next += len(numbers)
+        return Columns(numbers % 1000, numbers * 0.5)
+
+    def position(self):
+        return self.next
+
+    def seek(self, position):
+        self.next = position
+
+
+class Sums(BatchBolt):
+    """The sum of each key, said at the end; which kinds of columns came is said at once."""
+
+    def open(self, context):
+        self.seen = set()
+
+    def process_columns(self, keys, values):
+        kinds = f"{type(keys).__name__} {type(values).__name__}"
+        if kinds not in self.seen:
+            self.seen.add(kinds)
+            self.emit_batch([(kinds, 0.0)], stream="kinds")
+        keys, places = np.unique(np.asarray(keys), return_inverse=True)
+        for key, value in zip(keys.tolist(), np.bincount(places, np.asarray(values)).tolist()):
+            self.keyed[key] = self.keyed.get(key, 0.0) + value
+
+    def finish(self):
+        self.emit_columns(pa.array(list(self.keyed)), pa.array(list(self.keyed.values())))
+
+
+class Same(Bolt):
+    def process(self, key, value):
+        self.emit(key, (type(key).__name__, value))
 
 
 class Endless(Spout):
@@ -96,6 +147,17 @@ def counted(name: str, path: str, out: str, p: int = 1, rate: float = 0.0) -> To
     lines = t.spout("lines", Paced(source, rate) if rate else source)
     split = lines.bolt("split", Split, grouping=shuffle(), parallelism=2)
     split.bolt("count", Count, grouping=by_key(), parallelism=p).sink("out", JsonLines(out))
+    return t
+
+
+def sums(name: str, end: str, out: str, rate: float, p: int = 1) -> Topology:
+    """Arrays into keyed sums, and on to a bolt of rows."""
+    t = Topology(name)
+    total = t.spout("numbers", Numbers(end, rate)).bolt(
+        "sum", Sums, grouping=by_key(), parallelism=p, streams=("kinds",)
+    )
+    total.bolt("same", Same, grouping=by_key(), parallelism=2).sink("out", JsonLines(out))
+    total["kinds"].sink("kinds", JsonLines(out + ".kinds"))
     return t
 
 

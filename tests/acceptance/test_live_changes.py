@@ -15,10 +15,10 @@ pytestmark = pytest.mark.slow
 
 
 @contextlib.contextmanager
-def scaling(command, n):
+def scaling(command, n, name="count"):
     """`esault scale count n` in another terminal, once the driver has taken the wish."""
     asking = subprocess.Popen(
-        [sys.executable, "-m", "esault", "scale", "count", str(n), "--run", command.name],
+        [sys.executable, "-m", "esault", "scale", name, str(n), "--run", command.name],
         env={**os.environ, "PYTHONPATH": ROOT},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

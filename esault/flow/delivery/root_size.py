@@ -25,6 +25,10 @@ class RootSize:
         #: tuples to ask for
         self.rows = self._least if tracked else most
 
+    def arrays(self, most: int) -> None:
+        """The spout reads arrays, whose tuples cost little beside what the root costs: roots may be as large as this."""
+        self._most = most
+
     def processed(self, seconds: float, rows: int, closed: bool) -> None:
         """A root of so many tuples was processed so long after it was opened; `closed`: the window was until now."""
         if seconds > SLOW:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from esault.flow.delivery.acks import Acks
 from esault.flow.frame import Batch
+from esault.payload.column import plain, take
+from esault.payload.column_wire import wired
 from esault.routing.ring import is_ambiguous, position
 
-__all__ = ["Divider", "Entry", "MovedKeys", "divide"]
+__all__ = ["Divider", "Entry", "MovedKeys", "cut", "divide", "in_rows", "wired_batch"]
 
 
 class Entry(NamedTuple):
@@ -80,14 +83,43 @@ def divide(
         divided[part] = entry._replace(
             batch=batch._replace(
                 id=id,
-                keys=tuple([batch.keys[i] for i in chosen]),
-                values=tuple([batch.values[i] for i in chosen]),
+                keys=_pick(batch.keys, chosen),
+                values=_pick(batch.values, chosen),
                 ids=None if batch.ids is None else tuple([batch.ids[i] for i in chosen]),
             )
         )
     if acks is not None:
         acks.add(batch.root, 0 if entry.taken else total, total)
     return divided
+
+
+def _pick(column: Any, chosen: Sequence[int]) -> Any:
+    return tuple([column[i] for i in chosen]) if type(column) is tuple else take(column, array("q", chosen))
+
+
+def cut(entry: Entry, first: int, random64: Callable[[], int], acks: Acks | None) -> tuple[Entry, Entry]:
+    """The first rows of an entry and the rest, which is some; arrays stay where they are. Else as `divide`."""
+    batch = entry.batch
+    ids = (random64(), random64()) if acks is not None else (0, 0)
+    parts = []
+    for id, rows in zip(ids, (slice(first), slice(first, None))):
+        named = None if batch.ids is None else batch.ids[rows]
+        part = batch._replace(id=id, keys=batch.keys[rows], values=batch.values[rows], ids=named)
+        parts.append(entry._replace(batch=part))
+    if acks is not None:
+        total = batch.id ^ ids[0] ^ ids[1]
+        acks.add(batch.root, 0 if entry.taken else total, total)
+    return parts[0], parts[1]
+
+
+def in_rows(batch: Batch) -> Batch:
+    """The batch with plain Python objects in its columns."""
+    return batch._replace(keys=tuple(plain(batch.keys)), values=tuple(plain(batch.values)))
+
+
+def wired_batch(batch: Batch) -> Batch:
+    """The batch as the codec packs it."""
+    return batch._replace(keys=wired(batch.keys), values=wired(batch.values))
 
 
 class Divider:
@@ -104,7 +136,7 @@ class Divider:
         """The entry by incarnation; 0 holds what stays."""
         if self.moved.everything is not None:
             return {self.moved.everything: entry}
-        return divide(entry, [self.moved[key] for key in entry.batch.keys], self.random64, self.acks)
+        return divide(entry, [self.moved[key] for key in plain(entry.batch.keys)], self.random64, self.acks)
 
     def take(self, entry: Entry) -> Entry:
         """Take an entry over: it is acked in `p`, and its processing will ack only what it brings forth there."""

@@ -10,6 +10,7 @@ from esault.flow.delivery.acks import Post
 from esault.flow.frame import FETCH, GOT, Batch
 from esault.flow.handover.divide import Divider, Entry, divide
 from esault.flow.handover.giving import Store
+from esault.payload.column import plain
 from esault.routing.ring import Canonical, canonical
 
 __all__ = ["Getting"]
@@ -110,7 +111,7 @@ class Getting:
         if receipt.ended:
             self._release([(since, entry)])
             return
-        names = [key if type(key) is str else canonical(key) for key in entry.batch.keys]
+        names = [key if type(key) is str else canonical(key) for key in plain(entry.batch.keys)]
         ready, queued, missed = receipt.ready, receipt.queued, receipt.missed
         must_wait = [name not in ready or name in queued for name in names]
         parts = divide(entry, must_wait, self._divider.random64, self._divider.acks)

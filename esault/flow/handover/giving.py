@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from esault.flow.delivery.acks import Post
 from esault.flow.frame import ROWS, STATE, STATE_END
-from esault.flow.handover.divide import Divider, Entry
+from esault.flow.handover.divide import Divider, Entry, wired_batch
 
 __all__ = ["Giving", "Store"]
 
@@ -133,7 +133,9 @@ class Giving:
         if not self._rows_sent and not self._waiting:
             self._rows_sent = True
             for new, entries in self._carried.items():
-                self._posts[new].put(ROWS, (self.version, tuple((e.sent, tuple(e.batch), e.taken) for e in entries)))
+                self._posts[new].put(
+                    ROWS, (self.version, tuple((e.sent, tuple(wired_batch(e.batch)), e.taken) for e in entries))
+                )
             self._carried = {new: [] for new in self._posts}
         until = self._clock() + seconds
         while self._asked:

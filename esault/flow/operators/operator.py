@@ -23,6 +23,9 @@ STOPPING = (KeyboardInterrupt, GeneratorExit)
 class Operator:
     """What all three have in common: emits, the error policy, ids and the calls beside `process`."""
 
+    #: whether `run` takes arrays; else it gets tuples
+    takes_arrays = False
+
     def __init__(
         self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: LetterBox, now: float
     ) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     _Bytes = bytes | array[int] | array[float]
 
-__all__ = ["arrow_schema", "constant", "moments", "parquet_bytes", "to_array"]
+__all__ = ["arrow_schema", "arrow_type", "constant", "moments", "parquet_bytes", "to_array"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _EPOCH_DAY = date(1970, 1, 1).toordinal()

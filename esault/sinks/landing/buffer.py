@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
+from esault.payload.column import ROWS, is_column, plain
+from esault.sinks.landing.arrays import from_columns
 from esault.sinks.landing.arrow import arrow_schema, constant, moments, parquet_bytes, to_array
 from esault.sinks.landing.schema import ADDED, Schema
 from esault.sinks.landing.values import unfold
@@ -18,6 +20,8 @@ __all__ = ["Buffer"]
 
 #: rows that stay Python objects at most; they take several times the memory of an Arrow batch
 _CHUNK = 32_768
+#: rows of arrays that are not worth a batch of their own
+_FEW = 256
 
 
 class Buffer:
@@ -42,8 +46,15 @@ class Buffer:
         #: bytes of the Arrow batches
         self.bytes = 0
 
-    def add(self, keys: Sequence[Any], values: Sequence[Any], time: float, ids: Sequence[str] | None) -> None:
-        """Take rows that share their time."""
+    def add(self, keys: Any, values: Any, time: float, ids: Sequence[str] | None) -> None:
+        """Take rows that share their time; keys and values may be arrays."""
+        if any(type(column) not in ROWS and is_column(column) for column in (keys, values)):
+            made = from_columns(self._owner, self._columns, keys, values) if len(keys) >= _FEW else None
+            if made is not None:
+                self._convert()  # what came before stays before
+                self._add_arrays(made, len(keys), time, ids)
+                return
+            keys, values = plain(keys), plain(values)
         self._keys.extend(keys)
         self._values.extend(values)
         if self._added:
@@ -51,6 +62,23 @@ class Buffer:
             self._ids.extend(repeat(None, len(keys)) if ids is None else ids)
         if len(self._keys) >= _CHUNK:
             self._convert()
+
+    def _add_arrays(self, arrays: list[pa.Array], rows: int, time: float, ids: Sequence[str] | None) -> None:
+        import pyarrow as pa
+
+        if self._added:
+            named: Sequence[str | None] = [None] * rows if ids is None else ids
+            arrays += [
+                to_array(self._owner, ADDED[0], named, named),
+                moments(array("q", (round(time * 1e6),)) * rows),
+                self._run_column(rows),
+            ]
+        self._keep(pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(self._schema)))
+
+    def _keep(self, batch: pa.RecordBatch) -> None:
+        self._batches.append(batch)
+        self.bytes += batch.nbytes
+        self._converted += batch.num_rows
 
     def add_rows(self, rows: Sequence[tuple[Any, Any, float, str | None]]) -> None:
         """Take rows, each with key, value, time and id."""
@@ -84,10 +112,7 @@ class Buffer:
                 moments(self._micros),
                 self._run_column(len(keys)),
             ]
-        batch = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(self._schema))
-        self._batches.append(batch)
-        self.bytes += batch.nbytes
-        self._converted += len(keys)
+        self._keep(pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(self._schema)))
         self._keys, self._values, self._micros, self._ids = [], [], array("q"), []
 
     def _run_column(self, rows: int) -> pa.Array:

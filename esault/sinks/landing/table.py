@@ -39,6 +39,7 @@ _logger = logging.getLogger(__name__)
 class LandedTable(Sink):
     """See the module. Subclasses say which columns are added."""
 
+    takes_arrays: ClassVar[bool] = True
     #: columns that are added to the user's
     added: ClassVar[Schema] = ()
 
@@ -180,7 +181,7 @@ class LandedTable(Sink):
         self._opened().add_rows(rows)
         self._spill()
 
-    def write_columns(self, keys: Sequence[Any], values: Sequence[Any], time: float, ids: Sequence[str] | None) -> None:
+    def write_columns(self, keys: Any, values: Any, time: float, ids: Sequence[str] | None) -> None:
         """Take rows as columns; see `write`."""
         self._opened().add(keys, values, time, ids)
         self._spill()

@@ -5,15 +5,18 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from esault.flow.delivery.acks import Acks
-from esault.flow.frame import FETCH, GOT, ROWS, STATE, STATE_END, Batch
+from esault.flow.frame import FETCH, GOT, ROWS, STATE, STATE_END, Batch, batch_of
 from esault.flow.handover import giving as giving_module
-from esault.flow.handover.divide import Divider, Entry, MovedKeys
+from esault.flow.handover.divide import Divider, Entry, MovedKeys, cut, divide, in_rows
 from esault.flow.handover.getting import ASK_EVERY, Getting
 from esault.flow.handover.giving import Giving
 from esault.payload.codec import Codec
+from esault.payload.column import plain
 from esault.routing.ring import INT_MAX
 from esault.testing.manual_clock import ManualClock
 from esault.testing.memory_wire import MemoryWire
@@ -140,6 +143,64 @@ def test_at_the_end_all_that_waits_goes_on_in_order():
     getting.end(OTHER)
     assert _released(getting) == ["ab", "ca"]
     assert getting.done
+
+
+COLUMNS = [np.array(["a", "b", "a"]), pa.array(["a", "b", "a"]), ("a", "b", "a")]
+
+
+@pytest.mark.parametrize("taken", [False, True])
+@pytest.mark.parametrize("values", [np.arange(3), pa.record_batch({"n": [0, 1, 2]})], ids=["numpy", "arrow"])
+@pytest.mark.parametrize("keys", COLUMNS, ids=lambda c: type(c).__name__)
+def test_arrays_stay_arrays_when_they_are_divided_and_the_ledger_sees_what_became_of_them(keys, values, taken):
+    divider = _divider()
+    for way in (
+        lambda entry: divide(entry, [1, 0, 1], divider.random64, divider.acks),
+        lambda entry: dict(enumerate(reversed(cut(entry, 2, divider.random64, divider.acks)))),
+    ):
+        divided = way(_of(keys, values, taken))
+        assert {type(entry.batch.keys) for entry in divided.values()} == {type(keys)}
+        assert {type(entry.batch.values) for entry in divided.values()} == {type(values)}
+        assert all(entry.taken == taken for entry in divided.values())
+        rows = {part: list(zip(*in_rows(entry.batch)[3:5], entry.batch.ids)) for part, entry in divided.items()}
+        of = plain(values)
+        assert sorted(map(str, rows[0] + rows[1])) == sorted(map(str, zip("aba", of, ("i0", "i1", "i2"))))
+        assert len(rows[1]) == 2
+        (p, d) = divider.acks._sums.pop((1, 1, 0))
+        ids = [entry.batch.id for entry in divided.values()]
+        assert d == 99 ^ ids[0] ^ ids[1]
+        assert p == (0 if taken else d)
+
+
+def _of(keys, values, taken):
+    return Entry(0.0, Batch((1, 1, 0), 99, 0, keys, values, 0.0, ("i0", "i1", "i2")), taken)
+
+
+@pytest.mark.parametrize("keys", COLUMNS, ids=lambda c: type(c).__name__)
+def test_arrays_are_held_by_their_keys_as_rows_are(keys):
+    getting = _getting(Post())
+    getting.offer(_of(keys, np.arange(3), False))
+    getting.rows(OTHER, [])
+    getting.state(OTHER, 1, [("a", b"1")])
+    getting.offer(_of(keys, pa.array([5, 6, 7]), False))
+    assert getting.released == []
+    getting.state(OTHER, 2, [("b", b"")])
+    assert [plain(entry.batch.values) for entry in getting.released] == [[0, 1, 2], [5, 6, 7]]
+
+
+@pytest.mark.parametrize("keys", COLUMNS, ids=lambda c: type(c).__name__)
+def test_carried_arrays_reach_the_new_owner_as_they_are(keys):
+    post = Post()
+    given = Giving(VERSION, _divider(), {OTHER: post}, [1], Store(), ManualClock())
+    assert given.divide(_of(keys, np.arange(3), False)) is None
+    given.barrier(1)
+    given.advance(1.0)
+    (body,) = post.of(ROWS)
+    ((_, raw, taken),) = Codec().unpack(Codec().pack(body))[1]
+    assert taken
+    batch = batch_of(raw)
+    assert type(batch.keys) is type(keys)
+    assert list(plain(batch.keys)) == ["a", "b", "a"]
+    assert plain(batch.values) == [0, 1, 2]
 
 
 @pytest.fixture

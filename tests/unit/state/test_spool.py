@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
-from esault import Context, EndOfStream, Spout
-from esault.errors import CheckpointError
+from esault import Columns, Context, EndOfStream, Spout
+from esault.errors import CheckpointError, PayloadError
+from esault.payload.column import plain
 from esault.state import spool
 from esault.state.spool import Spooled
 
@@ -94,6 +97,37 @@ def test_another_process_goes_on_where_one_was_killed_also_in_the_middle_of_a_wr
     third = opened(Wire(wire.rows))
     third.seek(middle)
     assert drain(third, 65) == rows(70, 30)
+
+
+def test_columns_come_again_as_what_they_were(opened):
+    given = [
+        Columns(np.arange(3), pa.array(["a", None, "c"])),
+        Columns(None, np.array([1.5])),
+        Columns(["k"], pa.record_batch({"a": [1]})),
+        Columns(["k", "l"], [1, 2]),
+    ]
+    expected = [(None if c.keys is None else plain(c.keys), plain(c.values)) for c in given]
+    wire = Wire([])
+    wire.read = lambda limit: given.pop(0) if given else []
+    spout = opened(wire)
+    first = [spout.read(10) for _ in range(4)]
+    again = opened(Wire([]))
+    again.seek((0, 0))
+    second = [again.read(10) for _ in range(4)]
+    for once, twice, (keys, values) in zip(first, second, expected):
+        assert type(once) is type(twice) is Columns
+        assert type(twice.values) is type(once.values) or type(twice.values) is tuple
+        assert list(plain(twice.values)) == list(values)
+        assert twice.keys is None if once.keys is None else list(plain(twice.keys)) == list(keys)
+    assert second[0].keys.dtype == np.int64
+    assert second[2].values.schema.names == ["a"]
+
+
+def test_a_column_that_cannot_be_kept_is_refused_before_it_goes_on(opened):
+    wire = Wire([])
+    wire.read = lambda limit: Columns(None, np.array([object()]))
+    with pytest.raises(PayloadError, match="dtype object cannot travel"):
+        opened(wire).read(10)
 
 
 def test_what_no_checkpoint_needs_any_more_goes(opened, tmp_path, monkeypatch):

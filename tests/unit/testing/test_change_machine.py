@@ -10,14 +10,17 @@ from __future__ import annotations
 import os
 from collections import Counter
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from counting import Count, Landed, Split, totals
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from esault import Bolt, EndOfStream, Spout, Topology, UsageError, by_key, partial_key, shuffle, single
+from esault import BatchBolt, Bolt, EndOfStream, Spout, Topology, UsageError, by_key, partial_key, shuffle, single
 from esault.messages.settings import Settings
+from esault.payload.column import plain
 from esault.testing import LocalRuntime
 
 EXAMPLES = int(os.environ.get("ESAULT_PROOF", "25"))
@@ -79,6 +82,39 @@ def fan_in(feed, grouping):
     left = lines.bolt("split", Split, grouping=shuffle())
     right = lines.bolt("other", Split, grouping=shuffle(), parallelism=2)
     t.bolt("count", Count, inputs={left: grouping, right: grouping}, parallelism=2).sink("table", Landed())
+    return t
+
+
+class SplitColumns(BatchBolt):
+    """Words as NumPy's and as Arrow's in turn, and as rows."""
+
+    def process_columns(self, keys, values):
+        words = " ".join(values).split()
+        middle = len(words) // 2
+        self.emit_columns(np.array(words[:middle]), np.ones(middle, np.int64))
+        self.emit_batch([(word, 1) for word in words[middle : middle + 1]])
+        self.emit_columns(pa.array(words[middle + 1 :]), [1] * len(words[middle + 1 :]))
+
+
+class CountColumns(BatchBolt):
+    def process_columns(self, keys, values):
+        assert type(values) in (np.ndarray, tuple)  # also in the middle of a change
+        assert type(keys) is not tuple or type(values) is tuple
+        words, totals = list(plain(keys)), []
+        for word, n in zip(words, plain(values)):
+            self.keyed[word] = total = self.keyed.get(word, 0) + n
+            totals.append(total)
+        self.emit_columns(pa.array(words), np.array(totals))
+
+
+def columns(feed, grouping):
+    """Arrays all the way, and a bolt of rows behind them."""
+    t = Topology("columns")
+    lines = t.spout("lines", Fed(feed), parallelism=2)
+    split = lines.bolt("split", SplitColumns, grouping=shuffle(), parallelism=2)
+    count = split.bolt("count", CountColumns, grouping=grouping, parallelism=2)
+    count.sink("table", Landed())
+    count.bolt("again", Count, grouping=by_key(), parallelism=2).sink("more", Landed())
     return t
 
 
@@ -244,6 +280,10 @@ class FanInKilled(FanIn):
     kills = 4
 
 
+class OfColumns(Changes):
+    topology = staticmethod(columns)
+
+
 class Single(Changes):
     topology = staticmethod(lambda feed, grouping: single_chain(feed))
 
@@ -275,7 +315,7 @@ class CountAll(Bolt):
 
 @pytest.mark.parametrize(
     "machine",
-    [Changes, Killed, SourceKilled, Neighbours, NeighboursKilled, FanIn, FanInKilled, Single, Partial],
+    [Changes, Killed, SourceKilled, Neighbours, NeighboursKilled, FanIn, FanInKilled, OfColumns, Single, Partial],
     ids=lambda m: m.__name__,
 )
 def test_whatever_happens_nothing_is_lost(machine):

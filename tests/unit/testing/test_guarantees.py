@@ -7,6 +7,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from counting import Count, Landed, Nothing, Split, text, totals, words
 from hypothesis import HealthCheck, given, settings
@@ -16,6 +18,7 @@ from test_checkpoints import states
 from esault import (
     BatchBolt,
     Bolt,
+    Columns,
     EndOfStream,
     Sink,
     Spout,
@@ -29,6 +32,7 @@ from esault import (
 from esault.errors import CheckpointError
 from esault.messages.checkpoint import Completed
 from esault.messages.settings import Settings
+from esault.payload.column import plain
 from esault.sources import Items
 from esault.testing import LocalRuntime
 from esault.testing.memory_vault import MemoryVault
@@ -287,6 +291,51 @@ def test_a_batch_bolt_counts_each_tuple_once(seed, kills):
     assert {key: sorted(values) for key, values in found.items()} == {
         key: list(range(1, n + 1)) for key, n in want.items()
     }
+
+
+class ManyColumns(BatchBolt):
+    """The same on columns: each kind of array in, another out."""
+
+    def process_columns(self, keys, values):
+        totals = []
+        names, numbers = (list(plain(column)) for column in (keys, values))
+        for key, value in zip(names, numbers):
+            self.keyed[key] = self.keyed.get(key, 0) + value
+            totals.append(self.keyed[key])
+        self.emit_columns(pa.array(names), np.array(totals))
+
+
+class SlowlyArrays(Slowly):
+    """The same words as arrays: NumPy's and Arrow's in turn."""
+
+    def read(self, limit):
+        rows = super().read(limit)
+        of = np.array if self.next % 2 else pa.array
+        return Columns(*map(of, zip(*rows))) if rows else []
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 1 << 30), st.integers(0, 4))
+def test_arrays_are_counted_once_whoever_dies_and_whatever_changes(seed, kills):
+    def plan():
+        t = Topology("arrays")
+        words = t.spout("slowly", SlowlyArrays(400))
+        counts = words.bolt("count", ManyColumns, grouping=by_key(), parallelism=2)
+        counts.bolt("after", Many, grouping=by_key(), parallelism=2).sink("sums", Landed())
+        counts.sink("table", Landed())
+        return t.plan()
+
+    local = LocalRuntime(plan, seed=seed, settings=EXACTLY)
+    shaken(local, seed, kills)
+    found = {}
+    for row in local.landed("table"):
+        found.setdefault(row.key, []).append(row.value)
+    want = Counter("abcdefghijklmnop"[i % 16] for i in range(400))
+    assert {key: sorted(values) for key, values in found.items()} == {
+        key: list(range(1, n + 1)) for key, n in want.items()
+    }
+    assert Counter(row.key for row in local.landed("sums")) == want
+    assert {type(row.value) for row in local.landed("sums")} == {int}
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
