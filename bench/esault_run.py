@@ -1,4 +1,4 @@
-"""One run of a topology of `bench/topologies.py` on actors, in a process of its own; prints one line of JSON.
+"""One run of a topology of bench/topologies.py or bench/batch_topologies.py on actors, in a process of its own; prints one line of JSON.
 
 python -m bench.esault_run words LOAD PASSES [--sink table] [--rate R] [--set NAME=VALUE ...]
 """
@@ -17,7 +17,13 @@ from esault.messages.settings import Settings
 from esault.runtime.session import Session
 from esault.topology.locate import locate
 
-__all__ = ["run", "setting"]
+__all__ = ["TOPOLOGIES", "run", "setting"]
+
+#: in which file of this folder
+TOPOLOGIES = {
+    **dict.fromkeys(("words", "sums", "paced"), "topologies.py"),
+    **dict.fromkeys(("words_batch", "sums_batch"), "batch_topologies.py"),
+}
 
 
 def setting(text: str) -> tuple[str, Any]:
@@ -33,7 +39,7 @@ def setting(text: str) -> tuple[str, Any]:
 def run() -> None:
     """Run as the arguments say."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("topology", choices=["words", "sums", "paced"])
+    parser.add_argument("topology", choices=list(TOPOLOGIES))
     parser.add_argument("load")
     parser.add_argument("passes", type=int)
     parser.add_argument("--sink", choices=["counted", "table"])
@@ -51,12 +57,12 @@ def run() -> None:
         params["rate"] = arguments.rate
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
-        place = locate(f"{Path(__file__).with_name('topologies.py')}:{arguments.topology}")
+        place = locate(f"{Path(__file__).with_name(TOPOLOGIES[arguments.topology])}:{arguments.topology}")
         state = Path(folder) / "state" if settings.delivery == "eo" else None
         report = Session(place, {**params, "out": str(out)}, settings=settings, view=QuietView(), state=state).run()
         seen = [json.loads(line) for line in out.read_text().splitlines()]
     filled = [s for s in seen if s["rows"]]
-    result = {
+    result: dict[str, Any] = {
         "rows": sum(s["rows"] for s in filled),
         "first": min(s["first"] for s in filled),
         "last": max(s["last"] for s in filled),
@@ -65,6 +71,8 @@ def run() -> None:
         "busy_seconds": {name: unit.busy_seconds for name, unit in report.units.items()},
         "settings": asdict(settings),
     }
+    if any(s["final"] is not None for s in filled):
+        result["final"] = {key: value for s in filled for key, value in s["final"].items()}
     print(json.dumps(result))
 
 

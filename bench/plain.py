@@ -15,6 +15,8 @@ def plain(load: str | Path, path: str | Path) -> int:
     lines = [str(value) if key is None else f"{key}\t{value}" for key, value in rows]
     for line, (key, _) in zip(lines, rows):
         if "\n" in line or line.count("\t") != (key is not None) or '"' in line:
-            raise ValueError(f"{load}: {line!r} holds a tab, a line break or a quote, and cannot be a line of plain text")
+            raise ValueError(
+                f"{load}: {line!r} holds a tab, a line break or a quote, and cannot be a line of plain text"
+            )
     Path(path).write_text("".join(f"{line}\n" for line in lines))
     return len(rows)

@@ -87,7 +87,11 @@ def _counted(spark: Any, what: str, python: bool, folder: str, files: int) -> An
     schema = "line string" if what == "words" else "k string, v long"
     offered = spark.readStream.schema(schema).option("maxFilesPerTrigger", files).parquet(folder)
     if what == "words":
-        words = offered.mapInArrow(split, "k string") if python else offered.select(f.explode(f.split("line", " ")).alias("k"))
+        words = (
+            offered.mapInArrow(split, "k string")
+            if python
+            else offered.select(f.explode(f.split("line", " ")).alias("k"))
+        )
         return words.groupBy("k").agg(f.count("*").alias("n"))
     if python:
         even = offered.mapInArrow(added, "k string, v long")
@@ -107,7 +111,9 @@ def _measured(what: str, load: str, passes: int, python: bool, folder: str) -> d
         started = query.trigger(availableNow=True).start()
         started.awaitTermination()
         batches = [batch for batch in started.recentProgress if batch["numInputRows"]]
-        final = {row[0]: row[1] for row in spark.read.format("statestore").load(kept).select("key.k", "value.*").collect()}
+        final = {
+            row[0]: row[1] for row in spark.read.format("statestore").load(kept).select("key.k", "value.*").collect()
+        }
     begun = [datetime.fromisoformat(batch["timestamp"].replace("Z", "+00:00")).timestamp() for batch in batches]
     ended = [at + batch["durationMs"]["triggerExecution"] / 1000 for at, batch in zip(begun, batches)]
     taken = sum(batch["numInputRows"] for batch in batches)
