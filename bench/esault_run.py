@@ -1,5 +1,4 @@
-"""One run of a topology of `bench/topologies.py` or `bench/column_topologies.py` on actors, in a process of its own; prints one
-line of JSON.
+"""One run of a topology of `bench/` on actors, in a process of its own; prints one line of JSON.
 
 python -m bench.esault_run words LOAD PASSES [--sink table] [--rate R] [--set NAME=VALUE ...]
 python -m bench.esault_run partial LOAD PASSES [--kind rows] [--parallel N]
@@ -20,9 +19,14 @@ from esault.messages.settings import Settings
 from esault.runtime.session import Session
 from esault.topology.locate import locate
 
-__all__ = ["run", "setting"]
+__all__ = ["TOPOLOGIES", "run", "setting"]
 
-OF_COLUMNS = ("partial", "numbers")
+#: in which file of this folder
+TOPOLOGIES = {
+    **dict.fromkeys(("words", "sums", "paced"), "topologies.py"),
+    **dict.fromkeys(("words_batch", "sums_batch"), "batch_topologies.py"),
+    **dict.fromkeys(("partial", "numbers"), "column_topologies.py"),
+}
 
 
 def setting(text: str) -> tuple[str, Any]:
@@ -38,7 +42,7 @@ def setting(text: str) -> tuple[str, Any]:
 def run() -> None:
     """Run as the arguments say."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("topology", choices=["words", "sums", "paced", *OF_COLUMNS])
+    parser.add_argument("topology", choices=list(TOPOLOGIES))
     parser.add_argument("load")
     parser.add_argument("passes", type=int)
     parser.add_argument("--sink", choices=["counted", "table"])
@@ -60,15 +64,14 @@ def run() -> None:
         params["kind"] = arguments.kind
     if arguments.parallel:
         params["p"] = arguments.parallel
-    file = "column_topologies.py" if arguments.topology in OF_COLUMNS else "topologies.py"
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
-        place = locate(f"{Path(__file__).with_name(file)}:{arguments.topology}")
+        place = locate(f"{Path(__file__).with_name(TOPOLOGIES[arguments.topology])}:{arguments.topology}")
         state = Path(folder) / "state" if settings.delivery == "eo" else None
         report = Session(place, {**params, "out": str(out)}, settings=settings, view=QuietView(), state=state).run()
         seen = [json.loads(line) for line in out.read_text().splitlines()]
     filled = [s for s in seen if s["rows"]]
-    result = {
+    result: dict[str, Any] = {
         "rows": sum(s["rows"] for s in filled),
         "first": min(s["first"] for s in filled),
         "last": max(s["last"] for s in filled),
@@ -78,6 +81,8 @@ def run() -> None:
         "busy_seconds": {name: unit.busy_seconds for name, unit in report.units.items()},
         "settings": asdict(settings),
     }
+    if any(s["final"] is not None for s in filled):
+        result["final"] = {key: value for s in filled for key, value in s["final"].items()}
     print(json.dumps(result))
 
 

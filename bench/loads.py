@@ -6,11 +6,12 @@ import functools
 import itertools
 import json
 import random
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-__all__ = ["LENGTH", "SEED", "Load", "make", "read", "records", "sentences"]
+__all__ = ["LENGTH", "SEED", "Load", "final", "make", "read", "records", "sentences"]
 
 SEED = 1
 WORDS, EXPONENT, LENGTH, KEYS = 10_000, 1.1, 10, 1_000
@@ -46,6 +47,16 @@ class Load:
     #: updates that a correct run puts out
     results: int
 
+    def again(self, times: float) -> Load:
+        """The same file to be read `times` as often, once at least."""
+        passes = max(1, round(self.passes * times))
+        sizes = {name: getattr(self, name) // self.passes * passes for name in ("count", "tuples", "results")}
+        return replace(self, passes=passes, **sizes)
+
+    def final(self) -> dict[str, int]:
+        """What is counted in the end, by key, whatever updates come before."""
+        return final(read(str(self.path)), self.passes)
+
     def facts(self) -> dict[str, Any]:
         """As it stands in a result."""
         sizes = {"count": self.count, "distinct": self.count // self.passes, "tuples": self.tuples, "seed": SEED}
@@ -76,3 +87,14 @@ def read(path: str) -> list[Any]:
     with open(path) as lines:
         rows = [json.loads(line) for line in lines]
     return [tuple(row) if isinstance(row, list) else (None, row) for row in rows]
+
+
+def final(rows: list[Any], passes: int) -> dict[str, int]:
+    """The counts of workload A, or the sums of B, over rows as `read` gives them, offered `passes` times."""
+    totals: Counter[str] = Counter()
+    for key, value in rows:
+        if key is None:
+            totals.update(value.split())
+        elif (value + 1) % 2 == 0:
+            totals[key] += value + 1
+    return {key: total * passes for key, total in totals.items()}

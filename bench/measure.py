@@ -37,25 +37,40 @@ def missing(package: str) -> str | None:
     return f"skipped: {package} is not installed (pip install 'esault[{_EXTRAS[package]}]')"
 
 
-def command(load: Load, module: str, *arguments: object, weigh: bool = False) -> Run:
+def command(load: Load, module: str, *arguments: object, weigh: bool = False, python: str = sys.executable) -> Run:
     """Run `python -m module` in the checkout and read the JSON of its last line.
 
-    Rates are from the first result to the last; start-up is from the command to the first result. With `weigh` the
-    run says how much memory the command and all its descendants took, and is no run to take times from. Raises
-    RuntimeError when it fails, or puts out more or less than it must.
+    Rates are from the first result to the last, or those of the part that the run calls "steady" (bench/steady.py); start-up is
+    from the command to the first result. With `weigh` the run says how much memory the command and all its descendants
+    took, and is no run to take times from. Raises RuntimeError when it fails, or puts out other than it must: a run
+    that prints "final", what each key has in the end, is judged by that, any other by the number of its rows.
     """
-    run = launch(module, *arguments, weigh=weigh)
-    if run["rows"] != load.results:
+    run = launch(module, *arguments, weigh=weigh, python=python)
+    if "final" in run:
+        wrong = _wrong(load.final(), run.pop("final"))
+        if wrong:
+            raise RuntimeError(f"{module} {arguments} {wrong}")
+    elif run["rows"] != load.results:
         raise RuntimeError(f"{module} {arguments} put out {run['rows']:,} rows in place of {load.results:,}")
-    run["tuples_per_second"] = load.tuples / max(1e-9, run["last"] - run["first"])
+    steady = run.get("steady") or {"tuples": load.tuples, "seconds": max(1e-9, run["last"] - run["first"])}
+    run["tuples_per_second"] = steady["tuples"] / steady["seconds"]
     return run
 
 
-def launch(module: str, *arguments: object, weigh: bool = False) -> Run:
+def _wrong(right: dict[str, int], final: dict[str, int]) -> str | None:
+    """What is wrong with the final counts; None where nothing is."""
+    keys = [key for key in {**right, **final} if right.get(key) != final.get(key)]
+    if not keys:
+        return None
+    key = keys[0]
+    return f"ended with {final.get(key)} for {key} in place of {right.get(key)}, and {len(keys):,} keys of {len(right):,} are wrong"
+
+
+def launch(module: str, *arguments: object, weigh: bool = False, python: str = sys.executable) -> Run:
     """As `command`, whatever it puts out: only start-up and memory are added. Ctrl-C ends it and all that it started."""
     begun = time.time()
     process = subprocess.Popen(
-        [sys.executable, "-m", module, *map(str, arguments)],
+        [python, "-m", module, *map(str, arguments)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -7,16 +7,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["Bar", "write", "write_with"]
+__all__ = ["COLOURS", "Bar", "write", "write_with"]
+
+#: by kind
+COLOURS = {
+    "esault": "#4477aa",
+    "peer": "#999999",
+    "peer, user code in Python": "#999999",
+    "peer, no Python in the loop": "#ccbb44",
+}
 
 
 class Bar(NamedTuple):
-    """A figure to draw: median, least and most."""
+    """A figure to draw: median, least and most; the kind gives the colour."""
 
     name: str
     median: float
     least: float
     most: float
+    kind: str = ""
 
 
 def write(out: str, result: dict[str, Any], lines: list[str], panels: dict[str, list[Bar]], unit: str) -> None:
@@ -43,15 +52,20 @@ def _draw(path: Path, panels: dict[str, list[Bar]], unit: str) -> bool:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, len(panels), figsize=(4.5 * len(panels), 3.5), squeeze=False)
+    height = 1.2 + 0.3 * max(len(bars) for bars in panels.values())
+    figure, axes = pyplot.subplots(1, len(panels), figsize=(4.5 * len(panels), max(3.5, height)), squeeze=False)
     for place, (title, bars) in zip(axes[0], panels.items()):
         spread = ([bar.median - bar.least for bar in bars], [bar.most - bar.median for bar in bars])
-        colours = ["#999999" if bar.name.startswith("bytewax") else "#4477aa" for bar in bars]
+        colours = [COLOURS[bar.kind or ("peer" if bar.name.startswith("bytewax") else "esault")] for bar in bars]
         place.barh([bar.name for bar in bars], [bar.median for bar in bars], xerr=spread, color=colours, capsize=3)
         place.set_title(title, fontsize=10)
         place.set_xlabel(f"{unit}; line: least to most")
         place.invert_yaxis()
-    figure.tight_layout()
+    kinds = dict.fromkeys(bar.kind for bars in panels.values() for bar in bars if bar.kind)
+    if kinds:
+        patches = [pyplot.Rectangle((0, 0), 1, 1, color=COLOURS[kind]) for kind in kinds]
+        figure.legend(patches, list(kinds), loc="lower center", ncols=len(kinds), fontsize=8, frameon=False)
+    figure.tight_layout(rect=(0, 0.06 if kinds else 0, 1, 1))
     figure.savefig(path, dpi=110)
     pyplot.close(figure)
     return True

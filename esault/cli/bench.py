@@ -13,14 +13,16 @@ from esault.errors import UsageError
 __all__ = ["command"]
 
 
-@click.command("bench")
+@click.command("bench", context_settings={"ignore_unknown_options": True})
 @click.argument("name", required=False)
 @click.option("--quick", is_flag=True, help="Small sizes: to see that it works, not to compare.")
 @click.option("--out", type=click.Path(), help="Folder for result.json, a table and plots.")
-def command(name: str | None, quick: bool, out: str | None) -> None:
+@click.argument("more", nargs=-1, type=click.UNPROCESSED)
+def command(name: str | None, quick: bool, out: str | None, more: tuple[str, ...]) -> None:
     """Run the bench NAME of this checkout (bench/NAME.py); without a NAME, say which there are.
 
-    Ctrl-C ends it and all that it started.
+    MORE goes to the bench as it is, as in --peers all; `python -m bench.NAME --help` says what it takes. Ctrl-C ends it
+    and all that it started.
     """
     folder = Path("bench")
     known = sorted(p.stem for p in folder.glob("*.py") if "def main(" in p.read_text()) if folder.is_dir() else []
@@ -36,5 +38,5 @@ def command(name: str | None, quick: bool, out: str | None) -> None:
     sys.stderr.flush()
     # In this very process: whoever signals it, or kills it, means the bench.
     os.execv(  # noqa: S606 - no shell
-        sys.executable, [sys.executable, "-m", f"bench.{name}", "--out", out, *(["--quick"] if quick else [])]
+        sys.executable, [sys.executable, "-m", f"bench.{name}", "--out", out, *(["--quick"] if quick else []), *more]
     )

@@ -60,6 +60,43 @@ def test_a_run_that_puts_out_less_than_it_must_is_an_error(tmp_path, monkeypatch
     assert measure.command(load, "engine")["tuples_per_second"] == 10.0
 
 
+def test_a_run_that_says_what_each_key_has_in_the_end_is_judged_by_that(tmp_path, monkeypatch):
+    from bench import measure
+    from bench.loads import make
+
+    monkeypatch.setattr(measure, "ROOT", tmp_path)
+    load = make("records", 50, tmp_path).again(3)
+    right = load.final()
+    assert sum(right.values()) % 2 == 0
+
+    def command(final):
+        printed = {"rows": 1, "first": 1.0, "last": 2.0, "final": final, "steady": {"tuples": 90, "seconds": 3.0}}
+        (tmp_path / "engine.py").write_text(f"print({json.dumps(printed)!r})\n")
+        return measure.command(load, "engine")
+
+    run = command(right)
+    assert run["tuples_per_second"] == 30.0
+    assert "final" not in run
+    key = min(right)
+    with pytest.raises(
+        RuntimeError, match=rf"ended with {right[key] + 2} for {key} in place of {right[key]}, and 1 keys"
+    ):
+        command({**right, key: right[key] + 2})
+    with pytest.raises(RuntimeError, match=rf"ended with None for {key} in place of"):
+        command({other: value for other, value in right.items() if other != key})
+    with pytest.raises(RuntimeError, match=r"ended with 1 for nobody in place of None"):
+        command({**right, "nobody": 1})
+
+
+def test_a_steady_rate_needs_something_to_measure():
+    from bench.steady import steady
+
+    assert steady(30, 1.0, 4.0) == {"tuples": 30, "seconds": 3.0}
+    for tuples, ended in ((0, 4.0), (30, 1.0)):
+        with pytest.raises(ValueError, match="take a larger load"):
+            steady(tuples, 1.0, ended)
+
+
 def test_a_run_that_fails_shows_what_it_said(tmp_path, monkeypatch):
     from bench import measure
     from bench.loads import make

@@ -132,7 +132,7 @@ def test_benches_that_there_are_are_named(checkout, capsys, arguments, text):
     assert text in err
 
 
-def test_a_bench_takes_the_place_of_the_command(checkout, capsys, monkeypatch):
+def test_a_bench_takes_the_place_of_the_command_and_has_options_of_its_own(checkout, capsys, monkeypatch):
     import os
     import sys
 
@@ -144,4 +144,8 @@ def test_a_bench_takes_the_place_of_the_command(checkout, capsys, monkeypatch):
 
     monkeypatch.setattr(os, "execv", become)
     call(capsys, "bench", "speed", "--quick", "--out", "x")
-    assert became == [(sys.executable, [sys.executable, "-m", "bench.speed", "--out", "x", "--quick"])]
+    call(capsys, "bench", "speed", "--peers", "all", "--out", "x")
+    assert became == [
+        (sys.executable, [sys.executable, "-m", "bench.speed", "--out", "x", "--quick"]),
+        (sys.executable, [sys.executable, "-m", "bench.speed", "--out", "x", "--peers", "all"]),
+    ]
