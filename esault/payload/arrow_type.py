@@ -34,6 +34,21 @@ def arrow_reason(column: Any, name: str) -> str | None:
         column.validate(full=True)
     except pa.ArrowInvalid as error:
         return f"{name}: a pyarrow {type(column).__name__} is damaged: {error}"
+    return next(filter(None, [_beyond(each, name) for each in (column.columns if batch else [column])]), None)
+
+
+def _beyond(array: Any, name: str) -> str | None:
+    """Whether an array of moments holds one that Python has no date for."""
+    import pyarrow.types as t
+
+    if not (t.is_date(array.type) or t.is_timestamp(array.type)):
+        return None
+    import pyarrow.compute as pc
+
+    try:
+        pc.min_max(array).as_py()
+    except (OverflowError, ValueError):
+        return f"{name}: a pyarrow Array of {array.type} holds a date that is not in the years 1 to 9999; cast it to integers"
     return None
 
 

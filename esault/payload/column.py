@@ -157,7 +157,12 @@ def plain(column: Any) -> Any:
     if type(column) in ROWS:
         return column
     if hasattr(column, "to_pylist"):
-        items: list[Any] = column.to_pylist()
+        try:
+            items: list[Any] = column.to_pylist()
+        except (OverflowError, ValueError) as error:
+            raise PayloadError(
+                f"an array holds what no plain Python object can ({error}); cast it to integers"
+            ) from None
         from esault.payload.arrow_type import has_lists
 
         return [_with_tuples(item) for item in items] if has_lists(column) else items

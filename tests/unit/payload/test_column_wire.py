@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from esault.errors import FrameError
+from esault.errors import FrameError, PayloadError
 from esault.flow.frame import Batch, batch_of
 from esault.payload.codec import Codec
 from esault.payload.column import checked, plain
@@ -144,8 +144,8 @@ def head(name):
 
 
 def harmless(code, data):
-    """A value or a FrameError; and of a value, rows can be made."""
-    with contextlib.suppress(FrameError):
+    """A value or a FrameError; and of a value rows can be made, or it is said why not."""
+    with contextlib.suppress(FrameError, PayloadError):
         plain(codec.unpack(msgpack.packb(msgpack.ExtType(code, data))))
 
 
