@@ -7,7 +7,9 @@ good: up to 3.12 each later access takes half as long again (110 ns -> 170 to 20
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from gc import get_referents
+from operator import attrgetter
 from types import CodeType
 from typing import Any
 
@@ -15,11 +17,30 @@ __all__ = ["get_attributes", "set_attributes"]
 
 #: by class: what attributes its objects may have; None: theirs can only be seen in their dict
 _names: dict[type, tuple[str, ...] | None] = {}
+#: by class: the attributes that the last looked at had, what gets its key and them, and how much it referred to
+_last: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]], int]] = {}
 
 
 def get_attributes(thing: Any) -> dict[str, Any]:
     """As `dict(vars(thing))`, though perhaps in another order."""
     cls = type(thing)
+    last = _last.get(cls)
+    if last is not None:
+        names, get, count = last
+        seen = get_referents(thing)
+        if len(seen) == count:
+            try:
+                values = get(thing)
+            except AttributeError:  # it has others
+                pass
+            else:
+                # Key, dict and class are three as well; with a window, four.
+                if values[1] is seen[1] if count == 3 else count > 4 or not hasattr(thing, "window"):
+                    return dict(zip(names, values[1:]))
+    return _look_for(thing, cls)
+
+
+def _look_for(thing: Any, cls: type) -> dict[str, Any]:
     try:
         names = _names[cls]
     except KeyError:
@@ -31,6 +52,8 @@ def get_attributes(thing: Any) -> dict[str, Any]:
         whole = len(seen) == len(state) + 1 + hasattr(thing, "key") + hasattr(thing, "window")
         # A dict counts as one attribute does: it stands where that would.
         if whole and (len(state) != 1 or all(value is seen[-2] for value in state.values())):
+            if state and hasattr(thing, "key") and not hasattr(thing, "window"):
+                _last[cls] = tuple(state), attrgetter("key", *state), len(seen)
             return state
     return dict(vars(thing))
 

@@ -98,6 +98,21 @@ def test_it_is_what_vars_says(kind, key, writes, looked):
     assert get_attributes(made) == got
 
 
+def test_an_object_with_a_window_and_a_dict_is_not_taken_for_another():
+    class Two(Bolt):
+        def process(self, key, value):
+            self.one = self.two = value
+
+    plain = _made(Two, "k")
+    plain.process("k", 1)
+    assert get_attributes(plain) == get_attributes(plain) == {"one": 1, "two": 1}
+    made = _made(Two, "k")
+    made.process("k", 2)
+    made.stranger, made.window = 3, "a window"
+    vars(made)
+    assert get_attributes(made) == {"one": 2, "two": 2, "stranger": 3}
+
+
 def test_a_value_that_stands_twice_hides_no_other():
     made = _made(Copy, "k")
     vars(made)
