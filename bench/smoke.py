@@ -29,8 +29,8 @@ from bench.smoke_workloads import WORKLOADS
 
 __all__ = ["main"]
 
-#: times the baseline's ratio that are a loss. Medians of 9 rounds lay within 8 % of the middle over 20 runs with seven to nine busy processes
-#: on two cores (A 2.26 to 2.56, B 3.12 to 3.53); the rest is for a processor of another kind. A cost that doubles is far above
+#: times the baseline's ratio that are a loss. Medians of 9 rounds lay within 8 % of the middle over 20 runs on two cores beside a busy loop
+#: and other work, a load average of up to nine (A 2.26 to 2.56, B 3.12 to 3.53); the rest is for a processor of another kind. A cost that doubles is far above
 RATIO = 1.35
 #: ... and times that of another version of Python: from 3.10 to 3.13 they differ by up to 1.2
 RATIO_ELSEWHERE = 1.6

@@ -104,9 +104,15 @@ def test_a_metric_for_each_tuple_in_place_of_each_batch_is_a_loss(unchanged, mon
     monkeypatch.setattr(KeyRoute, "push", slower["push"])
     found = count(_workload("A"))
     assert _verdicts(unchanged, found)["bytecodes"] == "LOSS"
-    assert found.functions["esault.histogram:Histogram.record"] > unchanged.functions.get(
-        "esault.histogram:Histogram.record", 0.0
-    )
+
+    def recorded(counts):  # Python 3.10 knows a function's name without its class's
+        return sum(
+            n
+            for name, n in counts.functions.items()
+            if name in ("esault.histogram:Histogram.record", "esault.histogram:record")
+        )
+
+    assert recorded(found) > recorded(unchanged)
 
 
 def test_a_c_call_for_each_tuple_is_a_loss(unchanged, monkeypatch):
