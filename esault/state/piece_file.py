@@ -34,12 +34,12 @@ _BLOCK = struct.Struct(">II")
 class PieceWriter:
     """Writes beside the file's place, and puts it there when all is written."""
 
-    def __init__(self, path: Path, base: bool) -> None:
+    def __init__(self, path: Path, base: bool, codec: Codec) -> None:
         """Raises CheckpointError where nothing can be written."""
         self._path = path
         self._part = path.with_name(f".{path.name}.part")
         self._base = base
-        self._codec = Codec()
+        self._codec = codec
         self._items: list[tuple[Any, bytes | None]] = []
         self._bytes = 0
         self._keys = 0

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from esault.messages.checkpoint import Piece
+from esault.payload.codec import Codec
 from esault.state.piece_file import PieceWriter, read_piece
 
 __all__ = ["FileVault"]
@@ -17,10 +18,12 @@ class FileVault:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        # One for all: a codec holds a buffer of a megabyte until the collector finds it.
+        self._codec = Codec()
 
     def create(self, number: int, incarnation: int, base: bool) -> PieceWriter:
         """A file for a sub-unit's part of a checkpoint. Raises CheckpointError."""
-        return PieceWriter(self._path / f"{number:08d}-{incarnation}{'-base' if base else ''}.state", base)
+        return PieceWriter(self._path / f"{number:08d}-{incarnation}{'-base' if base else ''}.state", base, self._codec)
 
     def read(self, piece: Piece) -> Iterable[tuple[Any, bytes | None]]:
         """What was written. Raises CheckpointError."""
