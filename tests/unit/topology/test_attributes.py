@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gc
-import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from esault import Bolt
-from esault.topology.attributes import get_attributes, set_attributes
+from esault.topology.attributes import IN_A_ROW, get_attributes, set_attributes
 
 
 class Count(Bolt):
@@ -124,7 +123,7 @@ def test_a_value_that_stands_twice_hides_no_other():
     assert get_attributes(made) == {"total": 0, "other": 0}
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="there each object has a dict from the start")
+@pytest.mark.skipif(not IN_A_ROW, reason="there a dict costs an object little")
 @pytest.mark.parametrize("kind", [Count, Copy, Held])
 def test_no_dict_is_made(kind):
     made = _made(kind, "k")
