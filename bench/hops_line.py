@@ -79,7 +79,7 @@ class Hop:
         self.mail: deque[Any] = deque()
         self._asleep = False
         self._wake_at = 0.0
-        self.nanoseconds = self.slices = 0
+        self.nanoseconds = 0
         self.outbox: deque[Any] = deque(
             [Built(build.incarnation, os.getpid(), self.inlets.data.endpoint, self.inlets.express.endpoint)]
         )
@@ -101,7 +101,6 @@ class Hop:
         begun = time.perf_counter_ns()
         worked = self.slice()
         self.nanoseconds += time.perf_counter_ns() - begun
-        self.slices += 1
         return worked
 
     def slice(self) -> bool:
