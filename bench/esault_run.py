@@ -8,6 +8,7 @@ python -m bench.esault_run numbers KEYS PASSES [--kind rows|numpy|arrow] [--para
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import tempfile
 from dataclasses import asdict
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.quiet_view import QuietView
+from esault.control.elasticity.policy import DEFAULT, POLICIES
+from esault.control.elasticity.scaling import EVERY_UNIT
 from esault.messages.settings import Settings
 from esault.runtime.session import Session
 from esault.topology.locate import locate
@@ -49,6 +52,8 @@ def run() -> None:
     parser.add_argument("--rate", type=float)
     parser.add_argument("--kind", choices=["rows", "columns", "numpy", "arrow"])
     parser.add_argument("--parallel", type=int, metavar="N")
+    parser.add_argument("--policy", default=DEFAULT, choices=[*POLICIES, "none"], help="of all units")
+    parser.add_argument("--keep", metavar="DIR", help="where the table and the state are written, to stay")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     arguments = parser.parse_args()
     try:
@@ -64,11 +69,19 @@ def run() -> None:
         params["kind"] = arguments.kind
     if arguments.parallel:
         params["p"] = arguments.parallel
-    with tempfile.TemporaryDirectory() as folder:
+    with contextlib.ExitStack() as stack:
+        folder = arguments.keep or stack.enter_context(tempfile.TemporaryDirectory())
         out = Path(folder) / "out"
         place = locate(f"{Path(__file__).with_name(TOPOLOGIES[arguments.topology])}:{arguments.topology}")
         state = Path(folder) / "state" if settings.delivery == "eo" else None
-        report = Session(place, {**params, "out": str(out)}, settings=settings, view=QuietView(), state=state).run()
+        report = Session(
+            place,
+            {**params, "out": str(out)},
+            settings=settings,
+            policies={EVERY_UNIT: arguments.policy},
+            view=QuietView(),
+            state=state,
+        ).run()
         seen = [json.loads(line) for line in out.read_text().splitlines()]
     filled = [s for s in seen if s["rows"]]
     result: dict[str, Any] = {

@@ -27,7 +27,7 @@ LONGEST = 300
 #: a run's result: tuples_per_second, start_up_seconds, pss_mib if it was weighed, and what the command printed: rows, first, last ...
 Run = dict[str, Any]
 
-_EXTRAS = {"bytewax": "bench", "numpy": "bench", "pyarrow": "parquet"}
+_EXTRAS = {"bytewax": "bench", "numpy": "bench", "pyarrow": "parquet", "pyspark": "spark"}
 
 
 def missing(package: str) -> str | None:
@@ -66,7 +66,9 @@ def _wrong(right: dict[str, int], final: dict[str, int]) -> str | None:
     return f"ended with {final.get(key)} for {key} in place of {right.get(key)}, and {len(keys):,} keys of {len(right):,} are wrong"
 
 
-def launch(module: str, *arguments: object, weigh: bool = False, python: str = sys.executable) -> Run:
+def launch(
+    module: str, *arguments: object, weigh: bool = False, python: str = sys.executable, longest: float = LONGEST
+) -> Run:
     """As `command`, whatever it puts out: only start-up and memory are added. Ctrl-C ends it and all that it started."""
     begun = time.time()
     process = subprocess.Popen(
@@ -79,10 +81,10 @@ def launch(module: str, *arguments: object, weigh: bool = False, python: str = s
     )
     memory = Memory(process.pid) if weigh else None
     try:
-        out, error = process.communicate(timeout=LONGEST)
+        out, error = process.communicate(timeout=longest)
     except subprocess.TimeoutExpired:
         _end(process)
-        raise RuntimeError(f"{module} {arguments} did not end within {LONGEST} s") from None
+        raise RuntimeError(f"{module} {arguments} did not end within {longest:g} s") from None
     except BaseException:
         _end(process)
         raise

@@ -92,28 +92,38 @@ class CountedTable(SparkTable):
         _seen(self.counted, self.rows, self.first, self.last)
 
 
+class Named(Counted):
+    """The same, and it wants row ids."""
+
+    wants_id = True
+
+
+def _sink(kind: str, out: str) -> Sink:
+    return {"counted": Counted, "named": Named, "table": CountedTable}[kind](out)
+
+
 def words(load: str, passes: int, out: str, sink: str = "counted", p: int = 1) -> Topology:
-    """Workload A: sentences -> split -> keyed running count -> sink ("counted" or "table")."""
+    """Workload A: sentences -> split -> keyed running count -> sink ("counted"; "named", with row ids; or "table")."""
     t = Topology("bench-words")
     lines = t.spout("lines", Offered(load, passes))
     counts = lines.bolt("split", Split, grouping=shuffle()).bolt("count", Count, grouping=by_key(), parallelism=p)
-    counts.sink("out", Counted(out) if sink == "counted" else CountedTable(out))
+    counts.sink("out", _sink(sink, out))
     return t
 
 
-def sums(load: str, passes: int, out: str) -> Topology:
+def sums(load: str, passes: int, out: str, sink: str = "counted") -> Topology:
     """Workload B: records -> +1 -> keep even -> keyed running sum over 1 000 keys -> sink."""
     t = Topology("bench-sums")
     numbers = t.spout("records", Offered(load, passes))
     even = numbers.map(lambda value: value + 1).filter(lambda value: value % 2 == 0)
-    even.bolt("sum", Count, grouping=by_key()).sink("out", Counted(out))
+    even.bolt("sum", Count, grouping=by_key()).sink("out", _sink(sink, out))
     return t
 
 
-def paced(load: str, passes: int, out: str, rate: float = 10_000.0) -> Topology:
+def paced(load: str, passes: int, out: str, sink: str = "counted", rate: float = 10_000.0) -> Topology:
     """Workload C: A at `rate` sentences a second, open loop."""
     t = Topology("bench-paced")
     lines = t.spout("lines", Paced(Offered(load, passes), rate))
     counts = lines.bolt("split", Split, grouping=shuffle()).bolt("count", Count, grouping=by_key())
-    counts.sink("out", Counted(out))
+    counts.sink("out", _sink(sink, out))
     return t
