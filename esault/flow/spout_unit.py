@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from esault.errors import SourceError
 from esault.flow.batch_emitter import BatchEmitter
 from esault.flow.checkpoint.snapshot import Vault
+from esault.flow.read_pace import ReadPace
 from esault.flow.sub_unit import SubUnit
 from esault.flow.user_error import LetterBox, UserError, traceback_of
 from esault.flow.wire import Wire
@@ -23,9 +24,6 @@ from esault.topology.plan import UnitPlan
 from esault.topology.spout import EndOfStream, has_position
 
 __all__ = ["SpoutSubUnit"]
-
-#: seconds until a spout that had nothing is asked again: at first, and at most
-SHORTEST_NAP, LONGEST_NAP = 0.0001, 0.005
 
 _STOPPING = (KeyboardInterrupt, GeneratorExit)
 
@@ -57,8 +55,7 @@ class SpoutSubUnit(SubUnit):
         self._source = build.source if self._seekable and build.source else build.incarnation
         #: rows that must have been read before a drain ends the reading
         self._drain_at = 0
-        self._nap = SHORTEST_NAP
-        self._read_at = 0.0
+        self._pace = ReadPace()
         self._at_end = False
         self._told: Any = None
         #: where the cuts of checkpoints went that are not known to be complete
@@ -95,7 +92,7 @@ class SpoutSubUnit(SubUnit):
             if not self.ended and not roots.open_count:
                 self.say_ended()
             return False
-        if now < self._read_at:
+        if now < self._pace.at:
             return False
         if self._tracked and not roots.credit:
             if self._closed_at is None:
@@ -104,8 +101,9 @@ class SpoutSubUnit(SubUnit):
         if self._closed_at is not None:
             self._throttled += now - self._closed_at
             self._closed_at = None
+        limit = roots.size.rows
         try:
-            rows = self._call(lambda: self._spout.read(self.roots.size.rows), "read")
+            rows = self._call(lambda: self._spout.read(limit), "read")
         except EndOfStream:
             self._at_end = True
             return True
@@ -115,10 +113,8 @@ class SpoutSubUnit(SubUnit):
                 "pairs, [] when there is nothing yet, and raise EndOfStream when there will never be more"
             )
         if not rows:
-            self._read_at = now + self._nap
-            self._nap = min(LONGEST_NAP, self._nap * 1.5)
+            self._pace.nothing(now)
             return False
-        self._nap = SHORTEST_NAP
         if isinstance(rows, Columns):
             keys, values = self._columns(rows)
         else:
@@ -140,6 +136,7 @@ class SpoutSubUnit(SubUnit):
         done = self.clock()
         roots.open([("", keys, values, ids)], now if due is None else due, position, done)
         after = self.clock()
+        self._pace.some(now, len(keys), limit)
         self.busy += after - now
         if self._leaf:
             self.end_to_end.record(after - (now if due is None else due), len(keys))
@@ -203,7 +200,7 @@ class SpoutSubUnit(SubUnit):
         done = self.halted or self._at_end or self._drained
         # Blocked, it is woken when there is room.
         if self.started and not done and self.roots.credit and not self.outputs.blocked:
-            at = min(at, self._read_at)
+            at = min(at, self._pace.at)
         return at
 
     def _finish_steps(self) -> Iterator[None]:
