@@ -47,8 +47,9 @@ def command(load: Load, module: str, *arguments: object, weigh: bool = False, py
     that prints "final", what each key has in the end, is judged by that, any other by the number of its rows.
     """
     run = launch(module, *arguments, weigh=weigh, python=python)
-    if "final" in run:
-        wrong = _wrong(load.final(), run.pop("final"))
+    final = run.pop("final", None)
+    if final is not None:
+        wrong = _wrong(load.final(), final)
         if wrong:
             raise RuntimeError(f"{module} {arguments} {wrong}")
     elif run["rows"] != load.results:
