@@ -50,7 +50,7 @@ def test_a_source_that_gives_less_than_it_is_asked_for_is_not_held_up(rows):
 
 @pytest.mark.parametrize("rows", [1, 3, 127])
 def test_nor_for_long_after_it_once_had_nothing(rows):
-    asked, got = _reads(ReadPace(), lambda now, limit: 0 if now == 0 else rows, 0.1)
+    asked, _ = _reads(ReadPace(), lambda now, limit: 0 if now == 0 else rows, 0.1)
     assert asked >= 0.95 * 0.1 / 0.00004
 
 
