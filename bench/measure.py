@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import itertools
 import json
 import os
 import statistics
@@ -147,6 +148,10 @@ def summary(values: list[float]) -> dict[str, float]:
 
 
 def ratio(ours: list[float], theirs: list[float]) -> dict[str, float]:
-    """Ratio of the medians; least and most of the ratios turn by turn, each of runs beside each other."""
-    turns = [a / b for a, b in zip(ours, theirs)]
+    """Ratio of the medians; least and most of the ratios turn by turn, each of runs beside each other.
+
+    Where one had fewer turns, no run is beside another: least and most are then of all pairs.
+    """
+    pairs = zip(ours, theirs) if len(ours) == len(theirs) else itertools.product(ours, theirs)
+    turns = [a / b for a, b in pairs]
     return {"median": statistics.median(ours) / statistics.median(theirs), "least": min(turns), "most": max(turns)}

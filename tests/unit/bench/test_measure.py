@@ -10,6 +10,7 @@ def test_a_ratio_is_of_medians_and_its_spread_of_runs_side_by_side():
     from bench.measure import ratio
 
     assert ratio([2.0, 4.0, 30.0], [1.0, 2.0, 10.0]) == {"median": 2.0, "least": 2.0, "most": 3.0}
+    assert ratio([2.0, 4.0], [1.0]) == {"median": 3.0, "least": 2.0, "most": 4.0}
 
 
 def test_engines_take_turns_and_one_that_is_missing_says_so(capsys):
