@@ -34,12 +34,39 @@ def run(name, folder, *arguments):
 @pytest.mark.parametrize("name", ["throughput", "latency"])
 def test_a_bench_writes_its_result(name, tmp_path):
     pytest.importorskip("pyarrow")
-    result = run(name, tmp_path, "--runs", "1", "--scale", "0.02")
+    # The heavy peers have tests of their own, in bench/test_flows.py.
+    more = ("--peers", "bytewax") if name == "throughput" else ()
+    result = run(name, tmp_path, "--runs", "1", "--scale", "0.02", *more)
     assert result["machine"]["cores"] > 0
     assert result["seed"] == 1
     groups = result["A"] if name == "throughput" else next(iter(result["C"].values()))
     assert groups["esault"]["runs"][0]["rows"] > 0
     assert (tmp_path / "result.txt").read_text()
+
+
+@pytest.mark.slow
+def test_hops_add_up_to_the_whole(tmp_path):
+    result = run("hops", tmp_path, "--quick", "--runs", "3", "--topology", "words", "--scale", "0.1")
+    assert "unpack" in (tmp_path / "result.txt").read_text()
+    assert result["seed"] == 1
+
+
+@pytest.mark.slow
+def test_what_things_cost_is_measured_beside_the_defaults(tmp_path):
+    pytest.importorskip("pyarrow")
+    result = run("costs", tmp_path, "--quick", "--runs", "1", "--scale", "0.02")
+    assert set(result["latency"]) == set(result["changes"])
+    assert set(result["throughput"]) == {*result["changes"], "row ids and a SparkTable"}
+    assert result["throughput"]["defaults"]["words_per_second"]["ratio"]["median"] == 1.0
+
+
+@pytest.mark.slow
+def test_what_lands_is_reported_by_spark(tmp_path):
+    for package in ("pyarrow", "pyspark"):
+        pytest.importorskip(package)
+    result = run("landing", tmp_path, "--quick", "--scale", "0.01")
+    assert result["landing"]["rows"] == 20_000
+    assert {"starting", "reading"} <= set(result["analyze"]["steps"])
 
 
 @pytest.mark.slow
