@@ -10,6 +10,7 @@ EsaultError
 ├── SourceError        a source that cannot be read
 ├── SinkError          a sink that cannot be written, or a table that cannot be read
 ├── UsageError         a command or a call that makes no sense here; nothing was started
+├── PolicyTimeout      a policy that does not say in time what it wants
 ├── FrameError         bytes on a data channel that are no frame of this run
 └── TopologyFailed     a run that ended because user code or the engine failed
 ```
@@ -25,6 +26,7 @@ __all__ = [
     "FrameError",
     "LocateError",
     "PayloadError",
+    "PolicyTimeout",
     "SinkError",
     "SourceError",
     "StateError",
@@ -68,6 +70,10 @@ class SinkError(EsaultError):
 
 class UsageError(EsaultError):
     """A command or a call that makes no sense here; nothing was started or changed."""
+
+
+class PolicyTimeout(EsaultError):
+    """A policy that did not say in time what it wants; it is skipped."""
 
 
 class FrameError(EsaultError, ValueError):

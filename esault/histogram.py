@@ -61,6 +61,15 @@ class Histogram:
         self.count += other.count
         self.max = max(self.max, other.max)
 
+    def since(self, before: Histogram) -> Histogram:
+        """What was recorded after `before`, which this one was once; its `max` is within 10 %."""
+        recent = Histogram()
+        recent._counts = {b: left for b, n in self._counts.items() if (left := n - before._counts.get(b, 0)) > 0}
+        recent.count = sum(recent._counts.values())
+        if recent.count:
+            recent.max = min(exp((max(recent._counts) + 1 - _SHIFT) / _PER_LOG), self.max)
+        return recent
+
     def quantile(self, q: float) -> float:
         """The duration, in seconds, that the share `q` (0..1) of all does not exceed; 0.0 when there is none."""
         if not 0 <= q <= 1:

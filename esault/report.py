@@ -31,6 +31,12 @@ class UnitReport:
 
     tuples_in: int = 0
     tuples_out: int = 0
+    #: of a bolt: tuples that were read from its channels; processed, dropped, or waiting
+    arrivals: int = 0
+    #: tuples that came when a bounded inbox was full
+    dropped: int = 0
+    #: tuples whose window had closed; they are on the stream "late"
+    late: int = 0
     errors: int = 0
     dead_letters: int = 0
     #: elements whose state died with a process
@@ -44,6 +50,8 @@ class UnitReport:
     parallelism: list[tuple[float, int]] = field(default_factory=list)
     #: process ids of the sub-units that live
     processes: dict[str, int] = field(default_factory=dict)
+    #: host by sub-unit, of all that there were
+    hosts: dict[str, str] = field(default_factory=dict)
     backlog: int = 0
 
 
@@ -57,6 +65,8 @@ class RootCounts:
     #: given up when the topology failed
     failed: int = 0
     open: int = 0
+    #: open when their spout's process died: its successor reads them again as new roots, where the source can seek
+    lost: int = 0
 
 
 @dataclass(frozen=True)
@@ -77,6 +87,8 @@ class Change:
     total_ms: float = 0.0
     #: of that, until new sub-units stood ready: nothing waits in that time
     prepare_ms: float = 0.0
+    #: why it was dropped, and nothing moved; empty if it was not
+    dropped: str = ""
 
 
 @dataclass(frozen=True)
@@ -147,6 +159,8 @@ class Report:
     failure: str | None = None
     #: rows of `Collect` sinks by the sink's name; not in report.json
     collected: dict[str, list[Any]] = field(default_factory=dict)
+    #: where sinks that have a `path` wrote, by the sink's name; not in report.json
+    landed: dict[str, str] = field(default_factory=dict)
     schema: int = SCHEMA
 
     def as_dict(self) -> dict[str, Any]:
@@ -162,7 +176,9 @@ class Report:
             return round(value, 6) if isinstance(value, float) else value
 
         data: dict[str, Any] = plain(self)
-        del data["collected"]
+        del data["collected"], data["landed"]
+        if self.engine == "spark":  # which has none
+            data["roots"] = None
         for change in data["changes"]:
             change["from"], change["to"] = change.pop("before"), change.pop("after")
         return {"schema": data.pop("schema"), **data}
@@ -179,18 +195,29 @@ class Report:
         lines = [f"{self.topology}: {self.ended} after {self.seconds:.1f} s on the {self.engine} engine"]
         for name, unit in self.units.items():
             line = f"  {name}: {unit.tuples_in:,} in, {unit.tuples_out:,} out"
-            for what in ("errors", "dead_letters", "state_lost"):
+            for what in ("dropped", "late", "errors", "dead_letters", "state_lost"):
                 if getattr(unit, what):
                     line += f", {getattr(unit, what):,} {what.replace('_', ' ')}"
             lines.append(line)
         e2e, roots = self.end_to_end_ms, self.roots
         lines.append(f"  end to end: p50 {e2e.p50:.2f} ms, p99 {e2e.p99:.2f} ms, max {e2e.max:.2f} ms")
-        lines.append(
-            f"  roots: {roots.emitted:,} emitted, {roots.acked:,} acked, {roots.replayed:,} replayed, {roots.open:,} open"
-        )
+        if self.engine != "spark":
+            lines.append(
+                f"  roots: {roots.emitted:,} emitted, {roots.acked:,} acked, {roots.replayed:,} replayed, {roots.open:,} open"
+                + (
+                    f", {roots.lost:,} lost with a spout's process (read again where the source can seek)"
+                    if roots.lost
+                    else ""
+                )
+            )
         lines += [
-            f"  {c.t:.1f} s, {c.unit}: {c.kind}, {c.before} -> {c.after} sub-units ({c.policy}: {c.reason or 'asked for'}); "
-            f"{c.moved_keys:,} keys moved, none of their tuples held back longer than {c.held_back_ms:.1f} ms"
+            f"  {c.t:.1f} s, {c.unit}: {c.kind}, "
+            + (
+                f"dropped: {c.dropped}; it stays at {c.after} sub-units ({c.policy}: {c.reason or 'asked for'})"
+                if c.dropped
+                else f"{c.before} -> {c.after} sub-units ({c.policy}: {c.reason or 'asked for'}); "
+                f"{c.moved_keys:,} keys moved, none of their tuples held back longer than {c.held_back_ms:.1f} ms"
+            )
             for c in self.changes
         ]
         if self.deaths:
@@ -207,6 +234,7 @@ class Report:
         ]
         if self.ended == "paused":
             lines.append(f"  paused at checkpoint {kept.newest} in {kept.directory}: --resume goes on from there")
+        lines += [f"  landed by {name}: {path}" for name, path in self.landed.items()]
         return "\n".join(lines)
 
 

@@ -15,7 +15,7 @@ __all__ = ["command"]
 @click.option("--mermaid", is_flag=True, help="Draw for a page instead of a terminal.")
 @click.option(
     "--engine",
-    type=click.Choice(["actors", "local"]),
+    type=click.Choice(["actors", "local", "spark"]),
     default="actors",
     show_default=True,
     help="The engine that it shall run on.",
@@ -27,6 +27,10 @@ def command(topology: str, settings: tuple[str, ...], mermaid: bool, engine: str
 
     place = place_of(topology)
     plan = place.build(params_of(place, settings)).plan()
+    if engine == "spark":
+        from esault.spark.engine.refusals import check_topology
+
+        check_topology(plan)
     print(draw_mermaid(plan) if mermaid else draw(plan))
     if not mermaid:
         print(f"{plan.name}: {len(plan.units)} units, no mistakes found")

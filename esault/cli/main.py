@@ -20,9 +20,13 @@ _COMMANDS = {
     "new": "Write a small topology to start from.",
     "check": "Find mistakes in a topology and draw it.",
     "run": "Run a topology.",
+    "policies": "What can scale a run: list the policies, explain one.",
     "status": "A running topology, from another terminal.",
     "scale": "Give a unit of a running topology more or fewer sub-units.",
+    "throttle": "Slow a unit of a running topology down for a while.",
     "stop": "End a running topology in order.",
+    "node": "Offer this host's slots to runs of other hosts.",
+    "keys": "Make the key that the hosts of a cluster share.",
     "analyze": "Spark's report on a landed table.",
     "bench": "Measure, in a checkout.",
 }

@@ -36,19 +36,25 @@ class _Run(click.Command):
 @set_option
 @click.option(
     "--engine",
-    type=click.Choice(["actors", "local"]),
+    type=click.Choice(["actors", "local", "spark"]),
     default="actors",
     show_default=True,
-    help="actors: a process for each sub-unit; local: everything in this process.",
+    help="actors: a process for each sub-unit; local: everything in this process; spark: Spark's Structured Streaming.",
 )
-@click.option("--slots", type=click.IntRange(1), default=16, show_default=True, help="Places for sub-units.")
+@click.option(
+    "--slots", type=click.IntRange(1), help="Places for sub-units.  [default: 16; with --hosts all that are free there]"
+)
+@click.option("--hosts", metavar="FILE", type=click.Path(), help="Run on these hosts' nodes: a hosts.toml.")
+@click.option("--key", metavar="FILE", type=click.Path(), help="The hosts' key, where hosts.toml does not name it.")
+@click.option("--master", metavar="URL", help="Of --engine spark: the cluster.  [default: all cores of this machine]")
 @click.option("--parallelism", metavar="UNIT=N", multiple=True, help="Start a unit with N sub-units; may be repeated.")
 @click.option("--fixed", metavar="UNIT=N", multiple=True, help="Start a unit with N sub-units and keep it there.")
 @click.option(
     "--policy",
     metavar="[UNIT=]NAME[:PARAMETER=VALUE,...]",
     multiple=True,
-    help="What scales a unit, or all of them: probe (the default), esault, none. May be repeated.",
+    help="What scales a unit, or all of them: auto (the default), none, or another that `esault policies` lists. "
+    "May be repeated.",
 )
 @click.option(
     "--acks",
@@ -75,6 +81,18 @@ class _Run(click.Command):
 @click.option("--restart", is_flag=True, help="Begin anew, although a run there did not finish.")
 @click.option("--seconds", type=float, help="End in order after so long.")
 @click.option("--report", type=click.Path(), help="Write report.json there.")
+@click.option(
+    "--land-metrics",
+    metavar="DIR",
+    type=click.Path(),
+    help="Land the run's own metrics as tables in DIR, added to those of runs before; `esault analyze DIR` reports on them.",
+)
+@click.option(
+    "--metrics",
+    metavar="PORT",
+    type=click.IntRange(0, 65535),
+    help="Serve metrics for Prometheus at http://127.0.0.1:PORT/metrics; 0: any port that is free, and it is said which.",
+)
 @click.option("--plain", is_flag=True, help="Lines instead of the live view.")
 @click.option(
     "--log-level",
@@ -87,7 +105,10 @@ def command(
     topology: str,
     settings: tuple[str, ...],
     engine: str,
-    slots: int,
+    slots: int | None,
+    hosts: str | None,
+    key: str | None,
+    master: str | None,
     parallelism: tuple[str, ...],
     fixed: tuple[str, ...],
     policy: tuple[str, ...],
@@ -99,6 +120,8 @@ def command(
     restart: bool,
     seconds: float | None,
     report: str | None,
+    land_metrics: str | None,
+    metrics: int | None,
     plain: bool,
     log_level: str,
 ) -> None:
@@ -114,23 +137,30 @@ def command(
     # The engine starts with these processes' memory: what is imported only to show things comes later.
     from esault.runtime.run import Request, execute, with_checkpoints
     from esault.ui.choose import choose
+    from esault.ui.prometheus import served
 
-    with choose(plain) as view:
+    with choose(plain) as chosen, served(metrics, chosen) as view:
         done = execute(
             Request(
                 place,
                 params,
                 engine,
-                with_checkpoints(Settings(delivery="none" if acks == "off" else "alo", ackers=ackers), checkpoint),
-                {**_counts(parallelism), **_counts(fixed)},
-                slots,
-                seconds,
-                report,
-                view,
-                {**_policies(policy), **dict.fromkeys(_counts(fixed), "none")},
-                state,
-                resume,
-                restart,
+                settings=with_checkpoints(
+                    Settings(delivery="none" if acks == "off" else "alo", ackers=ackers), checkpoint
+                ),
+                parallelism={**_counts(parallelism), **_counts(fixed)},
+                slots=slots,
+                seconds=seconds,
+                report=report,
+                view=view,
+                policies={**_policies(policy), **dict.fromkeys(_counts(fixed), "none")},
+                state=state,
+                resume=resume,
+                restart=restart,
+                hosts=hosts,
+                key=key,
+                master=master,
+                land_metrics=land_metrics,
             )
         )
     print(done)

@@ -28,6 +28,8 @@ def command(unit: str, n: int, run: str | None) -> None:
     for answer in ask(chosen.door, {"do": "scale", "unit": unit, "n": n}, patience=None):
         if answer.get("begun"):
             print(f"{chosen.name}, {unit}: to {n} sub-units ...", flush=True)
+        elif answer.get("waits"):
+            print(f"{chosen.name}, {unit}: waits {answer['waits']} ...", flush=True)
         elif answer.get("unchanged"):
             print(f"{chosen.name}, {unit}: has {n} sub-units already")
         else:
@@ -36,6 +38,11 @@ def command(unit: str, n: int, run: str | None) -> None:
                 f"{answer['moved_keys']:,} keys moved ({answer['moved_bytes']:,} bytes), no tuple held back longer than "
                 f"{1000 * answer['held']:.1f} ms"
             )
+            if answer.get("watched_by", "none") != "none":
+                print(
+                    f"the policy {answer['watched_by']} goes on and may change it again; a run started with --fixed {unit}={n} "
+                    f"keeps it, one with --policy {unit}=none leaves it to you"
+                )
         if answer.get("done"):
             return
     raise UsageError("the run ended before the change did")

@@ -38,7 +38,7 @@ def _lines(status: dict[str, Any]) -> list[str]:
         head += f", checkpoint {status['checkpoint']}"
     if status.get("restores"):
         head += f", went back {status['restores']} times"
-    rows = [("unit", "kind", "sub-units", "in", "out", "waiting", "errors", "p50 ms", "p99 ms")]
+    rows = [("unit", "kind", "sub-units", "in", "out", "waiting", "dropped", "late", "errors", "p50 ms", "p99 ms")]
     rows += [
         (
             u["name"],
@@ -47,6 +47,8 @@ def _lines(status: dict[str, Any]) -> list[str]:
             f"{u['tuples_in']:,}",
             f"{u['tuples_out']:,}",
             f"{u['backlog']:,}",
+            f"{u['dropped']:,}",
+            f"{u['late']:,}",
             f"{u['errors']:,}",
             f"{u['p50_ms']:.2f}",
             f"{u['p99_ms']:.2f}",
@@ -58,4 +60,23 @@ def _lines(status: dict[str, Any]) -> list[str]:
         "  " + "  ".join(cell.ljust(w) if i < 2 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths)))
         for row in rows
     ]
-    return [head, *table, *(f"  {line}" for line in status.get("scaling", ()))]
+    marks = [
+        f"  {u['name']}: watermark {status['now'] - u['watermark']:,.1f} s behind the clock"
+        for u in status["units"]
+        if u["watermark"] is not None
+    ]
+    return [head, *table, *marks, *_hosts(status), *(f"  {line}" for line in status.get("scaling", ()))]
+
+
+def _hosts(status: dict[str, Any]) -> list[str]:
+    """A line for each host of a run on several: slots, who is there, what went to the others."""
+    lines = []
+    for name, host in status.get("hosts", {}).items():
+        sent = ", ".join(f"{amount / 1e6:,.1f} MB to {other}" for other, amount in sorted(host["sent"].items()))
+        lines.append(
+            f"  host {name}: {'draining, ' if host['draining'] else ''}{host['free']} of {host['slots']} slots free"
+            + (f", {100 * host['cpu']:.0f} % busy" if host["cpu"] is not None else "")
+            + f"; {' '.join(host['sub_units']) or 'nobody'}"
+            + (f"; sent {sent}" if sent else "")
+        )
+    return lines

@@ -50,13 +50,22 @@ class AckSeats:
         """One can be reached now."""
         self._seats = [(i, endpoint if i == incarnation else known) for i, known in self._seats]
 
-    def tell(self, owners: Mapping[int, str], widest: int, newcomer: bool = False) -> None:
-        """Tell everybody where acks go; `newcomer`: an ack server took the place of a dead one."""
+    def tell(
+        self,
+        owners: Mapping[int, str],
+        widest: int,
+        filling: Mapping[str, int],
+        newcomer: bool = False,
+        down: tuple[int, ...] = (),
+        gates: tuple[int, ...] = (),
+    ) -> None:
+        """Tell everybody where acks go; `newcomer`: an ack server took the place of a dead one. The rest as in `Seats`."""
         self._version += 1
         if newcomer:
             self._awaited = self._version
             self._unseated = set(owners)
-        message = Seats(self._version, owners, tuple((i, endpoint or "") for i, endpoint in self._seats), widest)
+        seats = tuple((i, endpoint or "") for i, endpoint in self._seats)
+        message = Seats(self._version, owners, seats, widest, filling, down, gates)
         for incarnation in [*owners, *(i for i, endpoint in self._seats if endpoint is not None)]:
             self._outbox.append((incarnation, message))
 

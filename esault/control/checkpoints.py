@@ -14,6 +14,8 @@ __all__ = ["Checkpoints", "Cut"]
 
 #: seconds that one may be late before nothing else is begun any more
 PUT_OFF = 0.25
+#: most seconds after one in which no other begins, so that units can change in between: policies look a few times in them
+BREATH = 0.6
 #: longest pause between two, seconds, when they cannot be completed
 LONGEST_PAUSE = 30.0
 
@@ -169,6 +171,10 @@ class Checkpoints:
                 return
             self.current = None
             self._failed = 0
+            if self._due is not None:
+                # Where units are overloaded, barriers wait behind what waits, maybe longer than from one checkpoint to the next. Without
+                # a pause one would always be on, and units could not grow. It is as long as the checkpoint was: short ones stay on time.
+                self._due = max(self._due, now + min(BREATH, now - cut.begun_at))
             self.newest = cut.number
             for parts in cut.parts.values():
                 for part in parts:

@@ -19,11 +19,17 @@ from typing import Any
 from esault.control.ack_seats import AckSeats
 from esault.control.checkpoints import Checkpoints, Cut
 from esault.control.elastic_unit import ElasticUnit
+from esault.control.elasticity.judge import Ask
 from esault.control.elasticity.scaling import EVERY_UNIT, Scaling
 from esault.control.kept import kept_of, table_like, widths
 from esault.control.lost_tails import LostTails
-from esault.control.resources import OneHost, Resources, Slot
+from esault.control.pipeline_seat import PipelineSeat
+from esault.control.replicas import down, gates, make_units
+from esault.control.resources import OneHost, Places, Resources, seat_of
 from esault.control.restores import Restores
+from esault.control.silences import Silences
+from esault.control.windows import filling, widest
+from esault.control.wishes import Wishes
 from esault.errors import UsageError
 from esault.messages.checkpoint import Kept, NotSnapped, Snapped
 from esault.messages.control import Broken, Build, Built, Exited, Failed, Grace, Kill, Seated, Stopped
@@ -45,8 +51,6 @@ MOST_LAST = 3
 TELL_AGAIN = 10.0
 #: seconds that a process has to get ready after all went back, and bytes of state that each second more is for
 READY_PATIENCE, LOADED_PER_SECOND = 10.0, 1 << 20
-#: seconds without a word from a sub-unit after which the user is told
-SILENCE = 5.0
 
 
 class Driver:
@@ -66,45 +70,40 @@ class Driver:
         kept: Kept | None = None,
         keep: Callable[[Kept], None] | None = None,
         last_number: int = 0,
+        ask: Ask | None = None,
+        resources: Resources | None = None,
     ) -> None:
         """`policies`: what scales units by themselves, by name; `probes`: where answers to probes go.
 
         `kept`: the checkpoint to go on from; `keep` makes one durable, and raises CheckpointError where it cannot; `last_number`:
-        after which new ones are numbered.
+        after which new ones are numbered; `ask` calls a policy with a limit of time; `resources`: other slots than this host's.
 
         Raises UsageError for policies that cannot be.
         """
         self.plan = plan
         self.run = run
-        self._host = host
         self.settings = replace(settings, replay_after=plan.replay_after)
         self.epoch = epoch
         #: places for sub-units
-        self.resources: Resources = OneHost(host, slots)
-        self._slots: dict[int, Slot] = {}
+        self.resources = resources or OneHost(host, slots)
+        self.places = Places(self.resources)
         self._probes = probes
         #: how busy hosts are, as far as the runtime can tell
         self.hosts: tuple[HostUsage, ...] = ()
         self.outbox: deque[tuple[Any, Any]] = deque()
         self.phase = "building"
-        #: what ended the run, for people; None while all is well
-        self.failure: str | None = None
+        self.failure: str | None = None  # what ended the run, for people
         self.draining = False
         #: the run ended because every unit had finished
         self.finished_in_order = False
         #: the run was ended by hand, at a checkpoint: another one may go on
         self.paused = False
-        #: the time of the last call, for what is told
-        self._now = 0.0
-        #: lines for the user: deaths, silences
-        self.notices: deque[str] = deque()
+        self._now = 0.0  # the time of the last call, for what is told
+        self.notices: deque[str] = deque()  # lines for the user: deaths, silences
         self._next_incarnation = kept.next_incarnation if kept is not None else 1
         self._unit_of: dict[int, str] = {}
         chosen = {**(widths(kept, plan) if kept is not None else {}), **(parallelism or {})}
-        self.units: dict[str, ElasticUnit] = {
-            name: ElasticUnit(plan, unit, chosen.get(name, unit.parallelism), self._new_build)
-            for name, unit in plan.units.items()
-        }
+        self.units = make_units(plan, chosen, self.settings, self._new_build)
         for unit in self.units.values():
             unit.exactly = self._exactly
             if self._exactly and unit.plan.batch and unit.plan.objects == "partial_key":
@@ -112,7 +111,11 @@ class Driver:
                     f"unit {unit.name!r} is a BatchBolt behind partial_key: its two halves of a key cannot be told apart in a "
                     "checkpoint; group it by_key, make it a Bolt, or run without checkpoints"
                 )
-        self.scaling = Scaling(plan, policies or {EVERY_UNIT: "none"}, settings.probe_every, self.notices.append)
+        self.scaling = Scaling(plan, policies or {EVERY_UNIT: "none"}, settings.probe_every, self.notices.append, ask)
+        self.wishes = Wishes(self)
+        self.pipelines = PipelineSeat(
+            plan, self.scaling.judges, self.wishes.scale, lambda i, message: self.outbox.append((i, message))
+        )
         for name in self.scaling.halved:
             self.units[name].first_table = OutputTable.halved
         if kept is not None:
@@ -147,26 +150,28 @@ class Driver:
         self._tried = 0
         #: until when all must be ready after going back
         self._ready_by = 0.0
-        #: a process died when the run was ending
-        self.died_late = False
+        self.died_late = False  # a process died when the run was ending
         self._deadline: float | None = None
         self._killed = False
-        self._heard: dict[int, float] = {}
-        self._silent: set[int] = set()
+        self._silences = Silences()
         self.started_at = 0.0
         self.running_since: float | None = None
         self.ended_at: float | None = None
         self.deaths = 0
 
-    def _new_build(self, unit: str, **fields: Any) -> Build:
+    def _new_build(self, unit: str, beside: int = 0, on: str | None = None, **fields: Any) -> Build:
+        """For a new sub-unit where `beside` is, whose process it goes on in, on host `on`, or anywhere. Raises UsageError."""
+        self._settle_slots()
         incarnation = self._next_incarnation
+        seat = seat_of(self.plan, unit, self.places.hosts.get(beside, on), beside != 0)
+        host = self.places.place(incarnation, seat)
         self._next_incarnation += 1
         self._unit_of[incarnation] = unit
         return Build(
             unit=unit,
             incarnation=incarnation,
             epoch=self.epoch,
-            host=self._host,
+            host=host,
             run=self.run,
             settings=self.settings,
             probes=self._probes,
@@ -179,7 +184,7 @@ class Driver:
         """Begin to build."""
         self.started_at = now
         self._start_units(now)
-        self._deliver(now)
+        self.deliver(now)
 
     def _start_units(self, now: float) -> None:
         self._ack_seats.start()
@@ -200,14 +205,15 @@ class Driver:
         self._send_seats()
         for unit in self.units.values():
             unit.go(now)
-        self._deliver(now)
+        self.deliver(now)
 
     def _send_seats(self, newcomer: bool = False) -> None:
         owners = {
             r.incarnation: r.built.express for u in self.units.values() for r in u.subs.values() if r.built is not None
         }
-        widest = max((len(u.subs) for u in self.units.values() if u.plan.kind == "bolt"), default=1)
-        self._ack_seats.tell(owners, widest, newcomer)
+        units = self.units.values()
+        wide, fill = widest(self.units, self.settings.pending_rows), filling(self.plan, self.units)
+        self._ack_seats.tell(owners, wide, fill, newcomer, down(units), gates(units))
 
     def _check_seats(self) -> None:
         """Once nobody sends acks to a dead ack server any more, what was open there starts anew."""
@@ -228,8 +234,7 @@ class Driver:
         self._now = now
         incarnation = getattr(message, "incarnation", None)
         if incarnation is not None:
-            self._heard[incarnation] = now
-            self._silent.discard(incarnation)
+            self._silences.heard(incarnation, now)
         if isinstance(message, Exited):
             self._on_exited(message, now)
         elif isinstance(message, Seated):
@@ -238,7 +243,7 @@ class Driver:
         elif isinstance(message, Failed):
             self.fail(message.text, now)
         elif isinstance(message, Snapped):
-            self._on_snapped(message, now)
+            self.checkpoints.snapped(message, now)
         elif isinstance(message, NotSnapped):
             self.checkpoints.not_snapped(message, now)
         elif isinstance(message, Broken) and self._exactly:
@@ -250,11 +255,17 @@ class Driver:
             known = unit is not None and unit.handle(message, now)
             if isinstance(message, Status):
                 self.scaling.sampler.status(message)
+                self.pipelines.status(self._unit_of.get(message.incarnation, ""), message)
             if isinstance(message, Stopped):
                 self.checkpoints.left(message.incarnation, now)
                 self._check_seats()
-        self._deliver(now)
+        self.deliver(now)
+        self._step_pipelines(now)
         return known
+
+    def _step_pipelines(self, now: float) -> None:
+        if self.phase == "running" and not self.draining and not self.busy:
+            self.pipelines.step(self.units, now)
 
     def _on_ack_server(self, message: Any) -> None:
         if isinstance(message, Built):
@@ -264,8 +275,7 @@ class Driver:
 
     def _on_exited(self, message: Exited, now: float) -> None:
         name = self._unit_of.get(message.incarnation)
-        self._heard.pop(message.incarnation, None)
-        self._silent.discard(message.incarnation)
+        self._silences.forget(message.incarnation)
         if name is None or self.phase in ("stopping", "ended"):
             if name and self.units[name].subs.pop(message.incarnation, None) is not None:
                 self.died_late = True
@@ -275,12 +285,13 @@ class Driver:
             record = unit.subs.get(message.incarnation)
             if record is None or record.stopped:
                 return
-            self.deaths += 1
-            self.notices.append(f"{name}/{message.incarnation} died ({message.reason or 'no reason known'})")
+            if not unit.ended_here(message.incarnation):
+                self.deaths += 1
+                self.notices.append(f"{name}/{message.incarnation} died ({message.reason or 'no reason known'})")
             if self._goes_back:
                 unit.measurements.died(message.incarnation, state_too=False)
                 del unit.subs[message.incarnation]
-                self._restore(f"{name}/{message.incarnation} died", now)
+                self.go_back(f"{name}/{message.incarnation} died", now)
                 return
             unit.died(message.incarnation, message.reason, now)
             self._check_seats()
@@ -290,9 +301,9 @@ class Driver:
             self.deaths += 1
             self.notices.append(f"ack server {number} died ({message.reason or 'no reason known'})")
             if self._goes_back:
-                self._restore(f"ack server {number} died", now)
+                self.go_back(f"ack server {number} died", now)
 
-    def _deliver(self, now: float) -> None:
+    def deliver(self, now: float) -> None:
         """Carry messages between the units, which share this process, until all is quiet; then act on their events."""
         moved = True
         while moved:
@@ -311,17 +322,9 @@ class Driver:
             moved = self._advance(now) or moved
         self._settle_slots()
 
-    def _free_slots(self) -> int:
-        self._settle_slots()
-        return self.resources.free
-
-    def _settle_slots(self) -> None:
-        """Who is gone gives the slot back, who is new gets one: a change has seen to it before that there are enough."""
-        living = {incarnation for unit in self.units.values() for incarnation in unit.subs}
-        gone = [incarnation for incarnation in self._slots if incarnation not in living]
-        self.resources.release(self._slots.pop(incarnation) for incarnation in gone)
-        new = [incarnation for incarnation in living if incarnation not in self._slots]
-        self._slots.update(zip(new, self.resources.allocate(len(new))))
+    def _settle_slots(self) -> int:
+        """How many are free."""
+        return self.places.settle({incarnation for unit in self.units.values() for incarnation in unit.subs})
 
     def _on_event(self, unit: ElasticUnit, event: str, text: str, now: float) -> None:
         if event == "failed":
@@ -329,7 +332,7 @@ class Driver:
         elif event == "check":
             unit.check(now)
         elif event == "changed":
-            self.scaling.changed(unit.name, unit.changes[-1])
+            self.scaling.changed(unit.plan.original or unit.name, unit.changes[-1])
         elif event == "seats" and self.phase == "running":
             self._send_seats()
         elif event == "settled" and self.phase == "running" and self.settings.delivery != "none":
@@ -368,22 +371,6 @@ class Driver:
 
     # changes -----------------------------------------------------------------------------------------
 
-    def elastic(self, name: str, more: int = 0) -> ElasticUnit:
-        """The unit, for a change that needs so many more slots. Raises UsageError with one clear line."""
-        unit = self.units.get(name)
-        if unit is None:
-            raise UsageError(f"there is no unit {name!r}; there are: {', '.join(self.units)}")
-        if self.busy:
-            raise UsageError(
-                f"unit {name!r} cannot be changed now: a checkpoint is being taken or gone back to; try again in a moment"
-            )
-        if self.phase != "running" or self.draining:
-            raise UsageError(f"{self.plan.name} is not running (any more): it cannot be changed")
-        if more > self.resources.free:
-            free, total = self.resources.free, self.resources.total
-            raise UsageError(f"unit {name!r} would need {more} more slots, and {free} of {total} are free")
-        return unit
-
     @property
     def busy(self) -> bool:
         """Whether no change can begin just now, and one can in a moment."""
@@ -391,37 +378,6 @@ class Driver:
             return False
         going_back = self.restores.lasting is not None
         return going_back or self.checkpoints.current is not None or self.checkpoints.wanted(self._now)
-
-    def scale(self, name: str, n: int, now: float, reason: str = "", policy: str = "by hand") -> None:
-        """Give a unit n sub-units with equal shares. Raises UsageError; nothing is changed then."""
-        unit = self.elastic(name)
-        if n >= 1:
-            unit.check_wish(n)
-        self.elastic(name, max(0, n - unit.width)).rescale(n, now, reason, policy)
-        self._deliver(now)
-
-    def split(self, name: str, owner: int, now: float, at: int | None = None) -> None:
-        """A new sub-unit takes half of the owner's. Raises UsageError."""
-        self.elastic(name, 1).split(owner, now, at)
-        self._deliver(now)
-
-    def merge(self, name: str, owner: int, now: float) -> None:
-        """The owner's part goes to its neighbours. Raises UsageError."""
-        self.elastic(name).merge(owner, now)
-        self._deliver(now)
-
-    def move(self, name: str, owner: int, now: float) -> None:
-        """A new sub-unit takes the owner's place. Raises UsageError."""
-        self.elastic(name, 1).move(owner, now)
-        self._deliver(now)
-
-    def change(self, name: str, kind: str, owner: int | None, now: float) -> None:
-        """Split, merge or move one sub-unit; None: the last one on the ring. Raises UsageError."""
-        calls = {"split": self.split, "merge": self.merge, "move": self.move}
-        if kind not in calls:
-            raise UsageError(f"there is no change {kind!r}; there are: {', '.join(calls)}")
-        table = self.elastic(name).table
-        calls[kind](name, table.owners()[-1] if owner is None and table is not None else owner or 0, now)
 
     def checkpoint(self, now: float) -> int:
         """Begin a checkpoint; its number. Raises UsageError when it cannot be now."""
@@ -434,7 +390,7 @@ class Driver:
                 f"{self.plan.name}: no checkpoint can be taken now: a change, a death or the end is being dealt with"
             )
         number = self.checkpoints.begin(self.units.values(), now)
-        self._deliver(now)
+        self.deliver(now)
         return number
 
     def _keep(self, cut: Cut) -> None:
@@ -447,9 +403,6 @@ class Driver:
         self.restores.completed()
         for name, parts in cut.parts.items():
             self.units[name].checkpointed({part.incarnation for part in parts if part.ended})
-
-    def _on_snapped(self, message: Snapped, now: float) -> None:
-        self.checkpoints.snapped(message, now)
 
     def _troubled(self, text: str) -> None:
         """A checkpoint was given up; the run goes on, and the next one is taken when it is due."""
@@ -481,9 +434,9 @@ class Driver:
     def _on_broken(self, message: Broken, now: float) -> None:
         unit = self.units.get(self._unit_of.get(message.incarnation, ""))
         if unit is not None and message.incarnation in unit.subs and self.phase == "running":
-            self._restore(f"{unit.name}/{message.incarnation} missed frames ({message.text})", now)
+            self.go_back(f"{unit.name}/{message.incarnation} missed frames ({message.text})", now)
 
-    def _restore(self, why: str, now: float) -> None:
+    def go_back(self, why: str, now: float) -> None:
         """All go back to the newest complete checkpoint (PROTOCOL section 7): other processes, its state, its positions."""
         if self.phase in ("stopping", "ended"):
             return
@@ -525,17 +478,19 @@ class Driver:
         if self.draining:
             return
         self.draining = True
+        for unit in self.units.values():
+            unit.unthrottle(now)  # the end need not wait for it
         if self.phase in ("building", "wiring", "beginning") and not self._goes_back:
             self._stop(True, now)
         elif not self._exactly:  # else spouts stop where the last checkpoint cuts
             for unit in self.units.values():
                 unit.drain()
-        self._deliver(now)
+        self.deliver(now)
 
     def stop_at_once(self, now: float) -> None:
         """End without draining; what is in flight is lost."""
         self._stop(True, now)
-        self._deliver(now)
+        self.deliver(now)
 
     def fail(self, text: str, now: float) -> None:
         """End with this failure; the first one counts."""
@@ -576,17 +531,10 @@ class Driver:
             self.checkpoints.tick(self.units.values(), now)
         if self.phase == "running" and not self.draining and not self.busy:
             since = now - (self.running_since or now)
-            self.scaling.decide(self.units, now, since, self.hosts, self._free_slots)
+            self.scaling.decide(self.units, now, since, self.hosts, self._settle_slots)
         if self.phase == "running":
             for _, receiver, sender, text in list(self._lost_tails.find(self.units, now)):
                 self.handle(Broken(receiver, sender, text), now)
-            for unit in self.units.values():
-                for record in unit.subs.values():
-                    heard = self._heard.get(record.incarnation, now)
-                    if now - heard > SILENCE and record.incarnation not in self._silent:
-                        self._silent.add(record.incarnation)
-                        self.notices.append(
-                            f"no word from {unit.name}/{record.incarnation} for {SILENCE:.0f} s: user code that does not "
-                            "return, or a frozen process"
-                        )
-        self._deliver(now)
+            self.notices.extend(self._silences.find(self.units.values(), now))
+        self.deliver(now)
+        self._step_pipelines(now)

@@ -9,11 +9,12 @@ it is replaced, and the change goes on.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar
 
 from esault.control.change import Change, ChangeRecord, merged, moved, rescaled, split
 from esault.control.unit import SubUnitRecord, Unit
+from esault.control.unit_throttle import UnitThrottle
 from esault.errors import UsageError
 from esault.messages.change import (
     Cancel,
@@ -56,6 +57,7 @@ class ElasticUnit(Unit):
         self._tabled: set[int] = set()
         #: replacements that were sent Get and have not said Ready
         self._readying: set[int] = set()
+        self._throttle = UnitThrottle(self.name)
 
     # wishes ----------------------------------------------------------------------------------------
 
@@ -106,13 +108,13 @@ class ElasticUnit(Unit):
         assert table is not None
         self._begin("merge", lambda news: merged(table, owner), 0, now, reason, policy)
 
-    def move(self, owner: int, now: float, reason: str = "", policy: str = "by hand") -> None:
-        """A new sub-unit takes all of the owner's place, and it leaves. Raises UsageError."""
+    def move(self, owner: int, now: float, reason: str = "", policy: str = "by hand", host: str | None = None) -> None:
+        """A new sub-unit, on that host where one is said, takes all of the owner's place, and it leaves. Raises UsageError."""
         self.check_wish(self.width)
         self._owner(owner)
         table = self.table
         assert table is not None
-        self._begin("move", lambda news: moved(table, owner, news[0]), 1, now, reason, policy)
+        self._begin("move", lambda news: moved(table, owner, news[0]), 1, now, reason, policy, host)
 
     def rescale(self, n: int, now: float, reason: str = "", policy: str = "by hand") -> None:
         """So many sub-units with equal shares, in one change. Raises UsageError; as many as there are is no change."""
@@ -139,20 +141,52 @@ class ElasticUnit(Unit):
 
         self._begin(kind, named, news, now, reason, policy)
 
+    # throttling --------------------------------------------------------------------------------------
+
+    def throttle(self, rate: float, seconds: float, now: float) -> None:
+        """Process (a spout: read) `rate` tuples a second at most, all sub-units together, for so many seconds. Raises UsageError."""
+        self._throttle.set(rate, seconds, now)
+        self._share_rate(now)
+
+    def unthrottle(self, now: float) -> None:
+        """As fast as it can, from now on."""
+        if self._throttle.on(now):
+            self._throttle.lift()
+            self._share_rate(now)
+
+    def _share_rate(self, now: float) -> None:
+        """Tell each that works what its share is; those that leave still work off what they have."""
+        working = [r for r in self.subs.values() if r.started_at is not None and not r.joining and not r.stopped]
+        for record in working:
+            self._tell(record.incarnation, self._throttle.share(len(working), now))
+
+    def _start(self, record: SubUnitRecord, now: float) -> None:
+        super()._start(record, now)
+        if self._throttle.on(now):
+            self._share_rate(now)
+
     # the change --------------------------------------------------------------------------------------
 
     def _begin(
-        self, kind: str, table_of: Callable[[list[int]], OutputTable], news: int, now: float, reason: str, policy: str
+        self,
+        kind: str,
+        table_of: Callable[[list[int]], OutputTable],
+        news: int,
+        now: float,
+        reason: str,
+        policy: str,
+        host: str | None = None,
     ) -> None:
         assert self.table is not None
-        made = [self._fork_joining() for _ in range(news)]
+        made = [self._fork_joining(host) for _ in range(news)]
         table = table_of(made)
         table.version = self.table.version
         self.change = Change(kind, table, self.table.moves_to(table), set(made), now, reason, policy, before=self.width)
         self._check_joined(now)
 
-    def _fork_joining(self) -> int:
-        build = self._new_build(unit=self.name, part=len(self.subs), parts=self.parallelism)
+    def _fork_joining(self, host: str | None) -> int:
+        where = {} if host is None else {"on": host}
+        build = self._new_build(unit=self.name, part=len(self.subs), parts=self.parallelism, **where)
         self.subs[build.incarnation] = SubUnitRecord(
             build.incarnation, build.part, joining=True, missing=set(self.plan.targets)
         )
@@ -237,7 +271,11 @@ class ElasticUnit(Unit):
                 ended.append(record.incarnation)
         for incarnation in change.news:
             self.subs[incarnation].joining = False
+        if self._throttle.on(now):
+            self._share_rate(now)
         senders = tuple(self.senders)
+        if self._keyed and self.plan.watermarks:
+            self._gave.update(dict.fromkeys(change.givers, version))
         self._publish(after_death=False)
         if self._keyed:
             change.waiting, change.giving = change.getters, change.givers
@@ -367,10 +405,11 @@ class ElasticUnit(Unit):
         width = self.parallelism if self.plan.kind == "spout" else self.width
         made = ElasticUnit(self._plan, self.plan, width, self._new_build)
         made.exactly = self.exactly
+        made._throttle = self._throttle
         made.reused = self.spared
         made.changes, made.history, made.draining = self.changes, self.history, self.draining
         made._read, made._source = self._read, self._source
-        made.measurements = self.measurements
+        made.measurements, made.died_at = self.measurements, now
         for incarnation in self.subs:
             made.measurements.died(incarnation, state_too=False)
         if self.change is not None:
@@ -469,6 +508,8 @@ class ElasticUnit(Unit):
         self.measurements.left(message.status)
         self.outbox.append(("keeper", Release(message.incarnation)))
         self.events.append(("seats", ""))
+        if self._throttle.on(now):
+            self._share_rate(now)
         self._no_longer_asked(message.incarnation)
         self._check_ended()
 
@@ -482,6 +523,15 @@ class ElasticUnit(Unit):
         for sender in list(self._parting):
             self._check_parting(sender)
 
+    @property
+    def all_copies(self) -> Sequence[ElasticUnit]:
+        """The active replicas of this unit, itself included; it alone where it has none."""
+        return (self,)
+
+    def ended_here(self, incarnation: int) -> bool:
+        """Whether this unit had a process ended, to make another one in its place."""
+        return False
+
     # deaths ------------------------------------------------------------------------------------------
 
     def died(self, incarnation: int, reason: str, now: float) -> None:
@@ -489,6 +539,7 @@ class ElasticUnit(Unit):
         record = self.subs.get(incarnation)
         if record is None or record.stopped:
             return
+        self.died_at = now
         if change is not None and change.phase != "moving":
             if incarnation in change.news:
                 self.subs.pop(incarnation)

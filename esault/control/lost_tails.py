@@ -1,7 +1,8 @@
 """Finds frames that were lost at the end of a channel, where no later frame shows the gap (PROTOCOL section 1).
 
 A sender says in its status how many frames it has sent to whom, a receiver how many it has seen of whom. What a receiver with
-nothing in its inbox has not seen a while after it was sent will not come: the channel is broken.
+nothing in its inbox has not seen a while after it was sent will not come: the channel is broken. Two looks must find it so,
+with nothing seen between them: a process that was frozen, or had no processor for a second, says what it saw before it has read on.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ class LostTails:
         self._next_at = 0.0
         #: (receiver, sender) -> (channel number, frames sent, when the sender said so)
         self._sent: dict[tuple[int, int], tuple[int, int, float]] = {}
+        #: (receiver, sender) -> (frames seen, when the receiver said so), where the last look missed some
+        self._missed: dict[tuple[int, int], tuple[int, float]] = {}
 
     def find(self, units: Mapping[str, Unit], now: float) -> Iterator[tuple[Unit, int, int, str]]:
         """(unit, receiver, sender, what is missing) of every channel with a lost tail; looks once a second."""
@@ -30,6 +33,7 @@ class LostTails:
             return
         self._next_at = now + EVERY
         before, self._sent = self._sent, {}
+        missed, self._missed = self._missed, {}
         for unit in units.values():
             for receiver in unit.subs:
                 got = unit.measurements.last(receiver)
@@ -41,7 +45,13 @@ class LostTails:
                     channel, sent, at = before.get((receiver, sender), (0, 0, 0.0))
                     if channel != number or seen >= sent:
                         self._sent[receiver, sender] = (number, said.sent.get(receiver, 0), said.now)
-                    elif got.rows.backlog or got.now < at + EVERY:
-                        self._sent[receiver, sender] = (channel, sent, at)
-                    else:
+                        continue
+                    self._sent[receiver, sender] = (channel, sent, at)
+                    if got.rows.backlog or got.now < at + EVERY:
+                        continue
+                    earlier, then = missed.get((receiver, sender), (-1, 0.0))
+                    if earlier == seen and got.now > then:
+                        del self._sent[receiver, sender]
                         yield unit, receiver, sender, f"{sent - seen} frames at the end are missing"
+                    else:
+                        self._missed[receiver, sender] = (seen, got.now)

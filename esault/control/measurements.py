@@ -30,6 +30,8 @@ class Measurements:
         self._past_times = {"latency": Histogram(), "end_to_end": Histogram()}
         #: elements whose state died with their process
         self.state_lost = 0
+        #: roots that were open when their spout's process died
+        self.roots_lost = 0
 
     def take(self, status: Status) -> None:
         """A report of a living sub-unit."""
@@ -42,6 +44,7 @@ class Measurements:
         self._over.add(incarnation)
         if status is not None:
             self._bury(status)
+            self.roots_lost += status.rows.roots_open
             if state_too:
                 self.state_lost += status.rows.elements
         return status
@@ -76,6 +79,12 @@ class Measurements:
             if snapshot is not None:
                 merged.merge(Histogram.from_snapshot(snapshot))
         return merged
+
+    @property
+    def watermark(self) -> float | None:
+        """The least of the unit's sub-units; None where none knows one."""
+        known = [s.watermark for s in self._living.values() if s.watermark is not None]
+        return min(known, default=None)
 
     @property
     def progress(self) -> tuple[float, float] | None:

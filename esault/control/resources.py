@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-__all__ = ["OneHost", "Resources", "Slot"]
+from esault.errors import UsageError
+from esault.topology.plan import Plan
+
+__all__ = ["OneHost", "Places", "Resources", "Seat", "Slot", "seat_of"]
 
 
 @dataclass(frozen=True)
@@ -15,6 +18,32 @@ class Slot:
 
     host: str
     number: int
+
+
+@dataclass(frozen=True)
+class Seat:
+    """What is known of a sub-unit that needs a place."""
+
+    unit: str
+    #: the unit as the user wrote it, where `unit` is a copy of it
+    original: str = ""
+    #: units that it gets from or sends to
+    neighbours: frozenset[str] = frozenset()
+    #: other active copies of the same unit: a host that is lost should not take two of them
+    copies: frozenset[str] = frozenset()
+    #: the one host that will do
+    host: str | None = None
+    #: ... since the process that it goes on in is there, whatever else holds of that host
+    beside: bool = False
+
+
+def seat_of(plan: Plan, name: str, host: str | None, beside: bool = False) -> Seat:
+    """For a sub-unit of this unit of the plan; the empty name stands for ack servers. The rest as in `Seat`."""
+    unit = plan.units.get(name)
+    if unit is None:
+        return Seat(name, name, host=host)
+    near = frozenset([*unit.targets, *(i.source for i in unit.inputs)])
+    return Seat(name, unit.original or name, near, frozenset(plan.apart(name)), host, beside)
 
 
 class Resources(Protocol):
@@ -30,12 +59,16 @@ class Resources(Protocol):
         """Those that nobody has."""
         ...
 
-    def allocate(self, count: int) -> list[Slot]:
-        """Up to `count` slots; fewer, or none, when there are not so many."""
+    def take(self, seat: Seat) -> tuple[str, Slot | None]:
+        """The host for a newcomer, and its slot there; None where all are taken. Raises UsageError."""
         ...
 
-    def release(self, slots: Iterable[Slot]) -> None:
-        """Give slots back. One that is free already stays free."""
+    def slot_on(self, name: str) -> Slot | None:
+        """A slot of this host, for one who is there already; None where all are taken."""
+        ...
+
+    def leave(self, seat: Seat, name: str, slot: Slot | None) -> None:
+        """A sub-unit is gone from this host, and gives its slot back if it had one."""
         ...
 
 
@@ -43,7 +76,8 @@ class OneHost:
     """The slots of this machine."""
 
     def __init__(self, host: str, slots: int) -> None:
-        self._all = [Slot(host, i) for i in range(slots)]
+        self._host = host
+        self._all = frozenset(range(slots))
         self._free = set(self._all)
 
     @property
@@ -56,12 +90,58 @@ class OneHost:
         """Those that nobody has."""
         return len(self._free)
 
-    def allocate(self, count: int) -> list[Slot]:
-        """Up to `count` slots, the lowest numbers first."""
-        given = sorted(self._free, key=lambda slot: slot.number)[:count]
-        self._free.difference_update(given)
-        return given
+    def take(self, seat: Seat) -> tuple[str, Slot | None]:
+        """This host, and the lowest number that is free. Raises UsageError for any other host."""
+        if seat.host not in (None, self._host):
+            raise UsageError(f"unit {seat.unit!r} cannot move to {seat.host!r}: all of its sub-units run on one host")
+        return self._host, self.slot_on(self._host)
 
-    def release(self, slots: Iterable[Slot]) -> None:
-        """Give slots back."""
-        self._free.update(slot for slot in slots if slot in self._all)
+    def slot_on(self, name: str) -> Slot | None:
+        """The lowest number that is free."""
+        if not self._free:
+            return None
+        number = min(self._free)
+        self._free.discard(number)
+        return Slot(self._host, number)
+
+    def leave(self, seat: Seat, name: str, slot: Slot | None) -> None:
+        """Give a slot back. One that is free already stays free."""
+        if slot is not None and slot.number in self._all:
+            self._free.add(slot.number)
+
+
+class Places:
+    """Who is on which host, in which slot."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self._seats: dict[int, tuple[Seat, str, Slot | None]] = {}
+        #: host and unit of each that ever had one
+        self.hosts: dict[int, str] = {}
+        self._units: dict[int, str] = {}
+
+    def place(self, incarnation: int, seat: Seat) -> str:
+        """A host for a newcomer, with a slot while there are any. Raises UsageError when no host will do."""
+        host, slot = self._resources.take(seat)
+        self._seats[incarnation] = (seat, host, slot)
+        self.hosts[incarnation] = host
+        self._units[incarnation] = seat.unit
+        return host
+
+    def of(self, unit: str) -> dict[int, str]:
+        """Hosts of all sub-units that this unit ever had."""
+        return {incarnation: self.hosts[incarnation] for incarnation, name in self._units.items() if name == unit}
+
+    @property
+    def crowded(self) -> list[int]:
+        """Who has no slot."""
+        return [incarnation for incarnation, (_, _, slot) in self._seats.items() if slot is None]
+
+    def settle(self, living: Collection[int]) -> int:
+        """Who is gone gives the slot back, who has none gets one of its host, while there are any; how many are free then."""
+        for incarnation in [each for each in self._seats if each not in living]:
+            self._resources.leave(*self._seats.pop(incarnation))
+        for incarnation, (seat, host, slot) in list(self._seats.items()):
+            if slot is None:
+                self._seats[incarnation] = (seat, host, self._resources.slot_on(host))
+        return self._resources.free

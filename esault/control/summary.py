@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 from esault.control.driver import Driver
 from esault.control.measurements import total
+from esault.control.placement import Cluster
 from esault.histogram import Histogram
 from esault.report import Change, Checkpoints, Decision, Latency, Report, Restored, RootCounts, UnitReport, iso
 
-__all__ = ["Snapshot", "UnitSnapshot", "how_ended", "may_repeat", "report", "snapshot"]
+__all__ = ["HostSnapshot", "Snapshot", "UnitSnapshot", "how_ended", "may_repeat", "report", "snapshot"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,32 @@ class UnitSnapshot:
     progress: tuple[float, float] | None
     #: incarnation -> process id
     processes: dict[int, int] = field(default_factory=dict)
+    #: tuples that came when a bounded inbox was full
+    dropped: int = 0
+    dead_letters: int = 0
+    #: elements whose state died with a process
+    state_lost: int = 0
+    #: of processing, all sub-units together
+    busy_seconds: float = 0.0
+    #: tuples whose window had closed
+    late: int = 0
+    #: of a unit that watermarks come to: seconds since the epoch up to which all has been seen to; None: none is known
+    watermark: float | None = None
+
+
+@dataclass(frozen=True)
+class HostSnapshot:
+    """One host of a run on several."""
+
+    slots: int
+    free: int
+    draining: bool
+    #: such as "count/7"
+    sub_units: tuple[str, ...]
+    #: bytes that its living sub-units have sent to other hosts, by host
+    sent: dict[str, int] = field(default_factory=dict)
+    #: share of its processors that was busy of late; None: not known
+    cpu: float | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +84,10 @@ class Snapshot:
     #: number of the newest complete checkpoint, and how often all went back to one
     checkpoint: int = 0
     restores: int = 0
+    roots_emitted: int = 0
+    roots_acked: int = 0
+    #: by name; none where all is on one machine
+    hosts: dict[str, HostSnapshot] = field(default_factory=dict)
 
 
 def snapshot(driver: Driver, now: float) -> Snapshot:
@@ -77,6 +109,12 @@ def snapshot(driver: Driver, now: float) -> Snapshot:
                 latency["p99"],
                 unit.measurements.progress if unit.plan.kind == "spout" else None,
                 {r.incarnation: r.built.pid for r in unit.subs.values() if r.built is not None},
+                counts.dropped,
+                counts.dead_letters,
+                unit.measurements.state_lost,
+                counts.busy,
+                counts.late,
+                unit.measurements.watermark,
             )
         )
     all_counts = total(u.measurements.counts for u in driver.units.values())
@@ -97,7 +135,29 @@ def snapshot(driver: Driver, now: float) -> Snapshot:
         sum(len(unit.changes) for unit in driver.units.values()),
         driver.checkpoints.newest,
         len(driver.restores.all),
+        all_counts.roots_emitted,
+        all_counts.roots_acked,
+        _hosts(driver),
     )
+
+
+def _hosts(driver: Driver) -> dict[str, HostSnapshot]:
+    if not isinstance(driver.resources, Cluster):
+        return {}
+    here: dict[str, list[str]] = {name: [] for name in driver.resources.hosts}
+    sent: dict[str, Counter[str]] = {name: Counter() for name in driver.resources.hosts}
+    for unit in driver.units.values():
+        for incarnation in unit.subs:
+            host = driver.places.hosts.get(incarnation, "")
+            if host in here:
+                here[host].append(f"{unit.name}/{incarnation}")
+                last = unit.measurements.last(incarnation)
+                sent[host].update(last.usage.sent if last is not None and last.usage is not None else {})
+    busy = {usage.name: usage.cpu for usage in driver.hosts}
+    return {
+        name: HostSnapshot(h.slots, len(h.free), h.draining, tuple(here[name]), dict(sent[name]), busy.get(name))
+        for name, h in driver.resources.hosts.items()
+    }
 
 
 def _scaling(driver: Driver) -> tuple[str, ...]:
@@ -134,6 +194,9 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
         units[name] = UnitReport(
             tuples_in=counts.tuples_in,
             tuples_out=counts.tuples_out,
+            arrivals=counts.arrivals,
+            dropped=counts.dropped,
+            late=counts.late,
             errors=counts.errors,
             dead_letters=counts.dead_letters,
             state_lost=unit.measurements.state_lost,
@@ -143,6 +206,7 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
             parallelism=[(max(0.0, t - since), n) for t, n in unit.history],
             processes={str(r.incarnation): r.built.pid for r in unit.subs.values() if r.built is not None},
             backlog=counts.backlog,
+            hosts={str(i): host for i, host in driver.places.of(name).items()},
         )
     changes = [
         Change(
@@ -151,13 +215,14 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
             kind=c.kind,
             before=c.before,
             after=c.after,
-            reason=c.reason or (f"dropped: {c.dropped}" if c.dropped else ""),
+            reason=c.reason,
             policy=c.policy,
             moved_keys=c.moved_keys,
             moved_bytes=c.moved_bytes,
             held_back_ms=1000 * c.held,
             total_ms=1000 * c.seconds,
             prepare_ms=1000 * c.prepared,
+            dropped=c.dropped,
         )
         for unit in driver.units.values()
         for c in unit.changes
@@ -192,7 +257,12 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
         units=units,
         end_to_end_ms=Latency(**end_to_end.summary_ms()),
         roots=RootCounts(
-            counts.roots_emitted, counts.roots_acked, counts.roots_replayed, lost, counts.roots_open - lost
+            counts.roots_emitted,
+            counts.roots_acked,
+            counts.roots_replayed,
+            lost,
+            counts.roots_open - lost,
+            sum(u.measurements.roots_lost for u in driver.units.values()),
         ),
         **details,
     )

@@ -62,7 +62,8 @@ class SubUnitRecord:
     built: Built | None = None
     #: targets it is not yet registered with
     missing: set[str] = field(default_factory=set)
-    tables: dict[str, Table] = field(default_factory=dict)
+    #: those that came before it was sent its first ones, in order: who left between two of them must be sent END
+    tables: list[Table] = field(default_factory=list)
     #: it was sent its first tables
     connected: bool = False
     #: tables that it was sent and has not confirmed: target -> version
@@ -99,9 +100,13 @@ class Unit:
         self.events: deque[tuple[str, str]] = deque()
         #: living sub-units by incarnation
         self.subs: dict[int, SubUnitRecord] = {}
+        #: when one of them died last, and with checkpoints any of the run
+        self.died_at: float | None = None
         self.table: OutputTable | None = None
         #: senders that may send here: incarnation -> (unit, channel number)
         self.senders: dict[int, tuple[str, int]] = {}
+        #: who gave keys away, and in which change last: watermarks must not go on there before it knows of that
+        self._gave: dict[int, int] = {}
         #: senders that died when their unit was ending, with their channel numbers: newcomers must count them as ended
         self._last: dict[int, int] = {}
         #: sender unit -> successors of its dead that have not registered: until then nothing has ended
@@ -148,8 +153,10 @@ class Unit:
         self.history.append((now, self.parallelism))
 
     def _fork(self, part: int, replaces: int | None) -> None:
+        reused = self.reused.get(part, 0) if replaces is None else 0
         build = self._new_build(
             unit=self.name,
+            **({"beside": reused} if reused else {}),
             part=part,
             parts=self.parallelism,
             position=self._position.get(part),
@@ -159,7 +166,6 @@ class Unit:
         )
         self._source.setdefault(part, build.incarnation)
         self.subs[build.incarnation] = SubUnitRecord(build.incarnation, part, replaces, missing=set(self.plan.targets))
-        reused = self.reused.get(part, 0) if replaces is None else 0
         self.outbox.append(("keeper", Fork(build, reused)))
         if reused:
             self._tell(build.incarnation, build)
@@ -259,7 +265,8 @@ class Unit:
         number = self.senders[sender][1]
         peers = {owner: (*self._endpoints[owner], number) for owner in self.table.owners()}
         left = tuple(r.incarnation for r in self.subs.values() if r.leaving)
-        return Table(self.name, version, pairs, peers, left)
+        gave = {owner: change for owner, change in self._gave.items() if owner in peers}
+        return Table(self.name, version, pairs, peers, left, gave=gave)
 
     def _on_unregister(self, message: Unregister, now: float) -> None:
         entry = self.senders.pop(message.incarnation, None)
@@ -335,11 +342,12 @@ class Unit:
             record.switching[table.target] = table.version
             self._tell(record.incarnation, table)
             return
-        record.tables[table.target] = table
+        record.tables.append(table)
         if not record.missing:
             record.connected = True
-            record.switching = {t.target: t.version for t in record.tables.values()}
-            self._tell(record.incarnation, Connect(tuple(record.tables.values())))
+            record.switching = {t.target: t.version for t in record.tables}
+            self._tell(record.incarnation, Connect(tuple(record.tables)))
+            record.tables = []
 
     def _on_switched(self, message: Switched, now: float) -> None:
         record = self.subs.get(message.incarnation)
@@ -470,7 +478,7 @@ class Unit:
             (
                 "failed",
                 f"unit {self.name!r}: its process died {times} times in a row, each time shortly after it was started "
-                f"({reason or 'no reason known'}); look for native code that crashes, or for too little memory",
+                f"({reason or 'no reason known: look for native code that crashes, or for too little memory'})",
             )
         )
         return True

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from esault.errors import PayloadError
 from esault.flow.array_batch import ArrayBatch
+from esault.flow.call_emitter import CallEmitter
 from esault.flow.delivery.roots import Payload
 from esault.flow.emitter import Emitter
 from esault.messages.settings import Settings
@@ -148,5 +149,5 @@ class BatchEmitter(Emitter):
 
 def emitter(plan: UnitPlan, settings: Settings, codec: Codec) -> Emitter:
     """The emitter that fits the plan of a unit."""
-    kind = Emitter if plan.kind == "bolt" and not plan.batch else BatchEmitter
+    kind = CallEmitter if plan.concurrency else Emitter if plan.kind == "bolt" and not plan.batch else BatchEmitter
     return kind(plan.name, plan.streams, settings.checked_emits, settings.watch_values, codec)

@@ -8,8 +8,11 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from esault.errors import CheckpointError
+from esault.flow.bounded_inbox import BoundedInbox
 from esault.flow.checkpoint.snapshot import Snapshot, Vault
+from esault.flow.checkpoint.state_writer import StateWriter
 from esault.flow.delivery.lineage import Lineage
+from esault.flow.environment import Environment
 from esault.flow.frame import Frame
 from esault.flow.handover.changes import Changes
 from esault.flow.handover.divide import Entry, cut, in_rows
@@ -17,11 +20,10 @@ from esault.flow.key_load import KeyLoadSampler
 from esault.flow.operators.factory import operator
 from esault.flow.operators.operator import Operator
 from esault.flow.sub_unit import OWN_ROOT_ROWS, SubUnit
-from esault.flow.user_error import LetterBox
-from esault.flow.wire import Wire
 from esault.messages.change import Cancel, Get, Give, GiveTo, LostGiver
 from esault.messages.checkpoint import Abandon, NotSnapped, Restore, Snapped
 from esault.messages.control import Build
+from esault.messages.probe import Counters
 from esault.messages.status import Rows, Status
 from esault.routing.ring import canonical, position
 from esault.topology.grouping import ByKey, PartialKey
@@ -33,10 +35,6 @@ __all__ = ["BoltSubUnit"]
 LONGEST_TURN = 0.02
 #: rows that must fit into that for user code to count as quick: those of a full frame
 SLOW_ROWS = 512
-#: seconds that a turn spends on writing state
-SNAPSHOT_TURN = 0.0003
-#: pieces that a checkpoint may consist of behind its base
-MOST_PIECES = 100
 #: rows of the first turn
 FIRST_ROWS = 32
 
@@ -44,22 +42,11 @@ FIRST_ROWS = 32
 class BoltSubUnit(SubUnit):
     """Processes batches, ticks, sweeps, and finishes its elements at the end."""
 
-    def __init__(
-        self,
-        build: Build,
-        plan: UnitPlan,
-        wire: Wire,
-        clock: Callable[[], float],
-        letters: Callable[[str | None], LetterBox],
-        seed: int | None = None,
-        run_dir: str | None = None,
-        vault: Vault | None = None,
-    ) -> None:
-        super().__init__(build, plan, wire, clock, letters, seed, run_dir, vault)
+    def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
+        super().__init__(build, plan, environment)
+        clock, vault = self.clock, environment.vault
         now = clock()
-        self._new_operator: Callable[[], Operator] = lambda: operator(
-            plan, self.context, self.emitter, self.codec, letters(plan.on_error.path), clock()
-        )
+        self._new_operator: Callable[[], Operator] = lambda: self._make(environment)
         self.operator = self._new_operator()
         # A unit with one object moves it with all rows; else the rows of keyed inputs move with their keys.
         everything = plan.objects == "unit"
@@ -77,26 +64,29 @@ class BoltSubUnit(SubUnit):
             clock,
             self.outbox.append,
         )
+        if plan.buffer is not None:
+            acks = self.acks if self._tracked else None
+            self.bound = BoundedInbox(plan.buffer, self._unprocessed, self._random, acks)
         self._tick_at = now + plan.tick_every if plan.tick_every else None
         self._ticking: Iterator[None] | None = None
         self._sampled = frozenset(i for i, each in enumerate(plan.inputs) if isinstance(each.grouping, ByKey))
         #: rows that are processed in one turn at most; 0: any number. The first ones show how long a row takes.
         self._most_rows = FIRST_ROWS
         self._several = len(plan.inputs) > 1
-        self._snapshot: Snapshot | None = None
-        self._snapped: tuple[int, dict[int, dict[str, Any]]] = (0, {})
-        #: keys that were processed since the last snapshot; None: all must be written
-        self._dirty: set[Any] | None = None
         #: what a batch bolt or one object changes in its state nobody sees: all of it is written each time
-        self._seen_changes = plan.objects.endswith("key") and not plan.batch
-        #: keys in the last base, and keys and pieces that were written since
-        self._base_keys = self._later_keys = self._later_pieces = 0
-        self._base = True
+        seen_changes = plan.objects.endswith("key") and not plan.batch
+        self.writer = StateWriter(self.operator, clock, seen_changes, self._snapped, self._not_snapped)
+        #: number and handles of the checkpoint that was begun last
+        self._cut_last: tuple[int, dict[int, dict[str, Any]]] = (0, {})
         self.key_load = KeyLoadSampler()
         #: objects that this unit has no sub-unit for any more: finished at once
         self._surplus: list[Operator] = []
         if build.restore is not None and vault is not None:
             self._restore(build.restore, vault)
+
+    def _make(self, environment: Environment) -> Operator:
+        letters = environment.letters(self.plan.on_error.path)
+        return operator(self.plan, self.context, self.emitter, self.codec, letters, self.clock())
 
     def _work(self, now: float) -> bool:
         if self._tracked and self.roots.overdue and self.roots.replay_one(now):
@@ -111,17 +101,27 @@ class BoltSubUnit(SubUnit):
             return True
         sweep = self.operator.next_sweep
         if sweep is not None and now >= sweep and not self._over:
-            self._write_all()
-            self._dirty = None  # whom it touches nobody sees
+            self.writer.all()  # whom it touches nobody sees
             if self.operator.sweep(now):
                 self._emit_own(now)
-        if self._snapshot is not None:
+        if self.writer.snapshot is not None:
             self._advance_snapshot()
         more = self.changes.active and self.changes.advance(self.inbox)
+        if self.watermarks is not None and self._advance_time(now):
+            return True
+        return self._next(now, more)
+
+    def _next(self, now: float, more: bool) -> bool:
+        """Process the next batch; whether there is, or was before (`more`), something to do at once."""
         if not self.inbox:
             if not self.ended and not self.changes.active and self._all_ended():
                 self.say_ended()
-            return more or self._snapshot is not None
+            return more or self.writer.snapshot is not None
+        if self.cap is not None:
+            most = self._allowed(self.cap, now, self._most_rows or max(1, len(self.inbox[0].batch.keys)))
+            if not most:
+                return more or self.writer.snapshot is not None
+            self._most_rows = most
         entry = self.inbox.popleft()
         if self._most_rows and len(entry.batch.keys) > self._most_rows:
             entry = self._slice(entry)
@@ -139,21 +139,14 @@ class BoltSubUnit(SubUnit):
         if ids is not None and self._several:
             # A row may come here by two ways, such as through either side of a diamond: what it brings forth is two rows.
             ids = tuple([f"{id}/{batch.input}" for id in ids])
-        if self._snapshot is not None:
-            if not self._seen_changes:
-                self._write_all()
-            else:
-                try:
-                    self._snapshot.before(batch.keys)
-                except CheckpointError as error:
-                    self._not_snapped(error)
+        writer = self.writer
+        if writer.snapshot is not None:
+            writer.before(batch.keys)
         self.operator.run(batch.input, batch.keys, batch.values, ids)
-        if self._dirty is not None:
-            self._dirty.update(batch.keys)
-            if len(self._dirty) * 2 > self._base_keys:
-                self._dirty = None  # then all of it takes little longer, and nobody need keep count
+        if writer.dirty is not None:
+            writer.touched(batch.keys)
         if self.emitter.arrays:
-            self._emit_payload(lineage, self._take_emitted())
+            self._emit_payload(lineage, self.emitter.take(self.plan.wants_id))
         for stream, out in self.emitter.outs.items():
             keys = out.keys
             if keys:
@@ -190,16 +183,13 @@ class BoltSubUnit(SubUnit):
     def _advance_tick(self, now: float) -> bool:
         """Tick the objects, in portions; whether there is more to tick at once."""
         if self._ticking is None:
-            assert self._tick_at is not None and self.plan.tick_every is not None
+            assert self._tick_at is not None
             if now < self._tick_at:
                 return False
-            # Ticks that could not be called in time are not made up for.
-            self._tick_at = max(self._tick_at + self.plan.tick_every, now)
-            self._write_all()
-            self._dirty = None  # whom it touches nobody sees
-            self._ticking = self.operator.ticking(now)
+            self._begin_tick(now)
         if self._tracked and not self.roots.credit:
             return False
+        assert self._ticking is not None
         while self.emitter.rows() < OWN_ROOT_ROWS:
             try:
                 next(self._ticking)
@@ -209,20 +199,41 @@ class BoltSubUnit(SubUnit):
         self._emit_own(now)
         return self._ticking is not None
 
+    def _advance_time(self, now: float) -> bool:
+        """Take the watermark on; whether there is more to do at once before rows are."""
+        assert self.watermarks is not None
+        if self.watermarks.advance(self.taken, self._unfinished, self.changes.active):
+            self.watermarks.passed = self.watermarks.merging.current
+        return False
+
+    def _begin_tick(self, now: float) -> None:
+        assert self._tick_at is not None and self.plan.tick_every is not None
+        # Ticks that could not be called in time are not made up for.
+        self._tick_at = max(self._tick_at + self.plan.tick_every, now)
+        self.writer.all()  # whom it touches nobody sees
+        self._ticking = self.operator.ticking(now)
+
     def _emit_own(self, now: float) -> None:
-        payload = self._take_emitted()
+        payload = self.emitter.take(self.plan.wants_id)
         if payload:
             self.roots.open(payload, now, None, now)
 
     def wake_at(self) -> float:
         at = super().wake_at()
-        if self._tick_at is not None and not self._over:
+        if self._tick_at is not None and not self._over and not self._tick_held:
             at = min(at, self._tick_at)
         bulk = self.changes.wake_at
         if bulk is not None:
             at = min(at, bulk)
+        if self.cap is not None and self.inbox and self.started and not self.outputs.blocked:
+            at = min(at, self.cap.wake_at)
         sweep = self.operator.next_sweep
         return at if sweep is None or self._over else min(at, sweep)
+
+    @property
+    def _tick_held(self) -> bool:
+        """Whether the next round of ticks waits for something else than its time."""
+        return False
 
     @property
     def _over(self) -> bool:
@@ -243,19 +254,26 @@ class BoltSubUnit(SubUnit):
 
     def _on_give(self, message: Give) -> None:
         self.key_load.forget()
-        self._write_all()
-        self._dirty = None
+        self.writer.all()
+        if self.watermarks is not None:
+            self.watermarks.gave(message.version, tuple(message.news), self.clock())
         self.changes.give(message, self.inbox)
 
     def _on_get(self, message: Get) -> None:
-        self._write_all()
-        self._dirty = None
+        self.writer.all()
+        if self.watermarks is not None:
+            self.watermarks.hold(message.version, self.clock())
         self.changes.get(message)
+
+    def _on_give_to(self, message: GiveTo) -> None:
+        if self.watermarks is not None:
+            self.watermarks.gave(message.version, (message.new,), self.clock())
+        self.changes.give_to(message)
 
     _CHANGES: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
         Get: _on_get,
         Give: _on_give,
-        GiveTo: lambda self, message: self.changes.give_to(message),
+        GiveTo: _on_give_to,
         LostGiver: lambda self, message: self.changes.lost_giver(message),
         Cancel: lambda self, message: self.changes.cancel(message),
     }
@@ -263,11 +281,16 @@ class BoltSubUnit(SubUnit):
     @property
     def may_read(self) -> bool:
         # While a change is on everything is read: a barrier or the state may stand behind the data.
-        return self.changes.active or super().may_read
+        # So it is where the inbox is bounded: whoever sends must not wait for what would be dropped.
+        return self.changes.active or self.bound is not None or super().may_read
 
     @property
     def waiting(self) -> int:
         return self.backlog - self.changes.away
+
+    def _unprocessed(self) -> int:
+        """Tuples that were read and are still here: in the inbox, or where a change has them."""
+        return self.waiting + (self.changes.pending if self.changes.active else 0)
 
     def _take_in(self, entry: Entry) -> None:
         if self.changes.active:
@@ -283,7 +306,9 @@ class BoltSubUnit(SubUnit):
         super()._read_probe(frame)
 
     def status(self) -> Status:
-        return replace(super().status(), key_load=self.key_load.summary())
+        marks = self.watermarks
+        known = marks.known if marks is not None and self.plan.watermarks else None
+        return replace(super().status(), key_load=self.key_load.summary(), watermark=known)
 
     def _sender_done(self, sender: int) -> None:
         self.changes.gone(sender)
@@ -300,8 +325,7 @@ class BoltSubUnit(SubUnit):
         return self.plan.objects != "sub-unit"
 
     def _finish_steps(self) -> Iterator[None]:
-        self._write_all()
-        self._dirty = None
+        self.writer.all()
         return self.operator.finishing()
 
     # checkpoints -----------------------------------------------------------------------------------
@@ -345,77 +369,46 @@ class BoltSubUnit(SubUnit):
         if self.vault is None:
             super()._snap(number, handles)
             return
-        if self._snapshot is not None:  # of a checkpoint that was given up, which is not known here yet
-            self._snapshot.drop()
-            self._snapshot = self._dirty = None
-        if self._completed != self._snapped[0]:
-            self._dirty = None  # what was written last may be in no checkpoint
-        names = self.operator.saved_names() if self._dirty is None else [canonical(key) for key in self._dirty]
-        more = self._later_keys + len(names)
-        self._base = self._dirty is None or more > self._base_keys or self._later_pieces >= MOST_PIECES
-        if self._base:
-            names = self.operator.saved_names()
-            self._base_keys, self._later_keys, self._later_pieces = len(names), 0, 0
-        else:
-            self._later_keys, self._later_pieces = more, self._later_pieces + 1
-        self._dirty = set() if self._seen_changes else None
-        try:
-            file = self.vault.create(number, self.incarnation, self._base)
-        except CheckpointError:
-            self._dirty = None
-            raise
-        self._snapshot = Snapshot(number, names, self.operator, file, self.clock)
-        self._snapped = (number, handles)
+        self.writer.begin(number, self.incarnation, self.vault, self._completed == self._cut_last[0])
+        self._cut_last = (number, handles)
         self._advance_snapshot()
 
     def _advance_snapshot(self) -> None:
-        assert self._snapshot is not None
-        try:
-            if not self._snapshot.advance(SNAPSHOT_TURN):
-                self._say_snapped()
-        except CheckpointError as error:
-            self._not_snapped(error)
+        self.writer.advance()
 
-    def _write_all(self) -> None:
-        """What comes now may touch any element."""
-        if self._snapshot is not None:
-            try:
-                self._snapshot.all()
-                self._say_snapped()
-            except CheckpointError as error:
-                self._not_snapped(error)
+    def _not_snapped(self, number: int, error: CheckpointError) -> None:
+        self.outbox.append(NotSnapped(self.incarnation, number, str(error)))
 
-    def _not_snapped(self, error: CheckpointError) -> None:
-        """The run goes on, and writes all with the next one."""
-        assert self._snapshot is not None
-        self.outbox.append(NotSnapped(self.incarnation, self._snapshot.number, str(error)))
-        self._snapshot = self._dirty = None
-
-    def _say_snapped(self) -> None:
-        assert self._snapshot is not None
-        number, handles = self._snapped
-        piece = self._snapshot.finish()
+    def _snapped(self, snapshot: Snapshot) -> None:
+        number, handles = self._cut_last
+        piece = snapshot.finish()
         self.outbox.append(
             Snapped(
                 self.incarnation, number, piece, handles=handles, finished=self._finished_elements, ended=self.finished
             )
         )
-        self._snapshot = None
 
     def _on_abandon(self, message: Abandon) -> None:
         super()._on_abandon(message)
-        if self._snapshot is not None and self._snapshot.number <= message.number:
-            self._snapshot.drop()
-            self._snapshot = None
-        self._dirty = None  # what was written for it is in no checkpoint
+        self.writer.abandon(message.number)
+
+    def counters(self) -> Counters:
+        counters, bound = super().counters(), self.bound
+        if bound is None:
+            return counters
+        arrivals, share = counters.arrivals + bound.dropped, counters.backlog / bound.most
+        return counters._replace(arrivals=arrivals, dropped=bound.dropped, occupancy=share)
 
     def _close_objects(self) -> None:
         self.operator.close()
 
     def counts(self) -> Rows:
         counts = super().counts()
+        dropped = self.bound.dropped if self.bound is not None else 0
         return replace(
             counts,
+            arrivals=counts.arrivals + dropped,
+            dropped=dropped,
             errors=counts.errors + self.operator.errors,
             dead_letters=counts.dead_letters + self.operator.dead_letters,
             elements=self.operator.states,

@@ -53,6 +53,7 @@ class OutChannel:
         "_row_limit",
         "_settings",
         "_unit",
+        "gave",
         "incarnation",
         "number",
         "opened_at",
@@ -60,6 +61,7 @@ class OutChannel:
         "rows",
         "rows_sent",
         "seq",
+        "told",
     )
 
     def __init__(
@@ -91,6 +93,10 @@ class OutChannel:
         self.rows = 0
         #: rows in frames so far
         self.rows_sent = 0
+        #: the newest change in which the receiver gave keys away
+        self.gave = 0
+        #: the watermark that was sent last
+        self.told: object = None
         #: when the oldest open batch was opened; 0.0 where none is
         self.opened_at = 0.0
         self._batches: list[_OpenBatch] = []

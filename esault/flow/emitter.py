@@ -109,6 +109,18 @@ class Emitter:
 
         return name_main
 
+    def take(self, with_ids: bool) -> Payload:
+        """What stands in the columns, as a payload; the columns are empty afterwards."""
+        payload: Payload = self.take_arrays(with_ids) if self.arrays else []
+        for stream, out in self.outs.items():
+            if out.keys:
+                ids = out.ids.copy() if with_ids else None
+                payload.append((stream, out.keys.copy(), out.values.copy(), ids))
+                out.keys.clear()
+                out.values.clear()
+                out.ids.clear()
+        return payload
+
     def take_arrays(self, with_ids: bool) -> Payload:
         """See BatchEmitter."""
         return []
@@ -135,7 +147,10 @@ class Emitter:
 
         self_emitter = self
         assert outs
-        return emit if self.trusted else checked_emit
+        chosen = emit if self.trusted else checked_emit
+        # what Python calls it where it was called with too little
+        chosen.__name__, chosen.__qualname__ = "emit", "Bolt.emit"
+        return chosen
 
     def stream(self, name: str) -> Out:
         """The columns of a declared stream. Raises TopologyError."""

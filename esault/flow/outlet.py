@@ -11,6 +11,7 @@ from esault.flow.delivery.lineage import Lineage
 from esault.flow.route import Route
 from esault.flow.sink_seat import SinkSeat
 from esault.flow.user_error import UserError, traceback_of
+from esault.flow.watermark.clock import Clock
 from esault.topology.plan import Outlet
 from esault.topology.step import Step
 
@@ -31,14 +32,21 @@ class OutletRunner:
         self,
         outlet: Outlet,
         seats: Callable[[Any], SinkSeat],
-        routes: Callable[[Any], Route],
+        routes: Callable[[Any, Clock | None], Route],
+        clocks: Callable[[Step], Clock],
         survive: Survive,
+        clock: Clock | None = None,
     ) -> None:
+        """`routes` is told what makes the watermarks on the way: the last clock before it, None for none."""
         self._steps = outlet.steps
+        #: of steps where event time starts
+        self._clocks = {step.name: clocks(step) for step in outlet.steps if step.kind == "timed"}
+        for made in self._clocks.values():
+            clock = made
         self._survive = survive
         self._sinks = [seats(sink) for sink in outlet.sinks]
-        self._routes = [routes(edge) for edge in outlet.edges]
-        self._branches = [OutletRunner(b, seats, routes, survive) for b in outlet.branches]
+        self._routes = [routes(edge, clock) for edge in outlet.edges]
+        self._branches = [OutletRunner(b, seats, routes, clocks, survive, clock) for b in outlet.branches]
 
     def push(
         self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
@@ -69,8 +77,11 @@ class OutletRunner:
             branch.push_arrays(lineage, batch, ids, now)
 
     def _apply(self, step: Step, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> Columns:
+        if step.kind == "timed":
+            self._clocks[step.name].observe(values)
+            return keys, values, ids
         function = step.function
-        results: list[Any]
+        results: list[Any] | None = None
         try:
             if step.kind == "flat_map":
                 results = [tuple(function(v)) for v in values]
@@ -79,7 +90,10 @@ class OutletRunner:
         except _STOPPING:
             raise
         except BaseException:
-            # Again, row by row, to find the one that raised. Functions of steps hold no state, so that is no harm.
+            pass
+        if results is None:
+            # Again, row by row, to find the one that raised. Functions of steps hold no state, so that is no harm. Not in the
+            # `except`: what the row raises would come with the same error once more before it.
             results = [self._row(step, k, v) for k, v in zip(keys, values)]
             kept = [r is not _FAILED for r in results]
             keys, values, results = (

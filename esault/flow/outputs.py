@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from esault.flow.array_batch import ArrayBatch
 from esault.flow.channel import OutChannel
 from esault.flow.delivery.acks import Acks
+from esault.flow.delivery.lanes import LaneAcks
 from esault.flow.delivery.lineage import Lineage
 from esault.flow.frame import BARRIER, CHECKPOINT, END, WATERMARK
+from esault.flow.lane_route import LaneRoute, MutedChannel
 from esault.flow.outlet import OutletRunner
 from esault.flow.route import Route, route
 from esault.flow.sink_seat import SinkSeat
 from esault.flow.user_error import LetterBox, traceback_of
+from esault.flow.watermark.clock import Clock
 from esault.flow.wire import Wire
 from esault.messages.control import Build, Table
 from esault.payload.codec import Codec
@@ -65,8 +69,10 @@ class Outputs:
         self.errors = 0
         self.dead_letters = 0
         self._told: set[str] = set()
+        #: by target what makes the watermarks of each way there; None: this sub-unit's own goes on
+        self.clocks: dict[str, list[Clock | None]] = {target: [] for target in plan.targets}
         self._runners = {
-            stream: OutletRunner(outlet, self._make_sink, self._make_route, self._survive)
+            stream: OutletRunner(outlet, self._make_sink, self._make_route, self._make_clock, self._survive)
             for stream, outlet in plan.streams.items()
         }
 
@@ -85,8 +91,16 @@ class Outputs:
         self.sinks.append(seat)
         return seat
 
-    def _make_route(self, edge: Edge) -> Route:
+    def _make_clock(self, step: Step) -> Clock:
+        assert step.event_time is not None
+        return Clock(step.event_time, self._clock, self._plan.kind == "bolt")
+
+    def _make_route(self, edge: Edge, clock: Clock | None) -> Route:
+        self.clocks[edge.target].append(clock)
         made = route(self._plan.name, edge, self._build.settings.route_cache)
+        if edge.lane:
+            assert isinstance(self._acks, LaneAcks)
+            made = LaneRoute(made, edge.lane, self._acks)
         self._routes[edge.target].append(made)
         return made
 
@@ -95,7 +109,7 @@ class Outputs:
         text = f"{type(error).__name__}: {error}"
         if step.name not in self._told:
             self._told.add(step.name)
-            what = "skipped" if step.on_error.kind == "skip" else f"kept in {step.on_error.path}"
+            what = "skipped" if step.on_error.kind == "skip" else f"kept in {self._letters(step.on_error.path)}"
             print(f"step {step.name!r}, key {key!r}: {text}\n{traceback_of(error)}", file=sys.stderr)
             print(f"(the tuple is {what}; further errors of this step are only counted)", file=sys.stderr)
         if step.on_error.kind == "dead_letter":
@@ -143,11 +157,17 @@ class Outputs:
                 else:
                     channel.close()
             self._channels[target] = kept
+            for incarnation, change in message.gave.items():
+                kept[incarnation].gave = change
             table = OutputTable.from_snapshot((message.version, message.pairs))
             for each in self._routes[target]:
                 each.install(table, kept)
             self._versions[target] = message.version
             self.channels = [channel for by_receiver in self._channels.values() for channel in by_receiver.values()]
+            for other, mark in message.marks.items():  # at the same place among the rows as the new table
+                for channel in self._channels[other].values():
+                    channel.flush(self._clock())
+                    channel.put(CHECKPOINT, mark)
         return self._versions[target]
 
     def _keep(
@@ -157,6 +177,10 @@ class Outputs:
             if old.number == number:
                 return old
             old.close()  # it was broken; frames are numbered anew on a new channel
+        if not endpoint:
+            return MutedChannel(
+                incarnation, 0, self._build.epoch, self._codec, self._build.settings, self._random64, self._plan.name
+            )
         made = OutChannel(
             incarnation,
             number,
@@ -167,11 +191,15 @@ class Outputs:
             self._random64,
             self._plan.name,
         )
-        made.put(WATERMARK, None)
+        made.put(WATERMARK, (math.inf, False, 0, (), 0) if ended else None)
         made.put(BARRIER, version)  # the one on the channel before may be among what was lost
         if ended:
             made.put(END, None)
         return made
+
+    def of(self, target: str) -> Iterable[OutChannel]:
+        """The channels to a unit."""
+        return self._channels[target].values()
 
     # rows --------------------------------------------------------------------------------------------
 
@@ -254,6 +282,16 @@ class Outputs:
         for sink in self.sinks:
             if sink.name in handles:
                 sink.complete(number, handles[sink.name])
+
+    def close_sinks(self) -> list[str]:
+        """Close them all; what went wrong, for people."""
+        wrong = []
+        for sink in self.sinks:
+            try:
+                sink.close()
+            except Exception as error:
+                wrong.append(f"sink {sink.name!r} cannot be closed: {error}")
+        return wrong
 
     @property
     def uncommitted(self) -> bool:

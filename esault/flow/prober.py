@@ -70,7 +70,12 @@ class Prober:
             frame = decode(data, self._codec)
             sent, through, fields = frame.body
             counters = Counters(*fields)
-            good = type(sent) is float and type(counters.at) is float and type(counters.occupancy) is float
+            good = (
+                type(sent) is float
+                and type(counters.at) is float
+                and type(counters.occupancy) is float
+                and type(counters.dropped) is int
+            )
         except (FrameError, TypeError, ValueError):
             good = False
         if not good or frame.kind != PROBE or frame.epoch != self._epoch or frame.channel not in self._links:

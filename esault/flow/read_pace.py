@@ -28,6 +28,11 @@ class ReadPace:
         self._before = 0
         self._reads = 0
 
+    @property
+    def resting(self) -> bool:
+        """Whether the last read gave nothing."""
+        return self._nap > SHORTEST
+
     def nothing(self, now: float) -> None:
         """A read gave nothing."""
         self._trickles, self._probing = True, False

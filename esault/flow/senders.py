@@ -69,7 +69,8 @@ class Senders:
         if channel is not None and channel.accepts(frame.seq):
             return channel
         self.dropped += 1
-        if channel is not None and channel.broken and frame.seq > channel.seen:
+        # What a dead sender that stands as ended left unread was done: its channel must stay, or the end would never be found.
+        if channel is not None and channel.broken and not channel.ended and frame.seq > channel.seen:
             del self._channels[frame.channel]
             text = f"frame {channel.seen + 1} is missing, {frame.seq} came ({KINDS[frame.kind]})"
             self._broken(channel.sender, text)

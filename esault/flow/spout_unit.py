@@ -10,18 +10,18 @@ from typing import Any, ClassVar
 
 from esault.errors import SourceError
 from esault.flow.batch_emitter import BatchEmitter
-from esault.flow.checkpoint.snapshot import Vault
+from esault.flow.environment import Environment
 from esault.flow.read_pace import ReadPace
 from esault.flow.sub_unit import SubUnit
-from esault.flow.user_error import LetterBox, UserError, traceback_of
-from esault.flow.wire import Wire
+from esault.flow.user_error import UserError, traceback_of
 from esault.messages.checkpoint import Completed, Snapped
-from esault.messages.control import Build, Drain
-from esault.messages.status import Status
+from esault.messages.control import Build, Drain, ReleaseSlices
+from esault.messages.status import MicroBatch, Status
 from esault.payload.column import is_array
 from esault.topology.columns import Columns
 from esault.topology.plan import UnitPlan
 from esault.topology.spout import EndOfStream, has_position
+from esault.topology.windowed_spout import WindowedSpout
 
 __all__ = ["SpoutSubUnit"]
 
@@ -31,18 +31,8 @@ _STOPPING = (KeyboardInterrupt, GeneratorExit)
 class SpoutSubUnit(SubUnit):
     """Reads from the user's spout; each read is a root."""
 
-    def __init__(
-        self,
-        build: Build,
-        plan: UnitPlan,
-        wire: Wire,
-        clock: Callable[[], float],
-        letters: Callable[[str | None], LetterBox],
-        seed: int | None = None,
-        run_dir: str | None = None,
-        vault: Vault | None = None,
-    ) -> None:
-        super().__init__(build, plan, wire, clock, letters, seed, run_dir, vault)
+    def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
+        super().__init__(build, plan, environment)
         assert plan.spout is not None
         self._spout = plan.spout
         #: the user's, or what stands for it
@@ -55,8 +45,12 @@ class SpoutSubUnit(SubUnit):
         self._source = build.source if self._seekable and build.source else build.incarnation
         #: rows that must have been read before a drain ends the reading
         self._drain_at = 0
+        #: the spout, where it collects windows
+        self._windows = self._spout if isinstance(self._spout, WindowedSpout) else None
+        self._micro_batch: MicroBatch | None = None
+        #: somebody releases its slices
+        self._released = False
         self._pace = ReadPace()
-        self._at_end = False
         self._told: Any = None
         #: where the cuts of checkpoints went that are not known to be complete
         self._cuts: dict[int, Any] = {}
@@ -102,6 +96,10 @@ class SpoutSubUnit(SubUnit):
             self._throttled += now - self._closed_at
             self._closed_at = None
         limit = roots.size.rows
+        if self.cap is not None:
+            limit = self._allowed(self.cap, now, limit)
+            if not limit:
+                return False
         try:
             rows = self._call(lambda: self._spout.read(limit), "read")
         except EndOfStream:
@@ -129,7 +127,9 @@ class SpoutSubUnit(SubUnit):
                     self.emitter.check(key, value)
         ids = None
         if self.plan.wants_id:
-            ids = [f"{self._source}:{i}" for i in range(self._rows, self._rows + len(keys))]
+            # What overtakes others keeps the name that it has by its place of arrival.
+            first = self._rows if self._windows is None else self._windows.first()
+            ids = [f"{self._source}:{i}" for i in range(first, first + len(keys))]
         self._rows += len(keys)
         position = (self._call(self._spout.position, "position"), self._rows) if self._seekable else None
         due = self._spout.due()
@@ -149,13 +149,48 @@ class SpoutSubUnit(SubUnit):
             self.roots.size.arrays(self.settings.root_array_rows)
         return keys, values
 
+    def _collect(self) -> None:
+        """Windows are collected also while none of their tuples can be taken; a drain ends them."""
+        assert self._windows is not None
+        if not self.started or self.halted or self.finished:
+            return
+        if self.draining and self._rows >= self._drain_at:
+            self._windows.drain()
+        self._call(self._windows.collect, "read")
+
+    def _tell_window(self) -> None:
+        """Whoever releases slices hears at once what has become of them."""
+        if self._micro_batch != (now := self._window_now()):
+            self._micro_batch = now
+            self.outbox.append(self.status())
+
+    def _window_now(self) -> MicroBatch | None:
+        if self._windows is None:
+            return None
+        window, slices = self._windows.closed() or (-1, ())
+        return MicroBatch(window, slices, self._windows.emitting() or (self._tracked and self.roots.pending > 0))
+
+    def _on_release(self, message: ReleaseSlices) -> None:
+        if self._windows is not None:
+            self._released = True
+            self._windows.release(message.window, message.slices)
+            self._pace.at = 0.0
+
     def _turn(self) -> bool:
+        if self._windows is not None:
+            self._collect()
         worked = super()._turn()
+        if self._released:
+            self._tell_window()
         committed = self._told if self._exactly else self.roots.committed
         if committed is not self._told:
             self._told = committed
             self._call(lambda: self._spout.commit(None if committed is None else committed[0]), "commit")
         return worked
+
+    @property
+    def _worked_off(self) -> int:
+        return self._rows
 
     def _on_drain(self, message: Drain) -> None:
         super()._on_drain(message)
@@ -163,7 +198,8 @@ class SpoutSubUnit(SubUnit):
 
     @property
     def _drained(self) -> bool:
-        return self.draining and self._rows >= self._drain_at
+        # What collects windows ends by itself, when what it has collected has gone out.
+        return self.draining and self._rows >= self._drain_at and self._windows is None
 
     def _snap(self, number: int, handles: dict[int, dict[str, Any]]) -> None:
         # What was read last stands before the cut: its frames went out before.
@@ -193,15 +229,23 @@ class SpoutSubUnit(SubUnit):
             if number == message.number:
                 self._call(partial(self._spout.commit, position), "commit")
 
-    _HANDLERS: ClassVar[dict[type, Callable[[Any, Any], None]]] = {**SubUnit._HANDLERS, Completed: _on_completed}
+    _HANDLERS: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
+        **SubUnit._HANDLERS,
+        Completed: _on_completed,
+        ReleaseSlices: _on_release,
+    }
 
     def wake_at(self) -> float:
         at = super().wake_at()
         done = self.halted or self._at_end or self._drained
         # Blocked, it is woken when there is room.
         if self.started and not done and self.roots.credit and not self.outputs.blocked:
-            at = min(at, self._pace.at)
+            at = min(at, self._pace.at if self.cap is None else max(self._pace.at, self.cap.wake_at))
         return at
+
+    @property
+    def _nothing_to_read(self) -> bool:
+        return self._pace.resting and self._closed_at is None
 
     def _finish_steps(self) -> Iterator[None]:
         return iter(())
@@ -225,5 +269,11 @@ class SpoutSubUnit(SubUnit):
         rows = replace(status.rows, throttled=throttled)
         spout = self._spout
         return replace(
-            status, rows=rows, position=position, read=self._rows, progress=spout.progress(), lag=spout.lag()
+            status,
+            rows=rows,
+            position=position,
+            read=self._rows,
+            progress=spout.progress(),
+            lag=spout.lag(),
+            micro_batch=self._window_now(),
         )

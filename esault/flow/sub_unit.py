@@ -11,28 +11,28 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-from esault.errors import CheckpointError, EsaultError, FrameError
+from esault.errors import CheckpointError, EsaultError
 from esault.flow.batch_emitter import emitter
-from esault.flow.channel import InChannel
+from esault.flow.bounded_inbox import BoundedInbox
 from esault.flow.checkpoint.alignment import Alignment
-from esault.flow.checkpoint.snapshot import Vault
-from esault.flow.delivery.acks import Acks
+from esault.flow.delivery.lanes import acks_and_roots
 from esault.flow.delivery.lineage import Lineage
-from esault.flow.delivery.roots import Payload, Roots
-from esault.flow.frame import ACK, BARRIER, CHANGE_KINDS, CHECKPOINT, DATA, END, MARK, PROBE, Frame, Root
+from esault.flow.delivery.roots import Payload
+from esault.flow.environment import Environment
 from esault.flow.handover.divide import Entry
 from esault.flow.outputs import Outputs
 from esault.flow.probes import Probes
+from esault.flow.rate_cap import RateCap, changed
+from esault.flow.reading import Reading
 from esault.flow.senders import Senders
-from esault.flow.user_error import LetterBox, UserError, traceback_of
-from esault.flow.wire import Wire
+from esault.flow.user_error import failure_text
+from esault.flow.watermark.watermarks import watermarks
 from esault.histogram import Histogram
-from esault.messages.change import EndRead, Leave
+from esault.messages.change import Leave
 from esault.messages.checkpoint import Abandon, Checkpoint, Completed, NotSnapped, Snapped
 from esault.messages.control import (
     Add,
     Added,
-    Broken,
     Build,
     Connect,
     Drain,
@@ -49,6 +49,7 @@ from esault.messages.control import (
     Stopped,
     Switched,
     Table,
+    Throttle,
 )
 from esault.messages.probe import Counters, Usage
 from esault.messages.status import Rows, Status
@@ -64,28 +65,19 @@ WATCH_EVERY = 0.05
 OWN_ROOT_ROWS = 512
 
 
-class SubUnit:
+class SubUnit(Reading):
     """What spouts and bolts have in common: channels, routes, acks, roots, sinks, the end."""
 
-    def __init__(
-        self,
-        build: Build,
-        plan: UnitPlan,
-        wire: Wire,
-        clock: Callable[[], float],
-        letters: Callable[[str | None], LetterBox],
-        seed: int | None = None,
-        run_dir: str | None = None,
-        vault: Vault | None = None,
-    ) -> None:
+    def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
         self.incarnation = build.incarnation
         self.plan = plan
         self.settings = build.settings
         self.epoch = build.epoch
-        self.clock = clock
+        clock = self.clock = environment.clock
+        wire = environment.wire
         self._tracked = build.settings.delivery != "none"
         self._exactly = build.settings.delivery == "eo"
-        self._random64 = random.Random(seed).getrandbits
+        self._random64 = random.Random(environment.seed).getrandbits
         self.codec = Codec()
         self.context = Context(
             unit=plan.name,
@@ -95,20 +87,22 @@ class SubUnit:
             parts=build.parts,
             run=build.run,
             now=clock,
-            run_dir=run_dir,
+            run_dir=environment.run_dir,
         )
         #: messages to the unit, in order
         self.outbox: deque[Any] = deque()
-        self.acks = Acks(build.incarnation, build.epoch, self.codec, wire, self._own_ack)
-        self.roots = Roots(build.incarnation, build.settings, self.acks, self._emit_payload)
+        self.acks, self.roots = acks_and_roots(plan.lanes, build, self.codec, wire, self._emit_payload, clock)
         self.emitter = emitter(plan, build.settings, self.codec)
-        self.outputs = Outputs(build, plan, self.context, wire, self.codec, self.acks, letters, self._random, clock)
+        self.outputs = Outputs(
+            build, plan, self.context, wire, self.codec, self.acks, environment.letters, self._random, clock
+        )
         self._leaf = not plan.edges
         self.probes = Probes(build.incarnation, build.epoch, build.probes, wire, self.codec, self.counters)
         #: says what the process takes from its host, where the shell can tell
         self.usage: Callable[[], Usage] | None = None
         self.senders = Senders(build.epoch, self.codec, self._on_gap)
-        self.vault = vault
+        self.watermarks = watermarks(plan, self.outputs)
+        self.vault = environment.vault
         self.alignment = Alignment()
         #: what sinks have prepared, by the number of the checkpoint it belongs to
         self._prepared: dict[int, dict[str, Any]] = {}
@@ -119,9 +113,15 @@ class SubUnit:
         #: bytes of a row as it comes in, on the average of late
         self._row_bytes = 64.0
         self.backlog = 0
+        #: how fast it may work; None: as fast as it can
+        self.cap: RateCap | None = None
+        #: how much may wait here; None: as much as comes
+        self.bound: BoundedInbox | None = None
         #: told (unit, stream, keys, values) of all that is emitted; for tests
         self.observer: Callable[[str, str, Any, Any], None] | None = None
         self.started = False
+        #: a source has given all that it has
+        self._at_end = False
         #: the run ends with a checkpoint that is on: nothing more is read
         self.halted = False
         self.draining = False
@@ -164,12 +164,17 @@ class SubUnit:
     def _on_add(self, message: Add) -> None:
         for sender, number in message.senders:
             self.senders.add(sender, number)
+            if self.watermarks is not None:
+                self.watermarks.merging.add(sender, number)
+                self.watermarks.merging.gone(self._ticket, sender, but=number)
         if self._finishing is None and not self._finish_done:
             self.ended = False  # there is more to come
         self.outbox.append(Added(self.incarnation, tuple(sender for sender, _ in message.senders)))
 
     def _on_gone(self, message: Gone) -> None:
         self.senders.gone(message.incarnation, message.last)
+        if self.watermarks is not None:
+            self.watermarks.merging.gone(self._ticket, message.incarnation)
         self._sender_done(message.incarnation)
 
     def _on_connect(self, message: Connect) -> None:
@@ -182,8 +187,10 @@ class SubUnit:
 
     def _on_seats(self, message: Seats) -> None:
         self.acks.seats(message.owners, message.ackers)
-        self.roots.widen(message.widest / self.context.parts)
+        filling = message.filling.get(self.plan.name, 0)
+        self.roots.widen(message.widest / self.context.parts, filling / self.context.parts)
         self.outputs.living(message.owners)
+        self.roots.lanes(message.down, message.gates, self.clock())
         self.outbox.append(Seated(self.incarnation, message.version))
 
     def _on_start(self, message: Start) -> None:
@@ -205,6 +212,8 @@ class SubUnit:
 
     def _on_leave(self, message: Leave) -> None:
         self.leaving = True
+        if self.watermarks is not None:
+            self.watermarks.leave()
 
     def _on_stop(self, message: Stop) -> None:
         self._stop(message.now)
@@ -230,6 +239,22 @@ class SubUnit:
         for number in sorted(n for n in self._prepared if n <= message.number):
             self.outputs.complete(number, self._prepared.pop(number))
 
+    def _on_throttle(self, message: Throttle) -> None:
+        now = self.clock()
+        self.cap = changed(self.cap, message.rate, message.seconds, now, self._worked_off)
+
+    @property
+    def _worked_off(self) -> int:
+        """Tuples that a throttle counts, so far."""
+        return self.tuples_in
+
+    def _allowed(self, cap: RateCap, now: float, most: int) -> int:
+        """Tuples that the throttle lets pass now, of `most`; its time may be over."""
+        if now >= cap.until:
+            self.cap = None
+            return most
+        return min(most, cap.allowed(now, self._worked_off))
+
     _HANDLERS: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
         Add: _on_add,
         Gone: _on_gone,
@@ -245,115 +270,10 @@ class SubUnit:
         Checkpoint: _on_checkpoint,
         Abandon: _on_abandon,
         Completed: _on_completed,
+        Throttle: _on_throttle,
     }
 
-    # reading -----------------------------------------------------------------------------------
-
-    @property
-    def may_read(self) -> bool:
-        """Whether the shell should read the data socket; the express socket is always read."""
-        return self.waiting * self._row_bytes < self.settings.inbox_bytes
-
-    @property
-    def waiting(self) -> int:
-        """Tuples in the inbox."""
-        return self.backlog
-
-    def read(self, data: bytes | memoryview) -> None:
-        """Take a frame from either socket. What is no frame of this run is counted and dropped."""
-        frame = self.senders.frame(data)
-        if frame is None:
-            return
-        if frame.kind in (ACK, MARK):
-            self._read_express(frame)
-        elif frame.kind == PROBE:
-            self._read_probe(frame)
-        elif frame.kind in CHANGE_KINDS:
-            try:
-                self._read_change(frame)
-            except FrameError:
-                self.senders.dropped += 1
-        else:
-            self._read_data(frame, len(data))
-
-    def _read_express(self, frame: Frame) -> None:
-        news, missing = self.senders.take_express(frame)
-        if not news:
-            return
-        now = self.clock()
-        if missing:
-            self.roots.grace(now)  # acks are missing: what they would have ended must be replayed
-            if self._exactly:
-                self._on_gap(frame.channel, "acks are missing")
-        if frame.kind == ACK:
-            for root, p, d in frame.body:
-                self.roots.ack(root, p, d, now)
-        else:
-            for root, flags in frame.body:
-                self.roots.mark(root, flags, now)
-
-    def _read_probe(self, frame: Frame) -> None:
-        self.probes.read(frame, self.taken + len(self.inbox))
-
-    def _read_data(self, frame: Frame, size: int) -> None:
-        channel = self.senders.take(frame)
-        if channel is None:
-            return
-        if self.alignment.holds(channel):
-            self.alignment.put_aside(channel, frame, size)
-        else:
-            self._take_frame(channel, frame, size)
-
-    def _take_frame(self, channel: InChannel, frame: Frame, size: int) -> None:
-        if frame.kind == DATA:
-            sent, batches = frame.body
-            rows = 0
-            for batch in batches:
-                self._take_in(Entry(sent, batch))
-                rows += len(batch.keys)
-            self.backlog += rows
-            self.arrivals += rows
-            self._row_bytes += 0.1 * (size / max(1, rows) - self._row_bytes)
-        elif frame.kind == END:
-            channel.ended = True
-            self.outbox.append(EndRead(self.incarnation, channel.sender))
-            self._sender_done(channel.sender)
-        elif frame.kind == BARRIER and type(frame.body) is int:
-            self._barrier(channel.sender, frame.body)
-        elif frame.kind == CHECKPOINT and type(frame.body) is int:
-            self._begin_cut(frame.body)
-            self.alignment.cut(channel, frame.body)
-
-    def _on_gap(self, sender: int, text: str) -> None:
-        self.outbox.append(Broken(self.incarnation, sender, text))
-
-    def _take_in(self, entry: Entry) -> None:
-        """A batch was read."""
-        self.inbox.append(entry)
-
-    def _barrier(self, sender: int, version: int) -> None:
-        """A sender sends by this version of the table from now on."""
-
-    def _sender_done(self, sender: int) -> None:
-        """A sender has sent END, or is dead."""
-
-    def _read_change(self, frame: Frame) -> None:
-        """A frame of a change of this unit, from another of its owners."""
-        self.senders.dropped += 1
-
     # emitting ----------------------------------------------------------------------------------
-
-    def _take_emitted(self) -> Payload:
-        """What stands in the columns, as a payload; the columns are empty afterwards."""
-        payload: Payload = self.emitter.take_arrays(self.plan.wants_id) if self.emitter.arrays else []
-        for stream, out in self.emitter.outs.items():
-            if out.keys:
-                ids = out.ids.copy() if self.plan.wants_id else None
-                payload.append((stream, out.keys.copy(), out.values.copy(), ids))
-                out.keys.clear()
-                out.values.clear()
-                out.ids.clear()
-        return payload
 
     def _emit_payload(self, lineage: Lineage, payload: Payload) -> None:
         now = self.clock()
@@ -363,9 +283,6 @@ class SubUnit:
                 self.observer(self.plan.name, stream, keys, values)
             self.outputs.push_columns(stream, lineage, keys, values, ids, now)
 
-    def _own_ack(self, root: Root, p: int, d: int) -> None:
-        self.roots.ack(root, p, d, self.clock())
-
     # the loop ----------------------------------------------------------------------------------
 
     def turn(self) -> bool:
@@ -374,15 +291,9 @@ class SubUnit:
             return False
         try:
             return self._turn()
-        except UserError as error:
-            self._fail(str(error))
-        except EsaultError as error:
-            self._fail(f"{error}\n{traceback_of(error)}" if error.__cause__ is not None else str(error))
-        except OSError as error:
-            self._fail(f"unit {self.plan.name!r}: {error}\n{traceback_of(error)}")
         except Exception as error:
-            self._fail(f"unit {self.plan.name!r}: {type(error).__name__}: {error}\n{traceback_of(error)}")
-        return False
+            self._fail(failure_text(self.plan.name, error))
+            return False
 
     def _turn(self) -> bool:
         now = self.clock()
@@ -394,7 +305,7 @@ class SubUnit:
         if self.started and clear:
             worked = self._work(now) or self._advance_finish()
             if self.probes:
-                self.probes.through(self.taken, not self.inbox)
+                self.probes.through(self.taken, not self._unfinished)
         now = self.clock()
         idle = not self.inbox
         self.outputs.flush(now, idle)
@@ -403,6 +314,10 @@ class SubUnit:
             self.acks.send()
         if self.emitter.watching:
             self.emitter.check_unchanged()
+        if self.watermarks is not None and not self.finished:
+            # What a source has given may come again until it is done.
+            over = self._at_end and not self.roots.open_count
+            self.watermarks.tell(now, self._nothing_to_read, over)
         if now >= self._watch_at:
             self._watch_at = now + WATCH_EVERY
             self.acks.send()
@@ -428,8 +343,15 @@ class SubUnit:
     def wake_at(self) -> float:
         """When the next turn has something to do even if nothing comes in, seconds since the epoch."""
         at = min((self._status_at, *self.outputs.due_at()))
+        if self.watermarks is not None and not self.finished:
+            at = min(at, self.watermarks.wake_at)
         # Twenty times a second is half of what an idle sub-unit costs: not where nothing can be overdue.
         return min(at, self._watch_at) if self.acks or self.roots.open_count else at
+
+    @property
+    def _nothing_to_read(self) -> bool:
+        """Whether nothing waits to be processed."""
+        return not self._unfinished
 
     # checkpoints -------------------------------------------------------------------------------
 
@@ -498,7 +420,7 @@ class SubUnit:
                     self._finishing = None
                     self._finish_done = True
                     break
-            payload = self._take_emitted()
+            payload = self.emitter.take(self.plan.wants_id)
             if payload:
                 now = self.clock()
                 self.roots.open(payload, now, None, now)
@@ -511,6 +433,8 @@ class SubUnit:
             self.acks.send()
             if not self.acks.push():
                 return False  # others' roots wait for these acks: they must go before this sub-unit may
+            if self.watermarks is not None:
+                self.watermarks.over(self.clock())
             self.outputs.end(self.clock())
             self.finished = True
             self.outbox.append(Finished(self.incarnation))
@@ -527,12 +451,9 @@ class SubUnit:
             except EsaultError as error:
                 self._fail(str(error))
         self._close_objects()
-        for sink in self.outputs.sinks:
-            try:
-                sink.close()
-            except Exception as error:
-                if not self.failed:
-                    self._fail(f"sink {sink.name!r} cannot be closed: {error}")
+        for text in self.outputs.close_sinks():
+            if not self.failed:
+                self._fail(text)
         self.stopped = True
         self.outbox.append(Stopped(self.incarnation, self.status()))
 

@@ -7,7 +7,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
-__all__ = ["LetterBox", "UserError", "traceback_of"]
+from esault.errors import EsaultError
+
+__all__ = ["LetterBox", "UserError", "failure_text", "traceback_of"]
 
 _ENGINE = str(Path(__file__).parent)
 
@@ -17,7 +19,7 @@ class UserError(Exception):
 
 
 class LetterBox(Protocol):
-    """Where dead letters go; durable after `sync`."""
+    """Where dead letters go; durable after `sync`. As a text it says where that is."""
 
     def put(self, record: dict[str, Any]) -> None:
         """Keep one record of plain values."""
@@ -34,3 +36,21 @@ def traceback_of(error: BaseException) -> str:
     while tb is not None and tb.tb_frame.f_code.co_filename.startswith(_ENGINE):
         tb = tb.tb_next
     return "".join(traceback.format_exception(type(error), error, tb)).rstrip()
+
+
+def _came_from_code(error: EsaultError) -> bool:
+    """Whether somebody's code raised; what the system refused, such as a full disk, is said by the error's own words."""
+    cause = error.__cause__
+    while isinstance(cause, EsaultError):
+        cause = cause.__cause__
+    return cause is not None and not isinstance(cause, OSError)
+
+
+def failure_text(unit: str, error: Exception) -> str:
+    """What ended the topology, for people, with the traceback where the error's own words do not tell where it came from."""
+    if isinstance(error, UserError) or (isinstance(error, EsaultError) and not _came_from_code(error)):
+        return str(error)
+    if isinstance(error, EsaultError):
+        return f"{error}\n{traceback_of(error)}"
+    what = str(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+    return f"unit {unit!r}: {what}\n{traceback_of(error)}"

@@ -7,7 +7,7 @@ incarnation, so that one that comes late speaks of a life that is over and can d
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from esault.messages.checkpoint import Restore
 from esault.messages.settings import Settings
@@ -34,6 +34,7 @@ __all__ = [
     "Register",
     "Registered",
     "Release",
+    "ReleaseSlices",
     "Seated",
     "Seats",
     "SenderSwitched",
@@ -43,6 +44,7 @@ __all__ = [
     "Switched",
     "Table",
     "TableFor",
+    "Throttle",
     "Unregister",
 ]
 
@@ -102,10 +104,14 @@ class Table:
     target: str
     version: int
     pairs: Pairs
-    #: incarnation -> (data endpoint, express endpoint, your channel number there)
+    #: incarnation -> (data endpoint, express endpoint, your channel number there); without an endpoint its rows are dropped
     peers: Mapping[int, tuple[str, str, int]]
     #: living sub-units that are not in the table any more: END ends the way to them
     left: tuple[int, ...] = ()
+    #: other units that you send to -> the mark that goes to them at the same place among the rows as this table
+    marks: Mapping[str, int] = field(default_factory=dict)
+    #: of a unit that watermarks go to: who gave keys away -> the newest change in which
+    gave: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -125,6 +131,12 @@ class Seats:
     ackers: tuple[tuple[int, str], ...] = ()
     #: sub-units of the unit that has most of them: windows are wide enough for all of them
     widest: int = 1
+    #: name of a spout -> roots that its windows let be under way, all parts together, so that bounded inboxes can fill
+    filling: Mapping[str, int] = field(default_factory=dict)
+    #: lanes of copies that are not whole
+    down: tuple[int, ...] = ()
+    #: sub-units that are told which roots are done
+    gates: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -146,6 +158,22 @@ class Drain:
 
     #: rows that the sub-unit whose place you took had read, if it could be known: what of them was not durable must be read again
     read: int = 0
+
+
+@dataclass(frozen=True)
+class Throttle:
+    """Process (a spout: read) so many tuples a second at most, for so many seconds from now; 0 seconds: as many as you can."""
+
+    rate: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ReleaseSlices:
+    """To a spout that collects windows: these slices of that one go on, in this order; none: say when a window has closed."""
+
+    window: int
+    slices: tuple[int, ...]
 
 
 @dataclass(frozen=True)

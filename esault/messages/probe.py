@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 __all__ = ["Counters", "HostUsage", "KeyLoad", "ProbeReading", "Usage"]
@@ -23,8 +24,10 @@ class Counters(NamedTuple):
     busy: float = 0.0
     #: tuples that wait in the inbox, now
     backlog: int = 0
-    #: share of the inbox's bytes that is taken, now
+    #: share of the inbox that is taken, now: of its bytes, or where it is bounded of its tuples
     occupancy: float = 0.0
+    #: of the arrivals, tuples that came when a bounded inbox was full
+    dropped: int = 0
 
 
 class ProbeReading(NamedTuple):
@@ -54,6 +57,8 @@ class Usage:
     #: bytes read and written since its start
     read: int = 0
     written: int = 0
+    #: bytes sent to other hosts since its start, by host, encrypted
+    sent: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

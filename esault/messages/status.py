@@ -9,6 +9,7 @@ from typing import Any
 from esault.messages.probe import KeyLoad, Usage
 
 __all__ = [
+    "MicroBatch",
     "Rows",
     "Status",
 ]
@@ -22,6 +23,10 @@ class Rows:
     tuples_out: int = 0
     #: tuples read from the channels
     arrivals: int = 0
+    #: tuples that came when a bounded inbox was full
+    dropped: int = 0
+    #: tuples whose window had closed
+    late: int = 0
     errors: int = 0
     dead_letters: int = 0
     dropped_frames: int = 0
@@ -37,6 +42,18 @@ class Rows:
     roots_acked: int = 0
     roots_replayed: int = 0
     roots_open: int = 0
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """The window of a spout that has closed and waits to be released."""
+
+    #: increases; -1: there is none
+    window: int = -1
+    #: (number, rows) of slices that were not released, by number
+    slices: tuple[tuple[int, int], ...] = ()
+    #: tuples that were released are not all processed yet
+    under_way: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,10 +74,14 @@ class Status:
     progress: tuple[float, float] | None = None
     #: of a spout: tuples that are due and have not been read, where the source knows
     lag: int | None = None
+    #: of a spout that collects windows
+    micro_batch: MicroBatch | None = None
     #: what the process takes from its host, where the runtime can tell
     usage: Usage | None = None
     #: of a bolt: where its tuples fall on the ring
     key_load: KeyLoad | None = None
+    #: of a bolt that watermarks come to: up to when all has been seen to; None: nothing is known yet, or time is over
+    watermark: float | None = None
     #: channel -> last seq sent / seen, so that a lost tail is found
     sent: Mapping[int, int] = field(default_factory=dict)
     seen: Mapping[int, int] = field(default_factory=dict)

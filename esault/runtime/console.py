@@ -72,10 +72,14 @@ class MarkedStream(io.TextIOBase):
 class ConsoleReader:
     """The command's end: calls `show(mark, line)` for each line, in a thread."""
 
-    def __init__(self, show: Callable[[str, str], None]) -> None:
+    def __init__(self, show: Callable[[str, str], None], read_fd: int | None = None) -> None:
+        """`read_fd`: of a pipe that was made elsewhere; None: a new one, whose writing end is `write_fd`."""
         self._show = show
-        self._read_fd, self.write_fd = os.pipe()
-        os.set_inheritable(self.write_fd, True)
+        self.write_fd = -1
+        if read_fd is None:
+            read_fd, self.write_fd = os.pipe()
+            os.set_inheritable(self.write_fd, True)
+        self.read_fd = read_fd
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -87,7 +91,7 @@ class ConsoleReader:
         rest = b""
         while True:
             try:
-                data = os.read(self._read_fd, 65536)
+                data = os.read(self.read_fd, 65536)
             except OSError:
                 return
             if not data:
@@ -103,4 +107,4 @@ class ConsoleReader:
         os.close(self.write_fd)
         if self._thread is not None:
             self._thread.join(timeout=2.0)
-        os.close(self._read_fd)
+        os.close(self.read_fd)

@@ -16,17 +16,21 @@ from pathlib import Path
 from typing import Any
 
 from esault.errors import EsaultError
-from esault.flow.bolt_unit import BoltSubUnit
+from esault.flow.async_unit import AsyncSubUnit
 from esault.flow.delivery.ack_server import AckServer
+from esault.flow.environment import Environment
+from esault.flow.event_loop import EventLoop
+from esault.flow.make import sub_unit
 from esault.flow.spout_unit import SpoutSubUnit
 from esault.flow.sub_unit import SubUnit
 from esault.flow.user_error import UserError
 from esault.messages.control import Build, Built, Failed, Seats, Stop
 from esault.runtime.inlets import Inlets
-from esault.runtime.letters import LetterFile
+from esault.runtime.lease import Lease
 from esault.runtime.links import UnixWire
 from esault.runtime.spec import RunSpec
 from esault.runtime.usage import process_usage
+from esault.state.letters import LetterFile
 from esault.state.spool import spooled
 from esault.state.vault import FileVault
 
@@ -60,6 +64,8 @@ class DataLoop(threading.Thread):
         os.set_blocking(self._wake_write, False)
         self._offset = spec.clock_offset
         self.leave = False
+        #: of a run on several hosts
+        self.lease: Lease | None = None
 
     def clock(self) -> float:
         """Seconds since the epoch, never going back; the same in all processes of the host."""
@@ -92,12 +98,40 @@ class DataLoop(threading.Thread):
         """Build the core and serve it until it has stopped."""
         raise NotImplementedError
 
+    def sockets(self) -> tuple[Inlets, UnixWire]:
+        """The ways in and out of this sub-unit or ack server."""
+        here, folder, incarnation = self.spec.dwelling, self.spec.run_dir, self.build.incarnation
+        if here is None:
+            return Inlets(folder, incarnation), UnixWire()
+        from esault.cluster.key import ClusterKey
+        from esault.runtime.secure_inlets import host_inlets
+        from esault.runtime.secure_links import HostWire
+
+        if self.lease is None:
+            self.lease = Lease(here.lease)
+        key = ClusterKey(here.key)
+        return (
+            Inlets(folder, incarnation, host_inlets(here.host, here.address, self.spec.run, key.server)),
+            HostWire(here.host, key.client),
+        )
+
+    def _stand_still(self, lease: Lease) -> None:
+        """The driver has not been heard of late: others may own by now what this process owned. The keeper ends it soon."""
+        while not lease.holds():
+            time.sleep(0.02)
+
     def _drop_wake_ups(self) -> None:
         try:
             while len(os.read(self._wake_read, 4096)) == 4096:
                 pass
         except BlockingIOError:
             pass
+
+
+def _event_loop(clock: Callable[[], float]) -> EventLoop:
+    from esault.event_loop import SteppedLoop  # asyncio takes time to load, and few units need it
+
+    return SteppedLoop(clock)
 
 
 class SubUnitLoop(DataLoop):
@@ -108,7 +142,7 @@ class SubUnitLoop(DataLoop):
     def serve(self) -> None:
         again, spout = True, None
         while again:  # or this process becomes another sub-unit
-            inlets, wire = Inlets(self.spec.run_dir, self.build.incarnation), UnixWire()
+            inlets, wire = self.sockets()
             try:
                 spout = self._serve(inlets, wire, spout)
             finally:
@@ -126,7 +160,6 @@ class SubUnitLoop(DataLoop):
         def letters(path: str | None) -> LetterFile:
             return boxes.setdefault(path, LetterFile(path, build.incarnation))
 
-        core: SubUnit
         if unit.kind == "spout":
             if spec.stdin_fd is not None:
                 os.dup2(spec.stdin_fd, 0)
@@ -134,11 +167,9 @@ class SubUnitLoop(DataLoop):
                 unit = replace(unit, spout=spout)
             elif spec.state_dir is not None and unit.spooled:
                 unit = spooled(unit, Path(spec.state_dir), build.part)
-            core = SpoutSubUnit(build, unit, wire, self.clock, letters, None, spec.run_dir, vault)
-        else:
-            core = BoltSubUnit(build, unit, wire, self.clock, letters, None, spec.run_dir, vault)
-        self.core = core
-        core.usage = process_usage()
+        environment = Environment(wire, self.clock, letters, None, spec.run_dir, vault, _event_loop)
+        core = self.core = sub_unit(build, unit, environment)
+        core.usage = process_usage(wire.traffic)
         # What was built lives as long as the process: the collector need not look at it again. Rows travel in
         # columns, so that few containers are born, and a young generation of this size is rarely full.
         gc.collect()
@@ -146,8 +177,13 @@ class SubUnitLoop(DataLoop):
         gc.set_threshold(50_000, 20, 50)
         inlets.watch(self._wake_read)
         inlets.watch(wire.fileno())
+        if isinstance(core, AsyncSubUnit):
+            inlets.watch(core.loop.fileno())
         self.say(Built(build.incarnation, os.getpid(), inlets.data.endpoint, inlets.express.endpoint))
+        lease = self.lease
         while not core.stopped:
+            if lease is not None and not lease.holds():
+                self._stand_still(lease)
             while self.mail:
                 message = self.mail.popleft()
                 if isinstance(message, Build):
@@ -185,8 +221,7 @@ class AckerLoop(DataLoop):
     """Serves an ack server."""
 
     def serve(self) -> None:
-        build = self.build
-        inlets, wire = Inlets(self.spec.run_dir, build.incarnation), UnixWire()
+        inlets, wire = self.sockets()
         try:
             self._serve(inlets, wire)
         finally:
@@ -203,6 +238,8 @@ class AckerLoop(DataLoop):
         self.say(Built(build.incarnation, os.getpid(), inlets.data.endpoint, inlets.express.endpoint))
         watch_at = self.clock()
         while not self.leave:
+            if self.lease is not None and not self.lease.holds():
+                self._stand_still(self.lease)
             while self.mail:
                 message = self.mail.popleft()
                 if isinstance(message, Seats):

@@ -1,4 +1,4 @@
-"""The door of a running topology: a socket in its own folder, for `esault status`, `scale` and `stop` from another terminal.
+"""The door of a running topology: a socket in its own folder, for `esault status`, `scale`, `throttle` and `stop` from another terminal.
 
 Only this user can enter the folder. A connection carries one request, a line of JSON, and answers, lines of JSON; what is no
 request is answered with one error and changes nothing.
@@ -105,10 +105,14 @@ def _request(data: bytes) -> dict[str, Any]:
     if not isinstance(request, dict):
         raise ValueError("a request is a JSON object")
     do = request.get("do")
-    if do not in ("status", "scale", "change", "stop"):
-        raise ValueError(f"do={do!r}: it is status, scale, change or stop")
+    if do not in ("status", "scale", "throttle", "change", "stop"):
+        raise ValueError(f"do={do!r}: it is status, scale, throttle, change or stop")
     if do == "change" and not (isinstance(request.get("unit"), str) and isinstance(request.get("kind"), str)):
         raise ValueError("change takes a unit and a kind: split, merge or move")
     if do == "scale" and not (isinstance(request.get("unit"), str) and type(request.get("n")) is int):
         raise ValueError("scale takes a unit and a number")
+    if do == "throttle":
+        numbers = all(type(request.get(name)) in (int, float) for name in ("rate", "seconds"))
+        if not (isinstance(request.get("unit"), str) and numbers):
+            raise ValueError("throttle takes a unit, a rate and seconds")
     return request

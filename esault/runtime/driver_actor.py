@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
 import traceback
@@ -10,10 +11,11 @@ from collections import defaultdict
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from thespian.actors import WakeupMessage
 
+from esault.control.chronicle import Chronicle, Page
 from esault.control.driver import Driver
 from esault.control.summary import how_ended, may_repeat, report, snapshot
 from esault.errors import EsaultError, UsageError
@@ -22,6 +24,7 @@ from esault.messages.probe import HostUsage
 from esault.runtime.actor import HandlerFailed, ReportingActor, UnknownMessage
 from esault.runtime.console import MarkedStream
 from esault.runtime.owner import Owner
+from esault.runtime.policy_thread import PolicyThread
 from esault.runtime.probe_loop import ProbeLoop, probe_endpoint
 from esault.runtime.spec import (
     Begin,
@@ -39,12 +42,17 @@ from esault.runtime.spec import (
     Scaled,
     ScaleUnit,
     StopRun,
+    Throttled,
+    ThrottleUnit,
 )
 from esault.runtime.title import set_title
 from esault.runtime.usage import host_usage
 from esault.state.commit_again import commit_again, go_back
 from esault.state.state_dir import StateDir
 from esault.topology.sink import RunInfo
+
+if TYPE_CHECKING:
+    from esault.runtime.hosts import Hosts
 
 __all__ = ["DriverActor"]
 
@@ -78,6 +86,12 @@ class DriverActor(ReportingActor):
         self._host_usage: Callable[[], HostUsage] | None = None
         self._host_at = 0.0
         self._keeping: Owner | None = None
+        #: of a run on several hosts; these have the keepers then
+        self._hosts: Hosts | None = None
+        self._read_fd, self._write_fd = os.pipe()
+        os.set_blocking(self._read_fd, False)
+        os.set_blocking(self._write_fd, False)
+        self._chronicle: Chronicle | None = None
 
     def _now(self) -> float:
         assert self._spec is not None
@@ -91,7 +105,23 @@ class DriverActor(ReportingActor):
         sys.stdout = MarkedStream(spec.console_fd, "driver")
         sys.stderr = MarkedStream(spec.console_fd, "driver")
         self.send(self._command, Driving(Owner.current()))
-        self.send(self._keeper, KeepFor(spec, Owner.current()))
+        if spec.hosts is None:
+            self.send(self._keeper, KeepFor(spec, Owner.current()))
+            self._begin_core(spec)
+        else:
+            from esault.runtime.hosts import Hosts
+
+            try:
+                self._hosts = Hosts(spec, spec.hosts, self._woken)
+            except UsageError as error:  # there is too much code to send
+                self._fail(str(error))
+                return
+            self.watch(self._read_fd, self._hear_hosts)
+        self.wakeupAfter(timedelta(seconds=self._tick))
+
+    def _begin_core(self, spec: RunSpec) -> None:
+        """Begin the run: whoever forks is there."""
+        hosts = self._hosts
         plan = spec.located.build(spec.params).plan()
         self._core = Driver(
             plan,
@@ -105,16 +135,79 @@ class DriverActor(ReportingActor):
             kept=spec.kept,
             keep=None if spec.state_dir is None else StateDir(Path(spec.state_dir), locked=False).keep,
             last_number=spec.last_number,
+            ask=PolicyThread().ask,
+            resources=None if hosts is None else hosts.cluster,
         )
+        self._core.scaling.sampler.hosts = self._core.places.hosts
+        self._chronicle = Chronicle() if spec.chronicle else None
         period = self._core.scaling.shortest_period
         if period is not None:
             self._tick = min(TICK, period)
+        if period is not None and hosts is None:
             self._prober = ProbeLoop(spec.run_dir, self._core.epoch, spec.clock_offset)
             self._prober.start()
             self._host_usage = host_usage(spec.host)
         self._core.start(self._now())
         self._carry()
-        self.wakeupAfter(timedelta(seconds=self._tick))
+
+    # other hosts -------------------------------------------------------------------------------------
+
+    def _woken(self) -> None:
+        """In a thread of a host's link: there is something."""
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._write_fd, b"w")
+
+    def _hear_hosts(self) -> None:
+        hosts, spec = self._hosts, self._spec
+        assert hosts is not None and spec is not None
+        with contextlib.suppress(BlockingIOError):
+            while len(os.read(self._read_fd, 4096)) == 4096:
+                pass
+        hosts.take()
+        while hosts.notices:
+            self._notice(hosts.notices.popleft())
+        if self._core is None:
+            if hosts.ready:
+                try:
+                    self._begin_core(spec)
+                except UsageError as error:
+                    self._fail(str(error))
+            return
+        if self._over:
+            return
+        if not hosts.cluster.hosts and self._core.phase not in ("stopping", "ended"):
+            self._core.fail("the last host of the run is lost: it ends here", self._now())
+        while hosts.inbox:
+            message = hosts.inbox.popleft()
+            try:
+                if not self._core.handle(message, self._now()):
+                    self._notice(f"the driver got a message that it does not know: {message!r:.200}")
+            except UsageError as error:  # no host will do for one that must be made
+                self._core.fail(str(error), self._now())
+        self._carry()
+
+    def _look_at_hosts(self) -> None:
+        """At each tick."""
+        hosts, now = self._hosts, self._now()
+        assert hosts is not None
+        if self._core is None:
+            late = hosts.late
+            if late is not None:
+                self._fail(late)
+            return
+        hosts.evacuation.step(self._core, hosts.cluster, now)
+        hosts.release_empty()
+        hosts.tell_crowded(len(self._core.places.crowded))
+        while hosts.notices:
+            self._notice(hosts.notices.popleft())
+        self._core.scaling.probed(list(hosts.readings))
+        hosts.readings.clear()
+        self._core.hosts = tuple(hosts.usage[name] for name in hosts.cluster.hosts if name in hosts.usage)
+        if self._core.scaling.shortest_period is not None:
+            targets = self._core.probe_targets()
+            if targets != self._targets:
+                self._targets = targets
+                hosts.probe(targets, self._core.epoch)
 
     def receiveMsg_Keeping(self, message: Keeping, sender: Any) -> None:
         """The keeper is there."""
@@ -162,10 +255,13 @@ class DriverActor(ReportingActor):
             return
         if self._core.busy:
             self._later.append(message)
+            self.send(
+                self._command, Scaled(message.number, waits="for the checkpoint that is being taken or gone back to")
+            )
             return
         now = self._now()
         try:
-            self._core.scale(message.unit, message.n, now)
+            self._core.wishes.scale(message.unit, message.n, now)
         except UsageError as error:
             if message.number:
                 self.send(self._command, Scaled(message.number, str(error)))
@@ -178,6 +274,17 @@ class DriverActor(ReportingActor):
                 self._wishes[message.number] = (message.unit, now)
             self.send(self._command, Scaled(message.number, unchanged=change is None and not ended))
         self._carry()
+
+    def receiveMsg_ThrottleUnit(self, message: ThrottleUnit, sender: Any) -> None:
+        """Somebody wants a unit slowed down."""
+        refused = "" if self._core is not None else "the run is starting; try again in a moment"
+        if self._core is not None:
+            try:
+                self._core.wishes.throttle(message.unit, message.rate, message.seconds, self._now())
+            except UsageError as error:
+                refused = str(error)
+            self._carry()
+        self.send(self._command, Throttled(message.number, refused))
 
     def _tell_ended(self, core: Driver) -> None:
         """Changes that were wished for by hand and have ended."""
@@ -194,7 +301,7 @@ class DriverActor(ReportingActor):
             self._later.append(message)
         elif self._core is not None:
             try:
-                self._core.change(message.unit, message.kind, message.owner, self._now())
+                self._core.wishes.change(message.unit, message.kind, message.owner, self._now())
             except UsageError as error:
                 self._notice(str(error))
             self._carry()
@@ -213,6 +320,9 @@ class DriverActor(ReportingActor):
 
     def _fail(self, text: str) -> None:
         if self._core is None:
+            self._over = True
+            if self._hosts is not None:
+                self._hosts.leave()
             self.send(self._command, Notice(text))
             self.send(self._command, Over(text))
             return
@@ -221,7 +331,12 @@ class DriverActor(ReportingActor):
 
     def receiveMsg_WakeupMessage(self, message: WakeupMessage, sender: Any) -> None:
         """A tick."""
-        if self._over or self._core is None:
+        if self._over or self._spec is None:
+            return
+        if self._hosts is not None:
+            self._look_at_hosts()
+        if self._core is None:
+            self.wakeupAfter(timedelta(seconds=self._tick))
             return
         now = self._now()
         self._measure(self._core, now)
@@ -239,6 +354,8 @@ class DriverActor(ReportingActor):
         if now >= self._shown_at:
             self._shown_at = now + TICK * 0.9
             self.send(self._command, snapshot(self._core, now))
+            if self._chronicle is not None:
+                self._show(self._chronicle.take(self._core, now))
         self._carry()
         self.wakeupAfter(timedelta(seconds=self._tick))
 
@@ -258,6 +375,10 @@ class DriverActor(ReportingActor):
             self._targets = targets
             self._prober.probe(targets, core.epoch)
 
+    def _show(self, page: Page | None) -> None:
+        if page is not None:
+            self.send(self._command, page)
+
     def _notice(self, text: str) -> None:
         self.send(self._command, Notice(text))
 
@@ -272,7 +393,9 @@ class DriverActor(ReportingActor):
         def collect() -> None:
             while core.outbox:
                 address, message = core.outbox.popleft()
-                if address == "keeper":
+                if address == "keeper" and self._hosts is not None:
+                    self._hosts.keeper(message)
+                elif address == "keeper":
                     self.send(self._keeper, message)
                 else:
                     mails[address].append(message)
@@ -293,6 +416,9 @@ class DriverActor(ReportingActor):
                 core.fail(f"a sink cannot begin:\n{traceback.format_exc()}", self._now())
             collect()
         for incarnation, messages in mails.items():
+            if self._hosts is not None:
+                self._hosts.deliver(incarnation, tuple(messages))
+                continue
             address = self._addresses.get(incarnation)
             if address is None:
                 self._waiting[incarnation].extend(messages)
@@ -316,5 +442,10 @@ class DriverActor(ReportingActor):
                 with contextlib.suppress(Exception):
                     begun.repeated = may_repeat(core)
                     begun.end(ended == "drained")
+            if self._hosts is not None:
+                self._hosts.leave()
+            if self._chronicle is not None:
+                self._show(self._chronicle.last(core, self._now()))
             self.send(self._command, Over(report(core, "actors", ended, self._now())))
-            self.send(self._keeper, Leave())
+            if self._hosts is None:
+                self.send(self._keeper, Leave())

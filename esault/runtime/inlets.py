@@ -1,4 +1,7 @@
-"""What comes into a process: two listening sockets of Unix, read when there is something, frame by frame."""
+"""What comes into a process: two listening sockets of Unix, read when there is something, frame by frame.
+
+In a run on several hosts each has a second one beside it, for senders of other hosts (`secure_inlets`).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from typing import Final
 
 from esault.runtime.links import HEADER, LONGEST_FRAME, PREFACE, path_of
 
-__all__ = ["Inlet", "Inlets"]
+__all__ = ["Connection", "Inlet", "Inlets"]
 
 #: bytes that are read from a connection at a time
 AT_ONCE: Final = 512 << 10
@@ -24,7 +27,7 @@ SHORT: Final = 0.02
 Take = Callable[[memoryview], None]
 
 
-class _Connection:
+class Connection:
     """One sender, and what has come of a frame that is not whole yet."""
 
     __slots__ = ("got", "greeted", "head", "part", "socket")
@@ -49,7 +52,7 @@ class Inlet:
         self._listener.setblocking(False)
         self._listener.bind(path_of(self.endpoint))
         self._listener.listen(BACKLOG)
-        self._connections: dict[int, _Connection] = {}
+        self._connections: dict[int, Connection] = {}
         self._poll = select.epoll()
         self._poll.register(self._listener, select.EPOLLIN)
         self._buffer = bytearray(AT_ONCE)
@@ -80,17 +83,13 @@ class Inlet:
             while True:
                 made, _ = self._listener.accept()
                 made.setblocking(False)
-                connection = self._connections[made.fileno()] = _Connection(made)
+                connection = self._connections[made.fileno()] = Connection(made)
                 self._poll.register(made, select.EPOLLIN)
                 came = self._receive(connection, take) or came
         return came
 
-    def _receive(self, connection: _Connection, take: Take) -> bool:
-        view, head = self._view, connection.head
-        room = view if connection.part is None else memoryview(connection.part)[connection.got :]
-        if head:
-            view[: len(head)] = head
-            room = view[len(head) :]
+    def _receive(self, connection: Connection, take: Take) -> bool:
+        room = self._room(connection)
         try:
             size = connection.socket.recv_into(room)
         except BlockingIOError:
@@ -100,28 +99,38 @@ class Inlet:
         if not size:
             self._hang_up(connection)
             return False
-        if connection.part is not None:
-            connection.got += size
-            if connection.got < len(connection.part):
-                return False
-            part, connection.part = connection.part, None
-            take(memoryview(part))
-            return True
-        return self._cut(connection, size + len(head), take)
+        return self._got(connection, size, take)
 
-    def _cut(self, connection: _Connection, end: int, take: Take) -> bool:
+    def _room(self, connection: Connection) -> memoryview:
+        """Where this sender's next bytes go."""
+        if connection.part is not None:
+            return memoryview(connection.part)[connection.got :]
+        head = connection.head
+        if not head:
+            return self._view
+        self._view[: len(head)] = head
+        return self._view[len(head) :]
+
+    def _got(self, connection: Connection, size: int, take: Take) -> bool:
+        """So many bytes stand in the room; whether a frame was whole."""
+        if connection.part is None:
+            return self._cut(connection, size + len(connection.head), take)
+        connection.got += size
+        if connection.got < len(connection.part):
+            return False
+        part, connection.part = connection.part, None
+        take(memoryview(part))
+        return True
+
+    def _cut(self, connection: Connection, end: int, take: Take) -> bool:
         """The first `end` bytes of the buffer are this sender's: give on whole frames, keep the rest."""
         view, at, came = self._view, 0, False
         connection.head = b""
         if not connection.greeted:
-            if end < len(PREFACE):
-                connection.head = bytes(view[:end])
-                return False
-            if bytes(view[: len(PREFACE)]) != PREFACE:
-                self._hang_up(connection)
+            at = self._greeting(connection, view[:end])
+            if not at:
                 return False
             connection.greeted = True
-            at = len(PREFACE)
         while end - at >= HEADER.size:
             (length,) = HEADER.unpack_from(view, at)
             if length > LONGEST_FRAME:
@@ -139,7 +148,17 @@ class Inlet:
         connection.head = bytes(view[at:end])
         return came
 
-    def _hang_up(self, connection: _Connection) -> None:
+    def _greeting(self, connection: Connection, said: memoryview) -> int:
+        """The length of what a sender says first; 0: it is not all there yet, or wrong, and the sender is gone."""
+        if len(said) < len(PREFACE):
+            connection.head = bytes(said)
+            return 0
+        if bytes(said[: len(PREFACE)]) != PREFACE:
+            self._hang_up(connection)
+            return 0
+        return len(PREFACE)
+
+    def _hang_up(self, connection: Connection) -> None:
         del self._connections[connection.socket.fileno()]
         self._poll.unregister(connection.socket)
         connection.socket.close()
@@ -161,9 +180,9 @@ class Inlets:
     life of a sub-unit ever uses them.
     """
 
-    def __init__(self, folder: str, incarnation: int) -> None:
-        self.data = Inlet(os.path.join(folder, f"{incarnation}.data"))
-        self.express = Inlet(os.path.join(folder, f"{incarnation}.express"))
+    def __init__(self, folder: str, incarnation: int, make: Callable[[str], Inlet] = Inlet) -> None:
+        self.data = make(os.path.join(folder, f"{incarnation}.data"))
+        self.express = make(os.path.join(folder, f"{incarnation}.express"))
         self._poll = select.epoll()
         self._poll.register(self.express, select.EPOLLIN)
         self._with_data = False

@@ -10,6 +10,7 @@ import gc
 import os
 import signal
 from datetime import timedelta
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from thespian.actors import ActorExitRequest, ChildActorExited, WakeupMessage
@@ -17,6 +18,7 @@ from thespian.actors import ActorExitRequest, ChildActorExited, WakeupMessage
 import esault.runtime.sub_unit_actor  # noqa: F401 - so that children find it imported
 from esault.messages.control import Exited, Fork, Kill, Release
 from esault.runtime.actor import ReportingActor
+from esault.runtime.exits import how_ended, newest_child
 from esault.runtime.owner import Owner
 from esault.runtime.spec import Birth, ForkedChild, KeepFor, Keeping, Leave, Pid, RunSpec, Wake
 from esault.runtime.sub_unit_actor import SubUnitActor
@@ -39,6 +41,10 @@ class Keeper(ReportingActor):
         self._driver_process: Owner | None = None
         self._addresses: dict[int, Any] = {}
         self._processes: dict[int, Owner] = {}
+        #: what knows how they ended
+        self._children: dict[int, BaseProcess] = {}
+        #: sub-units that were ended here
+        self._killed: set[int] = set()
         #: sub-units to be ended as soon as it is known which process they are
         self._condemned: set[int] = set()
         self._leaving = False
@@ -65,6 +71,8 @@ class Keeper(ReportingActor):
             return
         address = self.createActor(SubUnitActor, Birth(self._spec, message.build, self._driver))
         self._addresses[incarnation] = address
+        if (child := newest_child(self)) is not None:
+            self._children[incarnation] = child
         self.send(address, Wake())
         self.send(self._driver, ForkedChild(incarnation, address))
 
@@ -77,6 +85,8 @@ class Keeper(ReportingActor):
         self._addresses[new] = address
         if old in self._processes:
             self._processes[new] = self._processes.pop(old)
+        if old in self._children:
+            self._children[new] = self._children.pop(old)
         self.send(self._driver, ForkedChild(new, address))
 
     def receiveMsg_Pid(self, message: Pid, sender: Any) -> None:
@@ -92,6 +102,7 @@ class Keeper(ReportingActor):
         if process is None:
             self._condemned.add(message.incarnation)  # who it is comes with its first word
         elif process.alive():
+            self._killed.add(message.incarnation)
             os.kill(process.pid, signal.SIGKILL)
 
     def receiveMsg_Release(self, message: Release, sender: Any) -> None:
@@ -110,8 +121,13 @@ class Keeper(ReportingActor):
         del self._addresses[incarnation]
         self._processes.pop(incarnation, None)
         self._condemned.discard(incarnation)
+        child = self._children.pop(incarnation, None)
+        reason = how_ended(child.exitcode if child is not None else None)
+        if incarnation in self._killed:
+            self._killed.discard(incarnation)
+            reason = "the run ended it"
         if not self._leaving:
-            self.send(self._driver, Exited(incarnation, "its process is gone"))
+            self.send(self._driver, Exited(incarnation, reason))
 
     def receiveMsg_Leave(self, message: Leave, sender: Any) -> None:
         """All have said their last word: they may go."""

@@ -6,11 +6,13 @@ soon as the receiver has read. Why not a library: docs/explanation/runtime.md ha
 
 from __future__ import annotations
 
-import contextlib
 import select
 import socket
 import struct
 from typing import Final
+
+from esault.flow.wire import Link
+from esault.runtime.stream_link import StreamLink
 
 __all__ = ["HEADER", "LONGEST_FRAME", "PREFACE", "UnixLink", "UnixWire", "path_of"]
 
@@ -22,8 +24,6 @@ HEADER: Final = struct.Struct("<I")
 LONGEST_FRAME: Final = 300 << 20
 #: bytes that the operating system holds for a link, about; it doubles this, and counts what it needs itself
 SEND_BUFFER: Final = 128 << 10
-#: seconds that a link has to deliver the rest of its last frame
-FINISH_WITHIN: Final = 5.0
 
 _SCHEME = "unix:"
 
@@ -33,18 +33,14 @@ def path_of(endpoint: str) -> str:
     return endpoint.removeprefix(_SCHEME)
 
 
-class UnixLink:
-    """One connection. Once broken it takes nothing more, as the receiver's death is dealt with elsewhere."""
+class UnixLink(StreamLink):
+    """One connection within a host."""
 
-    __slots__ = ("_broken", "_endpoint", "_rest", "_socket", "_wire")
+    __slots__ = ("_endpoint",)
 
     def __init__(self, endpoint: str, wire: UnixWire) -> None:
+        super().__init__(wire)
         self._endpoint = endpoint
-        self._wire = wire
-        self._socket: socket.socket | None = None
-        #: of a frame that was taken: what the operating system has not
-        self._rest: memoryview | None = None
-        self._broken = False
         self._connect()
 
     def _connect(self) -> bool:
@@ -81,58 +77,16 @@ class UnixLink:
             self._wire.wait_for(self)
         return True
 
-    def push(self) -> bool:
-        """Offer what is left of a frame again; True when nothing is."""
-        while self._rest is not None:
-            assert self._socket is not None
-            try:
-                sent = self._socket.send(self._rest)
-            except BlockingIOError:
-                self._wire.wait_for(self)
-                return False
-            except OSError:
-                self._break()
-                return False
-            self._rest = self._rest[sent:] if sent < len(self._rest) else None
-        return not self._broken
-
-    def fileno(self) -> int:
-        """Of the socket; -1 where there is none."""
-        return -1 if self._socket is None else self._socket.fileno()
-
-    def _break(self) -> None:
-        self._broken = True
-        self._rest = None
-        self.close()
-
-    def finish(self) -> None:
-        """Send nothing more; what was taken is still delivered."""
-        if self._rest is not None and self._socket is not None:
-            self._wire.forget(self)
-            self._socket.settimeout(FINISH_WITHIN)
-            with contextlib.suppress(OSError):
-                self._socket.sendall(self._rest)
-        self.close()
-
-    def close(self) -> None:
-        """Give it up. What the operating system has is still delivered."""
-        self._broken = True
-        if self._socket is not None:
-            self._wire.forget(self)
-            self._socket.close()
-            self._socket = None
-        self._wire.gone(self)
-
 
 class UnixWire:
     """Makes links of one process, and knows which of them wait for their receivers."""
 
     def __init__(self) -> None:
         self._poll = select.epoll()
-        self._waiting: dict[int, UnixLink] = {}
-        self._links: set[UnixLink] = set()
+        self._waiting: dict[int, StreamLink] = {}
+        self._links: set[StreamLink] = set()
 
-    def link(self, endpoint: str) -> UnixLink:
+    def link(self, endpoint: str) -> Link:
         """A link to `endpoint`, which need not exist (any more)."""
         made = UnixLink(endpoint, self)
         self._links.add(made)
@@ -142,23 +96,27 @@ class UnixWire:
         """Can be read when a link that waits has room again."""
         return self._poll.fileno()
 
-    def wait_for(self, link: UnixLink) -> None:
-        """`fileno` should tell when this link has room."""
+    def wait_for(self, link: StreamLink, until: int = select.EPOLLOUT) -> None:
+        """`fileno` should tell when this link has room, or whatever else it waits for."""
         number = link.fileno()
         if number not in self._waiting:
             self._waiting[number] = link
-            self._poll.register(number, select.EPOLLOUT)
+            self._poll.register(number, until)
 
-    def forget(self, link: UnixLink) -> None:
+    def forget(self, link: StreamLink) -> None:
         """It waits no more."""
         number = link.fileno()
         if self._waiting.get(number) is link:
             del self._waiting[number]
             self._poll.unregister(number)
 
-    def gone(self, link: UnixLink) -> None:
+    def gone(self, link: StreamLink) -> None:
         """It was closed."""
         self._links.discard(link)
+
+    def traffic(self) -> dict[str, int]:
+        """Bytes that went to each other host so far: there is none."""
+        return {}
 
     def push(self) -> None:
         """Send what waits, where there is room."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from esault.control.elasticity.scaling import EVERY_UNIT
 from esault.control.summary import Snapshot
 from esault.runtime.door import Caller, Door
-from esault.runtime.spec import ChangeUnit, DrainRun, Scaled, ScaleUnit, StopRun
+from esault.runtime.spec import ChangeUnit, DrainRun, Scaled, ScaleUnit, StopRun, Throttled, ThrottleUnit
 
 __all__ = ["Porter"]
 
@@ -17,10 +18,13 @@ __all__ = ["Porter"]
 class Porter:
     """Sits in the command's loop. `tell` sends a message to the driver."""
 
-    def __init__(self, door: Door, name: str, run: str, tell: Callable[[Any], object]) -> None:
+    def __init__(
+        self, door: Door, name: str, run: str, tell: Callable[[Any], object], policies: Mapping[str, str]
+    ) -> None:
         self._door = door
         self._about = {"topology": name, "run": run, "pid": os.getpid(), "engine": "actors"}
         self._tell = tell
+        self._policies = policies
         self._snapshot: Snapshot | None = None
         self._number = 0
         self._wishes: dict[int, Caller] = {}
@@ -42,13 +46,23 @@ class Porter:
             if record.dropped:
                 caller.answer(error=f"the change was dropped: {record.dropped}; nothing is lost, try again")
             else:
-                caller.answer(done=True, **asdict(record))
+                watched_by = self._policies.get(record.unit, self._policies[EVERY_UNIT])
+                caller.answer(done=True, watched_by=watched_by, **asdict(record))
         elif message.unchanged:
             caller.answer(done=True, unchanged=True)
+        elif message.waits:
+            caller.answer(last=False, waits=message.waits)
+            return
         else:
             caller.answer(last=False, begun=True)
             return
         del self._wishes[message.number]
+
+    def throttled(self, message: Throttled) -> None:
+        """What has become of a throttle."""
+        caller = self._wishes.pop(message.number, None)
+        if caller is not None:
+            caller.answer(**({"error": message.refused} if message.refused else {"done": True}))
 
     def serve(self) -> None:
         """Take the requests that have come."""
@@ -62,6 +76,10 @@ class Porter:
                 self._number += 1
                 self._wishes[self._number] = caller
                 self._tell(ScaleUnit(request["unit"], request["n"], self._number))
+            elif request["do"] == "throttle":
+                self._number += 1
+                self._wishes[self._number] = caller
+                self._tell(ThrottleUnit(request["unit"], request["rate"], request["seconds"], self._number))
             elif request["do"] == "change":
                 # What becomes of it stands among the notices and in the report.
                 self._tell(ChangeUnit(request["unit"], request["kind"]))

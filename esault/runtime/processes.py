@@ -238,12 +238,15 @@ def _take_stillborn(parent: Any) -> list[Any]:
 
 
 def reset_signals() -> None:
-    """Forget the handlers that were inherited; SIGINT is swallowed (not ignored: a subprocess would inherit that)."""
+    """Forget the handlers that were inherited; what a terminal sends to all is swallowed, since the command deals with it
+    (not ignored: a subprocess would inherit that)."""
     signal.set_wakeup_fd(-1)
     for each in signal.valid_signals():
         if callable(signal.getsignal(each)):
             signal.signal(each, signal.SIG_DFL)
     signal.signal(signal.SIGINT, lambda signum, frame: None)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda signum, frame: None)
 
 
 def _check_owner_later(transport: Any) -> None:

@@ -12,20 +12,25 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from esault.control.chronicle import Chronicle
 from esault.control.elasticity.scaling import EVERY_UNIT, check_policies
+from esault.control.replicas import check_settings
 from esault.errors import TopologyFailed, UsageError
 from esault.messages.settings import Settings
 from esault.report import Report
-from esault.runtime.session import Quiet, Session, View, check_plan, new_run, open_state
+from esault.runtime.ending import ending_signals, leave_terminal
+from esault.runtime.metrics_tables import MetricsTables
+from esault.runtime.session import SLOTS, Quiet, Session, View, check_plan, new_run, open_state
 from esault.state.run_state import RunState
 from esault.topology.builder import Topology
+from esault.topology.landing_places import places
 from esault.topology.locate import loading, locate_function
 from esault.topology.located import Located
 from esault.topology.plan import Plan
 
 __all__ = ["Request", "execute", "run", "with_checkpoints"]
 
-ENGINES = ("actors", "local")
+ENGINES = ("actors", "local", "spark")
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,8 @@ class Request:
     engine: str = "actors"
     settings: Settings = field(default_factory=Settings)
     parallelism: Mapping[str, int] = field(default_factory=dict)
-    slots: int = 16
+    #: places for sub-units; None: 16 on one machine, all that are free on several
+    slots: int | None = None
     #: end in order after so long; None: when the spouts have ended
     seconds: float | None = None
     #: where report.json goes; None: nowhere
@@ -51,6 +57,13 @@ class Request:
     #: go on from what is kept there, or begin anew; neither: refuse where a run did not finish
     resume: bool = False
     restart: bool = False
+    #: the other machines to run on, a hosts.toml, and the file of their key where that does not name it
+    hosts: str | Path | None = None
+    key: str | Path | None = None
+    #: of the Spark engine: the URL of a cluster; None: all cores of this machine
+    master: str | None = None
+    #: the folder where the run's own metrics land as tables; None: nowhere
+    land_metrics: str | Path | None = None
 
 
 def run(
@@ -60,7 +73,7 @@ def run(
     engine: str = "actors",
     report: str | Path | None = None,
     parallelism: Mapping[str, int] | None = None,
-    slots: int = 16,
+    slots: int | None = None,
     seconds: float | None = None,
     acks: str = "on",
     ackers: int | None = None,
@@ -70,17 +83,24 @@ def run(
     resume: bool = False,
     restart: bool = False,
     policy: str | Mapping[str, str] | None = None,
+    hosts: str | Path | None = None,
+    key: str | Path | None = None,
+    master: str | None = None,
+    land_metrics: str | Path | None = None,
 ) -> Report:
     """Run a topology to its end and return its report.
 
     `topology` is the function, not what it returns: every process imports its file and calls it with `params`. In a
     script this stands under `if __name__ == "__main__":`. `engine="local"` runs in this process, with `breakpoint()`, and
     takes any function. `acks="off"` tracks and replays nothing, and counts losses. `policy` says what scales units while they run: a name
-    for all ("probe" is the default, "none" keeps them as they are) or a name by unit.
+    for all ("auto" is the default, "none" keeps them as they are) or a name by unit. `engine="spark"` runs it on Spark's Structured
+    Streaming, `master` naming the cluster (all cores of this machine by default).
 
     With `checkpoint=S` all state and positions are kept every S seconds in `state` (.esault/NAME), and after a death all go
     back there: state and tables are as if each tuple had been processed once. `resume=True` goes on with a run that did not
-    finish, `restart=True` begins anew.
+    finish, `restart=True` begins anew. `hosts` names a hosts.toml: the sub-units then run on these machines' nodes.
+
+    `land_metrics` is a folder in which the run's own metrics land as tables, for `esault analyze`.
 
     Raises TopologyFailed (with the report so far), TopologyError, SourceError, SinkError and UsageError.
     """
@@ -113,6 +133,10 @@ def run(
             state=state,
             resume=resume,
             restart=restart,
+            hosts=hosts,
+            key=key,
+            master=master,
+            land_metrics=land_metrics,
         )
     )
 
@@ -131,14 +155,20 @@ def with_checkpoints(settings: Settings, every: float | None) -> Settings:
 def execute(request: Request) -> Report:
     """Run what was asked for; the report is also written when the run fails. Raises as `run` does."""
     if request.engine not in ENGINES:
-        known = " or ".join(ENGINES)
+        known = ", ".join(ENGINES[:-1]) + f" or {ENGINES[-1]}"
         raise UsageError(f"there is no engine {request.engine!r} in this version: it is {known}")
     if request.seconds is not None and not request.seconds > 0:
         raise UsageError(f"seconds must be above 0, not {request.seconds}")
+    if request.master is not None and request.engine != "spark":
+        raise UsageError(f"--master {request.master} is for --engine spark")
+    if request.land_metrics is not None and request.engine == "spark":
+        raise UsageError("--land-metrics is for the engines actors and local: Spark has metrics of its own")
+    if request.engine != "actors" and (request.hosts is not None or request.key is not None):
+        raise UsageError(f"the engine {request.engine!r} does not run on nodes: leave hosts and key out")
     if request.report is not None:
         _check_writable(Path(request.report))
     try:
-        report = _local(request) if request.engine == "local" else _actors(request)
+        report = {"local": _local, "actors": _actors, "spark": _spark}[request.engine](request)
     except TopologyFailed as error:
         if request.report is not None and isinstance(error.report, Report):
             error.report.write(request.report)
@@ -162,37 +192,82 @@ def _actors(request: Request) -> Report:
         state=request.state,
         resume=request.resume,
         restart=request.restart,
+        hosts=request.hosts,
+        key=request.key,
+        land_metrics=request.land_metrics,
+    ).run()
+
+
+def _spark(request: Request) -> Report:
+    from esault.spark.session import require_pyspark
+
+    require_pyspark()
+    from esault.spark.engine.run import SparkRun
+
+    assert isinstance(request.topology, Located)
+    return SparkRun(
+        request.topology,
+        request.params,
+        new_run(),
+        request.settings,
+        request.parallelism,
+        request.policies,
+        request.slots or SLOTS,
+        request.seconds,
+        request.view or Quiet(),
+        request.state,
+        request.resume,
+        request.restart,
+        request.master,
     ).run()
 
 
 def _local(request: Request) -> Report:
     plan_of = _plan_of(request)
     plan = plan_of()
-    check_plan(plan, request.slots, request.parallelism)
+    check_plan(plan, request.slots or SLOTS, request.parallelism)
     check_policies(plan, request.policies)
+    check_settings(plan, request.settings)
     view = request.view or Quiet()
+    metrics = MetricsTables(request.land_metrics, view.notice) if request.land_metrics is not None else None
+    if metrics is not None:
+        metrics.check()
     state = open_state(
         plan, request.settings, request.state, request.resume, request.restart, request.parallelism, view.notice
     )
     try:
-        return _run_local(request, plan, plan_of, state, view)
+        return _run_local(request, plan, plan_of, state, view, metrics)
     finally:
+        if metrics is not None:
+            metrics.end(None)
         if state is not None:
             state.close()
 
 
-def _run_local(request: Request, plan: Plan, plan_of: Callable[[], Plan], state: RunState | None, view: View) -> Report:
+def _run_local(
+    request: Request,
+    plan: Plan,
+    plan_of: Callable[[], Plan],
+    state: RunState | None,
+    view: View,
+    metrics: MetricsTables | None,
+) -> Report:
     from esault.control.summary import may_repeat, snapshot
     from esault.testing.local_runtime import LocalRuntime
 
     if state is not None:
         state.begin()
+    run_id = new_run()
+    chronicle = None
+    if metrics is not None:
+        metrics.begin(run_id, plan.name)
+        chronicle = Chronicle()
     local = LocalRuntime(
         plan_of,
         settings=request.settings,
         parallelism=request.parallelism,
         real=True,
-        run=new_run(),
+        run=run_id,
         plan=plan,
         state_dir=None if state is None else state.path,
         kept=None if state is None else state.kept,
@@ -205,13 +280,15 @@ def _run_local(request: Request, plan: Plan, plan_of: Callable[[], Plan], state:
     def caught(number: int, frame: Any) -> None:
         # The first one ends the run in order, between two steps; the second one also gets user code that never returns.
         nonlocal signals
+        if number == signal.SIGHUP:
+            leave_terminal()
         signals += 1
         if signals > 1:
             raise KeyboardInterrupt
 
     previous: dict[int, Any] = {}
     with contextlib.suppress(ValueError):  # not the main thread: whoever calls has the signals
-        previous = {n: signal.signal(n, caught) for n in (signal.SIGINT, signal.SIGTERM)}
+        previous = {n: signal.signal(n, caught) for n in ending_signals()}
     try:
         while local.driver.phase != "ended":
             try:
@@ -230,6 +307,9 @@ def _run_local(request: Request, plan: Plan, plan_of: Callable[[], Plan], state:
             if now - shown >= 0.1:
                 shown = now
                 view.update(snapshot(local.driver, now))
+                page = chronicle.take(local.driver, now) if chronicle is not None else None
+                if metrics is not None and page is not None:
+                    metrics.take(page)
         ended_ok = local.driver.failure is None and local.driver.finished_in_order
     finally:
         for number, handler in previous.items():
@@ -239,12 +319,17 @@ def _run_local(request: Request, plan: Plan, plan_of: Callable[[], Plan], state:
                 sink.sink.repeated = may_repeat(local.driver)
                 sink.sink.end(ended_ok)
     report = local.report()
+    if metrics is not None and chronicle is not None:
+        page = chronicle.last(local.driver, local.now())
+        if page is not None:
+            metrics.take(page)
+        metrics.end(report)
     if state is not None:
         state.ended(report.ended == "drained")
         report = replace(report, checkpoints=replace(report.checkpoints, directory=str(state.path)))
     if local.driver.failure is not None:
         raise TopologyFailed(local.driver.failure, report)
-    return replace(report, collected=local.collected())
+    return replace(report, collected=local.collected(), landed=places(plan.sinks))
 
 
 def _plan_of(request: Request) -> Callable[[], Plan]:

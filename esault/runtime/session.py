@@ -14,10 +14,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
+from esault.control.chronicle import Page
 from esault.control.elasticity.policy import DEFAULT
 from esault.control.elasticity.scaling import EVERY_UNIT, check_policies
 from esault.control.kept import check_plan as check_kept
 from esault.control.kept import widths
+from esault.control.replicas import check_settings
 from esault.control.summary import Snapshot
 from esault.errors import CheckpointError, TopologyFailed, UsageError
 from esault.messages.settings import Settings
@@ -25,15 +27,25 @@ from esault.report import Report
 from esault.runtime import system
 from esault.runtime.console import ConsoleReader
 from esault.runtime.door import Door
+from esault.runtime.ending import ending_signals, leave_terminal
+from esault.runtime.metrics_tables import MetricsTables
 from esault.runtime.owner import Owner
 from esault.runtime.porter import Porter
 from esault.runtime.run_dir import make_run_dir
-from esault.runtime.spec import Begin, DrainRun, Driving, Notice, Over, RunSpec, Scaled, StopRun
+from esault.runtime.spec import Begin, DrainRun, Driving, HostsSpec, Notice, Over, RunSpec, Scaled, StopRun, Throttled
 from esault.state.run_state import RunState, default_dir
+from esault.topology.landing_places import places
 from esault.topology.located import Located
 from esault.topology.plan import Plan
+from esault.topology.replicas import width
 
 __all__ = ["Quiet", "Session", "View", "check_plan", "new_run", "open_state"]
+
+
+#: places for sub-units on one machine, where nothing is said
+SLOTS = 16
+#: what is said where the actor system died under a run
+FIRST_DIED = "the run's first process died (was it killed?): the run ends here"
 
 
 class View(Protocol):
@@ -81,7 +93,7 @@ def check_plan(plan: Plan, slots: int, parallelism: Mapping[str, int]) -> None:
             raise UsageError(
                 f"unit {name!r} cannot have parallelism {n}: it may have 1 to {most or 'the number of slots'}"
             )
-    needed = sum(parallelism.get(u.name, u.parallelism) for u in plan.units.values())
+    needed = sum(width(u, parallelism) for u in plan.units.values())
     if needed > slots:
         raise UsageError(
             f"{plan.name} needs {needed} slots to start and there are {slots}; say --slots {needed}, or start with less"
@@ -129,15 +141,21 @@ class Session:
         plan: Plan | None = None,
         settings: Settings | None = None,
         parallelism: Mapping[str, int] | None = None,
-        slots: int = 16,
+        slots: int | None = None,
         seconds: float | None = None,
         view: View | None = None,
         policies: Mapping[str, str] | None = None,
         state: str | Path | None = None,
         resume: bool = False,
         restart: bool = False,
+        hosts: str | Path | None = None,
+        key: str | Path | None = None,
+        land_metrics: str | Path | None = None,
     ) -> None:
-        """Checks everything that can be checked; nothing is started. `state` .. `restart`: with delivery="eo".
+        """Checks everything that can be checked; nothing is started. `state` .. `restart`: with delivery="eo";
+        `land_metrics`: the folder for the run's own tables.
+
+        `hosts`: a hosts.toml; None: this machine alone. `slots`: 16 on one machine, all that are free on several.
 
         Raises EsaultError.
         """
@@ -145,10 +163,24 @@ class Session:
         self._view = view or Quiet()
         self._parallelism = dict(parallelism or {})
         self._settings = settings or Settings()
+        check_settings(self.plan, self._settings)
+        self._metrics = MetricsTables(land_metrics, self._view.notice) if land_metrics is not None else None
+        if self._metrics is not None:
+            self._metrics.check()
         self._state = open_state(
             self.plan, self._settings, state, resume, restart, self._parallelism, self._view.notice
         )
+        self._hosts: HostsSpec | None = None
         try:
+            if hosts is not None:
+                from esault.runtime.reach import reach
+
+                kept = None if self._state is None else self._state.path
+                self._hosts = reach(self.plan, hosts, key, slots, kept)
+                slots = sum(each for _, each in self._hosts.nodes)
+            elif key is not None:
+                raise UsageError("--key is about several hosts: name them with --hosts hosts.toml")
+            slots = slots or SLOTS
             self._check(slots, policies)
         except BaseException:
             self._let_go()
@@ -203,6 +235,8 @@ class Session:
             state_dir=None if state is None else str(state.path.absolute()),
             kept=None if state is None else state.kept,
             last_number=0 if state is None else state.last_number,
+            hosts=self._hosts,
+            chronicle=self._metrics is not None,
         )
         previous = self._catch_signals()
         try:
@@ -212,14 +246,14 @@ class Session:
                 from esault.runtime.driver_actor import DriverActor
                 from esault.runtime.keeper import Keeper
 
-                keeper = handle.create(Keeper)
+                keeper = handle.create(Keeper) if self._hosts is None else None
                 driver = handle.create(DriverActor)
                 handle.tell(driver, Begin(spec, keeper))
                 console.start()
                 if on_started is not None:
                     on_started(spec)
-                report = self._served(handle, driver, spec)
-                report = replace(report, collected=_collected(self.plan, str(run_dir)))
+                report = self._recorded(handle, driver, spec)
+                report = replace(report, collected=_collected(self.plan, str(run_dir)), landed=places(self.plan.sinks))
                 patience = 2.0
                 if state is not None:
                     self._mark_ended(state, report)
@@ -244,17 +278,31 @@ class Session:
 
     def _catch_signals(self) -> dict[int, Any]:
         def caught(number: int, frame: FrameType | None) -> None:
+            if number == signal.SIGHUP:
+                leave_terminal()
             self._signals += 1
 
         try:
-            return {n: signal.signal(n, caught) for n in (signal.SIGINT, signal.SIGTERM)}
+            return {n: signal.signal(n, caught) for n in ending_signals()}
         except ValueError:  # not the main thread: whoever calls has the signals
             return {}
+
+    def _recorded(self, handle: system.ActorSystemHandle, driver: Any, spec: RunSpec) -> Report:
+        """Watch the run, with its metrics landing."""
+        if self._metrics is None:
+            return self._served(handle, driver, spec)
+        self._metrics.begin(spec.run, spec.name)
+        report: Report | None = None
+        try:
+            report = self._served(handle, driver, spec)
+            return report
+        finally:
+            self._metrics.end(report)
 
     def _served(self, handle: system.ActorSystemHandle, driver: Any, spec: RunSpec) -> Report:
         """Watch the run, with its door open to other terminals."""
         door = Door(Path(spec.run_dir))
-        self._porter = Porter(door, spec.name, spec.run, lambda message: handle.tell(driver, message))
+        self._porter = Porter(door, spec.name, spec.run, lambda message: handle.tell(driver, message), self._policies)
         door.start()
         how = "failed"
         try:
@@ -266,26 +314,33 @@ class Session:
 
     def _watch(self, handle: system.ActorSystemHandle, driver: Any) -> Report:
         told = 0
+        # a driver that has not begun knows no end in order: it hears of it once all run
+        begun = waits = False
         until = None
         driving: Owner | None = None
         while True:
             if self._porter is not None:
                 self._porter.serve()
-            for message in _messages(handle.listen(0.05)):
+            for message in _messages(_heard(handle)):
                 if isinstance(message, Scaled) and self._porter is not None:
                     self._porter.scaled(message)
+                if isinstance(message, Throttled) and self._porter is not None:
+                    self._porter.throttled(message)
                 if isinstance(message, Over):
                     if isinstance(message.report, Report):
                         return message.report
                     raise TopologyFailed(str(message.report))
                 if isinstance(message, Driving):
                     driving = message.process
+                elif isinstance(message, Page) and self._metrics is not None:
+                    self._metrics.take(message)
                 elif isinstance(message, Notice):
                     self._view.notice(message.text)
                 elif isinstance(message, Snapshot):
                     self._view.update(message)
                     if self._porter is not None:
                         self._porter.seen(message)
+                    begun = begun or message.phase == "running"
                     if until is None and message.phase == "running" and self._seconds is not None:
                         until = time.monotonic() + self._seconds
             if until is not None and time.monotonic() >= until and told == 0:
@@ -295,12 +350,15 @@ class Session:
                 told += 1
                 if told == 1:
                     self._view.notice("ending in order: what is in flight is processed (again to stop at once)")
-                    handle.tell(driver, DrainRun())
+                    waits = True
                 else:
                     self.stopped_at_once = True
                     handle.tell(driver, StopRun())
+            if waits and begun:
+                waits = False
+                handle.tell(driver, DrainRun())
             if not handle.alive():
-                raise TopologyFailed("the run's first process died (was it killed?): the run ends here")
+                raise TopologyFailed(FIRST_DIED)
             if driving is not None and not driving.alive():
                 raise TopologyFailed("the driver's process died (was it killed?): the run ends here")
 
@@ -311,6 +369,14 @@ def _spare_stdin() -> int | None:
         return os.dup(0)
     except OSError:
         return None
+
+
+def _heard(handle: system.ActorSystemHandle) -> Any:
+    """What was said to the command; None: nothing. Raises TopologyFailed: a run under way has failed, it was not used wrongly."""
+    try:
+        return handle.listen(0.05)
+    except system.SystemDied:
+        raise TopologyFailed(FIRST_DIED) from None
 
 
 def _messages(received: Any) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from esault.control.placement import PlacementRules
 from esault.messages.checkpoint import Kept
 from esault.messages.control import Build
 from esault.messages.settings import Settings
@@ -17,7 +18,9 @@ __all__ = [
     "ChangeUnit",
     "DrainRun",
     "Driving",
+    "Dwelling",
     "ForkedChild",
+    "HostsSpec",
     "KeepFor",
     "Keeping",
     "Leave",
@@ -29,8 +32,37 @@ __all__ = [
     "ScaleUnit",
     "Scaled",
     "StopRun",
+    "ThrottleUnit",
+    "Throttled",
     "Wake",
 ]
+
+
+@dataclass(frozen=True)
+class HostsSpec:
+    """The hosts of a run, for its driver."""
+
+    #: addresses of nodes, and how many slots the run asks of each
+    nodes: tuple[tuple[str, int], ...]
+    #: the file of the cluster's key
+    key: str
+    rules: PlacementRules
+    #: slots asked of a node that joins later; 0: all that are free
+    slots_of_newcomers: int = 0
+
+
+@dataclass(frozen=True)
+class Dwelling:
+    """On which of several hosts these processes are, and how they reach the others."""
+
+    #: the host's name
+    host: str
+    #: where to listen for the other hosts
+    address: str
+    #: the file of the cluster's key
+    key: str
+    #: the file that says until when the driver is known to live, see `lease`
+    lease: str
 
 
 @dataclass(frozen=True)
@@ -63,6 +95,12 @@ class RunSpec:
     #: the checkpoint to go on from, and the number after which new ones are numbered
     kept: Kept | None = None
     last_number: int = 0
+    #: where these processes are, in a run on several hosts
+    dwelling: Dwelling | None = None
+    #: the hosts of the run, for the driver of a run on several
+    hosts: HostsSpec | None = None
+    #: the command wants the pages of the chronicle
+    chronicle: bool = False
 
 
 # command -> driver
@@ -88,7 +126,7 @@ class StopRun:
 
 @dataclass(frozen=True)
 class ScaleUnit:
-    """Give a unit so many sub-units; answered by Scaled, twice if it is begun."""
+    """Give a unit so many sub-units; answered by Scaled: twice if it is begun, once more if it waits."""
 
     unit: str
     n: int
@@ -107,12 +145,33 @@ class ChangeUnit:
     owner: int | None = None
 
 
+@dataclass(frozen=True)
+class ThrottleUnit:
+    """Slow a unit down for a while; answered by Throttled."""
+
+    unit: str
+    #: tuples a second, and for how many seconds
+    rate: float
+    seconds: float
+    #: of the wish, for its answer
+    number: int
+
+
 # driver -> command
 
 
 @dataclass(frozen=True)
+class Throttled:
+    """What has become of a ThrottleUnit."""
+
+    number: int
+    #: why not; empty if it is
+    refused: str = ""
+
+
+@dataclass(frozen=True)
 class Scaled:
-    """What has become of a wish: first whether it is begun, then its end."""
+    """What has become of a wish: what it waits for, if it does; whether it is begun; its end."""
 
     number: int
     #: why not; empty if it is begun
@@ -121,6 +180,8 @@ class Scaled:
     record: Any = None
     #: the unit has as many as were asked for already
     unchanged: bool = False
+    #: what it waits for before it is begun; empty if it is begun
+    waits: str = ""
 
 
 @dataclass(frozen=True)

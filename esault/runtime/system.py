@@ -31,7 +31,7 @@ from esault.errors import EsaultError, UsageError
 from esault.runtime import guard
 from esault.runtime.owner import Owner
 
-__all__ = ["ActorSystemHandle", "start"]
+__all__ = ["ActorSystemHandle", "SystemDied", "start"]
 
 _START_WITHIN = 10.0
 _LOOK_EVERY = 0.25
@@ -65,6 +65,10 @@ def start(
     _tune(log_file)
     _running = ActorSystemHandle(title, scratch)
     return _running
+
+
+class SystemDied(EsaultError):
+    """The first process of the actor system is gone."""
 
 
 class ActorSystemHandle:
@@ -176,7 +180,7 @@ class ActorSystemHandle:
     def listen(self, timeout: float | None) -> Any:
         """The next message that an actor sent to the command; None when none came within `timeout` seconds.
 
-        Raises `EsaultError` when the system has died.
+        Raises `SystemDied` when it has.
         """
         self._require_running()
         until = None if timeout is None else time.monotonic() + timeout
@@ -186,7 +190,7 @@ class ActorSystemHandle:
             if self._take(self._port._run_transport(timedelta(seconds=wait))):
                 continue
             if not self.alive():
-                raise EsaultError("the actor system has died: its first process is gone")
+                raise SystemDied("the actor system has died: its first process is gone")
             if until is not None and time.monotonic() >= until:
                 return None
         return self._inbox.popleft()

@@ -11,8 +11,8 @@ from esault.messages.probe import HostUsage, Usage
 __all__ = ["host_usage", "process_usage"]
 
 
-def process_usage() -> Callable[[], Usage]:
-    """A function that tells what this process has taken so far; 60 us a call."""
+def process_usage(sent: Callable[[], dict[str, int]] = dict) -> Callable[[], Usage]:
+    """A function that tells what this process has taken so far; 60 us a call. `sent`: bytes that went to other hosts."""
     process = psutil.Process()
     counts_io = True
 
@@ -26,7 +26,7 @@ def process_usage() -> Callable[[], Usage]:
                 read, written = counted.read_bytes, counted.write_bytes
             except (psutil.Error, OSError, AttributeError):
                 counts_io = False  # not in this container, or not on this system
-        return Usage(times.user + times.system, process.memory_info().rss, read, written)
+        return Usage(times.user + times.system, process.memory_info().rss, read, written, sent())
 
     return usage
 

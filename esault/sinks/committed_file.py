@@ -29,6 +29,8 @@ from esault.sinks.durable import replace_file, sync_folder, unwritable, write_fu
 __all__ = ["CommittedFile"]
 
 _PIECE = 1024 * 1024
+#: logs that are gone of which it is known how far they were copied
+_REMEMBERED = 1000
 
 
 @dataclass
@@ -140,8 +142,12 @@ class CommittedFile:
                 state = self._load()
                 if state is not None:
                     self._repair(state)
-                    # How far each was copied stays known: a commit that has been done may be asked for again.
                     self._remove_logs(state, all_of_them=True)
+                    # How far each was copied stays known: a commit that has been done may be asked for again. Not for ever:
+                    # where each commit has logs of its own there would be ever more of them.
+                    if len(state.copied) > 2 * _REMEMBERED:
+                        state.copied = dict(list(state.copied.items())[-_REMEMBERED:])
+                        self._save(state)
         except OSError as error:
             raise unwritable(self.path, error) from error
 

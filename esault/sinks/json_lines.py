@@ -6,7 +6,7 @@ import contextlib
 import os
 import secrets
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 from esault.errors import SinkError, TopologyError
@@ -36,6 +36,8 @@ class JsonLines(Sink):
     to a file; that is what the hidden folder beside it is for (`esault.sinks.committed_file`). On several hosts
     each writes the file of this name on its own disk, unless the folder is one that they share.
     """
+
+    owns_path: ClassVar[bool] = True
 
     def __init__(self, path: str | os.PathLike[str], mode: str = "error", *, with_time: bool = False) -> None:
         if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str) or not os.fspath(path):

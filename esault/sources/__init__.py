@@ -6,9 +6,10 @@
     TcpLines(host, port)        lines over TCP, from a server or (listen=True) from clients
     Items(rows)                 (key, value) pairs of a list, or of what a function returns
     Paced(spout, rate=1000)     another spout's tuples at a set rate, open loop
+    MicroBatches(spout)         another spout's tuples in windows, for policies with pipelines
 
-TextFiles, JsonFiles, Items, and Paced around them, know their position: they go on after a restart and can be read
-by several readers. What came over standard input or TCP cannot be read again.
+TextFiles, JsonFiles, Items, and Paced and MicroBatches around them, know their position: they go on after a restart and
+can be read by several readers. What came over standard input or TCP cannot be read again.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from __future__ import annotations
 from esault.sources.items import Items
 from esault.sources.json_files import JsonFiles
 from esault.sources.lines import Lines
+from esault.sources.micro_batches import MicroBatches
 from esault.sources.paced import Paced
 from esault.sources.tcp_lines import TcpLines
 from esault.sources.text_files import TextFiles
 
-__all__ = ["Items", "JsonFiles", "Lines", "Paced", "TcpLines", "TextFiles"]
+__all__ = ["Items", "JsonFiles", "Lines", "MicroBatches", "Paced", "TcpLines", "TextFiles"]

@@ -6,13 +6,19 @@
 | `table` | a landed table as a DataFrame |
 | `data_source` | `format("esault")`, in batches and as a stream |
 | `compact` | few large parts in place of many small ones |
-| `analyze`, `report`, `plot` | the reports of a topology, as tables and pictures |
+| `pipeline` | the jobs from landed tables to reports, each of which does only what is new |
+| `reading`, `derived` | what a job has to read next; the table that it makes |
+| `clean`, `rows` | the job that makes clean tables, and what it says to Spark |
+| `results`, `report`, `plot` | reports as landed tables, as text and as pictures |
+| `described`, `elasticity` | the reports for tables that have none of their own: any, and a run's metrics |
+| `analyze` | reports on landed tables at once, nothing kept |
 """
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from esault.spark.session import require_pyspark, session
 
@@ -23,12 +29,16 @@ __all__ = ["read_table", "register", "session"]
 
 
 def read_table(
-    spark: SparkSession, path: str | os.PathLike[str], duplicates: bool = False, version: int | None = None
+    spark: SparkSession,
+    path: str | os.PathLike[str],
+    duplicates: bool = False,
+    version: int | None = None,
+    partitions: Mapping[str, Iterable[Any]] | None = None,
 ) -> DataFrame:
     """The rows of the landed table in folder `path`; see `esault.spark.table.read_table`."""
     from esault.spark import table
 
-    return table.read_table(spark, path, duplicates, version)
+    return table.read_table(spark, path, duplicates, version, partitions)
 
 
 def register(spark: SparkSession) -> None:

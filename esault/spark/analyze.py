@@ -1,37 +1,31 @@
-"""What Spark reports on landed tables: the topology's own `reports(tables)`, or what can be said of any table."""
+"""Reports on landed tables as they are, at once: nothing is kept. `pipeline` keeps clean tables, and does only what is new."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from esault.errors import EsaultError, SinkError, UsageError
+from esault.errors import SinkError
 from esault.sinks.landing import LOG_FOLDER, table_log
 from esault.sinks.landing.table import LandedTable
 from esault.spark.compact import compact
+from esault.spark.described import described
 from esault.spark.plot import plot
 from esault.spark.report import ReportTable, render
+from esault.spark.results import KEPT, asked, collect
 from esault.spark.session import require_pyspark, session
 from esault.spark.table import read_table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 __all__ = ["KEPT", "ReportTable", "analyze", "render", "tables_in"]
-
-#: rows of a report that are brought back; more is no report
-KEPT = 1000
 
 #: small parts from which compacting first is faster than reading them with Spark
 _SMALL = 32
 _SMALL_BYTES = 2**20
-
-#: seconds of one step of rows over time; the first that makes at most `_STEPS` of them
-_WIDTHS = (1, 5, 15, 60, 300, 900, 3600, 6 * 3600, 86400, 7 * 86400, 30 * 86400)
-_STEPS = 40
 
 _Table = LandedTable | str | os.PathLike[str]
 
@@ -64,15 +58,15 @@ def analyze(
     for folder in folders.values():
         _compact(folder, say)
     with session(master, say=say, paths=paths, conf=conf) as spark:
+        tables = {name: read_table(spark, folder) for name, folder in folders.items()}
         if reports is None:
-            frames: Mapping[str, DataFrame] = _default(spark, folders, say)
+            frames: Mapping[str, DataFrame] = described(spark, tables, say)
         else:
-            tables = {name: read_table(spark, folder) for name, folder in folders.items()}
-            frames = _asked(reports, tables)
+            frames = asked(reports, tables)
         results = {}
         for name, frame in frames.items():
             say(f"report {name!r} ...")
-            results[name] = _collect(name, frame)
+            results[name] = collect(name, frame)
     if plot_dir is not None:
         results = {name: replace(result, plot=plot(result, plot_dir)) for name, result in results.items()}
     return results
@@ -114,84 +108,3 @@ def _compact(folder: str, say: Callable[[str], None]) -> None:
         compact(folder, say=say)
     except SinkError as error:
         say(f"{folder} stays in {small} small parts, which is slow: {error}")
-
-
-def _asked(
-    reports: Callable[[dict[str, DataFrame]], Mapping[str, DataFrame]], tables: dict[str, DataFrame]
-) -> Mapping[str, DataFrame]:
-    from pyspark.sql import DataFrame
-
-    frames = reports(tables)
-    if not isinstance(frames, Mapping) or not frames:
-        raise UsageError(
-            f'reports(tables) must return a dict of DataFrames by name, such as {{"top words": ...}}, '
-            f"got {_kind(frames)}"
-        )
-    for name, frame in frames.items():
-        if not isinstance(name, str) or not isinstance(frame, DataFrame):
-            raise UsageError(f"reports(tables): {name!r} must be a str with a DataFrame of Spark, got {_kind(frame)}")
-    return frames
-
-
-def _kind(value: Any) -> str:
-    return "nothing; is there a `return`?" if value is None else f"{value!r} of type {type(value).__name__}"
-
-
-def _default(spark: SparkSession, folders: Mapping[str, str], say: Callable[[str], None]) -> dict[str, DataFrame]:
-    """What can be said of any table; nothing of those without rows but that."""
-    from pyspark.sql import functions as f
-
-    frames: dict[str, DataFrame] = {}
-    for name, folder in folders.items():
-        table = read_table(spark, folder)
-        key = f.col(f"`{table.columns[0].replace('`', '``')}`")
-        measures = [f.count(f.lit(1)).alias("rows"), f.count_distinct(key).alias("distinct keys")]
-        if "_run" not in table.columns:
-            frames[name] = table.agg(*measures)
-            continue
-        span = [f.min("_time").alias("first"), f.max("_time").alias("last")]
-        runs = f.count_distinct("_run").alias("runs")
-        say(f"reading {name} ...")
-        total = table.agg(*measures, runs, *span).toArrow()
-        frames[name] = spark.createDataFrame(total)
-        frames[f"{name} by run"] = table.groupBy(f.col("_run").alias("run")).agg(*measures, *span).orderBy("first")
-        first, last = total["first"][0].as_py(), total["last"][0].as_py()
-        if first is not None and last > first:
-            width = _width(first, last)
-            step = f.window("_time", f"{width} seconds").start.alias("time")
-            over = table.groupBy(step).agg(f.count(f.lit(1)).alias("rows")).orderBy("time")
-            frames[f"{name} rows per {_said(width)}"] = over
-    return frames
-
-
-def _width(first: datetime, last: datetime) -> int:
-    span = (last - first).total_seconds()
-    return next((width for width in _WIDTHS if span / width <= _STEPS), _WIDTHS[-1])
-
-
-def _said(width: int) -> str:
-    for seconds, unit in ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
-        if width % seconds == 0:
-            count = width // seconds
-            return unit if count == 1 else f"{count} {unit}s"
-    raise AssertionError(width)
-
-
-def _collect(name: str, frame: DataFrame) -> ReportTable:
-    from pyspark.errors import PySparkException
-    from pyspark.sql import types
-
-    def kind(data: types.DataType) -> str:
-        if isinstance(data, types.NumericType):
-            return "number"
-        return "time" if isinstance(data, (types.TimestampType, types.TimestampNTZType, types.DateType)) else "text"
-
-    try:
-        columns = tuple(frame.columns)
-        kinds = tuple(kind(field.dataType) for field in frame.schema.fields)
-        # by place: a report may have two columns of one name
-        arrow = frame.limit(KEPT + 1).toArrow()
-        rows = list(zip(*(column.to_pylist() for column in arrow.columns)))
-    except PySparkException as error:
-        raise EsaultError(f"report {name!r}: {error}") from None
-    return ReportTable(name, columns, kinds, tuple(rows[:KEPT]), len(rows) > KEPT)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,11 +45,12 @@ def compact(
     drop_duplicates: bool = True,
     say: Callable[[str], None] = lambda text: None,
     disk: Disk | None = None,
+    only: Collection[str] | None = None,
 ) -> Compacted:
     """Rewrite neighbouring small parts of the table in folder `path` as parts of up to `target_bytes`.
 
-    `drop_duplicates`: of rows with the same `_run` and `_id` that come into one new part, the first stays. SinkError
-    when there is no table, a part cannot be read, or the disk refuses; what was done until then stays done.
+    `drop_duplicates`: of rows with the same `_run` and `_id` that come into one new part, the first stays. `only`:
+    leave all parts but these as they are. SinkError when there is no table, a part cannot be read, or the disk refuses; what was done until then stays done.
     """
     try:
         import pyarrow  # noqa: F401
@@ -59,7 +60,11 @@ def compact(
     log = table_log(path)
     before = log.files()
     duplicates = 0
-    for group in _groups(before, target_bytes):
+    folders: dict[str, list[Part]] = {}
+    for part in before:
+        if only is None or part.path in only:
+            folders.setdefault(os.path.dirname(part.path), []).append(part)
+    for group in (group for parts in folders.values() for group in _groups(parts, target_bytes)):
         say(f"compacting {len(group)} parts of {log.table} ...")
         try:
             duplicates += _rewrite(log, disk, group, drop_duplicates)
@@ -86,38 +91,53 @@ def _groups(parts: Sequence[Part], target_bytes: int) -> Iterator[list[Part]]:
 
 
 def _rewrite(log: CommitLog, disk: Disk, group: Sequence[Part], drop_duplicates: bool) -> int:
-    """One new part for the group; how many repetitions went. Conflict when the group is no longer visible."""
-    from esault.sinks.landing.arrow import parquet_bytes
-
-    table = _read(log.table, group)
-    kept = _first_of_each(table) if drop_duplicates and ADDED[0].name in table.schema.names else table
-    data = parquet_bytes(kept)
-    part = Part(f"part-{os.urandom(16).hex()}.parquet", kept.num_rows, data.size)
-    new = os.path.join(log.table, part.path)
-    scratch = os.path.join(log.table, f".{os.urandom(8).hex()}.tmp")
-    with explained("writing", new):
-        disk.write_new(scratch, memoryview(data))
-        disk.rename(scratch, new)
-        disk.sync_folder(log.table)
+    """One new part for the group, or one for each set of columns in it; how many repetitions went. Conflict when the
+    group is no longer visible."""
+    tables = _read(log.table, group)
+    if len(tables) == len(group):
+        return 0  # each has columns of its own
+    folder = os.path.dirname(group[0].path)
+    parts, dropped = [], 0
+    for table in tables:
+        kept = _first_of_each(table) if drop_duplicates and ADDED[0].name in table.schema.names else table
+        dropped += int(table.num_rows - kept.num_rows)
+        parts.append(_write(log, disk, folder, kept))
     try:
         for old in group:
             # vacuum goes by the age of a file: that of its removal counts, for the sake of those who still read it
             with explained("touching", os.path.join(log.table, old.path)):
                 disk.touch(os.path.join(log.table, old.path))
         removed = tuple(old.path for old in group)
-        log.append(Entry("compact", utc(time.time()), add=(part,), remove=removed))
+        log.append(Entry("compact", utc(time.time()), add=tuple(parts), remove=removed))
     except Conflict:
-        with explained("removing", new):
-            disk.remove(new)
+        for part in parts:
+            with explained("removing", os.path.join(log.table, part.path)):
+                disk.remove(os.path.join(log.table, part.path))
         raise
-    return int(table.num_rows - kept.num_rows)
+    return dropped
 
 
-def _read(folder: str, group: Sequence[Part]) -> pa.Table:
+def _write(log: CommitLog, disk: Disk, folder: str, table: pa.Table) -> Part:
+    """A part of the rows that nobody knows of yet."""
+    from esault.sinks.landing.arrow import parquet_bytes
+
+    data = parquet_bytes(table)
+    part = Part(os.path.join(folder, f"part-{os.urandom(16).hex()}.parquet"), table.num_rows, data.size)
+    new = os.path.join(log.table, part.path)
+    scratch = os.path.join(log.table, folder, f".{os.urandom(8).hex()}.tmp")
+    with explained("writing", new):
+        disk.write_new(scratch, memoryview(data))
+        disk.rename(scratch, new)
+        disk.sync_folder(os.path.dirname(new))
+    return part
+
+
+def _read(folder: str, group: Sequence[Part]) -> list[pa.Table]:
+    """The rows of the group, one table for each set of columns."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    tables = []
+    tables: dict[pa.Schema, list[pa.Table]] = {}
     for part in group:
         path = os.path.join(folder, part.path)
         try:
@@ -128,8 +148,8 @@ def _read(folder: str, group: Sequence[Part]) -> pa.Table:
             raise SinkError(
                 f"{path} has {table.num_rows} rows, and the log says {part.rows}; its table is not compacted"
             )
-        tables.append(table)
-    return pa.concat_tables(tables)
+        tables.setdefault(table.schema.remove_metadata(), []).append(table)
+    return [pa.concat_tables(same) for same in tables.values()]
 
 
 def _first_of_each(table: pa.Table) -> pa.Table:

@@ -126,18 +126,18 @@ def _read(partition: InputPartition) -> Iterator[pa.RecordBatch]:
     """The rows of a partition, with all columns nullable, as Spark asks for."""
     if not isinstance(partition, _Parts):
         return  # of an empty list Spark makes one partition of its own
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from esault.sinks.landing.arrow import arrow_schema
+    from esault.sinks.landing.arrow import arrow_schema, conform
 
     schema = arrow_schema(tuple(Column(column.name, column.type, True) for column in partition.schema))
     for name in partition.names:
         path = os.path.join(partition.folder, name)
         try:
             with pq.ParquetFile(path) as file:
-                for batch in file.iter_batches(_ROWS, columns=schema.names):
-                    yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+                there = set(file.schema_arrow.names)
+                for batch in file.iter_batches(_ROWS, columns=[name for name in schema.names if name in there]):
+                    yield conform(batch, schema, path)
         except FileNotFoundError:
             raise SinkError(
                 f"{path} is gone: the table was compacted or replaced since, and vacuum removed it. Read the table "

@@ -6,16 +6,17 @@ import collections
 import contextlib
 import importlib.util
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any
 
 from esault.errors import EsaultError, UsageError
+from esault.spark.failure import failures, said, without_told
+from esault.spark.folder import temporary_folder
 from esault.spark.java import use_java
+from esault.spark.master import check_master
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,6 +41,7 @@ _NOISE = (
     *("WARNING: Using incubator modules", "WARNING: A terminally deprecated method", "WARNING: sun.misc.Unsafe"),
     *("WARNING: Please consider reporting this", "WARNING: A restricted method", "WARNING: Restricted methods"),
     *("WARNING: java.lang.", "WARNING: Use --enable-native-access", "Picked up ", "NOTE: Picked up "),
+    *("Starting Streaming TransformWithState", "Streaming TransformWithState"),
     *("Setting default log level to ", "To adjust logging level use ", "Using Spark's default log4j profile"),
 )
 
@@ -67,26 +69,23 @@ def session(
     not start; EsaultError in place of what Spark raises in the block.
     """
     require_pyspark()
-    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
     if running is not None:
         yield running
         return
-    folder = tempfile.mkdtemp(prefix="esault-spark-")
-    try:
-        with _environment(paths, say):
-            jvm = _Jvm(folder, _conf(master, name, folder, conf or {}))
-            try:
-                yield jvm.session()
-            except PySparkException as error:
-                # it can tell what it is only as long as the JVM lives
-                raise EsaultError(f"Spark: {error}").with_traceback(error.__traceback__) from None
-            finally:
-                jvm.stop()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    if master is not None:
+        check_master(master)
+    with temporary_folder() as folder, _environment(paths, say):
+        jvm = _Jvm(str(folder), _conf(master, name, str(folder), conf or {}))
+        try:
+            yield jvm.session()
+        except failures() as error:
+            # it can tell what it is only as long as the JVM lives
+            raise EsaultError(f"Spark: {said(error)}").with_traceback(error.__traceback__) from None
+        finally:
+            jvm.stop()
 
 
 @contextlib.contextmanager
@@ -148,6 +147,7 @@ class _Jvm:
         from pyspark.java_gateway import launch_gateway
 
         self._log = os.path.join(folder, "spark.log")
+        self._master = settings["spark.master"]
         self._tail: collections.deque[str] = collections.deque(maxlen=20)
         conf = SparkConf(loadDefaults=False)
         for key, value in settings.items():
@@ -160,7 +160,7 @@ class _Jvm:
         try:
             self._gateway: Any = launch_gateway(conf, {"stdout": pipe_in, "stderr": pipe_in})
         except Exception as error:
-            raise self._failed(error) from error
+            raise self._failed(error) from None
         finally:
             os.close(pipe_in)
         self._process: subprocess.Popen[bytes] = self._gateway.proc
@@ -170,7 +170,7 @@ class _Jvm:
         except BaseException as error:
             self.stop()
             if isinstance(error, Exception):
-                raise self._failed(error) from error
+                raise self._failed(error) from None
             raise
 
     def session(self) -> SparkSession:
@@ -180,17 +180,29 @@ class _Jvm:
 
     def _forward(self, stream: IO[str]) -> None:
         """Pass on what the JVM and the Python workers print, without what the JVM says at each start."""
+        empty = noise = False
         with stream:
-            for line in stream:
-                self._tail.append(line.rstrip())
-                if not line.startswith(_NOISE):
-                    print(line, end="", file=sys.stderr, flush=True)
+            for line in without_told(self._kept(stream)):
+                if line.startswith(_NOISE):
+                    empty, noise = False, True
+                elif line == "\n" and not empty:  # some of the noise stands between empty lines
+                    empty = not noise
+                    noise = False
+                else:
+                    print(("\n" if empty else "") + line, end="", file=sys.stderr, flush=True)
+                    empty = noise = False
+
+    def _kept(self, stream: IO[str]) -> Iterator[str]:
+        """The lines, with the last ones kept for `_failed`."""
+        for line in stream:
+            self._tail.append(line.rstrip())
+            yield line
 
     def _failed(self, error: Exception) -> UsageError:
         with contextlib.suppress(OSError), open(self._log, errors="replace") as file:
             self._tail.extend(line.rstrip() for line in collections.deque(file, maxlen=10))
-        said = "\n".join(self._tail)
-        return UsageError(f"Spark did not start: {error}\n{said}".rstrip())
+        tail = "\n".join(self._tail)
+        return UsageError(f"Spark did not start on {self._master}: {said(error)}\n{tail}".rstrip())
 
     def stop(self) -> None:
         """Stop Spark, and wait until its process is gone: asked first, killed if it must be."""

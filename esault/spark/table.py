@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection, Iterable, Mapping
+from functools import reduce
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
+from esault.errors import SinkError, UsageError
 from esault.sinks.landing import table_log
-from esault.sinks.landing.schema import ADDED, Schema
+from esault.sinks.landing.evolve import EXACT_FLOAT
+from esault.sinks.landing.schema import ADDED, Column, Schema
 from esault.spark.session import require_pyspark
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
-__all__ = ["read_table", "spark_schema", "without_duplicates"]
+__all__ = ["NULL_FOLDER", "part_schema", "read_parts", "read_table", "spark_schema", "without_duplicates"]
+
+#: the value of a folder `column=...` whose rows have null there, or an empty text
+NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
 
-def spark_schema(schema: Schema) -> StructType:
-    """The columns of a table as Spark's; all nullable, as Spark's own file sources have them."""
+def spark_type(kind: str) -> DataType:
+    """Spark's type for the name of one in the log."""
     from pyspark.sql import types
 
     kinds: dict[str, Any] = {
@@ -31,29 +41,149 @@ def spark_schema(schema: Schema) -> StructType:
         "date": types.DateType(),
         "decimal(38,18)": types.DecimalType(38, 18),
     }
-    return types.StructType([types.StructField(column.name, kinds[column.type], True) for column in schema])
+    return kinds[kind]
+
+
+def spark_schema(schema: Schema) -> StructType:
+    """The columns of a table as Spark's; all nullable, as Spark's own file sources have them."""
+    from pyspark.sql import types
+
+    return types.StructType([types.StructField(column.name, spark_type(column.type), True) for column in schema])
 
 
 def read_table(
-    spark: SparkSession, path: str | os.PathLike[str], duplicates: bool = False, version: int | None = None
+    spark: SparkSession,
+    path: str | os.PathLike[str],
+    duplicates: bool = False,
+    version: int | None = None,
+    partitions: Mapping[str, Iterable[Any]] | None = None,
 ) -> DataFrame:
     """The rows that are visible in the table in folder `path`: exactly those of the parts that its log names.
 
     `duplicates=False` drops rows that a replay repeated (same `_run` and `_id`; of rows without an id, all are kept). That costs a
     shuffle of all ids, and is left out where the log says that no run has repeated any.
-    `version`: as the table was then. SinkError when there is no table, or no such version. Later commits do not
+    `version`: as the table was then. `partitions`: only these folders of a partitioned table, such as
+    `{"date": ["2026-01-01"]}`. SinkError when there is no table, or no such version. Later commits do not
     change the DataFrame: read again for them.
     """
     require_pyspark()
     log = table_log(path)
     state = log.at(version)
-    schema = spark_schema(state.schema)
-    if not state.files:
-        return spark.createDataFrame([], schema)
-    folder = os.path.abspath(log.table)
-    paths = (_uri(os.path.join(folder, name)) for name in state.files)
-    frame = spark.read.schema(schema).parquet(*paths)
+    assert state.files is not None
+    names = list(state.files) if partitions is None else _within(state.files, partitions, log.table)
+    frame = read_parts(spark, log.table, names, state.schema, state.evolved)
     return frame if duplicates or state.distinct else without_duplicates(frame)
+
+
+def read_parts(
+    spark: SparkSession,
+    folder: str,
+    names: Collection[str],
+    schema: Schema,
+    evolved: bool,
+    kept: str | None = None,
+) -> DataFrame:
+    """Parts of the table in `folder`, with the columns of `schema`; `evolved` says that parts may have others.
+
+    `kept`: the name of a column to add with the row as JSON where widening would make another value of it (null there
+    then), null elsewhere; without it Spark raises an error for such a row.
+    """
+    from pyspark.sql import functions as f
+
+    folder = os.path.abspath(folder)
+    if not names:
+        empty = spark.createDataFrame([], spark_schema(schema))
+        return empty if kept is None else empty.withColumn(kept, f.lit(None).cast("string"))
+    groups: dict[Schema, list[str]] = {}
+    for name in names:
+        path = os.path.join(folder, name)
+        groups.setdefault(part_schema(path, schema) if evolved else schema, []).append(path)
+    frames = []
+    for columns, paths in groups.items():
+        frame = spark.read.schema(spark_schema(columns)).parquet(*map(_uri, paths))
+        frames.append(_conform(frame, columns, schema, kept))
+    return reduce(lambda one, other: one.unionByName(other), frames)
+
+
+def part_schema(path: str, schema: Schema) -> Schema:
+    """Those of the table's columns that a part has, with the types that they have in it. SinkError: no such part."""
+    import pyarrow.parquet as pq
+
+    from esault.sinks.landing.arrow import arrow_type
+
+    try:
+        there: pa.Schema = pq.read_schema(path)
+    except FileNotFoundError:
+        raise SinkError(
+            f"{path} is gone: the table was compacted or replaced since, and vacuum removed it. Read the table anew"
+        ) from None
+    columns = []
+    for column in schema:
+        place = there.get_field_index(column.name)
+        if place < 0:
+            continue
+        kind = column.type if there.field(place).type == arrow_type(column) else "long"
+        columns.append(Column(column.name, kind, column.nullable))
+    return tuple(columns)
+
+
+def _conform(frame: DataFrame, columns: Schema, schema: Schema, kept: str | None) -> DataFrame:
+    """The columns of the table out of those of some of its parts."""
+    from pyspark.sql import functions as f
+
+    metadata = [f.col("_metadata")] if kept is not None else []
+    there = {column.name: column.type for column in columns}
+    chosen: list[SparkColumn] = []
+    unfit: SparkColumn = f.lit(False)
+    for column in schema:
+        value = f.col(quoted(column.name))
+        kind = spark_type(column.type)
+        if column.name not in there:
+            chosen.append(f.lit(None).cast(kind).alias(column.name))
+        elif there[column.name] == column.type:
+            chosen.append(value)
+        else:
+            # of all whole numbers floats hold only those up to 2**53; a Decimal holds all of 64 bits
+            fits = f.abs(value.cast("decimal(20,0)")) <= EXACT_FLOAT if column.type == "double" else f.lit(True)
+            other: SparkColumn = f.lit(None).cast(kind)
+            if kept is None:
+                said = f.concat(
+                    f.lit(f"column {column.name!r} was widened from int to float, and "),
+                    value.cast("string"),
+                    f.lit(" would be another number; `esault analyze` puts such rows aside"),
+                )
+                other = f.raise_error(said).cast(kind)
+            unfit = unfit | (value.isNotNull() & ~fits)
+            chosen.append(f.when(value.isNull() | fits, value.cast(kind)).otherwise(other).alias(column.name))
+    if kept is not None:
+        row = f.to_json(f.struct(*(f.col(quoted(column.name)) for column in columns)))
+        chosen.append(f.when(unfit, row).alias(kept))
+    return frame.select(*chosen, *metadata)
+
+
+def quoted(name: str) -> str:
+    """The name of a column as Spark's expressions want it."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def _within(names: Iterable[str], partitions: Mapping[str, Iterable[Any]], table: str) -> list[str]:
+    """The parts in the folders that are wanted."""
+    wanted = {
+        column: {NULL_FOLDER if v is None or v == "" else str(v) for v in values}
+        for column, values in partitions.items()
+    }
+    found = []
+    for name in names:
+        levels = (level.partition("=") for level in name.split("/")[:-1])
+        folders = {column: unquote(value) for column, _, value in levels}
+        for column in wanted:
+            if column not in folders:
+                raise UsageError(
+                    f"table {table} is not partitioned by {column!r}; it is by: {', '.join(folders) or 'nothing'}"
+                )
+        if all(folders[column] in values for column, values in wanted.items()):
+            found.append(name)
+    return found
 
 
 def _uri(path: str) -> str:

@@ -43,6 +43,11 @@ class RunState:
         path = self.path
         if restart:
             return
+        if self._dir.of_spark:
+            raise UsageError(
+                f"{path} holds a run of the Spark engine that did not finish: go on with --engine spark --resume, begin anew with "
+                "--restart, or name another place with --state"
+            )
         if not self._dir.manifests():
             if not self._dir.spooled:
                 if resume:

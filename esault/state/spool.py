@@ -31,7 +31,7 @@ from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
 from esault.topology.spout import EndOfStream, Spout
 
-__all__ = ["SPOOL", "Spooled", "spooled"]
+__all__ = ["SPOOL", "SpoolReader", "Spooled", "spool_folder", "spooled"]
 
 #: the folder of all spools in a state directory
 SPOOL = "spool"
@@ -44,7 +44,12 @@ _BLOCK = struct.Struct(">II")
 def spooled(unit: UnitPlan, state_dir: Path, part: int) -> UnitPlan:
     """The unit with its spout's rows kept."""
     assert unit.spout is not None
-    return replace(unit, spout=Spooled(unit.spout, state_dir / SPOOL / f"{quote(unit.name, safe='')}-{part}"))
+    return replace(unit, spout=Spooled(unit.spout, spool_folder(state_dir, unit.name, part)))
+
+
+def spool_folder(state_dir: Path, unit: str, part: int) -> Path:
+    """Where what a part of a spout has read is kept."""
+    return state_dir / SPOOL / f"{quote(unit, safe='')}-{part}"
 
 
 class Spooled(Spout[Any, Any]):
@@ -238,3 +243,35 @@ class Spooled(Spout[Any, Any]):
         if crc32(block) != checksum:
             raise CheckpointError(f"{path} is damaged behind byte {offset:,}: its checksum is another one")
         return block
+
+
+class SpoolReader(Spooled):
+    """Reads what another process keeps in a spool, from a position on; for as many rows as that one says there are."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(Spout(), folder)
+
+    def open(self, context: Context) -> None:
+        self.context = context
+        self._seek_first()
+
+    def _seek_first(self) -> None:
+        segments = self._segments()
+        self._place = (segments[0] if segments else 0, 0)
+
+    def read(self, limit: int) -> Sequence[tuple[Any, Any]] | Columns:
+        """The next block, whole; nothing when none has been written behind the last one."""
+        place, self._again = self._place, self._place
+        # The end is where the other one writes: as far as there are whole blocks.
+        self._segment, self._size = max([*self._segments(), place[0]]) + 1, 0
+        rows = self._read_again()
+        if not rows:
+            self._place = place
+        return rows
+
+    def seek(self, position: Any) -> None:
+        segment, offset = position
+        self._place = (segment, offset)
+
+    def close(self) -> None:
+        """Nothing is open."""

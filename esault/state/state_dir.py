@@ -25,6 +25,8 @@ __all__ = ["StateDir"]
 
 #: complete checkpoints that are kept
 KEPT = 2
+#: the folder of the Spark engine
+SPARK = "spark"
 #: names the checkpoint after which all was over
 ENDED = "ended"
 _MANIFEST = re.compile(r"checkpoint-\d{8}\.json")
@@ -77,6 +79,12 @@ class StateDir:
 
     def _manifest(self, number: int) -> Path:
         return self.path / f"checkpoint-{number:08d}.json"
+
+    @property
+    def of_spark(self) -> bool:
+        """Whether a run of the Spark engine, which keeps its own here, did not finish."""
+        folder = self.path / SPARK
+        return (folder / "layout.json").exists() and not (folder / "ended").exists()
 
     def manifests(self) -> list[Path]:
         """Of all complete checkpoints, the newest first."""
@@ -135,7 +143,7 @@ class StateDir:
 
     def clear(self) -> None:
         """Begin anew: nothing of earlier runs stays. Raises CheckpointError."""
-        self._remove([*self.manifests(), self.path / ENDED, self.path / SPOOL])
+        self._remove([*self.manifests(), self.path / ENDED, self.path / SPOOL, self.path / SPARK])
         self._remove([path for path in self.path.iterdir() if _PIECE.fullmatch(path.name) or _part(path)])
 
     def tidy(self) -> None:

@@ -21,6 +21,8 @@ from esault.control.elasticity.scaling import EVERY_UNIT
 from esault.control.summary import how_ended
 from esault.control.summary import report as make_report
 from esault.errors import TopologyError, TopologyFailed, UsageError
+from esault.event_loop import SteppedLoop
+from esault.flow.environment import Environment
 from esault.flow.spout_unit import SpoutSubUnit
 from esault.messages.checkpoint import Kept
 from esault.messages.control import Build, Exited, Fork, Kill, Release
@@ -95,6 +97,9 @@ class _Letters:
 
     def __init__(self) -> None:
         self.records: list[dict[str, Any]] = []
+
+    def __str__(self) -> str:
+        return "memory"
 
     def put(self, record: dict[str, Any]) -> None:
         self.records.append(record)
@@ -327,11 +332,15 @@ class LocalRuntime:
                     build,
                     unit,
                     self._wire,
-                    self._now,
-                    lambda path: self._letters,
-                    self._order.getrandbits(32),
-                    self._run_dir,
-                    self.vault if self.driver.settings.delivery == "eo" else None,
+                    Environment(
+                        self._wire,
+                        self._now,
+                        lambda path: self._letters,
+                        self._order.getrandbits(32),
+                        self._run_dir,
+                        self.vault if self.driver.settings.delivery == "eo" else None,
+                        SteppedLoop,
+                    ),
                 )
             except Exception as error:
                 self.driver.fail(str(error), self._now())
@@ -395,22 +404,27 @@ class LocalRuntime:
         changes. Raises UsageError.
         """
         if not self._table_alone(unit, lambda table, new: split(table, sub_unit, new, at), sub_unit):
-            self.driver.split(unit, sub_unit, self._now(), at)
+            self.driver.wishes.split(unit, sub_unit, self._now(), at)
 
     def merge(self, unit: str, sub_unit: int) -> None:
         """This sub-unit's range joins its neighbours', and it leaves. Raises UsageError."""
         if not self._table_alone(unit, lambda table, new: merged(table, sub_unit), sub_unit):
-            self.driver.merge(unit, sub_unit, self._now())
+            self.driver.wishes.merge(unit, sub_unit, self._now())
 
     def move(self, unit: str, sub_unit: int) -> None:
         """A new sub-unit takes this one's place. Raises UsageError."""
         if not self._table_alone(unit, lambda table, new: moved(table, sub_unit, new), sub_unit):
-            self.driver.move(unit, sub_unit, self._now())
+            self.driver.wishes.move(unit, sub_unit, self._now())
 
     def scale(self, unit: str, n: int) -> None:
         """So many sub-units with equal shares, in one change. Raises UsageError."""
         self._until_running()
-        self.driver.scale(unit, n, self._now())
+        self.driver.wishes.scale(unit, n, self._now())
+
+    def throttle(self, unit: str, rate: float, seconds: float) -> None:
+        """So many tuples a second at most, all sub-units together, for so many seconds. Raises UsageError."""
+        self._until_running()
+        self.driver.wishes.throttle(unit, rate, seconds, self._now())
 
     def _table_alone(self, unit: str, change: Callable[[OutputTable, int], OutputTable], sub_unit: int) -> bool:
         """Bring the run to where it can be changed; if it has ended, change the table. Raises UsageError."""

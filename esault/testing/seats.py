@@ -7,13 +7,12 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from esault.flow.bolt_unit import BoltSubUnit
-from esault.flow.checkpoint.snapshot import Vault
+from esault.flow.async_unit import AsyncSubUnit
 from esault.flow.delivery.ack_server import AckServer
+from esault.flow.environment import Environment
+from esault.flow.make import sub_unit
 from esault.flow.prober import Prober
-from esault.flow.spout_unit import SpoutSubUnit
 from esault.flow.sub_unit import SubUnit
-from esault.flow.user_error import LetterBox
 from esault.messages.control import Build, Built, Seats, Stop
 from esault.messages.probe import ProbeReading
 from esault.testing.memory_wire import MemoryWire
@@ -53,23 +52,24 @@ class SubUnitSeat(_Seat):
         build: Build,
         plan: UnitPlan,
         wire: MemoryWire,
-        clock: Callable[[], float],
-        letters: Callable[[str | None], LetterBox],
-        seed: int,
-        run_dir: str | None = None,
-        vault: Vault | None = None,
+        environment: Environment,
     ) -> None:
         super().__init__(build.incarnation, wire)
-        self.core: SubUnit
-        if plan.kind == "spout":
-            self.core = SpoutSubUnit(build, plan, wire, clock, letters, seed, run_dir, vault)
-        else:
-            self.core = BoltSubUnit(build, plan, wire, clock, letters, seed, run_dir, vault)
+        self.core: SubUnit = sub_unit(build, plan, environment)
+        self._clock = environment.clock
+        #: until when nothing happens unless something comes; most seats wait most of the time
+        self._rests_until = 0.0
 
     def run(self, order: random.Random) -> bool:
         """A slice of this process's life; whether anything happened. Frames and mail are taken bit by bit."""
         core = self.core
         happened = False
+        nothing = not (self.mail or core.outbox or self.fast.waiting() or self.data.waiting())
+        if nothing and self._rests_until and self._clock() < self._rests_until:
+            # A seed's run is the same whether or not this one is left alone.
+            order.randint(1, 4)
+            order.randint(1, 3)
+            return False
         if self.mail and (core.stopped or order.random() < 0.8):
             core.handle(self.mail.popleft())
             happened = True
@@ -87,11 +87,19 @@ class SubUnitSeat(_Seat):
             happened = True
         if core.stopped and not self.mail:
             self.leave()
+        # What is blocked goes on when another has read, and a call when its answer comes, of which nothing tells this seat.
+        unseen = core.outputs.blocked or (isinstance(core, AsyncSubUnit) and core.calls.open)
+        self._rests_until = 0.0 if happened or self.mail or unseen else core.wake_at()
         return happened
 
     def wake_at(self) -> float:
         """When something happens by itself."""
         return self.core.wake_at()
+
+    def leave(self) -> None:
+        super().leave()
+        if isinstance(self.core, AsyncSubUnit):
+            self.core.abandon()
 
 
 class AckerSeat(_Seat):

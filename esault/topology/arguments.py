@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from esault.errors import TopologyError
 from esault.topology.error_policy import ErrorPolicy, dead_letter, fail, skip
 
-__all__ = ["check_name", "check_on_error", "check_seconds", "check_streams"]
+__all__ = ["check_buffer", "check_name", "check_on_error", "check_seconds", "check_streams"]
 
 # Names become folders, files, labels of metrics and words of the command line.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -39,6 +39,29 @@ def check_seconds(what: str, argument: str, value: object) -> float:
     if not math.isfinite(value) or value <= 0:
         raise TopologyError(f"{what}: {argument}={value!r} must be a number of seconds above 0")
     return float(value)
+
+
+def check_buffer(where: str, buffer: object, overflow: object) -> int | None:
+    """Tuples that an inbox holds at most; None for as many as come. What is lost must be asked for in so many words."""
+    if buffer is None and overflow is None:
+        return None
+    if buffer is None:
+        raise TopologyError(
+            f"{where}: overflow={overflow!r} says what happens when an inbox is full, and nothing says when it is; write "
+            "buffer=N with it, a number of tuples"
+        )
+    if isinstance(buffer, bool) or not isinstance(buffer, int) or buffer < 1:
+        raise TopologyError(f"{where}: buffer={buffer!r} must be a whole number of tuples from 1 on")
+    if overflow is None:
+        raise TopologyError(
+            f"{where}: buffer={buffer!r} lacks overflow='drop': what comes when so many tuples wait is lost, and counted. "
+            "Leave buffer out to lose nothing: senders then wait"
+        )
+    if overflow != "drop":
+        raise TopologyError(
+            f"{where}: overflow is 'drop', not {overflow!r}; leave it and buffer out to have senders wait"
+        )
+    return buffer
 
 
 def check_streams(unit: str, streams: object) -> tuple[str, ...]:

@@ -35,23 +35,23 @@ class Bolt(Generic[KI, VI, KO, VO]):
     context: Context
 
     def process(self, key: KI, value: VI) -> Any:
-        """Called for each tuple."""
+        """Called for each tuple. May be `async def`, and then all hooks may; see docs/how-to/call-services.md."""
         raise NotImplementedError(f"{type(self).__name__} must define process(key, value)")
 
     def process_stream(self, stream: str, key: KI, value: VI) -> Any:
         """Called for each tuple in place of `process`, where several inputs meet; `stream` names the sender."""
         return self.process(key, value)
 
-    def open(self, context: Context) -> None:
+    def open(self, context: Context) -> Any:
         """Called after the object is made or restored, for connections and the like."""
 
-    def tick(self, now: float) -> None:
+    def tick(self, now: float) -> Any:
         """Called every `tick_every` seconds; `now` in seconds since the epoch."""
 
-    def finish(self) -> None:
+    def finish(self) -> Any:
         """The key's life is over: spouts ended, window closed, expired. May emit."""
 
-    def close(self) -> None:
+    def close(self) -> Any:
         """The object leaves this process: moved, idle, stopped. May not emit; not called in a crash."""
 
     def emit(self, key: KO, value: VO, stream: str | None = None) -> None:

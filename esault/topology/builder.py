@@ -9,11 +9,14 @@ from esault.errors import TopologyError
 from esault.topology.bolt import BatchBolt, Bolt
 from esault.topology.draft import BoltOptions, Draft, OutletDraft
 from esault.topology.error_policy import ErrorPolicy, fail
+from esault.topology.event_time import checked_event_time
 from esault.topology.grouping import Grouping
 from esault.topology.parallelism import Parallelism
 from esault.topology.plan import Plan
 from esault.topology.spout import Spout
 from esault.topology.stream import Stream
+from esault.topology.window import WindowKind
+from esault.topology.windowing import WindowOptions
 
 __all__ = ["Topology"]
 
@@ -56,13 +59,27 @@ class Topology:
         parallelism: int = 1,
         min_parallelism: int = 1,
         max_parallelism: int | None = None,
+        time: Callable[[V], float] | None = None,
+        lateness: float | None = None,
+        idle: float | None = None,
+        ahead: float | None = None,
     ) -> Stream[K, V]:
         """Read tuples from `spout`, an object; the stream of them.
 
-        More than one sub-unit takes a class that says `parallel = True`. The rest as in `Stream.bolt`.
+        More than one sub-unit takes a class that says `parallel = True`. With `time` event time starts here, and each sub-unit has
+        a watermark of its own; `lateness`, `idle` and `ahead` as in `Stream.timed`. The rest as in `Stream.bolt`.
         """
+        where = f"unit {name!r}"
+        if time is not None:
+            checked_event_time(where, time, lateness, idle, ahead)
+        elif (lateness, idle, ahead) != (None, None, None):
+            raise TopologyError(
+                f"{where}: lateness, idle and ahead go with time=; write time=lambda value: value['at']"
+            )
         unit = self._draft.add_spout(name, spout, Parallelism(parallelism, min_parallelism, max_parallelism))
-        return Stream.of_unit(self._draft, unit)
+        if time is None:
+            return Stream.of_unit(self._draft, unit)
+        return Stream(self._draft, self._draft.add_timed(unit.streams[""], time, lateness, idle, ahead, where), {})
 
     def bolt(
         self,
@@ -78,7 +95,10 @@ class Topology:
         idle_after: float | None = None,
         expire_after: float | None = None,
         tick_every: float | None = None,
+        replicas: int = 1,
         concurrency: int | None = None,
+        buffer: int | None = None,
+        overflow: str | None = None,
     ) -> Stream[KO, VO]:
         """A bolt where several streams meet: `inputs` gives each one its grouping. The rest as in `Stream.bolt`.
 
@@ -92,8 +112,52 @@ class Topology:
             expire_after,
             tick_every,
             concurrency,
+            replicas,
+            buffer,
+            overflow,
         )
         return Stream.of_unit(self._draft, self._draft.add_bolt(name, factory, self._outlets(name, inputs), options))
+
+    def window(
+        self,
+        name: str,
+        factory: Callable[[], Bolt[Any, Any, KO, VO]],
+        window: WindowKind,
+        inputs: Mapping[Stream[Any, Any], Grouping],
+        *,
+        time: Callable[[Any], float] | Mapping[Stream[Any, Any], Callable[[Any], float]] | None = None,
+        lateness: float | None = None,
+        idle: float | None = None,
+        ahead: float | None = None,
+        parallelism: int = 1,
+        min_parallelism: int = 1,
+        max_parallelism: int | None = None,
+        streams: Sequence[str] = (),
+        on_error: ErrorPolicy = _FAIL,
+        tick_every: float | None = None,
+        buffer: int | None = None,
+        overflow: str | None = None,
+    ) -> Stream[KO, VO]:
+        """A window over several streams, for a bolt with `process_stream`; `inputs` as in `bolt`, the rest as in `Stream.window`.
+
+        `time` is one function for all inputs, or maps streams to functions.
+        """
+        outlets = self._outlets(name, inputs)
+        if isinstance(time, Mapping):
+            for stream in time:
+                if stream not in inputs:
+                    raise TopologyError(f"unit {name!r}: time names {stream!r}, which is not among inputs; name those")
+        times = [time.get(s) if isinstance(time, Mapping) else time for s in inputs]
+        options = BoltOptions(
+            Parallelism(parallelism, min_parallelism, max_parallelism),
+            streams,
+            on_error,
+            tick_every=tick_every,
+            buffer=buffer,
+            overflow=overflow,
+            window=WindowOptions(window, times, lateness, idle, ahead),
+        )
+        return Stream.of_unit(self._draft, self._draft.add_bolt(name, factory, outlets, options))
 
     def plan(self) -> Plan:
         """The whole topology, validated and frozen, as the engines run it."""

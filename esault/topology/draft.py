@@ -12,15 +12,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from esault.errors import TopologyError
-from esault.topology.arguments import check_name, check_on_error, check_seconds, check_streams
+from esault.topology.arguments import check_buffer, check_name, check_on_error, check_seconds, check_streams
+from esault.topology.concurrency import check_concurrency
 from esault.topology.error_policy import ErrorPolicy, fail
+from esault.topology.event_time import EventTime, checked_event_time
 from esault.topology.examine import examine_sink, examine_spout
 from esault.topology.factory import examine_factory
 from esault.topology.function import check_function
 from esault.topology.inputs import check_grouping, common_objects
+from esault.topology.landing_places import check_places
 from esault.topology.parallelism import Parallelism
 from esault.topology.plan import Edge, Input, Outlet, Plan, SinkPlan, UnitPlan
+from esault.topology.replicas import check_replicas, expanded
 from esault.topology.step import Step
+from esault.topology.windowing import LATE, WindowOptions, WindowPlan, checked_window
 
 __all__ = ["BoltOptions", "Draft", "OutletDraft", "UnitDraft"]
 
@@ -36,6 +41,12 @@ class BoltOptions:
     expire_after: float | None = None
     tick_every: float | None = None
     concurrency: int | None = None
+    replicas: int = 1
+    buffer: int | None = None
+    overflow: str | None = None
+    #: what `process_stream` calls the inputs, where that is not their own names
+    input_names: tuple[str, ...] | None = None
+    window: WindowOptions | None = None
 
 
 @dataclass(eq=False)
@@ -49,6 +60,10 @@ class OutletDraft:
     sinks: list[SinkPlan] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     branches: list[OutletDraft] = field(default_factory=list)
+    #: watermarks come along with its tuples
+    has_time: bool = False
+    #: gives the time of a value, where that is known
+    time: Callable[[Any], float] | None = None
 
     def walk(self) -> Iterator[OutletDraft]:
         """This one and all below it."""
@@ -72,6 +87,8 @@ class UnitDraft:
     #: without streams and ids, which are known at the end
     settings: UnitPlan
     streams: Mapping[str, OutletDraft]
+    #: watermarks come by all its inputs
+    timed: bool = False
 
     @property
     def outlets(self) -> Iterator[OutletDraft]:
@@ -115,11 +132,6 @@ class Draft:
         """A unit that processes `inputs`, pairs of a stream and its grouping."""
         self._check_new_unit(name)
         where = f"unit {name!r}"
-        if options.concurrency is not None:
-            raise TopologyError(
-                f"{where}: concurrency={options.concurrency!r} is for `async def process`, which is not supported yet; "
-                "leave it out and write a plain def"
-            )
         batch = examine_factory(factory, name)
         checked = [(outlet, check_grouping(name, outlet.label, grouping)) for outlet, grouping in inputs]
         objects = common_objects(name, [(outlet.label, grouping) for outlet, grouping in checked])
@@ -130,22 +142,42 @@ class Draft:
                 name, "single() means one object in one sub-unit. Leave it at 1, or take another grouping"
             )
         streams = check_streams(name, options.streams)
+        window: WindowPlan | None = None
+        starts: list[EventTime | None] = [None] * len(checked)
+        if options.window is not None:
+            window, starts = checked_window(name, options.window, checked, batch)
+            if window.timed:
+                if LATE in streams:
+                    raise TopologyError(
+                        f"{where}: the stream {LATE!r} is there without being declared; leave it out of streams"
+                    )
+                streams = (*streams, LATE)
         for stream in streams:
             self._check_new_label(f"{name}.{stream}", f"{where}, stream {stream!r}")
+        labels = options.input_names or tuple(outlet.label for outlet, _ in checked)
         settings = UnitPlan(
             name,
             "bolt",
             factory=factory,
             batch=batch,
             objects=objects,
-            inputs=tuple(Input(outlet.unit, outlet.label, grouping) for outlet, grouping in checked),
+            inputs=tuple(Input(outlet.unit, label, grouping) for (outlet, grouping), label in zip(checked, labels)),
             on_error=check_on_error(where, options.on_error),
             idle_after=_seconds_or_never(where, "idle_after", options.idle_after),
             expire_after=_seconds_or_never(where, "expire_after", options.expire_after),
             tick_every=_seconds_or_never(where, "tick_every", options.tick_every),
+            buffer=check_buffer(where, options.buffer, options.overflow),
+            window=window,
         )
-        unit = self._add(settings, parallelism, streams)
-        for i, (outlet, grouping) in enumerate(checked):
+        settings = dataclasses.replace(settings, concurrency=check_concurrency(settings, options.concurrency))
+        if window is not None and settings.concurrency is not None:
+            raise TopologyError(f"{where}: its process is async, which windows do not take; write a plain def")
+        settings = dataclasses.replace(settings, copies=check_replicas(settings, options.replicas))
+        timed = all(outlet.has_time or start is not None for (outlet, _), start in zip(checked, starts))
+        # Which of several copies' rows go on, and when, follows no watermark.
+        unit = self._add(settings, parallelism, streams, timed, timed and settings.copies == 1)
+        for i, ((before, grouping), start) in enumerate(zip(checked, starts)):
+            outlet = before if start is None else self._start_time(before, f"{before.label}.timed.{name}", start)
             outlet.edges.append(Edge(name, i, grouping))
         return unit
 
@@ -167,7 +199,32 @@ class Draft:
         check_function(where, function, takes=("the value",), generator=kind == "flat_map")
         step = Step(kind, function, full, check_on_error(where, on_error))
         self._steps.add(full)
-        branch = OutletDraft(outlet.unit, outlet.label, (step,))
+        same_values = kind in ("filter", "key_by")
+        branch = OutletDraft(
+            outlet.unit,
+            outlet.label,
+            (step,),
+            has_time=outlet.has_time,
+            time=outlet.time if same_values else None,
+        )
+        outlet.branches.append(branch)
+        return branch
+
+    def add_timed(
+        self, outlet: OutletDraft, time: Any, lateness: Any, idle: Any, ahead: Any, where: str | None = None
+    ) -> OutletDraft:
+        """Event time starts behind `outlet`; the stream from there on."""
+        start = checked_event_time(where or f"unit {outlet.unit!r}, timed", time, lateness, idle, ahead)
+        return self._start_time(outlet, f"{outlet.label}.timed", start)
+
+    def _start_time(self, outlet: OutletDraft, name: str, start: EventTime) -> OutletDraft:
+        full, count = name, 1
+        while full in self._steps:
+            count += 1
+            full = f"{name}-{count}"
+        self._steps.add(full)
+        step = Step("timed", start.time, full, event_time=start)
+        branch = OutletDraft(outlet.unit, outlet.label, (step,), has_time=True, time=start.time)
         outlet.branches.append(branch)
         return branch
 
@@ -200,11 +257,25 @@ class Draft:
         for name, unit in reversed(self.units.items()):  # receivers first: ids are wanted from below
             streams = {stream: outlet.freeze() for stream, outlet in unit.streams.items()}
             plan = dataclasses.replace(unit.settings, streams=streams)
-            wants_id = any(s.sink.wants_id for s in plan.sinks) or any(plans[t].wants_id for t in plan.targets)
+            told = frozenset(t for t in plan.targets if plans[t].watermarks)
+            passes = any(_inherits(outlet, told) for outlet in streams.values())
+            needs = unit.timed and (passes or (plan.window is not None and plan.window.timed))
+            plan = dataclasses.replace(plan, watermarks=needs, watermark_targets=told)
+            wants_id = any(s.sink.wants_id for s in plan.sinks) or any(
+                plans[t].wants_id or plans[t].copies > 1 for t in plan.targets
+            )
             plans[name] = dataclasses.replace(plan, wants_id=wants_id)
-        return Plan(self.name, dict(reversed(plans.items())), self.replay_after)
+        check_places(sink for plan in reversed(plans.values()) for sink in plan.sinks)
+        return Plan(self.name, expanded(dict(reversed(plans.items()))), self.replay_after)
 
-    def _add(self, settings: UnitPlan, parallelism: Parallelism, streams: tuple[str, ...]) -> UnitDraft:
+    def _add(
+        self,
+        settings: UnitPlan,
+        parallelism: Parallelism,
+        streams: tuple[str, ...],
+        timed: bool = False,
+        has_time: bool = False,
+    ) -> UnitDraft:
         name = settings.name
         settings = dataclasses.replace(
             settings,
@@ -212,13 +283,13 @@ class Draft:
             min_parallelism=parallelism.least,
             max_parallelism=parallelism.most,
         )
-        outlets = {"": OutletDraft(name, name)}
+        outlets = {"": OutletDraft(name, name, has_time=has_time)}
         self._labels[name] = f"a unit {name!r}"
         for stream in streams:
             label = f"{name}.{stream}"
-            outlets[stream] = OutletDraft(name, label)
+            outlets[stream] = OutletDraft(name, label, has_time=has_time)
             self._labels[label] = f"the stream {stream!r} of unit {name!r}"
-        self.units[name] = UnitDraft(settings, outlets)
+        self.units[name] = UnitDraft(settings, outlets, timed)
         return self.units[name]
 
     def _check_new_unit(self, name: object) -> None:
@@ -238,6 +309,13 @@ class Draft:
                 f"{where}: this {type(thing).__name__} object is that of {self._objects[id(thing)][0]}; "
                 "each place needs an object of its own: make another"
             )
+
+
+def _inherits(outlet: Outlet, told: frozenset[str]) -> bool:
+    """Whether watermarks go from here to one of `told` that no clock on the way makes."""
+    if any(step.kind == "timed" for step in outlet.steps):
+        return False
+    return any(edge.target in told for edge in outlet.edges) or any(_inherits(b, told) for b in outlet.branches)
 
 
 def _seconds_or_never(where: str, argument: str, value: float | None) -> float | None:

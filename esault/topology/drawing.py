@@ -73,15 +73,25 @@ def _tree(head: str, children: list[list[str]]) -> list[str]:
 
 def _about(unit: UnitPlan) -> str:
     """What a unit is, in a few words."""
+    if unit.gate:
+        return "gate, passes the first copy of each row on"
     least, most = unit.min_parallelism, unit.max_parallelism
     bounds = "" if most == 1 else f" ({least} or more)" if most is None else f" ({least} to {most})"
     words = [f"{unit.kind} {_class_name(unit)}", f"parallelism {unit.parallelism}{bounds}"]
     if unit.kind == "bolt":
         words.append("one object per sub-unit, state by key" if _keyed_batch(unit) else _OBJECTS[unit.objects])
+    if unit.window is not None:
+        words[-1] = f"one object per key and {unit.window.kind!r}"
+    if unit.concurrency is not None:
+        words.append(f"concurrency {unit.concurrency}")
+    if unit.copies > 1:
+        words.append(f"copy {unit.copy + 1} of {unit.copies}")
     for argument in ("idle_after", "expire_after", "tick_every"):
         seconds = getattr(unit, argument)
         if seconds is not None:
             words.append(f"{argument} {seconds:g} s")
+    if unit.buffer is not None:
+        words.append(f"buffer {unit.buffer}, overflow drop")
     if unit.on_error != fail():
         words.append(f"on_error {_policy(unit.on_error)}")
     return ", ".join(words)
@@ -92,7 +102,7 @@ def _keyed_batch(unit: UnitPlan) -> bool:
 
 
 def _class_name(unit: UnitPlan) -> str:
-    return name_of(type(unit.spout)) if unit.kind == "spout" else name_of(unit.factory)
+    return "gate" if unit.gate else name_of(type(unit.spout) if unit.kind == "spout" else unit.factory)
 
 
 def _policy(policy: ErrorPolicy) -> str:

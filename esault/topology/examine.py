@@ -14,7 +14,7 @@ from esault.topology.function import accepts, is_async, is_generator
 from esault.topology.sink import Sink
 from esault.topology.spout import Spout
 
-__all__ = ["examine_bolt_class", "examine_sink", "examine_spout"]
+__all__ = ["examine_bolt_class", "examine_sink", "examine_spout", "is_asynchronous"]
 
 _MUTABLE = (list, dict, set, bytearray, deque, array, MutableSequence, MutableMapping, MutableSet)
 
@@ -169,17 +169,30 @@ def _examine_hooks(where: str, cls: type, hooks: Mapping[str, tuple[str, ...]]) 
         if not callable(getattr(cls, name)):
             raise TopologyError(f"{where}: {called} is {hook!r}; it is a hook that the engine calls: define a method")
         function = hook.__func__ if isinstance(hook, (staticmethod, classmethod)) else hook
-        if is_generator(function):
+        if is_generator(function) or inspect.isasyncgenfunction(function):
             if issubclass(cls, (Spout, Sink)):
                 remedy = "return a list" if name == "read" else "write a plain def"
             else:
                 remedy = "use self.emit_batch(rows)" if issubclass(cls, BatchBolt) else "use self.emit(key, value)"
             raise TopologyError(f"{where}: {called} yields, so that calling it does nothing; {remedy} instead")
-        if is_async(function):
-            raise TopologyError(f"{where}: {called} is async, which is not supported yet; write a plain def")
+        if is_async(function) and not is_asynchronous(cls):
+            raise TopologyError(f"{where}: {called} is async, which {_why_not(cls)}")
         bound = isinstance(hook, (staticmethod, classmethod))
         if not accepts(getattr(cls, name), len(takes) + (not bound)):
             raise TopologyError(f"{where}: {called} must take ({', '.join(('self', *takes))})")
+
+
+def is_asynchronous(cls: type) -> bool:
+    """Whether tuples are processed by a call that may wait."""
+    return issubclass(cls, Bolt) and any(is_async(getattr(cls, hook)) for hook in ("process", "process_stream"))
+
+
+def _why_not(cls: type) -> str:
+    if issubclass(cls, BatchBolt):
+        return "no hook of a BatchBolt can be; write a plain def, or make it a Bolt with `async def process(self, key, value)`"
+    if issubclass(cls, Bolt):
+        return "only hooks of a bolt with `async def process` can be; write a plain def, or make process async as well"
+    return f"no hook of a {_base_of(cls)} can be; write a plain def"
 
 
 def _user_bases(cls: type) -> list[type]:

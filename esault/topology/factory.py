@@ -12,7 +12,7 @@ from esault.topology.bolt import BatchBolt, Bolt
 from esault.topology.examine import examine_bolt_class
 from esault.topology.function import is_async, is_generator, name_of
 
-__all__ = ["examine_factory"]
+__all__ = ["class_behind", "examine_factory"]
 
 
 def examine_factory(factory: Any, unit: str) -> bool:
@@ -34,7 +34,7 @@ def examine_factory(factory: Any, unit: str) -> bool:
         )
     if is_async(factory) or is_generator(factory):
         raise TopologyError(f"unit {unit!r}: {name_of(factory)} must be a plain function that returns a bolt")
-    cls = _class_behind(factory)
+    cls = class_behind(factory)
     if cls is None:
         _check_arguments(factory, unit)
         return examine_bolt_class(type(_first_object(factory, unit)), unit)
@@ -43,7 +43,8 @@ def examine_factory(factory: Any, unit: str) -> bool:
     return batch
 
 
-def _class_behind(factory: Any) -> type | None:
+def class_behind(factory: Any) -> type | None:
+    """The class that the factory is, or is a partial of; None for any other callable."""
     while isinstance(factory, functools.partial):
         factory = factory.func
     origin = typing.get_origin(factory)  # of Count[str], where the user's class is generic

@@ -174,6 +174,9 @@ class Located:
         """What the exception says, and on which line; its traceback then starts in the user's file."""
         place = ""
         trace = _from_file(error.__traceback__, self.path)
+        if trace is None and isinstance(error, SyntaxError):
+            # its text shows the place; the frames on the way are those of whoever imports
+            error.__traceback__ = None
         if trace is not None:
             error.__traceback__ = trace
             while trace is not None:

@@ -82,10 +82,10 @@ class Parameter:
             )
         try:
             return _PARSERS[self.kind](text)
-        except ValueError as error:
+        except ValueError:
             raise LocateError(
                 f"parameter {self.name!r}: {text!r} is not {_EXPECTED[self.kind]} (it is annotated {self.annotation})"
-            ) from error
+            ) from None
 
 
 def parameters(function: Callable[..., Any]) -> list[Parameter]:

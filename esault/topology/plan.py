@@ -15,8 +15,12 @@ from esault.topology.grouping import Grouping
 from esault.topology.sink import Sink
 from esault.topology.spout import Spout, has_position
 from esault.topology.step import Step
+from esault.topology.windowing import WindowPlan
 
-__all__ = ["Edge", "Input", "Outlet", "Plan", "SinkPlan", "UnitPlan"]
+__all__ = ["MOST_COPIES", "Edge", "Input", "Outlet", "Plan", "SinkPlan", "UnitPlan"]
+
+#: active replicas of a unit, at most
+MOST_COPIES = 4
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,8 @@ class Edge:
     #: which of the receiving unit's inputs, an index into `UnitPlan.inputs`
     input: int
     grouping: Grouping
+    #: of an edge to a copy of a unit with replicas: what rows that go there are accounted for under; 0 else
+    lane: int = 0
 
 
 @dataclass(frozen=True)
@@ -94,8 +100,30 @@ class UnitPlan:
     expire_after: float | None = None
     #: seconds between two calls of `tick`; None: no ticks
     tick_every: float | None = None
+    #: calls of `async def process` that one sub-unit has open at most; None: `process` is a plain def
+    concurrency: int | None = None
+    #: tuples that wait in one sub-unit's inbox at most, beyond which they are dropped; None: senders wait instead
+    buffer: int | None = None
     #: True when a sink below wants row ids, so that this unit carries them
     wants_id: bool = False
+    #: active replicas; see `topology/replicas.py`
+    copies: int = 1
+    #: which of them this is, from 0
+    copy: int = 0
+    #: the lane of this copy; 0 where there are none
+    lane: int = 0
+    #: for copies and their gate: the name that the user gave; empty else
+    original: str = ""
+    #: passes the first copy of each row on
+    gate: bool = False
+    #: the topology has units with copies
+    lanes: bool = False
+    #: one object per key and window; None: per key
+    window: WindowPlan | None = None
+    #: whether it is sent watermarks by all its senders
+    watermarks: bool = False
+    #: units that it sends watermarks to
+    watermark_targets: frozenset[str] = frozenset()
 
     @property
     def spooled(self) -> bool:
@@ -130,6 +158,13 @@ class Plan:
     def senders(self, unit: str) -> tuple[str, ...]:
         """Names of the units that send to `unit`, each once."""
         return tuple(dict.fromkeys(i.source for i in self.units[unit].inputs))
+
+    def apart(self, unit: str) -> tuple[str, ...]:
+        """Names of the units on whose hosts sub-units of `unit` are not to be, if there are others: the other copies of the same."""
+        of = self.units[unit]
+        if of.copies == 1:
+            return ()
+        return tuple(u.name for u in self.units.values() if u.copies > 1 and u.original == of.original and u is not of)
 
     @property
     def sinks(self) -> tuple[SinkPlan, ...]:

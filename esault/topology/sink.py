@@ -52,6 +52,9 @@ class Sink:
     #: True says that `write_columns` takes NumPy and Arrow arrays where a unit emits them; else it gets lists
     takes_arrays: ClassVar[bool] = False
 
+    #: True says that what `path` names is written by this sink alone; `esault check` refuses a second one there
+    owns_path: ClassVar[bool] = False
+
     #: set by the engine before `open`
     context: Context
     #: set by the engine before `end`: whether rows may have come more than once, with the same ids

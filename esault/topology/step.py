@@ -7,16 +7,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from esault.topology.error_policy import ErrorPolicy, fail
+from esault.topology.event_time import EventTime
 
 __all__ = ["Step"]
 
 
 @dataclass(frozen=True)
 class Step:
-    """One function step. `kind` is "map", "filter", "flat_map" or "key_by"; the function gets the value."""
+    """One function step. `kind` is "map", "filter", "flat_map", "key_by" or "timed"; the function gets the value.
+
+    "timed" passes all on as it is: event time starts there.
+    """
 
     kind: str
     function: Callable[[Any], Any]
     #: names the step in reports and errors, such as "lines.flat_map"
     name: str
     on_error: ErrorPolicy = field(default_factory=fail)
+    #: of "timed": how watermarks are made; else None
+    event_time: EventTime | None = None

@@ -13,9 +13,14 @@ from esault.topology.draft import BoltOptions, Draft, OutletDraft, UnitDraft
 from esault.topology.error_policy import ErrorPolicy, fail
 from esault.topology.function import check_function
 from esault.topology.grouping import Grouping, by_key
+from esault.topology.join import LEFT, RIGHT, Join, check_kind
 from esault.topology.parallelism import Parallelism
 from esault.topology.reduce import Reduce
 from esault.topology.sink import Sink
+from esault.topology.table_join import LEFT as TABLE_LEFT
+from esault.topology.table_join import TABLE, UNMATCHED, TableJoin, check_missing
+from esault.topology.window import CountWindow, WindowKind
+from esault.topology.windowing import WindowOptions
 
 __all__ = ["Stream"]
 
@@ -81,7 +86,10 @@ class Stream(Generic[K, V]):
         idle_after: float | None = None,
         expire_after: float | None = None,
         tick_every: float | None = None,
+        replicas: int = 1,
         concurrency: int | None = None,
+        buffer: int | None = None,
+        overflow: str | None = None,
     ) -> Stream[KO, VO]:
         """Process the tuples with objects that `factory` makes; the stream of what they emit.
 
@@ -97,7 +105,14 @@ class Stream(Generic[K, V]):
             idle_after: seconds without a tuple after which an object is put away, its state kept.
             expire_after: seconds without a tuple after which an object is finished and forgotten.
             tick_every: seconds between two calls of `tick`.
-            concurrency: not supported yet.
+            replicas: active copies of each sub-unit, up to 4: all process every tuple, and what follows gets the first copy of
+                each row, so that the death of one interrupts nothing. For `by_key()` and `shuffle()`; see
+                docs/explanation/replicas.md for what `process` must be like.
+            concurrency: calls of `async def process` that one sub-unit has open at most, one at a time per key; 64 if it is
+                not said.
+            buffer: tuples that wait in one sub-unit's inbox at most, with `overflow="drop"`: what comes when it is full is
+                dropped and counted. None: nothing is dropped, senders wait.
+            overflow: "drop", with `buffer`.
         """
         options = BoltOptions(
             Parallelism(parallelism, min_parallelism, max_parallelism),
@@ -107,6 +122,9 @@ class Stream(Generic[K, V]):
             expire_after,
             tick_every,
             concurrency,
+            replicas,
+            buffer,
+            overflow,
         )
         return self.of_unit(self._draft, self._draft.add_bolt(name, factory, [(self._outlet, grouping)], options))
 
@@ -158,6 +176,8 @@ class Stream(Generic[K, V]):
         on_error: ErrorPolicy = _FAIL,
         idle_after: float | None = None,
         expire_after: float | None = None,
+        buffer: int | None = None,
+        overflow: str | None = None,
     ) -> Stream[K, T]:
         """Keep a total per key and emit each new one: `function(total, value)`, the first from a copy of `initial`.
 
@@ -184,7 +204,165 @@ class Stream(Generic[K, V]):
             on_error=on_error,
             idle_after=idle_after,
             expire_after=expire_after,
+            buffer=buffer,
+            overflow=overflow,
         )
+
+    def join_table(
+        self,
+        name: str,
+        table: Stream[K, W],
+        *,
+        missing: str = "none",
+        wait_most: int | None = None,
+        parallelism: int = 1,
+        min_parallelism: int = 1,
+        max_parallelism: int | None = None,
+        on_error: ErrorPolicy = _FAIL,
+        idle_after: float | None = None,
+        expire_after: float | None = None,
+    ) -> Stream[K, tuple[V, W | None]]:
+        """Emit each tuple with the newest value that `table` has for its key: `(value, newest)`.
+
+        `table` is a stream whose values replace one another, key by key; None as a value takes the key out. What counts as newest is
+        what has arrived. It is a bolt with `by_key()` on both sides and takes a bolt's arguments.
+
+        Args:
+            missing: of a tuple whose key the table does not have: "none" pairs it with None; "drop" sends it to the stream "unmatched"
+                beside the main one; "wait" keeps it, and those behind it, until the key has a value.
+            wait_most: tuples of a key that wait at most, 1000 if it is not said; beyond, the oldest goes to "unmatched".
+            expire_after: seconds without a tuple of either side after which a key's value is forgotten; what waits goes to "unmatched".
+        """
+        where = f"unit {name!r}"
+        if not isinstance(table, Stream) or table._draft is not self._draft:
+            raise TopologyError(
+                f"{where}: {table!r} is no stream of topology {self._draft.name!r}; the table is a stream whose values replace one "
+                "another, such as what reduce(...) or a spout of changes returns"
+            )
+        options = BoltOptions(
+            Parallelism(parallelism, min_parallelism, max_parallelism),
+            (UNMATCHED,),
+            on_error,
+            idle_after,
+            expire_after,
+            input_names=(TABLE_LEFT, TABLE),
+        )
+        inputs = [(self._outlet, by_key()), (table._outlet, by_key())]
+        factory = functools.partial(TableJoin, missing, check_missing(where, missing, wait_most))
+        return self.of_unit(self._draft, self._draft.add_bolt(name, factory, inputs, options))
+
+    def timed(
+        self,
+        time: Callable[[V], float],
+        *,
+        lateness: float = 0.0,
+        idle: float | None = None,
+        ahead: float | None = None,
+    ) -> Stream[K, V]:
+        """The same tuples, whose event time starts here: watermarks go along with them from here on.
+
+        Args:
+            time: gives a value's time, seconds since the epoch.
+            lateness: seconds that a tuple may be behind the newest one and still be on time.
+            idle: seconds without anything to read after which windows do not wait for this sub-unit; None: they do, behind a
+                bolt for 1 s.
+            ahead: seconds that a time may be ahead of the clock; one further ahead is not believed. None: all are.
+        """
+        return Stream(self._draft, self._draft.add_timed(self._outlet, time, lateness, idle, ahead))
+
+    def window(
+        self,
+        name: str,
+        factory: Callable[[], Bolt[K, V, KO, VO]],
+        window: WindowKind,
+        *,
+        time: Callable[[V], float] | None = None,
+        lateness: float | None = None,
+        idle: float | None = None,
+        ahead: float | None = None,
+        grouping: Grouping | None = None,
+        parallelism: int = 1,
+        min_parallelism: int = 1,
+        max_parallelism: int | None = None,
+        streams: Sequence[str] = (),
+        on_error: ErrorPolicy = _FAIL,
+        tick_every: float | None = None,
+        buffer: int | None = None,
+        overflow: str | None = None,
+    ) -> Stream[KO, VO]:
+        """Process the tuples of each key and window with an object of its own, whose `finish` is called when the window closes.
+
+        What comes when its window has closed goes to the stream "late", which needs no declaration.
+
+        Args:
+            name: as in `bolt`, as are the arguments not named here.
+            factory: makes a `Bolt`; its objects have `self.key` and `self.window`, with `.start` and `.end`.
+            window: `TumblingWindow(size)`, `SlidingWindow(size, every)`, `SessionWindow(gap)` or `CountWindow(n)`.
+            time: gives a value's time, seconds since the epoch; None: what was said further up, for the same values.
+            lateness, idle, ahead: as in `timed`, which starts event time right before the window, unless it has started further up.
+            grouping: `by_key()`.
+        """
+        options = BoltOptions(
+            Parallelism(parallelism, min_parallelism, max_parallelism),
+            streams,
+            on_error,
+            tick_every=tick_every,
+            buffer=buffer,
+            overflow=overflow,
+            window=WindowOptions(window, (time,), lateness, idle, ahead),
+        )
+        inputs = [(self._outlet, by_key() if grouping is None else grouping)]
+        return self.of_unit(self._draft, self._draft.add_bolt(name, factory, inputs, options))
+
+    def join(
+        self,
+        name: str,
+        other: Stream[K, W],
+        window: WindowKind,
+        *,
+        time: Callable[[Any], float] | tuple[Callable[[V], float] | None, Callable[[W], float] | None] | None = None,
+        kind: str = "inner",
+        lateness: float | None = None,
+        idle: float | None = None,
+        ahead: float | None = None,
+        parallelism: int = 1,
+        min_parallelism: int = 1,
+        max_parallelism: int | None = None,
+        on_error: ErrorPolicy = _FAIL,
+        buffer: int | None = None,
+        overflow: str | None = None,
+    ) -> Stream[K, tuple[Any, Any]]:
+        """Pair the tuples that share key and window: values are `(left, right)`, left being those of this stream.
+
+        Args:
+            time: gives a value's time; a pair of functions where the two sides differ.
+            kind: "inner"; "left" also emits `(left, None)` for what had no partner when its window closed, "outer" also
+                `(None, right)`.
+
+        The rest as in `window`.
+        """
+        where = f"unit {name!r}"
+        if not isinstance(other, Stream) or other._draft is not self._draft:
+            raise TopologyError(
+                f"{where}: {other!r} is no stream of topology {self._draft.name!r}; join a stream with another of its topology"
+            )
+        if isinstance(window, CountWindow):
+            raise TopologyError(f"{where}: tuples of two streams share no CountWindow; join by a window of time")
+        times = tuple(time) if isinstance(time, (tuple, list)) else (time, time)
+        if len(times) != 2:
+            raise TopologyError(f"{where}: time is one function for both sides, or a pair of them, not {time!r}")
+        options = BoltOptions(
+            Parallelism(parallelism, min_parallelism, max_parallelism),
+            (),
+            on_error,
+            buffer=buffer,
+            overflow=overflow,
+            input_names=(LEFT, RIGHT),
+            window=WindowOptions(window, times, lateness, idle, ahead),
+        )
+        inputs = [(self._outlet, by_key()), (other._outlet, by_key())]
+        factory = functools.partial(Join, check_kind(where, kind))
+        return self.of_unit(self._draft, self._draft.add_bolt(name, factory, inputs, options))
 
     def sink(self, name: str, sink: Sink) -> None:
         """Write the tuples to `sink`, an object, in the process of the unit before it; its name is unique."""

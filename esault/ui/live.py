@@ -76,6 +76,12 @@ def picture(snapshot: Snapshot, rates: dict[str, float]) -> Any:
     below = f"{snapshot.topology}  {state}  {snapshot.seconds:.0f} s  {snapshot.roots_open} roots open"
     if snapshot.roots_replayed:
         below += f"  {snapshot.roots_replayed} replayed"
+    dropped = sum(unit.dropped for unit in snapshot.units)
+    if dropped:
+        below += f"  {short(dropped)} dropped"
+    late = sum(unit.late for unit in snapshot.units)
+    if late:
+        below += f"  {short(late)} late"
     if snapshot.deaths:
         below += f"  {snapshot.deaths} processes replaced"
     if snapshot.checkpoint:

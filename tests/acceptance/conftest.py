@@ -26,11 +26,13 @@ class Command:
         self.folder = folder
         self.name = f"t{secrets.token_hex(4)}"
         self.process: subprocess.Popen[str] | None = None
+        #: what the command begins with, such as to run it elsewhere
+        self.prefix: tuple[str, ...] = ()
 
     def start(self, function: str, *arguments: str, stdin=subprocess.DEVNULL, **params: object) -> Command:
         sets = [f"--set={k}={v}" for k, v in {"name": self.name, **params}.items()]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "esault", "run", f"{FLOWS}:{function}", "--plain", *sets, *arguments],
+            [*self.prefix, sys.executable, "-m", "esault", "run", f"{FLOWS}:{function}", "--plain", *sets, *arguments],
             cwd=self.folder,
             env={**os.environ, "PYTHONPATH": ROOT},
             stdin=stdin,
@@ -60,7 +62,7 @@ class Command:
                 continue
         return found
 
-    def until(self, condition, seconds: float = 20.0):
+    def until(self, condition, seconds: float = 60.0):
         """Wait until the condition gives something, and give that."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -71,9 +73,9 @@ class Command:
         raise AssertionError(f"not within {seconds} s")
 
     def end(self) -> None:
-        if self.process is not None and self.process.poll() is None:
+        if self.process is not None and not self.process.stdout.closed:
             self.process.send_signal(signal.SIGKILL)
-            self.process.communicate()
+            (self.folder / "said.txt").write_text("".join(self.process.communicate()))  # of a test that failed
         for process in self.processes():
             process.kill()
 
@@ -81,6 +83,15 @@ class Command:
 @pytest.fixture
 def command(tmp_path):
     made = Command(tmp_path)
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def nodes(tmp_path):
+    from nodes import Nodes
+
+    made = Nodes(tmp_path)
     yield made
     made.end()
 

@@ -1,5 +1,6 @@
 """Topologies that the acceptance tests run in processes of their own."""
 
+import asyncio
 import logging
 import os
 import time
@@ -9,7 +10,7 @@ import pyarrow as pa
 
 from esault import BatchBolt, Bolt, Columns, EndOfStream, Spout, Topology, by_key, shuffle, skip
 from esault.sinks import Collect, JsonLines, SparkTable
-from esault.sources import Items, Lines, Paced, TextFiles
+from esault.sources import Items, Lines, MicroBatches, Paced, TextFiles
 
 
 class Split(Bolt):
@@ -25,6 +26,13 @@ class Count(Bolt):
     def process(self, key, value):
         self.total += value
         self.emit(key, self.total)
+
+
+class Tally(Count):
+    """Says at the end how often each word came."""
+
+    def finish(self):
+        self.emit(self.key, self.total, stream="totals")
 
 
 class Talking(Bolt):
@@ -51,6 +59,19 @@ class Stuck(Bolt):
 class Dies(Bolt):
     def process(self, key, value):
         os._exit(3)
+
+
+class WaitingCount(Count):
+    """Counts across a wait: for time, or for another thread, which wakes the data loop as a socket does."""
+
+    async def process(self, key, value):
+        before = self.total
+        if value % 2:
+            await asyncio.sleep(0.005)
+        else:
+            await asyncio.to_thread(time.sleep, 0.001)
+        self.total = before + 1
+        self.emit(key, self.total)
 
 
 class Numbers(Spout):
@@ -140,6 +161,18 @@ def words(name: str, path: str, out: str = "", p: int = 1, rate: float = 0.0, mo
     return t
 
 
+def twins(name: str, path: str, out: str, p: int = 1, rate: float = 0.0) -> Topology:
+    """A word count with two copies of the counting bolt, and the totals that each key ends with."""
+    t = Topology(name)
+    source = TextFiles(path)
+    lines = t.spout("lines", Paced(source, rate) if rate else source)
+    split = lines.bolt("split", Split, grouping=shuffle(), parallelism=2)
+    count = split.bolt("count", Tally, grouping=by_key(), parallelism=p, replicas=2, streams=("totals",))
+    count.sink("table", SparkTable(out, columns={"word": str, "total": int}, mode="replace"))
+    count["totals"].sink("totals", JsonLines(f"{out}.totals"))
+    return t
+
+
 def counted(name: str, path: str, out: str, p: int = 1, rate: float = 0.0) -> Topology:
     """Every count of every word, as a line of its own."""
     t = Topology(name)
@@ -204,4 +237,98 @@ def of_spout(name: str, spout: str) -> Topology:
 def stdin(name: str, out: str) -> Topology:
     t = Topology(name)
     t.spout("lines", Lines()).sink("out", JsonLines(out, mode="replace"))
+    return t
+
+
+class Slow(Bolt):
+    """A millisecond each, slept, so that it is slow on any machine."""
+
+    def __init__(self):
+        self.total = 0
+
+    def process(self, key, value):
+        time.sleep(0.001)
+        self.total += 1
+        self.emit(key, (self.total, value))
+
+
+def overflowing(name: str, out: str, rate: float, buffer: int = 200) -> Topology:
+    """Numbers, more a second than a bounded inbox and its bolt can take."""
+    t = Topology(name)
+    numbers = t.spout("numbers", Paced(Items([(f"k{i % 50}", i) for i in range(200_000)]), rate))
+    slow = numbers.bolt("slow", Slow, grouping=by_key(), buffer=buffer, overflow="drop")
+    slow.sink("table", SparkTable(out, columns={"key": str, "total": int, "n": int}, mode="replace"))
+    return t
+
+
+class Sleepy(Bolt):
+    def process(self, key, value):
+        time.sleep(0.004)
+        self.emit(key, value)
+
+
+def windows(name: str = "windows", out: str = "table", rows: int = 3000) -> Topology:
+    """100, 400 and 200 tuples a second in turn, a second each, in windows of three."""
+    t = Topology(name)
+    paced = Paced(Items([(f"k{i % 200}", i) for i in range(rows)]), lambda s: (100, 400, 200)[int(s) % 3])
+    work = t.spout("load", MicroBatches(paced, 3.0, 0.1)).bolt("work", Sleepy, grouping=by_key(), parallelism=2)
+    work.sink("table", SparkTable(out, columns={"key": str, "number": int}))
+    return t
+
+
+def waiting(name: str = "waiting", out: str = "out", rows: int = 6000, rate: float = 1500.0):
+    t = Topology(name)
+    numbers = t.spout("numbers", Paced(Items([(f"k{i % 50}", i) for i in range(rows)]), rate=rate))
+    count = numbers.bolt("count", WaitingCount, grouping=by_key(), concurrency=16, max_parallelism=4)
+    count.sink("rows", JsonLines(out))
+    return t
+
+
+class Pass(Bolt):
+    def process(self, key, value):
+        self.emit(key, value)
+
+
+def passed(name: str, path: str, out: str, gate: str, rate: float, p: int = 2) -> Topology:
+    """Lines through a bolt without state."""
+    t = Topology(name)
+    lines = t.spout("lines", Gated(path, gate, rate))
+    lines.bolt("pass", Pass, grouping=shuffle(), parallelism=p).sink("out", JsonLines(out))
+    return t
+
+
+class Gated(Spout):
+    """The lines of a file, `rate` a second; the last hundred only once there is a file `gate`: no run ends before a test lets it."""
+
+    def __init__(self, path, gate, rate):
+        self.path, self.gate, self.rate = path, gate, rate
+        self.next = 0
+
+    def open(self, context):
+        with open(self.path) as file:
+            self.lines = file.read().splitlines()
+        self.begun = time.monotonic() - self.next / self.rate
+
+    def read(self, limit):
+        if self.next == len(self.lines):
+            raise EndOfStream
+        end = len(self.lines) if os.path.exists(self.gate) else len(self.lines) - 100
+        due = int((time.monotonic() - self.begun) * self.rate)
+        end = max(self.next, min(end, due, self.next + limit))
+        rows = [(i, self.lines[i]) for i in range(self.next, end)]
+        self.next = end
+        return rows
+
+    def position(self):
+        return self.next
+
+    def seek(self, position):
+        self.next = position
+
+
+def gated(name: str, path: str, out: str, gate: str, rate: float, p: int = 1) -> Topology:
+    """As `counted`, of lines that end when a test lets them."""
+    t = Topology(name)
+    split = t.spout("lines", Gated(path, gate, rate)).bolt("split", Split, grouping=shuffle(), parallelism=2)
+    split.bolt("count", Count, grouping=by_key(), parallelism=p).sink("out", JsonLines(out))
     return t

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 ROOT = str(Path(__file__).parents[2])
 
 
-def esault(*arguments, timeout=60):
+def esault(*arguments, timeout=60, cwd=None):
     """A command in another terminal: exit code, output, errors."""
     done = subprocess.run(
         [sys.executable, "-m", "esault", *arguments],
@@ -28,6 +28,7 @@ def esault(*arguments, timeout=60):
         capture_output=True,
         text=True,
         timeout=timeout,
+        cwd=cwd,
         check=False,
     )
     return done.returncode, done.stdout, done.stderr
@@ -60,6 +61,7 @@ def test_scale_up_and_down_at_load_and_stop_in_order(words, tmp_path):
     assert code == 0, err
     assert "1 -> 3 sub-units" in out
     assert "held back" in out
+    assert "may change it again" not in out  # nothing scales it
     units = {u["name"]: u for u in status(words)["units"]}
     assert units["count"]["sub_units"] == 3
     code, out, _ = esault("status", "--run", words.name)
@@ -102,6 +104,50 @@ def test_nonsense_is_refused_in_one_line_and_nothing_changes(words, arguments, s
     assert [(u["name"], u["sub_units"]) for u in status(words)["units"]] == before
 
 
+def processed(status):
+    return {u["name"]: u["tuples_in"] for u in status["units"]}["count"]
+
+
+def test_a_throttle_slows_a_unit_down_and_loses_nothing(words, tmp_path):
+    code, out, err = esault("throttle", "count", "100", "--for", "600", "--run", words.name)
+    assert (code, out) == (0, f"{words.name}, count: 100 tuples a second at most for 600 s\n"), err
+    told = status(words)["now"]
+    words.until(
+        lambda: status(words)["now"] > told + 1
+    )  # by now the sub-unit has heard of it, and said what it had done before
+    first = status(words)
+    words.until(lambda: status(words)["now"] > first["now"] + 2)
+    last = status(words)
+    # What is known of it may be old: a second more at either end. Without the throttle it would be some ten thousand words.
+    assert 0 < processed(last) - processed(first) <= 100 * (last["now"] - first["now"] + 2)
+    code, _, err = esault("stop", "--run", words.name)  # which does not wait for its end
+    assert code == 0, err
+    code, _, err = words.wait()
+    assert code == 0, err
+    rows = landed(tmp_path / "table")
+    totals = Counter()
+    for row in rows:
+        totals[row["word"]] = max(totals[row["word"]], row["total"])
+    assert len(rows) == totals.total() > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("count", "0", "--for", "1"), "its rate is a number of tuples a second above 0, not 0.0"),
+        (("count", "5", "--for", "0"), "its time is a number of seconds above 0, not 0.0"),
+        (("count", "nan", "--for", "1"), "its rate is a number of tuples a second above 0, not nan"),
+        (("cuont", "5", "--for", "1"), "there is no unit 'cuont'; there are: lines, split, count"),
+        (("count", "5"), "Missing option '--for'"),
+    ],
+)
+def test_a_throttle_that_cannot_be_is_refused(words, arguments, says):
+    code, _, err = esault("throttle", *arguments, "--run", words.name)
+    assert code == 2
+    assert says in err
+    assert "Traceback" not in err
+
+
 def test_strangers_at_the_door_do_no_harm(words):
     path = door(words)
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -111,6 +157,8 @@ def test_strangers_at_the_door_do_no_harm(words):
         b"[1]\n",
         b'{"do": "dance"}\n',
         b'{"do": "scale", "unit": 3}\n',
+        b'{"do": "throttle", "unit": "count", "rate": "fast", "seconds": 1}\n',
+        b'{"do": "throttle", "unit": "count", "rate": NaN, "seconds": 1}\n',
         b"x" * 9000,
         b"",
     ):
@@ -142,15 +190,17 @@ def test_nothing_running_and_several_running(words, other_command, tmp_path):
     assert other_command.wait()[0] == 0
 
 
-def test_without_a_running_topology_that_is_said(tmp_path):
-    env = {**os.environ, "PYTHONPATH": ROOT, "TMPDIR": str(tmp_path), "XDG_RUNTIME_DIR": ""}
-    for arguments in (["status"], ["scale", "count", "2"], ["stop"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "esault", *arguments], env=env, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 2
-        assert done.stderr.startswith("error: no topology is running")
-        assert len(done.stderr.strip().splitlines()) == 1
+def test_without_a_running_topology_that_is_said():
+    # A folder with a short name: a socket's path would not hold that of tmp_path, and what runs beside this test would be seen.
+    with tempfile.TemporaryDirectory() as folder:
+        env = {**os.environ, "PYTHONPATH": ROOT, "TMPDIR": folder, "XDG_RUNTIME_DIR": ""}
+        for arguments in (["status"], ["scale", "count", "2"], ["stop"]):
+            done = subprocess.run(
+                [sys.executable, "-m", "esault", *arguments], env=env, capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 2
+            assert done.stderr.startswith("error: no topology is running")
+            assert len(done.stderr.strip().splitlines()) == 1
 
 
 def test_a_killed_command_leaves_no_door_that_answers(words):

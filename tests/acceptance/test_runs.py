@@ -85,7 +85,7 @@ def test_a_killed_process_is_replaced_and_nothing_is_missing(command, tmp_path, 
     victims[0].kill()
     code, _, err = command.wait()
     assert code == 0, err
-    assert "died" in err
+    assert "died (killed by SIGKILL" in err
     ids = {row["_id"].split(":")[1] for row in landed(tmp_path / "table")}
     if unit == "lines":  # its successor numbers rows anew, from a position before which all is durable
         totals = Counter()
@@ -173,7 +173,7 @@ def test_code_that_always_kills_its_process_ends_the_run(command):
     assert "times in a row" in err
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_run_in_order(command, tmp_path, number):
     command.start("endless", "--report", "r.json")
     command.until(lambda: command.processes("worker/"))
@@ -187,6 +187,19 @@ def test_a_signal_ends_the_run_in_order(command, tmp_path, number):
     report = json.loads((tmp_path / "r.json").read_text())
     assert report["ended"] == "drained"
     assert report["units"]["worker"]["tuples_in"] == report["units"]["numbers"]["tuples_out"] > 0
+    assert not command.processes()
+
+
+def test_a_signal_while_the_run_begins_ends_it_in_order_once_it_runs(command, tmp_path):
+    command.start("endless", "--report", "r.json")
+    command.until(lambda: run_dirs(command))  # made just before the signals are caught
+    import time
+
+    time.sleep(0.1)
+    command.process.send_signal(signal.SIGINT)
+    code, out, err = command.wait(20)
+    assert code == 0, out + err
+    assert json.loads((tmp_path / "r.json").read_text())["ended"] == "drained"
     assert not command.processes()
 
 
@@ -255,14 +268,15 @@ def test_two_runs_at_a_time_do_not_meet(command, other_command, tmp_path):
 
 
 def test_two_runs_with_one_output_are_refused(command, other_command, tmp_path):
-    write_lines(tmp_path, 3000)
+    write_lines(tmp_path, 60_000)
     command.start("words", path="in.txt", out="one", rate=1500)
     command.until(lambda: landed(tmp_path / "one"))
     code, _, err = other_command.run("words", path="in.txt", out="one")
     assert code == 2, err
     assert "one" in err
+    command.process.send_signal(signal.SIGTERM)
     assert command.wait()[0] == 0
-    assert len(landed(tmp_path / "one")) == 24000
+    assert len({row["_id"] for row in landed(tmp_path / "one")}) == len(landed(tmp_path / "one")) > 0
 
 
 def test_standard_input_is_read_to_its_end(command, tmp_path):
@@ -300,3 +314,19 @@ def test_a_sink_that_cannot_be_written_ends_the_run_with_the_path(command, tmp_p
     code, _, err = command.run("lines_out", path="in.txt", out="o.jsonl")
     assert code == 2
     assert "o.jsonl" in err
+
+
+def test_the_runs_own_metrics_land_beside_it(command, tmp_path):
+    write_lines(tmp_path, 2000)
+    code, _, err = command.run(
+        "words", "--land-metrics", "metrics", "--report", "r.json", path="in.txt", out="table", p=2
+    )
+    assert code == 0, err
+    report = json.loads((tmp_path / "r.json").read_text())
+    windows = landed(tmp_path / "metrics" / "windows")
+    for name, unit in report["units"].items():
+        emitted = sum(row["emitted"] * row["seconds"] for row in windows if row["unit"] == name)
+        assert emitted == pytest.approx(unit["tuples_out"])
+    (told,) = landed(tmp_path / "metrics" / "runs")
+    assert json.loads(told["report"]) == report
+    assert len(landed(tmp_path / "metrics" / "changes")) == len(report["changes"])

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import esault.sources
 from esault.errors import EsaultError
 from esault.payload.codec import Codec
-from esault.sources import Items, JsonFiles, Lines, Paced, TcpLines, TextFiles
+from esault.sources import Items, JsonFiles, Lines, MicroBatches, Paced, TcpLines, TextFiles
 from esault.topology.context import Context
 from esault.topology.spout import EndOfStream, Spout, has_position
 
@@ -98,6 +98,11 @@ def paced_items(folder, texts):
     return lambda: Paced(make(), rate=2)
 
 
+def items_in_windows(folder, texts):
+    make = items(folder, texts)
+    return lambda: MicroBatches(make(), window=2.0, slice=0.5)
+
+
 SOURCES = [
     text_files,
     compressed_text_files,
@@ -108,6 +113,7 @@ SOURCES = [
     items,
     repeated_items_of_a_function,
     paced_items,
+    items_in_windows,
 ]
 
 
@@ -252,5 +258,5 @@ def test_what_cannot_be_read_is_said_before_anything_starts(spout):
 
 
 def test_every_source_in_the_box_stands_here():
-    tested = {"TextFiles", "JsonFiles", "Items", "Paced", "Lines", "TcpLines"}
+    tested = {"TextFiles", "JsonFiles", "Items", "Paced", "Lines", "TcpLines", "MicroBatches"}
     assert set(esault.sources.__all__) == tested

@@ -11,6 +11,7 @@ import pytest
 
 from esault.cli.main import cli
 from esault.messages.settings import Settings
+from esault.runtime.metrics_tables import CHANGES, RUNS, WINDOWS
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 
@@ -23,7 +24,19 @@ def test_every_setting_is_described():
     assert described == {f.name for f in fields(Settings)}
 
 
-@pytest.mark.parametrize("name", ["new", "check", "run", "status", "scale", "stop", "analyze", "bench"])
+@pytest.mark.parametrize(("table", "columns"), [("windows", WINDOWS), ("changes", CHANGES), ("runs", RUNS)])
+def test_every_column_of_the_metrics_is_described(table, columns):
+    text = (REFERENCE / "metrics-tables.md").read_text().split(f"## {table}\n")[1].split("\n## ")[0]
+    described = [
+        w for line in text.splitlines() if line.startswith("| `") for w in re.findall(r"`(\w+)`", line.split("|")[1])
+    ]
+    assert sorted(described) == sorted(columns)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["new", "check", "run", "policies", "status", "scale", "throttle", "stop", "node", "keys", "analyze", "bench"],
+)
 def test_every_command_and_option_is_described(name):
     text = (REFERENCE / "cli.md").read_text()
     assert f"`esault {name}" in text

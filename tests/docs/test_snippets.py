@@ -35,7 +35,9 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "texts" / "b.txt").write_text("a cat and a dog\n" * 20)
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "orders.jsonl").write_text('{"id": "1", "n": 2}\n')
-    (tmp_path / "data" / "payments.jsonl").write_text('{"id": "1", "paid": 5}\n{"id": "2", "paid": 1}\n')
+    (tmp_path / "data" / "payments.jsonl").write_text(
+        '{"id": "1", "paid": 5, "shop": "n", "at": 1}\n{"id": "2", "paid": 1, "shop": "n", "at": 2}\n'
+    )
     (tmp_path / "events.jsonl").write_text('{"id": "1"}\n')
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -50,7 +52,7 @@ def run_script(folder: Path, source: list[str], block: str) -> str:
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=110,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -1,11 +1,13 @@
 """Topologies that both runtimes run; what lands must not depend on the order of events."""
 
+import time
 from datetime import datetime
 from decimal import Decimal
 
 from esault import BatchBolt, Bolt, Grouping, Topology, broadcast, by_key, partial_key, shuffle, single, skip
 from esault.sinks import Collect
 from esault.sources import Items
+from esault.windows import SessionWindow, SlidingWindow, TumblingWindow
 
 ROWS = [(f"k{i % 7}", i) for i in range(700)]
 
@@ -170,4 +172,50 @@ def three_deep() -> Topology:
     first.bolt("second", Echo, grouping=by_key(), parallelism=2).bolt("third", Last, grouping=by_key()).sink(
         "out", Collect()
     )
+    return t
+
+
+class InWindow(Last):
+    def process(self, key, value):
+        self.total += value["n"]
+
+    def finish(self):
+        self.emit(self.key, (*self.window, self.total))
+
+
+def windowed() -> Topology:
+    """Event time from two readers through a shuffled bolt; windows of all kinds, a join, and windows behind windows."""
+    t = Topology("scenario")
+    rows = [(f"k{i % 7}", {"at": i // 3 - i % 5, "n": i}) for i in range(2100)]
+    timed = t.spout("rows", Items(rows), parallelism=2, time=lambda v: v["at"], lateness=5)
+    passed = timed.bolt("pass", Echo, grouping=shuffle(), parallelism=2)
+    tumbling = passed.window("tumbling", InWindow, TumblingWindow(50), time=lambda v: v["at"], parallelism=2)
+    tumbling.sink("out", Collect())
+    tumbling["late"].sink("late", Collect())
+    behind = tumbling.map(lambda v: {"at": v[1], "n": v[2]}).key_by(lambda v: v["at"] % 3)
+    behind.window("behind", InWindow, TumblingWindow(100), time=lambda v: v["at"], parallelism=2).sink("b", Collect())
+    passed.window("sliding", InWindow, SlidingWindow(60, 20), time=lambda v: v["at"]).sink("sliding", Collect())
+    timed.window("session", InWindow, SessionWindow(3), time=lambda v: v["at"]).sink("session", Collect())
+    other = t.spout("other", Items([(f"k{i % 7}", {"at": i, "n": i}) for i in range(0, 700, 10)]))
+    joined = timed.join("join", other, TumblingWindow(10), time=lambda v: v["at"], kind="outer", parallelism=2)
+    joined.map(lambda pair: tuple(None if v is None else v["n"] for v in pair)).sink("pairs", Collect())
+    return t
+
+
+def bounded_with_room() -> Topology:
+    return _one(Sum, grouping=by_key(), parallelism=3, buffer=700, overflow="drop")
+
+
+class Slow(Sum):
+    def process(self, key, value):
+        time.sleep(0.0005)
+        super().process(key, value)
+
+
+def overloaded() -> Topology:
+    """More than it can hold, all at once: not the same rows each time, but the same sums."""
+    t = Topology("scenario")
+    rows = t.spout("rows", Items([(f"k{i % 7}", 1) for i in range(7000)]))
+    slow = rows.bolt("worker", Slow, grouping=by_key(), parallelism=2, buffer=50, overflow="drop")
+    slow.bolt("echo", Echo, grouping=by_key()).sink("out", Collect())
     return t

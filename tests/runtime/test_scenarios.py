@@ -31,6 +31,8 @@ SCENARIOS = [
     "all_values",
     "skipped",
     "three_deep",
+    "bounded_with_room",
+    "windowed",
 ]
 
 
@@ -63,3 +65,30 @@ def test_both_runtimes_land_the_same_rows(name):
     for unit, counts in local.report().units.items():
         assert report.units[unit].tuples_in == counts.tuples_in
         assert report.units[unit].tuples_out == counts.tuples_out
+        assert (report.units[unit].arrivals, report.units[unit].dropped) == (counts.arrivals, 0)
+
+
+@pytest.mark.parametrize("delivery", ["alo", "none", "eo"])
+@pytest.mark.parametrize("runtime", ["local", "actors"])
+def test_in_both_runtimes_what_does_not_fit_is_dropped_and_nothing_else_is_missing(delivery, runtime, tmp_path):
+    located = locate(f"{PLACE}:overloaded")
+    settings = Settings(delivery=delivery)
+    if runtime == "local":
+        local = LocalRuntime(located.build({}).plan(), settings=settings)
+        local.run_until_drained()
+        report, landed = local.report(), [(r.key, r.value) for r in local.landed("out")]
+    else:
+        state = tmp_path / "state" if delivery == "eo" else None
+        report = Session(located, {}, view=Silent(), settings=settings, state=state).run()
+        landed = report.collected["out"]
+    worker, echo = report.units["worker"], report.units["echo"]
+    assert worker.arrivals == 7000 == worker.tuples_in + worker.dropped
+    assert (echo.arrivals, echo.dropped, worker.backlog) == (worker.tuples_in, 0, 0)
+    assert worker.dropped > 0
+    # Each key's total counts those of its rows that were processed, once each.
+    totals = {}
+    for key, total in landed:
+        totals.setdefault(key, []).append(total)
+    assert all(sorted(found) == list(range(1, len(found) + 1)) for found in totals.values())
+    assert len(landed) == worker.tuples_in
+    assert (report.roots.replayed, report.roots.open) == (0, 0)

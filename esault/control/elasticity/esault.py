@@ -1,4 +1,4 @@
-"""The policy `esault`: what the eSault paper says, and nothing better (esault.md 3.5 and 3.7).
+"""The policy `esault`: what the eSault paper says, and nothing better.
 
 Zhan, Liu, Kang, Cao, Xie: An Elastic Scalable Stream Processing Framework Based on Actor Model, Journal of Computer
 Research and Development 54(5), 2017, section on the latency monitor. Each sub-unit is probed every `probe_period`; late

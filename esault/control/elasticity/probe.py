@@ -1,4 +1,4 @@
-"""The policy `probe`, the default: what esault.md 7.2 lists as weak in the paper's mechanism, done better.
+"""The policy `probe`: how many sub-units a unit needs, from its own probes and rates; what the eSault paper leaves weak, done better.
 
 The paper splits one interval in the middle whenever enough probes were late, and merges when the rate has fallen far below a
 peak. Here the number of sub-units follows from what was measured: tuples a second that come (and would come, if sources were
@@ -6,18 +6,22 @@ not held back), times the seconds that one takes without waiting, over the share
 So a jump by eight is one change; ranges are cut where the observed load says, so that six sub-units share like six;
 the peak that keeps a unit from shrinking decays; and between growing and shrinking lies a band in which nothing happens.
 Probes say when waiting has become long although the numbers look well.
+
+It looks at each unit alone. `auto` does what it does and looks at senders, too.
 """
 
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from esault.control.elasticity.action import Action, Advise, Rescale
+from esault.control.elasticity.action import Action, Rescale
+from esault.control.elasticity.cores import affordable
+from esault.control.elasticity.late_probes import LateProbes
 from esault.control.elasticity.rate_estimate import RateEstimate
-from esault.control.elasticity.view import Sample, UnitView, View
+from esault.control.elasticity.skew import Skew
+from esault.control.elasticity.view import HELD_BACK, Sample, View
 
 __all__ = ["Probe"]
 
@@ -31,12 +35,6 @@ MOST_DEMAND = 32.0
 RISING = 1.3
 #: share of its time from which a sub-unit is full
 FULL = 0.95
-#: share of busy time on the processor from which a unit needs cores, not only slots
-CPU_BOUND = 0.5
-#: share of the host's processors from which there is no core to spare
-HOST_FULL = 0.9
-#: the heaviest sub-unit's load over the mean, from which the same number shared anew is a gain
-UNEVEN = 1.3
 
 
 @dataclass
@@ -72,9 +70,8 @@ class Probe:
     def __post_init__(self) -> None:
         self._rate = RateEstimate(self.memory)
         self._next_at = 0.0
-        #: (sent, late) of probes that are decided
-        self._probes: deque[tuple[float, bool]] = deque()
-        self._open: dict[int, dict[int, float]] = {}
+        self._probes = LateProbes(self.max_latency, self.calm)
+        self._skew = Skew(self.high, self.calm)
         self._service: float | None = None
         self._peak = 0.0
         self._peak_at = 0.0
@@ -83,8 +80,6 @@ class Probe:
         #: the newest rate, and whether it was waited for to be steady
         self._newest = 0.0
         self._waited = False
-        self._uneven_since: float | None = None
-        self._advised: set[str] = set()
 
     # measuring -------------------------------------------------------------------------------------
 
@@ -92,14 +87,15 @@ class Probe:
         """One look; mostly nothing."""
         unit, now = view.unit, view.now
         samples = unit.samples
-        self._take_probes(samples, now)
+        self._probes.take(samples, now)
         if now < self._next_at:
             return ()
         settled = unit.changed_at is None or now >= unit.changed_at + max(self.settle, self.window)
         if unit.changing or not settled or not samples or any(s.window < 0.8 * self.window for s in samples):
-            self._under_since = self._uneven_since = None
+            self._under_since = None
+            self._skew.forget()
             if unit.changing or not settled:
-                self._probes.clear()
+                self._probes.forget()
             return ()
         self._next_at = now + self.window - 1e-6
         factor, blind = self._held_back(view)
@@ -118,30 +114,9 @@ class Probe:
         if service is None:
             return ()
         action = None if rising else self._grow(view, service, blind)
-        action = action or self._share_anew(view, service) or self._shrink(view, service)
-        advice = self._heavy_key(unit, service)
+        action = action or self._skew.share_anew(unit, now, service) or self._shrink(view, service)
+        advice = self._skew.heavy_key(unit, service)
         return [a for a in (action, advice) if a is not None]
-
-    def _take_probes(self, samples: Sequence[Sample], now: float) -> None:
-        for gone in self._open.keys() - {s.sub_unit for s in samples}:
-            del self._open[gone]
-        for sample in samples:
-            waiting = self._open.setdefault(sample.sub_unit, {})
-            for probe in sample.probes:
-                if probe.back is None:
-                    waiting[probe.number] = probe.sent
-                elif waiting.pop(probe.number, None) is not None:
-                    self._probes.append((now, probe.back - probe.sent > self.max_latency))
-            for number in [n for n, sent in waiting.items() if now - sent > self.max_latency]:
-                del waiting[number]  # late, however late it will be
-                self._probes.append((now, True))
-        while self._probes and self._probes[0][0] < now - self.calm:
-            self._probes.popleft()
-
-    @property
-    def _late(self) -> float:
-        """Share of late probes of late."""
-        return sum(late for _, late in self._probes) / len(self._probes) if self._probes else 0.0
 
     def _measured_service(self, samples: Sequence[Sample]) -> float | None:
         """Seconds a tuple, over the sub-units, without waiting."""
@@ -165,7 +140,7 @@ class Probe:
             if known and read > 0:
                 # What is due and not read counts as it grows; what has piled up is catch_up's business.
                 factor = max(factor, min(MOST_DEMAND, 1.0 + max(0.0, sum(s.lag_growth for s in known)) / read))
-            elif not known and any(s.throttled > 0.5 for s in spout.samples):
+            elif not known and any(s.throttled > HELD_BACK for s in spout.samples):
                 blind = True
         return factor, blind
 
@@ -188,7 +163,7 @@ class Probe:
 
     def _grow(self, view: View, service: float, blind: bool) -> Action | None:
         unit, n = view.unit, view.unit.width
-        slow = self._late > self.late_share
+        slow = self._probes.share > self.late_share
         full = self._full_since is not None and view.now - self._full_since >= self.calm
         rate = 0.0
         for seconds in (self.window, self.calm / 2, self.calm, 2 * self.calm, self.memory):
@@ -208,10 +183,10 @@ class Probe:
             wanted = max(wanted, n + 1)
         if blind and full:
             wanted = max(wanted, math.ceil(n * BLIND_GROWTH))
-        wanted = self._affordable(view, wanted)
+        wanted = affordable(view, unit, wanted)
         if wanted <= n or n >= most:
             return None
-        late = f", {self._late:.0%} of the probes took over {1000 * self.max_latency:.0f} ms" if slow else ""
+        late = f", {self._probes.share:.0%} of the probes took over {1000 * self.max_latency:.0f} ms" if slow else ""
         piled = f", {waiting:,.0f} wait" if waiting >= 1 else ""
         return Rescale(
             f"{rate:,.0f} tuples/s of {1000 * service:.3g} ms each keep {rate * service:.1f} sub-units busy{piled}{late}; "
@@ -219,43 +194,12 @@ class Probe:
             min(wanted, most),
         )
 
-    def _affordable(self, view: View, wanted: int) -> int:
-        """As many as there are cores to run them, where the work is the processor's."""
-        unit, n = view.unit, view.unit.width
-        used = [(s.cpu, s.busy) for s in unit.samples if s.cpu is not None and s.busy > 0.2]
-        if not used or not view.hosts or sum(c for c, _ in used) < CPU_BOUND * sum(b for _, b in used):
-            return wanted
-        spare = sum(h.cores * max(0.0, HOST_FULL - h.cpu) for h in view.hosts)
-        per = max(0.2, sum(c for c, _ in used) / len(used))
-        return min(wanted, n + int(spare / per))
-
-    def _share_anew(self, view: View, service: float) -> Action | None:
-        """The same number with other ranges, where one has far more to do than the others."""
-        unit, now, n = view.unit, view.now, view.unit.width
-        loads = [s.arrivals for s in unit.samples]
-        mean = sum(loads) / n
-        heaviest = max(unit.samples, key=lambda s: s.arrivals)
-        uneven = n > 1 and heaviest.arrivals > UNEVEN * mean and heaviest.arrivals * service > self.high
-        keys = heaviest.key_load.heaviest
-        if uneven and keys and keys[0][2] * heaviest.arrivals > mean:
-            uneven = False  # one key is all of it: no cut divides a key
-        if not uneven:
-            self._uneven_since = None
-            return None
-        if self._uneven_since is None:
-            self._uneven_since = now
-        if now - self._uneven_since < self.calm:
-            return None
-        self._uneven_since = None
-        share = heaviest.arrivals / max(1e-9, sum(loads))
-        return Rescale(f"sub-unit {heaviest.sub_unit} has {share:.0%} of the load, {1 / n:.0%} would be its part", n)
-
     def _shrink(self, view: View, service: float) -> Action | None:
         unit, now, n = view.unit, view.now, view.unit.width
         most = max(self._rate.mean + 2 * self._rate.error, self._peak)
         wanted = max(self._needed(most, service), unit.plan.min_parallelism)
         rate = self._rate.mean
-        if wanted >= n or self._late > 0.1 or self._waiting(view, rate) > rate * self.max_latency:
+        if wanted >= n or self._probes.share > 0.1 or self._waiting(view, rate) > rate * self.max_latency:
             self._under_since = None
             return None
         if self._under_since is None:
@@ -270,21 +214,3 @@ class Probe:
             f"at {self.target:.0%} {wanted} are enough",
             wanted,
         )
-
-    # advising --------------------------------------------------------------------------------------
-
-    def _heavy_key(self, unit: UnitView, service: float) -> Action | None:
-        """A key that keeps a sub-unit busy alone cannot be helped by more of them."""
-        for sample in unit.samples:
-            if not sample.key_load.heaviest:
-                continue
-            name, _, share = sample.key_load.heaviest[0]
-            rate = share * sample.arrivals
-            if rate * service > self.high and sample.key_load.size >= 10 * FEWEST and name not in self._advised:
-                self._advised.add(name)
-                return Advise(
-                    f"unit {unit.name!r}: key {name} alone brings {rate:,.0f} tuples/s, and one sub-unit can process "
-                    f"{1 / service:,.0f}/s: more sub-units cannot help. Group by partial_key() and add the parts up in a next "
-                    "bolt, aggregate before the grouping, or make the key finer"
-                )
-        return None

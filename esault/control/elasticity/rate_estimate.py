@@ -14,6 +14,8 @@ __all__ = ["RateEstimate"]
 
 #: a difference of so many standard deviations is no chance
 CHANGED = 3.5
+#: mean of the square of a normal number that is cut at CHANGED**2 / 4
+KEPT = 0.863
 #: of the newest window in the dispersion
 LEARNING = 0.05
 
@@ -33,12 +35,12 @@ class RateEstimate:
         """The next window."""
         rate = max(0.0, rate)
         if self._windows:
-            mean = max(self.mean, 1.0)
-            surprise = (rate - self.mean) ** 2 * seconds / mean
-            # A jump says little about chance.
-            surprise = min(surprise, CHANGED**2 * max(self.dispersion, 1.0) / 4)
-            self._learnt += 1
-            self.dispersion += max(LEARNING, 1 / self._learnt) * (surprise - self.dispersion)
+            surprise = self._surprise(rate, seconds)
+            if surprise is not None:
+                # A jump says little about chance: it is cut, which makes the mean of what chance does less by a known share.
+                surprise = min(surprise, CHANGED**2 * max(self.dispersion, 1.0) / 4) / KEPT
+                self._learnt += 1
+                self.dispersion += max(LEARNING, 1 / self._learnt) * (surprise - self.dispersion)
         self._windows.append((rate * seconds, seconds))
         while self.seconds > self._longest and len(self._windows) > 1:
             self._windows.popleft()
@@ -46,17 +48,26 @@ class RateEstimate:
 
     def _cut(self) -> None:
         """Forget what is from before a change."""
-        windows = list(self._windows)
-        for old in range(len(windows) - 1, 0, -1):
-            before, after = windows[:old], windows[old:]
-            n1, t1 = sum(n for n, _ in before), sum(t for _, t in before)
-            n2, t2 = sum(n for n, _ in after), sum(t for _, t in after)
-            mean = max((n1 + n2) / (t1 + t2), 1.0)
-            error = math.sqrt(max(self.dispersion, 1.0) * mean * (1 / t1 + 1 / t2))
-            if abs(n1 / t1 - n2 / t2) > CHANGED * error:
+        count = sum(n for n, _ in self._windows)
+        seconds = sum(t for _, t in self._windows)
+        n2 = t2 = 0.0
+        for old in range(len(self._windows) - 1, 0, -1):
+            n, t = self._windows[old]
+            n2, t2 = n2 + n, t2 + t
+            if self._changed((count - n2, seconds - t2), (n2, t2)):
                 for _ in range(old):
                     self._windows.popleft()
                 return
+
+    def _surprise(self, rate: float, seconds: float) -> float | None:
+        """What the next window says of variance over mean; None: nothing."""
+        return (rate - self.mean) ** 2 * seconds / max(self.mean, 1.0)
+
+    def _changed(self, before: tuple[float, float], after: tuple[float, float]) -> bool:
+        """Whether (tuples, seconds) before and after are no chance."""
+        (n1, t1), (n2, t2) = before, after
+        chance = CHANGED**2 * max(self.dispersion, 1.0) * max((n1 + n2) / (t1 + t2), 1.0)
+        return (n1 / t1 - n2 / t2) ** 2 > chance * (1 / t1 + 1 / t2)
 
     @property
     def seconds(self) -> float:
@@ -66,8 +77,10 @@ class RateEstimate:
     @property
     def mean(self) -> float:
         """The rate, a second."""
-        seconds = self.seconds
-        return sum(n for n, _ in self._windows) / seconds if seconds else 0.0
+        count = seconds = 0.0
+        for n, t in self._windows:
+            count, seconds = count + n, seconds + t
+        return count / seconds if seconds else 0.0
 
     @property
     def error(self) -> float:

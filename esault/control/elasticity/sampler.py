@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from esault.control.elastic_unit import ElasticUnit
+from esault.control.elasticity.totals import Totals
 from esault.control.elasticity.view import ProbeSample, Sample, UnitView
 from esault.control.unit import SubUnitRecord
 from esault.messages.probe import Counters, KeyLoad, ProbeReading, Usage
@@ -18,6 +20,8 @@ __all__ = ["Sampler"]
 KEPT = 30.0
 #: seconds without a probe's answer after which counters are taken from status reports
 UNPROBED = 0.5
+#: seconds beyond the last report for which a sub-unit is taken to go on as before
+FORESEEN = 0.5
 #: unanswered probes that are remembered for one sub-unit
 MOST_OPEN = 10_000
 
@@ -38,6 +42,8 @@ class _Source:
     usages: deque[tuple[float, Usage]] = field(default_factory=deque)
     #: of a spout: (now, throttled seconds, lag)
     spouting: deque[tuple[float, float, int | None]] = field(default_factory=deque)
+    #: of which unit; empty until totals were asked for
+    unit: str = ""
     key_load: KeyLoad = field(default_factory=KeyLoad)
 
 
@@ -46,13 +52,25 @@ class Sampler:
 
     def __init__(self) -> None:
         self._sources: dict[int, _Source] = {}
+        #: by unit: what those had counted that are gone
+        self._gone: dict[str, Totals] = {}
+        #: where each sub-unit is, as far as that is known
+        self.hosts: Mapping[int, str] = {}
 
     def status(self, status: Status) -> None:
         """A report that came by the control path."""
         source = self._sources.setdefault(status.incarnation, _Source())
         rows = status.rows
         if status.now - source.probed_at > UNPROBED:
-            counters = Counters(status.now, rows.arrivals, rows.tuples_in, rows.tuples_out, rows.busy, rows.backlog)
+            counters = Counters(
+                status.now,
+                rows.arrivals,
+                rows.tuples_in,
+                rows.tuples_out,
+                rows.busy,
+                rows.backlog,
+                dropped=rows.dropped,
+            )
             self._count(source, counters)
         if status.usage is not None:
             _keep(source.usages, (status.now, status.usage), status.now)
@@ -92,21 +110,42 @@ class Sampler:
     def forget(self, living: set[int]) -> None:
         """Only these are left."""
         for gone in self._sources.keys() - living:
-            del self._sources[gone]
+            source = self._sources.pop(gone)
+            if source.unit and source.counters:
+                last = _totals(source, source.counters[-1].at)._replace(waiting=0.0, lag=None, width=0)
+                self._gone[source.unit] = self._gone.get(source.unit, Totals()).plus(last)
+
+    def totals(self, unit: ElasticUnit, at: float) -> Totals:
+        """All that the unit has counted by that moment, which must be a moment ago: all are cut at the same instant."""
+        total = self._gone.get(unit.name, Totals())
+        for incarnation in unit.subs:
+            source = self._sources.get(incarnation)
+            if source is not None and source.counters:
+                source.unit = unit.name
+                total = total.plus(_totals(source, at))
+        return total._replace(width=unit.width)
 
     def unit(self, unit: ElasticUnit, spouts: tuple[str, ...], now: float, window: float, consume: bool) -> UnitView:
         """A view of the unit; with `consume` probes are told once."""
-        order = list(unit.subs) if unit.plan.kind == "spout" or unit.table is None else unit.table.owners()
-        ranges: dict[int, list[tuple[int, int]]] = {}
-        if unit.table is not None:
-            for low, high, owner in unit.table.intervals():
-                ranges.setdefault(owner, []).append((low, high))
-        samples = tuple(
-            self._sample(i, unit.subs.get(i), tuple(ranges.get(i, ())), now, window, consume) for i in order
-        )
-        last = unit.changes[-1] if unit.changes else None
+        samples: list[Sample] = []
+        for copy in unit.all_copies:
+            order = list(copy.subs) if copy.plan.kind == "spout" or copy.table is None else copy.table.owners()
+            ranges: dict[int, list[tuple[int, int]]] = {}
+            if copy.table is not None:
+                for low, high, owner in copy.table.intervals():
+                    ranges.setdefault(owner, []).append((low, high))
+            for i in order:
+                sample = self._sample(i, copy.subs.get(i), tuple(ranges.get(i, ())), now, window, consume)
+                if copy.plan.copy or i in self.hosts:
+                    sample = replace(sample, copy=copy.plan.copy, host=self.hosts.get(i, sample.host))
+                samples.append(sample)
+        changing = any(copy.changing for copy in unit.all_copies)
+        ended = [copy.changes[-1] for copy in unit.all_copies if copy.changes]
+        last = max(ended, key=lambda record: record.at + record.seconds, default=None)
         changed_at = None if last is None else last.at + last.seconds
-        return UnitView(unit.name, unit.plan, samples, unit.changing, changed_at, spouts)
+        buffer = None if unit.plan.buffer is None else float(unit.plan.buffer * max(1, unit.width))
+        died_at = max((copy.died_at for copy in unit.all_copies if copy.died_at is not None), default=None)
+        return UnitView(unit.name, unit.plan, tuple(samples), changing, changed_at, spouts, last, None, buffer, died_at)
 
     def _sample(
         self,
@@ -149,6 +188,7 @@ class Sampler:
             emitted=(newest.emitted - oldest.emitted) * per,
             busy=busy * per,
             service=busy / processed if processed > 0 else None,
+            latency=source.delay,
             backlog=newest.backlog,
             occupancy=newest.occupancy,
             probe_delay=source.delay,
@@ -169,6 +209,39 @@ def _keep(queue: deque, item: tuple, now: float) -> None:  # type: ignore[type-a
     queue.append(item)
     while queue[0][0] < now - 5.0:
         queue.popleft()
+
+
+def _totals(source: _Source, at: float) -> Totals:
+    """What one sub-unit had counted by then, between the two reports around that moment; beyond the last one as it went on."""
+    counters = source.counters
+    before, after = counters[0], counters[-1]
+    if len(counters) > 1:
+        before, after = counters[-2], counters[-1]
+        for earlier, later in pairwise(counters):
+            if later.at >= at:
+                before, after = earlier, later
+                break
+    length = after.at - before.at
+    # One that has said nothing for long is not believed to have gone on.
+    share = min(max(0.0, (at - before.at) / length), 1.0 + FORESEEN / length) if length > 0 else 1.0
+    between: Callable[[float, float], float] = lambda a, b: a + (b - a) * share
+    spouting = source.spouting
+    throttled, lag = 0.0, None
+    if spouting:
+        newest = min(spouting, key=lambda s: abs(s[0] - at))
+        throttled, lag = newest[1], newest[2]
+    read = [between(before[i], after[i]) for i in (1, 2, 3, 4)]
+    is_spout = spouting and after.arrivals == 0 and after.emitted > 0
+    return Totals(
+        arrivals=read[2] if is_spout else read[0],
+        processed=read[2] if is_spout else read[1],
+        emitted=read[2],
+        dropped=between(before.dropped, after.dropped),
+        busy=read[3],
+        waiting=max(0.0, between(before.backlog, after.backlog)) if share <= 1.0 else float(after.backlog),
+        lag=None if lag is None else float(lag),
+        throttled=throttled,
+    )
 
 
 def _usage(usages: deque[tuple[float, Usage]]) -> tuple[float | None, int, float, float]:

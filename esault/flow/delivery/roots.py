@@ -8,7 +8,7 @@ in the ledger and new batch ids: with the same names, x ^ x = 0 would read as do
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from esault.flow.delivery.acks import Acks
@@ -77,7 +77,8 @@ class Roots:
         self._settings = settings
         self._acks = acks
         self._emit = emit
-        self._window = settings.max_pending if window is None else window
+        self._least_window = settings.max_pending if window is None else window
+        self._window: float = self._least_window
         self._tracked = settings.delivery != "none"
         self._exactly = settings.delivery == "eo"
         self.ledger = Ledger()
@@ -111,12 +112,13 @@ class Roots:
         room = self._pending < self._window or self._pending_rows < self._wanted_rows
         return room and len(self._open) < self._settings.max_undurable
 
-    def widen(self, share: float) -> None:
-        """So many sub-units are fed from here: the window lets each have something to do.
+    def widen(self, share: float, filling: float = 0.0) -> None:
+        """So many sub-units are fed from here: the window lets each have something to do; and so many roots may be under way.
 
         For one alone `max_pending` is enough, and better: small roots that find the window full are read as a large one.
         """
         self._wanted_rows = share * self._settings.pending_rows if share > 1 else 0.0
+        self._window = max(self._least_window, filling)
 
     def open(self, payload: Payload, due: float, position: Any, now: float) -> None:
         """Emit these tuples as a root of their own."""
@@ -214,6 +216,9 @@ class Roots:
             if self._acks.number(root.number) == acker:
                 self._replay(root)
 
+    def lanes(self, down: Collection[int], gates: tuple[int, ...], now: float) -> None:
+        """Which copies of units are not whole; see `LaneRoots`."""
+
     def _replay(self, root: OpenRoot) -> None:
         if root.queued:
             return
@@ -254,6 +259,11 @@ class Roots:
     def overdue(self) -> bool:
         """Whether roots wait for their replay."""
         return bool(self._replays)
+
+    @property
+    def pending(self) -> int:
+        """Roots that are not processed."""
+        return self._pending
 
     @property
     def open_count(self) -> int:

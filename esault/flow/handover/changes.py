@@ -55,6 +55,8 @@ class Changes:
         self._getting: Getting | None = None
         #: entries that have been read and not divided; none are processed before they are
         self._undivided: deque[Entry] = deque()
+        #: so many of them, the first ones, stood in the inbox: what of them had to be held has been, and is released
+        self._released = 0
         #: rows that were read and are neither in the inbox nor processed here
         self.away = 0
         #: when state may go again that nobody has asked for
@@ -71,6 +73,16 @@ class Changes:
     def idle(self) -> bool:
         """Nothing is held, carried or on its way."""
         return not self.active
+
+    @property
+    def pending(self) -> int:
+        """Rows that are here, and neither in the inbox nor processed."""
+        rows = sum([len(entry.batch.keys) for entry in self._undivided])
+        if self._giving is not None:
+            rows += self._giving.carrying
+        if self._getting is not None:
+            rows += self._getting.holding
+        return rows
 
     @property
     def wake_at(self) -> float | None:
@@ -102,7 +114,8 @@ class Changes:
         late = [s for s in message.senders if self._barriers.get(s, 0) < message.version]
         divider = self._divider(message.moves, message.everything)
         self._giving = Giving(message.version, divider, posts, late, self._store, self._clock)
-        self._undivided.extend(inbox)
+        self._undivided.extendleft(reversed(inbox))
+        self._released += len(inbox)
         self.away += sum([len(entry.batch.keys) for entry in inbox])
         inbox.clear()
 
@@ -156,8 +169,10 @@ class Changes:
         if getting is None or getting.version != version:
             return
         if frame.kind == ROWS:
-            if len(body) != 2 or type(body[1]) is not tuple:
+            if len(body) not in (2, 3) or type(body[1]) is not tuple:
                 raise FrameError("ROWS has a version and entries")
+            if len(body) == 3 and getting.lacks_rows(other):
+                self._store.take_beside(body[2])
             getting.rows(other, [(sent, batch_of(raw), bool(taken)) for sent, raw, taken in body[1]])
         elif frame.kind == STATE:
             if len(body) != 3 or type(body[2]) is not tuple:
@@ -201,7 +216,7 @@ class Changes:
                 self._say(Given(self._incarnation, giving.version, giving.news, giving.moved_keys, giving.moved_bytes))
         if getting is not None:
             getting.ask(now)
-            if getting.released:
+            if getting.released and not self._undivided:  # among those may be earlier rows of the same keys
                 for entry in getting.released:
                     self._put(entry, inbox)
                 getting.released.clear()
@@ -217,10 +232,13 @@ class Changes:
             for _ in range(min(SLICE, len(self._undivided))):
                 entry: Entry | None = self._undivided.popleft()
                 assert entry is not None
+                released = self._released > 0
+                self._released -= released
                 if entry.batch.input in self._inputs:
                     if self._giving is not None and not self._giving.aligned:
                         entry = self._giving.divide(entry)
-                    if entry is not None and self._getting is not None:
+                    # To hold a row once more would put it behind later ones of its key.
+                    if entry is not None and self._getting is not None and not released:
                         entry = self._getting.offer(entry)
                 if entry is not None:
                     self._put(entry, inbox)

@@ -54,6 +54,10 @@ class MovedKeys(dict[Any, int]):
             self[key] = found
         return found
 
+    def of(self, incarnation: int) -> list[tuple[int, int]]:
+        """The ranges that move to or come from this one."""
+        return [(low, high) for low, high, who in self._ranges if who == incarnation]
+
     def rename(self, old: int, new: int) -> None:
         """Another incarnation in place of one."""
         self._ranges = [(low, high, new if who == old else who) for low, high, who in self._ranges]

@@ -161,6 +161,11 @@ class Getting:
 
     # what the old owner sends -------------------------------------------------------------------------
 
+    def lacks_rows(self, old: int) -> bool:
+        """Whether this is an old owner whose carried rows have not come."""
+        receipt = self._receipts.get(old)
+        return receipt is not None and not receipt.has_rows
+
     def rows(self, old: int, entries: Sequence[tuple[float, Batch, bool]]) -> None:
         """Its carried rows: they go before what is held."""
         receipt = self._receipts.get(old)
@@ -208,9 +213,10 @@ class Getting:
 
     @property
     def holding(self) -> int:
-        """Rows that are held now."""
+        """Rows that are held now, or have been released and not been taken."""
         receipts = self._receipts.values()
         held = sum(len(entry.batch.keys) for r in receipts for _, entry in r.held)
+        held += sum(len(entry.batch.keys) for entry in self.released)
         return held + sum(len(part.names) for r in receipts for part in r.waiting)
 
     @property

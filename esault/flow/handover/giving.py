@@ -10,7 +10,7 @@ from esault.flow.delivery.acks import Post
 from esault.flow.frame import ROWS, STATE, STATE_END
 from esault.flow.handover.divide import Divider, Entry, wired_batch
 
-__all__ = ["Giving", "Store"]
+__all__ = ["Busy", "Giving", "Store"]
 
 #: a portion of state, bytes and keys at most
 PORTION_BYTES, PORTION_KEYS = 32 << 10, 256
@@ -18,6 +18,10 @@ PORTION_BYTES, PORTION_KEYS = 32 << 10, 256
 UNCONFIRMED_BYTES = 64 << 10
 #: keys looked at between two looks at the clock
 SLICE = 64
+
+
+class Busy(Exception):
+    """A call of the element is open: its state cannot go yet."""
 
 
 class Store(Protocol):
@@ -32,7 +36,7 @@ class Store(Protocol):
         ...
 
     def give(self, name: Any) -> bytes | None:
-        """Take an element out, closed; its packed state, or None if there is none."""
+        """Take an element out, closed; its packed state, or None if there is none. Raises Busy."""
         ...
 
     def name_of(self, key: Any) -> Any:
@@ -41,6 +45,14 @@ class Store(Protocol):
 
     def get(self, key: Any, state: bytes) -> None:
         """Take a key over, with its state."""
+        ...
+
+    def beside(self, ranges: Sequence[tuple[int, int]]) -> Any:
+        """What the new owner of these ranges must know besides the state of their keys; None: nothing."""
+        ...
+
+    def take_beside(self, said: Any) -> None:
+        """What the old owner said so. Raises FrameError."""
         ...
 
 
@@ -72,6 +84,8 @@ class Giving:
         self._scan: Iterator[tuple[int, Any]] | None = self._moved_names(store.names())
         #: keys that a new owner asked for
         self._asked: deque[tuple[int, Any]] = deque()
+        #: (new, key, name) of elements that were busy
+        self._busy: list[tuple[int, Any, Any]] = []
         self._portions: dict[int, list[tuple[Any, bytes]]] = {new: [] for new in posts}
         self._sizes: dict[int, int] = dict.fromkeys(posts, 0)
         self._number = 0
@@ -100,6 +114,11 @@ class Giving:
     def aligned(self) -> bool:
         """All carried rows went: no row of a moved key will come any more."""
         return self._rows_sent
+
+    @property
+    def carrying(self) -> int:
+        """Rows that have not gone."""
+        return sum([len(entry.batch.keys) for entries in self._carried.values() for entry in entries])
 
     # state -----------------------------------------------------------------------------------------
 
@@ -133,15 +152,21 @@ class Giving:
         if not self._rows_sent and not self._waiting:
             self._rows_sent = True
             for new, entries in self._carried.items():
-                self._posts[new].put(
-                    ROWS, (self.version, tuple((e.sent, tuple(wired_batch(e.batch)), e.taken) for e in entries))
-                )
+                beside = self._store.beside(self._divider.moved.of(new))
+                rows = tuple((e.sent, tuple(wired_batch(e.batch)), e.taken) for e in entries)
+                self._posts[new].put(ROWS, (self.version, rows) if beside is None else (self.version, rows, beside))
             self._carried = {new: [] for new in self._posts}
         until = self._clock() + seconds
+        busy, self._busy = self._busy, []
+        for new, key, name in busy:
+            self._give(new, key, name)
         while self._asked:
             new, key = self._asked.popleft()
             name = self._store.name_of(key)
-            self._add(new, key, self._store.give(name) if name is not None else None)
+            if name is not None:
+                self._give(new, key, name)
+            else:
+                self._add(new, key, None)
         for new in self._posts:
             if self._portions[new]:
                 self._send_portion(new)
@@ -155,7 +180,11 @@ class Giving:
                     break
                 new, name = found
                 if new:
-                    state = self._store.give(name)
+                    try:
+                        state = self._store.give(name)
+                    except Busy:
+                        self._busy.append((new, self._store.key_of(name), name))
+                        continue
                     if state is not None:  # else it went when it was asked for
                         self._add(new, self._store.key_of(name), state)
             if self._clock() >= until:
@@ -163,11 +192,18 @@ class Giving:
         for new in self._posts:
             if self._portions[new]:
                 self._send_portion(new)
-        if self._scan is None and self._rows_sent and not self._ended:
+        if self._scan is None and self._rows_sent and not self._busy and not self._ended:
             self._ended = True
             for post in self._posts.values():
                 post.put(STATE_END, (self.version, self._number))
         return self._scan is not None and bulk
+
+    def _give(self, new: int, key: Any, name: Any) -> None:
+        """Send the state of one element, or that there is none; later if it is busy."""
+        try:
+            self._add(new, key, self._store.give(name))
+        except Busy:
+            self._busy.append((new, key, name))
 
     def _add(self, new: int, key: Any, state: bytes | None) -> None:
         self._portions[new].append((key, state if state is not None else b""))
@@ -211,6 +247,7 @@ class Giving:
         self._carried[new] = self._carried.pop(dead)
         self._portions[new], self._sizes[new] = self._portions.pop(dead), self._sizes.pop(dead)
         self._asked = deque((new if n == dead else n, key) for n, key in self._asked)
+        self._busy = [(new if n == dead else n, key, name) for n, key, name in self._busy]
         if self._rows_sent:
             post.put(ROWS, (self.version, ()))
         for (owner, number), body in list(self._unconfirmed.items()):

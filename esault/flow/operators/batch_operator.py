@@ -39,7 +39,6 @@ class BatchOperator(Operator):
             "context": context,
         }
         make, _ = maker(plan.factory, members, BatchBolt)
-        self._batch = 0
         try:
             self.object = make()
             self.object.keyed = {}
@@ -81,8 +80,8 @@ class BatchOperator(Operator):
             self._attempt(call, None, rows, "process_batch")
         if ids is not None:
             # Rows out of a batch have no one source row: their ids are fresh, also at a replay.
-            self.emitter.name(marks, f"{self.context.sub_unit}:b{self._batch}")
-            self._batch += 1
+            self.emitter.name(marks, f"{self.context.sub_unit}:b{self.ordinal}")
+            self.ordinal += 1
         self._settle()
         if not self._tried_state and batch.keyed:
             self._tried_state = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from esault.errors import StateError
@@ -163,14 +163,27 @@ class ElementOperator(Operator):
             for name in self._idle.sweep(now, [n for n, _ in self._each()], self._used_idle):
                 self.elements.put_away(name)
         if self._expiry is not None and self._expiry.due(now):
-            for name in self._expiry.sweep(now, list(self.elements.names()), self._used_expiry):
-                element = self.elements.wake(name)
-                if element is not None:
-                    self._outside_process(element.finish, element.key, "finish")
-                    self._close(element)
-                    self.elements.forget(name)
-                    emitted = True
+            emitted = self.expire(self._expiry.sweep(now, list(self.elements.names()), self._used_expiry))
         return emitted
+
+    def expire(self, names: Iterable[Any]) -> bool:
+        """Finish and forget elements; whether there were any."""
+        found = False
+        for name in names:
+            element = self.elements.wake(name)
+            if element is not None:
+                self._expire(name, element)
+                found = True
+        return found
+
+    def _expire(self, name: Any, element: Any) -> None:
+        self._outside_process(element.finish, element.key, "finish")
+        self._close(element)
+        self.elements.forget(name)
+
+    def stop_sweeping(self) -> None:
+        """Somebody else says who is idle: `sweep` does nothing any more."""
+        self._idle = self._expiry = self._used = None
 
     @property
     def states(self) -> int:

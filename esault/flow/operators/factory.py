@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 from esault.flow.emitter import Emitter
+from esault.flow.operators.async_operator import AsyncElementOperator, AsyncObjectOperator
 from esault.flow.operators.batch_operator import BatchOperator
+from esault.flow.operators.count_operator import CountOperator
 from esault.flow.operators.element_operator import ElementOperator
 from esault.flow.operators.object_operator import ObjectOperator
 from esault.flow.operators.operator import Operator
+from esault.flow.operators.session_operator import SessionOperator
+from esault.flow.operators.time_window_operator import TimeWindowOperator
+from esault.flow.operators.window_operator import WindowOperator
 from esault.flow.user_error import LetterBox
 from esault.payload.codec import Codec
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
+from esault.topology.window import CountWindow, SessionWindow, SlidingWindow, TumblingWindow, WindowKind
 
 __all__ = ["operator"]
+
+
+_WINDOWS: dict[type[WindowKind], type[WindowOperator]] = {
+    TumblingWindow: TimeWindowOperator,
+    SlidingWindow: TimeWindowOperator,
+    SessionWindow: SessionOperator,
+    CountWindow: CountOperator,
+}
 
 
 def operator(
     plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: LetterBox, now: float
 ) -> Operator:
     """The operator that fits the plan of a bolt."""
-    kind = BatchOperator if plan.batch else ElementOperator if plan.objects.endswith("key") else ObjectOperator
+    if plan.window is not None:
+        return _WINDOWS[type(plan.window.kind)](plan, context, emitter, codec, letters, now)
+    kind: type[Operator]
+    if plan.concurrency:
+        kind = AsyncElementOperator if plan.objects.endswith("key") else AsyncObjectOperator
+    else:
+        kind = BatchOperator if plan.batch else ElementOperator if plan.objects.endswith("key") else ObjectOperator
     return kind(plan, context, emitter, codec, letters, now)

@@ -69,11 +69,15 @@ class ObjectOperator(Operator):
             except BaseException as error:
                 raise self._fail(error, key, "process") from error
         if not self._tried_state:
-            self._tried_state = True
-            try:
-                pack_state(self.plan.name, self.object, self.codec)
-            except StateError as error:
-                raise UserError(str(error)) from error
+            self._try_state()
+
+    def _try_state(self) -> None:
+        """That it cannot move is found now and not when it must."""
+        self._tried_state = True
+        try:
+            pack_state(self.plan.name, self.object, self.codec)
+        except StateError as error:
+            raise UserError(str(error)) from error
 
     def ticking(self, now: float) -> Iterator[None]:
         self._outside_process(lambda: self.object.tick(now), None, "tick")

@@ -35,13 +35,16 @@ class Operator:
         self.codec = codec
         self.letters = letters
         self.errors = 0
+        #: tuples whose window had closed
+        self.late = 0
         self.dead_letters = 0
         self._policy = plan.on_error
         #: errors are survived: emits of a failed try must be forgotten
         self._careful = plan.on_error.kind != "fail" or plan.on_error.retries > 0
         self._name = emitter.namer()
         self._streams = [i.stream for i in plan.inputs]
-        self._outside = 0
+        #: names that were made up for rows without a source row; whoever moves this object to another process takes it along
+        self.ordinal = 0
         self._letters_open = False
 
     # errors ------------------------------------------------------------------------------------
@@ -77,7 +80,7 @@ class Operator:
     def _survive(self, error: BaseException, key: Any, value: Any, hook: str) -> None:
         self.errors += 1
         if self.errors == 1:
-            what = "skipped" if self._policy.kind == "skip" else f"kept in {self._policy.path}"
+            what = "skipped" if self._policy.kind == "skip" else f"kept in {self.letters}"
             text = str(self._fail(error, key, hook))
             print(f"{text}\n(the tuple is {what}; further errors of this unit are only counted)", file=sys.stderr)
         if self._policy.kind == "dead_letter":
@@ -122,13 +125,15 @@ class Operator:
                 emitter.name(marks, ids[i])
         self._settle()
 
-    def _outside_process(self, call: Callable[[], Any], key: Any, hook: str) -> None:
+    def _outside_process(self, call: Callable[[], Any], key: Any, hook: str, value: Any = None) -> None:
         """Run a hook beside `process`: its emits have no source row, their ids are of their own."""
         marks = self.emitter.marks()
-        self._attempt(call, key, None, hook)
+        self._attempt(call, key, value, hook)
         if self.plan.wants_id:
-            self.emitter.name(marks, f"{self.context.sub_unit}:{hook[0]}{self._outside}")
-            self._outside += 1
+            # Copies of a unit put out the same at their ends: named by key, it is known to be.
+            own = f"{self.plan.original}:{hook[0]}{key!r}" if self.plan.copies > 1 else None
+            self.emitter.name(marks, own or f"{self.context.sub_unit}:{hook[0]}{self.ordinal}")
+            self.ordinal += 1
         self._settle()
 
     # calls beside process ------------------------------------------------------------------------
@@ -180,6 +185,13 @@ class Operator:
     def get(self, key: Any, state: bytes) -> None:
         """Take a key over, with its state."""
 
+    def beside(self, ranges: Sequence[tuple[int, int]]) -> Any:
+        """What the new owner of these ranges must know besides the state of their keys; None: nothing."""
+        return None
+
+    def take_beside(self, said: Any) -> None:
+        """What the old owner said so. Raises FrameError."""
+
     # checkpoints ---------------------------------------------------------------------------------
 
     def saved_names(self) -> list[Any]:
@@ -211,8 +223,12 @@ class Operator:
         except STOPPING:
             raise
         except BaseException as error:
-            print(str(self._fail(error, getattr(element, "key", None), "close")), file=sys.stderr)
+            self._say(self._fail(error, getattr(element, "key", None), "close"))
         self.emitter.rewind(marks)
+
+    def _say(self, error: UserError) -> None:
+        """To the user's terminal."""
+        print(str(error), file=sys.stderr)
 
 
 def by_stream(cls: type[Any], plan: UnitPlan) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     _Bytes = bytes | array[int] | array[float]
 
-__all__ = ["arrow_schema", "arrow_type", "constant", "moments", "parquet_bytes", "to_array"]
+__all__ = ["arrow_schema", "arrow_type", "conform", "constant", "moments", "parquet_bytes", "to_array"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
@@ -111,6 +111,27 @@ def arrow_schema(schema: Schema) -> pa.Schema:
     import pyarrow as pa
 
     return pa.schema([pa.field(column.name, arrow_type(column), column.nullable) for column in schema])
+
+
+def conform(batch: pa.RecordBatch, schema: pa.Schema, path: str) -> pa.RecordBatch:
+    """The rows of a part with the columns that its table has by now: null where it has none, widened where it is
+    narrower. SinkError, which names `path`, for a value that is another number as a float."""
+    import pyarrow as pa
+
+    columns = []
+    for field in schema:
+        place = batch.schema.get_field_index(field.name)
+        if place < 0:
+            columns.append(pa.nulls(batch.num_rows, field.type))
+            continue
+        column = batch.column(place)
+        if column.type != field.type:
+            try:
+                column = column.cast(field.type)
+            except pa.ArrowInvalid as error:
+                raise SinkError(f"{path}: column {field.name!r} cannot become {field.type}: {error}") from None
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def to_array(owner: str, column: Column, values: Sequence[Any], keys: Sequence[Any]) -> pa.Array:

@@ -15,6 +15,10 @@ An entry is one JSON object on one line, whose last member is the CRC-32 of all 
 | rows | rows of one epoch of one writer | txn, add, run |
 | compact | parts rewritten as others, rows the same | add, remove |
 | end | the run said it was over, and whether each of its rows came once | run, ok, distinct |
+
+A `begin` or `rows` entry with a schema changes the columns from there on (see `evolve`). The path of a part may lead
+through folders named `column=value`. A table that a job makes of others says in `inputs` of what; its `rows` and
+`replace` entries say `distinct` themselves.
 """
 
 from __future__ import annotations
@@ -27,7 +31,20 @@ from typing import Any
 from esault.errors import SinkError
 from esault.sinks.landing.schema import Schema, schema_from_json, schema_to_json
 
-__all__ = ["FORMAT", "Entry", "Part", "Txn", "decode", "encode", "plain_name", "seal", "unseal"]
+__all__ = [
+    "FORMAT",
+    "Entry",
+    "Input",
+    "Part",
+    "Txn",
+    "decode",
+    "encode",
+    "inputs_from_json",
+    "inputs_to_json",
+    "plain_name",
+    "seal",
+    "unseal",
+]
 
 #: the newest format of entries and snapshots that this code writes and reads
 FORMAT = 1
@@ -54,6 +71,15 @@ class Txn:
 
 
 @dataclass(frozen=True)
+class Input:
+    """What a job has read: all of the table `name` up to `version`; `mark` tells histories with equal numbers apart."""
+
+    name: str
+    version: int
+    mark: str = ""
+
+
+@dataclass(frozen=True)
 class Entry:
     """See the module."""
 
@@ -66,11 +92,16 @@ class Entry:
     schema: Schema | None = None
     ok: bool | None = None
     distinct: bool | None = None
+    inputs: tuple[Input, ...] | None = None
 
 
 def plain_name(name: Any) -> str:
-    """The name of a part; ValueError for one that would lead out of the folder: names in a file are never trusted."""
-    if not isinstance(name, str) or not name or "/" in name or "\\" in name or name in (".", ".."):
+    """The path of a part in its table's folder, `part-….parquet` or `column=value/part-….parquet`; ValueError for one
+    that would lead elsewhere: names in a file are never trusted."""
+    if not isinstance(name, str) or not name or "\\" in name or name.startswith("/"):
+        raise ValueError(f"{name!r} is no name of a part")
+    *folders, last = name.split("/")
+    if last in ("", ".", "..") or any(not folder.partition("=")[0] or "=" not in folder for folder in folders):
         raise ValueError(f"{name!r} is no name of a part")
     return name
 
@@ -118,8 +149,19 @@ def encode(entry: Entry) -> bytes:
             "schema": schema_to_json(entry.schema) if entry.schema is not None else None,
             "ok": entry.ok,
             **({} if entry.distinct is None else {"distinct": entry.distinct}),
+            **({} if entry.inputs is None else {"inputs": inputs_to_json(entry.inputs)}),
         }
     )
+
+
+def inputs_to_json(inputs: tuple[Input, ...]) -> list[list[Any]]:
+    """`[[name, version, mark], ...]`."""
+    return [[one.name, one.version, one.mark] for one in inputs]
+
+
+def inputs_from_json(value: Any) -> tuple[Input, ...]:
+    """The reverse; TypeError or ValueError when it is none."""
+    return tuple(Input(str(name), int(version), str(mark)) for name, version, mark in value)
 
 
 def decode(data: bytes, path: str) -> Entry:
@@ -139,6 +181,7 @@ def decode(data: bytes, path: str) -> Entry:
             schema=schema_from_json(value["schema"]) if value["schema"] is not None else None,
             ok=value.get("ok"),
             distinct=value.get("distinct"),
+            inputs=inputs_from_json(value["inputs"]) if value.get("inputs") is not None else None,
         )
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(path, f"a member is missing or wrong ({error})") from None

@@ -21,11 +21,11 @@ __all__ = ["RunLock"]
 
 
 class RunLock:
-    """The lock of the table in folder `table`, whose log folder exists."""
+    """The lock of the table in folder `table`, whose log folder exists; or of a folder of tables, which is `within` it."""
 
-    def __init__(self, table: str) -> None:
+    def __init__(self, table: str, within: str = LOG_FOLDER) -> None:
         self._table = table
-        self._path = os.path.join(table, LOG_FOLDER, "lock")
+        self._path = os.path.join(table, within, "lock")
         self._descriptor: int | None = None
 
     def take(self, run: str) -> None:

@@ -26,7 +26,7 @@ from typing import Any
 
 from esault.errors import SinkError
 
-__all__ = ["ADDED", "Column", "Schema", "differences", "parse_columns", "schema_from_json", "schema_to_json"]
+__all__ = ["ADDED", "Column", "Schema", "parse_columns", "schema_from_json", "schema_to_json"]
 
 _TYPES: dict[type, str] = {
     str: "string",
@@ -118,21 +118,3 @@ def schema_from_json(value: Any) -> Schema:
             raise ValueError(f"unknown column {name!r}: {kind!r}")
         schema.append(Column(name, kind, nullable))
     return tuple(schema)
-
-
-def differences(table: Schema, wanted: Schema) -> str:
-    """In words, how the columns that a sink declares differ from those of its table; empty when they do not."""
-    if table == wanted:
-        return ""
-    there = {column.name: column for column in table}
-    here = {column.name: column for column in wanted}
-    said = [f"the table has no column {name!r}" for name in here if name not in there]
-    said += [f"the table's column {name!r} is not declared" for name in there if name not in here]
-    said += [
-        f"column {name!r} is {there[name].python} in the table and {here[name].python} here"
-        for name in here
-        if name in there and there[name] != here[name]
-    ]
-    if not said:
-        said = [f"the table's order is {', '.join(there)}, here it is {', '.join(here)}"]
-    return "; ".join(said)

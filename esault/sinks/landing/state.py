@@ -12,7 +12,18 @@ from collections.abc import Iterable
 from typing import Any
 
 from esault.errors import SinkError
-from esault.sinks.landing.entry import FORMAT, Entry, Part, Txn, plain_name, seal, unseal
+from esault.sinks.landing.entry import (
+    FORMAT,
+    Entry,
+    Input,
+    Part,
+    Txn,
+    inputs_from_json,
+    inputs_to_json,
+    plain_name,
+    seal,
+    unseal,
+)
 from esault.sinks.landing.schema import Schema, schema_from_json, schema_to_json
 
 __all__ = ["SNAPSHOT_EVERY", "Epochs", "TableState", "decode_snapshot", "encode_snapshot"]
@@ -70,6 +81,10 @@ class TableState:
         self.clean = True
         #: whether there are rows of a run that has not said how it was
         self.unsaid = False
+        #: whether visible parts may have other columns than `schema`
+        self.evolved = False
+        #: of what a job made it
+        self.inputs: tuple[Input, ...] = ()
         self.txns: dict[str, Epochs] = {}
         #: visible parts by name, in the order in which they came; None when not kept
         self.files: dict[str, Part] | None = {} if keep_files else None
@@ -103,7 +118,10 @@ class TableState:
             if self.files is not None:
                 self.files.clear()
         if entry.schema is not None:
+            self.evolved = entry.kind not in ("create", "replace")
             self.schema = entry.schema
+        if entry.inputs is not None:
+            self.inputs = entry.inputs
         if entry.kind in ("create", "begin", "replace"):
             if entry.run != self.run:  # else it goes on
                 self.clean, self.unsaid = self.clean and not self.unsaid, False
@@ -112,7 +130,7 @@ class TableState:
             self.ended = entry.ok
             self.clean, self.unsaid = self.clean and (entry.distinct is True or not self.unsaid), False
         elif entry.kind == "rows":
-            self.unsaid = True
+            self.unsaid = self.unsaid or entry.distinct is not True
         if entry.txn is not None:
             self.txns.setdefault(entry.txn.app, Epochs()).add(entry.txn.epoch)
         self.parts += len(entry.add) - len(entry.remove)
@@ -139,6 +157,8 @@ def encode_snapshot(state: TableState) -> bytes:
             "ended": state.ended,
             "clean": state.clean,
             "unsaid": state.unsaid,
+            "evolved": state.evolved,
+            "inputs": inputs_to_json(state.inputs),
             "txns": {app: epochs.ranges() for app, epochs in state.txns.items()},
             "files": [[part.path, part.rows, part.bytes] for part in state.files.values()],
         }
@@ -154,6 +174,8 @@ def decode_snapshot(data: bytes, path: str, keep_files: bool = True) -> TableSta
         state.schema = schema_from_json(value["schema"])
         state.run, state.ended = value["run"], value["ended"]
         state.clean, state.unsaid = value.get("clean") is True, value.get("unsaid") is not False
+        state.evolved = value.get("evolved") is True
+        state.inputs = inputs_from_json(value.get("inputs") or [])
         state.txns = {app: Epochs(ranges) for app, ranges in value["txns"].items()}
         state.parts = len(value["files"])
         if keep_files:

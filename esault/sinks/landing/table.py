@@ -19,9 +19,10 @@ from esault.errors import SinkError
 from esault.sinks.landing.buffer import Buffer
 from esault.sinks.landing.disk import Disk, LocalDisk, explained
 from esault.sinks.landing.entry import Entry, Part, Txn
+from esault.sinks.landing.evolve import Unfit, merge
 from esault.sinks.landing.lock import RunLock
 from esault.sinks.landing.log import LOG_FOLDER, CommitLog, Conflict, probe, utc
-from esault.sinks.landing.schema import Schema, differences, parse_columns
+from esault.sinks.landing.schema import Schema, parse_columns
 from esault.sinks.landing.state import TableState
 from esault.sinks.landing.vacuum import remove_parts, vacuum
 from esault.topology.context import Context
@@ -125,8 +126,13 @@ class LandedTable(Sink):
                 "a run needs an identity of its own"
             )
         if run.resumed or (self.mode == "append" and state.written):
-            self._check_columns(state)
-            log.append(Entry("begin", now, run.run))
+            merged = self._check_columns(state)
+            changed = self.schema != state.schema
+            log.append(Entry("begin", now, run.run, schema=merged if changed else None))
+            if changed:
+                _logger.info(
+                    "%s: its columns are now %s", self.path, ", ".join(f"{c.name}: {c.python}" for c in merged)
+                )
         elif self.mode == "error" and state.written:
             raise self._exists()
         else:
@@ -260,7 +266,8 @@ class LandedTable(Sink):
                 f"table {self.path} is now written by run {state.run}; what is left of run {self.context.run} may not "
                 "add to it any more"
             )
-        self._check_columns(state)
+        if self._check_columns(state) != state.schema:
+            raise SinkError(f"table {self.path} has other columns than when this run began; begin the run anew")
 
     def _refuse_missing(self, log: CommitLog, one: Mapping[str, Any], part: Part) -> None:
         """A part of a handle is gone. Right if the epoch was committed and compacted since, else a loss."""
@@ -281,13 +288,17 @@ class LandedTable(Sink):
             'mode="append" keeps them, mode="replace" removes them'
         )
 
-    def _check_columns(self, state: TableState) -> None:
-        said = differences(state.schema, self.schema)
-        if said:
+    def _check_columns(self, state: TableState) -> Schema:
+        """The columns of the table with the rows of this sink; SinkError when it cannot have both."""
+        if state.schema == self.schema:
+            return self.schema
+        try:
+            return merge(state.schema, self.schema)
+        except Unfit as error:
             raise SinkError(
-                f"table {self.path} has other columns than {type(self).__name__} declares: {said}. "
-                'Declare the same, write to another path, or use mode="replace"'
-            )
+                f"table {self.path} has other columns than {type(self).__name__} declares: {error}. "
+                'Or write to another path, or use mode="replace"'
+            ) from None
 
     def _check_folder(self) -> None:
         """SinkError when the path cannot become, or is not, a table of ours that this user may write."""

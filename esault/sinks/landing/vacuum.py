@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from esault.errors import SinkError
@@ -46,12 +47,23 @@ def vacuum(
     limit = now() - older_than
     # listed before the log is read: what is committed in between is visible then, and stays
     with explained("reading", table):
-        candidates = [name for name in disk.names(table) if _PART.fullmatch(name)]
+        candidates = list(_parts(disk, table))
     if not log.exists():
         raise SinkError(f"{table} is no table of eSault: it has no log")
     visible = {part.path for part in log.files()}
     parts = _remove(disk, table, (name for name in candidates if name not in visible), limit)
     return Vacuumed(parts, _prune(log, disk, limit))
+
+
+def _parts(disk: Disk, table: str, folder: str = "") -> Iterator[str]:
+    """Paths of all parts and scratch files of parts, those in folders `column=value` too."""
+    for name in disk.names(os.path.join(table, folder) if folder else table):
+        path = f"{folder}/{name}" if folder else name
+        if _PART.fullmatch(name):
+            yield path
+        elif "=" in name:
+            with contextlib.suppress(NotADirectoryError):
+                yield from _parts(disk, table, path)
 
 
 def _prune(log: CommitLog, disk: Disk, limit: float) -> int:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = str(Path(__file__).parents[3])
+#: for test modules that import benches at their top
+sys.path.append(ROOT)
 
 
 @pytest.fixture(autouse=True)

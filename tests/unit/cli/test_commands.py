@@ -71,7 +71,15 @@ def test_new_refuses_names_that_cannot_be_imported(words, capsys, name, text):
         (["run", "words.py", "--seconds", "0"], "above 0"),
         (["run", "words.py", "--set", "path=nothing/*.txt"], "nothing/*.txt"),
         (["run", "words.py", "--report", "/proc/none/r.json"], "cannot be written"),
-        (["run", "words.py", "--engine", "spark"], "spark"),
+        (["run", "words.py", "--engine", "flink"], "flink"),
+        (["run", "words.py", "--master", "local"], "is for --engine spark"),
+        (["run", "words.py", "--engine", "spark", "--acks", "off"], "the Spark engine has no acks"),
+        (["run", "words.py", "--engine", "spark", "--policy", "ds2"], "Spark cannot change the number of tasks"),
+        (
+            ["run", "words.py", "--engine", "spark", "--land-metrics", "m"],
+            "--land-metrics is for the engines actors and local",
+        ),
+        (["run", "words.py", "--land-metrics", "words.py"], "--land-metrics words.py: words.py/windows: "),
         (["run", "words.py", "--checkpoint", "-1"], "above 0"),
         (["run", "words.py", "--resume"], "say how often with --checkpoint"),
         (["run", "words.py", "--acks", "off", "--checkpoint", "1"], "with acks off there are no checkpoints"),
@@ -98,6 +106,36 @@ def test_a_topology_that_raises_shows_the_users_traceback(tmp_path, monkeypatch,
     assert code == 2
     assert "ZeroDivisionError" in err
     assert 'broken.py", line 2' in err
+
+
+def test_a_parameter_that_does_not_fit_shows_no_frames(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "typed.py").write_text("def topology(n: int = 1):\n    return None\n")
+    code, _, err = call(capsys, "check", "typed.py", "--set", "n=x")
+    assert code == 2
+    assert "parameter 'n': 'x' is not" in err
+    assert "Traceback" not in err
+
+
+def test_a_syntax_error_shows_its_place_and_none_of_our_frames(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wrong.py").write_text("def topology(:\n    pass\n")
+    code, _, err = call(capsys, "check", "wrong.py")
+    assert code == 2
+    assert 'wrong.py", line 1' in err and "SyntaxError" in err
+    assert "located.py" not in err and "importlib" not in err
+
+
+def test_what_spark_cannot_run_is_said_by_check(words, tmp_path, capsys):
+    call(capsys, "new", words)
+    code, out, _ = call(capsys, "check", words, "--engine", "spark")
+    assert code == 0 and "no mistakes found" in out
+    text = (tmp_path / words).read_text()
+    (tmp_path / "twins.py").write_text(text.replace("grouping=by_key()", "grouping=by_key(), replicas=2"))
+    assert call(capsys, "check", "twins.py")[0] == 0
+    code, _, err = call(capsys, "check", "twins.py", "--engine", "spark")
+    assert code == 2
+    assert "cannot run on the Spark engine" in err and "leave replicas out" in err
 
 
 def test_help_of_run_lists_the_topologys_parameters(words, capsys, monkeypatch):

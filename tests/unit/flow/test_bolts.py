@@ -22,6 +22,8 @@ from esault import (
     single,
     skip,
 )  # fmt: skip
+from esault.errors import SinkError
+from esault.flow.user_error import failure_text
 from esault.sinks import Collect
 from esault.sources import Items
 from esault.testing import LocalRuntime
@@ -105,7 +107,34 @@ def test_an_error_in_a_step_follows_the_steps_policy(policy, kept, capsys):
     assert [row.value for row in local.landed("out")] == [2]
     assert local.report().units["rows"].errors == 1
     assert len(local.dead_letters) == kept
-    assert "ZeroDivisionError" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert told.count("ZeroDivisionError") == 2  # the line, and the traceback: not the first try's as well
+    assert "During handling" not in told
+    assert ("kept in memory" in told) == bool(kept)  # where the letters are, not the path they are named after
+
+
+def test_emit_with_too_little_is_said_of_emit():
+    class Short(Bolt):
+        def process(self, key, value):
+            self.emit(key)
+
+    with pytest.raises(TopologyFailed, match=r"Bolt\.emit\(\) missing 1 required positional argument: 'value'"):
+        small.run(small.through([("a", 1)], Short))
+
+
+def test_what_the_system_refused_is_said_once_and_what_code_raised_with_its_traceback():
+    def raised(cause):
+        try:
+            raise SinkError("sink 'x': the disk is full") from cause
+        except SinkError as error:
+            return failure_text("u", error)
+
+    try:
+        raise SinkError("the disk is full") from OSError(28, "No space left on device")
+    except SinkError as error:
+        inner = error
+    assert raised(OSError(28, "No space left on device")) == raised(inner) == "sink 'x': the disk is full"
+    assert "ValueError: theirs" in raised(ValueError("theirs"))
 
 
 def test_an_error_in_a_step_names_the_step():

@@ -77,7 +77,7 @@ def test_probes_are_sent_by_period_and_missed_ones_are_not_made_up_for():
 def test_answers_of_strangers_are_counted_and_dropped():
     prober, *_ = seats()
     codec = Codec()
-    good = (1.0, True, tuple(Counters(1.0, 1, 1, 1, 0.1, 0, 0.0)))
+    good = (1.0, True, tuple(Counters(1.0, 1, 1, 1, 0.1, 0, 0.0, 3)))
     for frame in (
         b"garbage",
         codec.pack((6, 1, 7, 1, None)),

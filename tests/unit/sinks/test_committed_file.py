@@ -68,6 +68,19 @@ def test_commits_are_appended_each_once_and_in_any_process(table):
     assert sorted(os.listdir(table.folder)) == ["commit.lock", "run.lock", "state.json"]
 
 
+def test_logs_that_are_gone_are_not_remembered_for_ever(table, monkeypatch):
+    monkeypatch.setattr(committed_file, "_REMEMBERED", 3)
+    table.begin()
+    for number in range(20):
+        table.log(f"{number}.log", b"x\n")
+        table.file.commit(f"{number}.log", 2)
+        table.file.forget_logs()
+        table.file.commit(f"{number}.log", 2)  # may come again
+    assert table.content == b"x\n" * 20
+    assert 3 <= len(table.state["copied"]) <= 7
+    table.file.end(True, remove_if_empty=True)
+
+
 def test_a_commit_without_begin_keeps_what_is_there(table):
     put(table, "old")
     os.makedirs(table.folder)

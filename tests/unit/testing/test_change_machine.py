@@ -24,6 +24,8 @@ from esault.payload.column import plain
 from esault.testing import LocalRuntime
 
 EXAMPLES = int(os.environ.get("ESAULT_PROOF", "25"))
+#: that may be changed, where the topology has them
+UNITS = ["split", "count", "count~1", "other", "again"]
 WORDS = "abcdefghijkl"
 
 
@@ -85,6 +87,16 @@ def fan_in(feed, grouping):
     return t
 
 
+def twins(feed, grouping):
+    """A unit with two copies, and one below them."""
+    t = Topology("twins")
+    split = t.spout("lines", Fed(feed), parallelism=2).bolt("split", Split, grouping=shuffle(), parallelism=2)
+    count = split.bolt("count", Count, grouping=grouping, parallelism=2, replicas=2)
+    count.sink("table", Landed())
+    count.bolt("again", Count, grouping=by_key(), parallelism=2).sink("more", Landed())
+    return t
+
+
 class SplitColumns(BatchBolt):
     """Words as NumPy's and as Arrow's in turn, and as rows."""
 
@@ -128,11 +140,15 @@ class Changes(RuleBasedStateMachine):
     sources_die = False
     #: copies of each word that reach `count`
     copies = 1
+    #: rows that `count` emits for each
+    emits = 1
+    #: whether ledgers may sit in processes of their own
+    acked_apart = True
 
     @initialize(seed=st.integers(0, 1 << 30), ackers=st.sampled_from([0, 0, 1, 2]))
     def begin(self, seed, ackers):
         self.feed = {"rows": [], "ended": False}
-        options = Settings(ackers=ackers, max_pending=4, root_rows=16, watch_values=False)
+        options = Settings(ackers=ackers if self.acked_apart else 0, max_pending=4, root_rows=16, watch_values=False)
         self.local = LocalRuntime(self.topology(self.feed, self.grouping()), seed=seed, settings=options)
         self.versions = {}
         self.left = self.kills
@@ -161,22 +177,22 @@ class Changes(RuleBasedStateMachine):
         owners = self.local.sub_units(unit)
         return owners[which % len(owners)]
 
-    @rule(unit=st.sampled_from(["split", "count", "other", "again"]), which=st.integers(0, 9))
+    @rule(unit=st.sampled_from(UNITS), which=st.integers(0, 9))
     def split(self, unit, which):
         if unit in self.local.driver.units:
             self.wish(unit, lambda u: self.local.split(u, self.owner(u, which)))
 
-    @rule(unit=st.sampled_from(["split", "count", "other", "again"]), which=st.integers(0, 9))
+    @rule(unit=st.sampled_from(UNITS), which=st.integers(0, 9))
     def merge(self, unit, which):
         if unit in self.local.driver.units:
             self.wish(unit, lambda u: self.local.merge(u, self.owner(u, which)))
 
-    @rule(unit=st.sampled_from(["split", "count", "other", "again"]), which=st.integers(0, 9))
+    @rule(unit=st.sampled_from(UNITS), which=st.integers(0, 9))
     def move(self, unit, which):
         if unit in self.local.driver.units:
             self.wish(unit, lambda u: self.local.move(u, self.owner(u, which)))
 
-    @rule(unit=st.sampled_from(["split", "count", "other", "again"]), n=st.integers(1, 4))
+    @rule(unit=st.sampled_from(UNITS), n=st.integers(1, 4))
     def scale(self, unit, n):
         if unit in self.local.driver.units:
             self.wish(unit, lambda u: self.local.scale(u, n))
@@ -232,7 +248,7 @@ class Changes(RuleBasedStateMachine):
         local = self.local
         local.run_until_drained(600.0)
         words = totals(self.feed["rows"])
-        want = words.total() * self.copies
+        want = words.total() * self.copies * self.emits
         landed = local.landed("table")
         assert len({row.id for row in landed}) == want, "missing"
         report = local.report()
@@ -280,6 +296,19 @@ class FanInKilled(FanIn):
     kills = 4
 
 
+class Twins(Changes):
+    topology = staticmethod(twins)
+    acked_apart = False
+
+
+class TwinsKilled(Twins):
+    kills = 4
+
+
+class TwinsSourceKilled(TwinsKilled):
+    sources_die = True
+
+
 class OfColumns(Changes):
     topology = staticmethod(columns)
 
@@ -315,7 +344,21 @@ class CountAll(Bolt):
 
 @pytest.mark.parametrize(
     "machine",
-    [Changes, Killed, SourceKilled, Neighbours, NeighboursKilled, FanIn, FanInKilled, OfColumns, Single, Partial],
+    [
+        Changes,
+        Killed,
+        SourceKilled,
+        Neighbours,
+        NeighboursKilled,
+        FanIn,
+        FanInKilled,
+        Twins,
+        TwinsKilled,
+        TwinsSourceKilled,
+        OfColumns,
+        Single,
+        Partial,
+    ],
     ids=lambda m: m.__name__,
 )
 def test_whatever_happens_nothing_is_lost(machine):

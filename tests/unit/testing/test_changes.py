@@ -6,11 +6,11 @@ import random
 from collections import Counter
 
 import pytest
-from counting import missing, text, totals, words
+from counting import Count, Landed, Nothing, Split, missing, text, totals, words
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from esault import UsageError, single
+from esault import Topology, UsageError, by_key, shuffle, single
 from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
 
@@ -154,3 +154,30 @@ def test_a_wish_after_the_end_is_refused():
     local.run_until_drained()
     with pytest.raises(UsageError, match="not running"):
         local.scale("count", 2)
+
+
+@pytest.mark.parametrize("seed", range(12, 24))
+def test_a_newcomer_gets_the_tables_that_it_missed(seed):
+    """It sends to two units; one has a new table while the newcomer is still being made known to the other."""
+    t = Topology("fork")
+    split = t.spout("lines", Nothing()).bolt("split", Split, grouping=shuffle(), parallelism=2)
+    for name in ("count", "other"):
+        split.bolt(name, Count, grouping=by_key(), parallelism=2).sink(f"{name}s", Landed())
+    local = LocalRuntime(t, spouts={"lines": text(150)}, seed=seed)
+    order = random.Random(seed)
+    for _ in range(20_000):
+        if local.driver.phase == "ended":
+            break
+        if local.driver.phase == "running" and order.random() < 0.1:
+            unit = order.choice(["split", "split", "count", "other"])
+            try:
+                if order.random() < 0.5:
+                    local.scale(unit, order.randint(1, 3))
+                else:
+                    local.move(unit, order.choice(local.sub_units(unit)))
+            except UsageError:
+                pass
+        if not local.step():
+            local.wait()
+    assert local.driver.phase == "ended", "a sub-unit waits for END"
+    assert {len(local.landed(f"{name}s")) for name in ("count", "other")} == {8 * 150}

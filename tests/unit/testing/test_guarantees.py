@@ -189,15 +189,15 @@ def shaken(local, seed, kills, wishes=True):
     order = random.Random(seed)
     while local.driver.phase != "ended":
         now = order.random()
-        if local.driver.phase == "running" and now < 0.3:
+        if local.driver.phase == "running" and now < 0.09:
             try:
-                if now < 0.2:
+                if now < 0.06:
                     local.checkpoint()
                 elif wishes:
                     local.scale("count", order.randint(1, 4))
             except UsageError:
                 pass
-        elif now < 0.32 and local.driver.checkpoints.current is not None:
+        elif now < 0.11 and local.driver.checkpoints.current is not None:
             local.driver.checkpoints.abandon()
         if kills and local.driver.restores.in_vain < 3 and local.driver.phase == "running" and order.random() < 0.01:
             alive = [i for unit in local.driver.units.values() for i in unit.subs if local.lives(i)]

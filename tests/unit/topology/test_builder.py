@@ -90,6 +90,8 @@ def test_a_plan_says_all_that_was_said_about_the_units(t):
         idle_after=1,
         expire_after=2,
         tick_every=0.5,
+        buffer=1000,
+        overflow="drop",
     )
     plan = t.plan()
     spout, count = plan.units["lines"], plan.units["count"]
@@ -102,6 +104,7 @@ def test_a_plan_says_all_that_was_said_about_the_units(t):
     assert count.inputs == (Input("lines", "lines", by_key()),)
     assert list(count.streams) == ["", "late"]
     assert (count.on_error, count.idle_after, count.expire_after, count.tick_every) == (skip(2), 1.0, 2.0, 0.5)
+    assert count.buffer == 1000
 
 
 def test_what_is_not_said_has_its_default(t):
@@ -110,6 +113,7 @@ def test_what_is_not_said_has_its_default(t):
     for unit in (lines, x):
         assert (unit.parallelism, unit.min_parallelism, unit.max_parallelism) == (1, 1, None)
     assert (x.on_error, x.idle_after, x.expire_after, x.tick_every, x.wants_id) == (fail(), None, None, None, False)
+    assert x.buffer is None
 
 
 def test_units_stand_in_an_order_with_senders_first(t):
@@ -255,10 +259,19 @@ def test_options_of_a_bolt_are_checked_in_the_call(t):
         lines.bolt("x", Same, by_key(), streams="late")
     with refused("unit 'x', input 'lines': no grouping is given"):
         lines.bolt("x", Same)
+    with refused("unit 'x': buffer=100 lacks overflow='drop': what comes when so many tuples wait is lost"):
+        lines.bolt("x", Same, by_key(), buffer=100)
+    with refused("unit 'x': overflow='drop' says what happens when an inbox is full, and nothing says when it is"):
+        lines.bolt("x", Same, by_key(), overflow="drop")
+    with refused("unit 'x': overflow is 'drop', not 'wait'; leave it and buffer out to have senders wait"):
+        t.bolt("x", Same, {lines: by_key()}, buffer=100, overflow="wait")
+    for buffer in (0, -1, 1.5, True, "100"):
+        with refused(f"unit 'x': buffer={buffer!r} must be a whole number of tuples from 1 on"):
+            lines.bolt("x", Same, by_key(), buffer=buffer, overflow="drop")
     for concurrency in (1, 64):
-        with refused(f"unit 'x': concurrency={concurrency} is for `async def process`, which is not supported yet"):
+        with refused(f"unit 'x': concurrency={concurrency} is for `async def process`, and Same.process does not wait"):
             lines.bolt("x", Same, by_key(), concurrency=concurrency)
-    with refused("which is not supported yet"):
+    with refused("leave it out, or write `async def process(self, key, value)` in a Bolt"):
         t.bolt("x", Same, {lines: by_key()}, concurrency=64)
 
 

@@ -57,6 +57,8 @@ def sales():
         {orders: by_key(), payments: by_key()},
         streams=("unknown", "odd"),
         expire_after=3600,
+        buffer=500,
+        overflow="drop",
         on_error=skip(2),
     )
     match["unknown"].sink("unknown", Rows())
@@ -72,7 +74,7 @@ def test_a_tree_shows_units_groupings_steps_and_sinks(sales):
         "\n"
         "orders  spout Lone, parallelism 1\n"
         "└─ by_key() → match  bolt partial(Match, ...), parallelism 1 (1 or more), one object per key, "
-        "expire_after 3600 s, on_error skip(retries=2)\n"
+        "expire_after 3600 s, buffer 500, overflow drop, on_error skip(retries=2)\n"
         "   ├─ stream unknown\n"
         "   │  └─ sink unknown  Rows\n"
         "   └─ stream odd (nothing takes it)\n"
@@ -131,3 +133,15 @@ def test_a_flowchart_names_the_stream_and_escapes_what_is_ones_own():
     a = t.spout("lines", Lone()).bolt("a", Match, shuffle(), streams=("s",))
     a["s"].bolt("b", Match, Quoted())
     assert '-->|"s: Quoted(#quot;#lt;#35;#gt;#quot;)"|' in mermaid(t.plan())
+
+
+def test_copies_and_their_gate_are_drawn():
+    t = Topology("t")
+    stream = t.spout("numbers", Numbers())
+    stream.bolt("count", Match, grouping=by_key(), replicas=2).sink("out", Rows())
+    text = draw(t.plan())
+    assert "by_key() → count  bolt Match, parallelism 1 (1 or more), one object per key, copy 1 of 2" in text
+    assert "by_key() → count~1  bolt Match, parallelism 1 (1 or more), one object per key, copy 2 of 2" in text
+    assert "count~gate  gate, passes the first copy of each row on" in text
+    assert "count~gate (above)" in text
+    assert '"count~gate<br/>gate"' in mermaid(t.plan())

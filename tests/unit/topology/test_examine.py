@@ -12,7 +12,7 @@ import pytest
 
 from esault.errors import TopologyError
 from esault.topology.bolt import BatchBolt, Bolt
-from esault.topology.examine import examine_bolt_class
+from esault.topology.examine import examine_bolt_class, is_asynchronous
 from esault.topology.sink import Sink
 from esault.topology.spout import Spout
 
@@ -155,17 +155,26 @@ def test_a_batch_hook_that_yields_is_refused(hook):
         examine_bolt_class(batch_bolt(**{hook: generator}), "x")
 
 
-def test_an_async_process_is_not_supported_yet():
-    said = r"unit 'x': Mine\.process is async, which is not supported yet; write a plain def"
+def test_hooks_of_a_bolt_may_be_async_where_process_is():
+    assert examine_bolt_class(bolt(process=coroutine, open=coroutine, finish=coroutine), "x") is False
+    assert is_asynchronous(bolt(process_stream=coroutine))
+    assert not is_asynchronous(bolt())
+    said = r"unit 'x': Mine\.tick is async, which only hooks of a bolt with `async def process` can be"
     with pytest.raises(TopologyError, match=said):
-        examine_bolt_class(bolt(process=coroutine), "x")
+        examine_bolt_class(bolt(tick=coroutine), "x")
+
+
+def test_no_hook_of_a_batch_bolt_may_be_async():
+    said = r"unit 'x': Mine\.process_batch is async, which no hook of a BatchBolt can be; .* make it a Bolt"
+    with pytest.raises(TopologyError, match=said):
+        examine_bolt_class(batch_bolt(process_batch=coroutine), "x")
 
 
 def test_an_async_generator_is_no_process_either():
     async def process(self, key, value):
         yield value
 
-    with pytest.raises(TopologyError, match=r"Mine\.process is async, which is not supported yet"):
+    with pytest.raises(TopologyError, match=r"Mine\.process yields, .*; use self\.emit\(key, value\) instead"):
         examine_bolt_class(bolt(process=process), "x")
 
 

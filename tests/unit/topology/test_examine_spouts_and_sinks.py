@@ -81,7 +81,7 @@ def test_a_good_spout_passes():
         (spout(seek=lambda self, p: None), "Mine defines seek without position(self)"),
         (spout(read=lambda self: []), "Mine.read must take (self, limit)"),
         (spout(read=generator), "Mine.read yields, so that calling it does nothing; return a list instead"),
-        (spout(read=coroutine), "Mine.read is async, which is not supported yet"),
+        (spout(read=coroutine), "Mine.read is async, which no hook of a spout can be; write a plain def"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_what_to_write(thing, said):
@@ -119,7 +119,7 @@ def test_a_good_sink_passes(thing):
         (sink(write=lambda self: None), "sink 'table': Mine.write must take (self, rows)"),
         (sink(commit=lambda self, epoch: None), "sink 'table': Mine.commit must take (self, epoch, handle)"),
         (sink(write=generator), "Mine.write yields, so that calling it does nothing; write a plain def instead"),
-        (sink(write=coroutine), "Mine.write is async, which is not supported yet"),
+        (sink(write=coroutine), "Mine.write is async, which no hook of a sink can be; write a plain def"),
     ],
 )
 def test_what_cannot_be_written_to_is_refused_with_what_to_write(thing, said):

@@ -183,12 +183,15 @@ def test_reduce_is_a_keyed_bolt(t, lines):
         on_error=skip(),
         idle_after=5,
         expire_after=6,
+        buffer=7,
+        overflow="drop",
     ).sink("rows", Rows())
     count = t.plan().units["count"]
     assert (count.objects, count.batch) == ("key", False)
     assert count.inputs[0].grouping == by_key()
     assert (count.parallelism, count.min_parallelism, count.max_parallelism) == (2, 2, 4)
     assert (count.on_error, count.idle_after, count.expire_after) == (skip(), 5.0, 6.0)
+    assert count.buffer == 7
     one = count.factory()
     assert isinstance(one, Reduce)
     assert one.total == 0
@@ -210,11 +213,6 @@ def test_a_reduce_that_cannot_work_is_refused(lines):
         lines.reduce("count", lambda total, value: total, initial=list)
     with refused("unit 'count': each key starts from a copy of initial, and <generator"):
         lines.reduce("count", lambda total, value: total, initial=(x for x in ()))
-
-
-@pytest.mark.parametrize("name", ["window", "join"])
-def test_windows_and_joins_do_not_exist_yet(lines, name):
-    assert not hasattr(lines, name)
 
 
 def test_a_stream_says_where_it_comes_from(lines):

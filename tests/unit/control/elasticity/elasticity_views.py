@@ -26,7 +26,7 @@ def view(now, samples, least=1, most=16, changing=False, changed_at=None, free=1
         s if s.ranges else Sample(**{**s.__dict__, "ranges": tuple(table.ranges(s.sub_unit))}) for s in samples
     )
     unit = UnitView("count", plan(least, most), placed, changing, changed_at, spouts)
-    return View(now, now, unit, {"count": unit, **(units or {})}, tuple(hosts), free)
+    return View(now, now, {"count": unit, **(units or {})}, tuple(hosts), free, unit=unit)
 
 
 __all__ = ["HostUsage", "KeyLoad", "in_time", "plan", "sample", "view"]

@@ -52,7 +52,7 @@ def test_every_parameter_of_the_paper_is_there():
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        ("prob", "there is no policy 'prob'; there are: probe, esault, and none"),
+        ("prob", "there is no policy 'prob'; there are: auto, probe, esault, "),
         ("probe:speed=1", "no parameter 'speed=1'; write NAME=VALUE with one of: target"),
         ("esault:overload_time=many", "overload_time='many' is no int"),
         ("esault:max_latency=-1", "must be 0 or more"),

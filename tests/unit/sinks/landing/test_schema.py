@@ -9,7 +9,7 @@ from typing import Any, Optional
 import pytest
 
 from esault.errors import SinkError
-from esault.sinks.landing.schema import Column, differences, parse_columns, schema_from_json, schema_to_json
+from esault.sinks.landing.schema import parse_columns, schema_from_json, schema_to_json
 
 ALL = {
     "a": str,
@@ -62,14 +62,3 @@ def test_a_wrong_column_is_named(columns: Any, message: str) -> None:
 def test_a_type_of_a_later_version_is_no_schema() -> None:
     with pytest.raises(ValueError, match="unknown column 'a': 'interval'"):
         schema_from_json([["a", "interval", False]])
-
-
-def test_differences_are_said_in_words() -> None:
-    table = (Column("word", "string"), Column("total", "long"))
-    assert differences(table, table) == ""
-    assert differences(table, table[::-1]) == "the table's order is word, total, here it is total, word"
-    other = (Column("word", "string", True), Column("sum", "long"))
-    assert differences(table, other) == (
-        "the table has no column 'sum'; the table's column 'total' is not declared; "
-        "column 'word' is str in the table and str | None here"
-    )

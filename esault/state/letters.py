@@ -19,6 +19,9 @@ class LetterFile:
         self._path = None if path is None else Path(path).with_suffix(f".{incarnation}{Path(path).suffix}")
         self._file: IO[str] | None = None
 
+    def __str__(self) -> str:
+        return str(self._path)
+
     def put(self, record: dict[str, Any]) -> None:
         """Write one record. Values that JSON does not know are kept as their repr. Raises SinkError."""
         assert self._path is not None
@@ -38,3 +41,9 @@ class LetterFile:
                 os.fsync(self._file.fileno())
             except OSError as error:
                 raise SinkError(f"dead letters cannot be kept in {self._path}: {error.strerror or error}") from error
+
+    def close(self) -> None:
+        """Close the file; it opens again with the next record."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None

@@ -1,0 +1,35 @@
+"""`esault throttle`."""
+
+from __future__ import annotations
+
+import click
+
+from esault.cli.running_option import run_option
+
+__all__ = ["command"]
+
+
+@click.command("throttle")
+@click.argument("unit")
+@click.argument("rate", type=float)
+@click.option(
+    "--for",
+    "seconds",
+    type=float,
+    required=True,
+    metavar="S",
+    help="For so many seconds; then it goes on as fast as it can.",
+)
+@run_option
+def command(unit: str, rate: float, seconds: float, run: str | None) -> None:
+    """Let UNIT of a running topology process RATE tuples a second at most, for a while.
+
+    For example `esault throttle count 500 --for 30`; a spout reads so many. The rate is that of all its sub-units together. Nothing is lost:
+    what is not processed waits, and soon its senders do. A later throttle takes the place of an earlier one; a run that is ended does not
+    wait for it.
+    """
+    from esault.runtime.doors import ask, choose
+
+    chosen = choose(run)
+    for _ in ask(chosen.door, {"do": "throttle", "unit": unit, "rate": rate, "seconds": seconds}):
+        print(f"{chosen.name}, {unit}: {rate:g} tuples a second at most for {seconds:g} s")

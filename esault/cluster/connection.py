@@ -1,0 +1,276 @@
+"""A connection between hosts that carries letters: TLS over a socket that never blocks, each letter behind its length."""
+
+from __future__ import annotations
+
+import logging
+import select
+import socket
+import ssl
+import struct
+import time
+from collections import Counter
+from typing import Any
+
+from esault.cluster.letter import MAX_LETTER, pack, unpack
+from esault.cluster.tls import Refused, Tls
+from esault.errors import FrameError
+
+__all__ = ["Connection", "Lost", "Strangers", "call", "listen"]
+
+_LENGTH = struct.Struct("<I")
+_AT_ONCE = 256 << 10
+#: reasons that one log line names
+_MOST_REASONS = 8
+#: milliseconds after which data that nobody acknowledges breaks a connection
+_USER_TIMEOUT = 3000
+
+
+class Lost(Exception):
+    """The connection is no more; the text says why."""
+
+
+class Strangers:
+    """Those who were not let in: counted, and told in the log once a second at most, by reason."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self.count = 0
+        self._untold: Counter[str] = Counter()
+        self._told_at = -1.0
+        self._last = ""
+
+    def note(self, peer: str, why: str) -> None:
+        """One more."""
+        self.count += 1
+        self._untold[why if len(self._untold) < _MOST_REASONS else "other reasons"] += 1
+        self._last = peer
+        self.tell()
+
+    def tell(self) -> None:
+        """Log what has not been told, if the time has come."""
+        now = time.monotonic()
+        if self._untold and now - self._told_at >= 1.0:
+            reasons = "; ".join(f"{why} ({n})" for why, n in self._untold.most_common())
+            self._told_at = now
+            total = sum(self._untold.values())
+            self._untold.clear()
+            logging.getLogger("esault").warning(
+                "%s refused %d connection%s, the last from %s: %s",
+                self._where,
+                total,
+                "" if total == 1 else "s",
+                self._last,
+                reasons,
+            )
+
+
+class Connection:
+    """One end. Nothing blocks but `wait` and `ask`."""
+
+    def __init__(self, made: socket.socket, context: ssl.SSLContext, server: bool) -> None:
+        made.setblocking(False)
+        prepare(made, always_read=True)
+        self._socket = made
+        self._tls = Tls(context, server)
+        self._out = bytearray()
+        #: what the peer has sent of a letter that is not whole
+        self._in = bytearray()
+        self._unsent: list[bytes] = []
+        self.peer = _peer(made)
+        self.since = time.monotonic()
+        self._buffer = memoryview(bytearray(_AT_ONCE))
+        self._step()
+
+    def fileno(self) -> int:
+        """Of the socket."""
+        return self._socket.fileno()
+
+    @property
+    def open(self) -> bool:
+        """Whether the peer has shown that it holds the key."""
+        return self._tls.open
+
+    @property
+    def waits(self) -> bool:
+        """Whether something could not be sent yet: call `flush` when the socket has room."""
+        return bool(self._out)
+
+    @property
+    def backlog(self) -> int:
+        """Bytes that the operating system has not taken."""
+        return len(self._out)
+
+    def send(self, message: Any) -> None:
+        """Behind all that was sent before; what the operating system does not take now goes with `flush`. Raises Lost."""
+        data = pack(message)
+        data = _LENGTH.pack(len(data)) + data
+        if not self._tls.open:
+            self._unsent.append(data)
+            return
+        self._tls.write(data)
+        self._out += self._tls.outgoing()
+        self.flush()
+
+    def flush(self) -> None:
+        """Offer the operating system what waits. Raises Lost."""
+        while self._out:
+            try:
+                sent = self._socket.send(self._out)
+            except BlockingIOError:
+                return
+            except OSError as error:
+                raise Lost(error.strerror or str(error)) from None
+            del self._out[:sent]
+
+    def receive(self) -> list[Any]:
+        """The letters that have come. Raises Lost; Refused for who does not hold the key or sends what is no letter."""
+        got: list[Any] = []
+        while True:
+            try:
+                size = self._socket.recv_into(self._buffer)
+            except BlockingIOError:
+                break
+            except OSError as error:
+                raise Lost(error.strerror or str(error)) from None
+            if not size:
+                if not self._tls.open:
+                    raise Refused("it hung up before it had shown its key")
+                if got:
+                    break  # the next call finds the end again
+                raise Lost("it has hung up")
+            self._tls.feed(self._buffer[:size])
+            if not self._step():
+                continue
+            while size := self._tls.read_into(self._buffer):
+                self._in += self._buffer[:size]
+            self._cut(got)
+            if got:
+                break  # what is left in the socket tells again
+        return got
+
+    def _step(self) -> bool:
+        """Go on with the handshake; whether it is over."""
+        was = self._tls.open
+        try:
+            done = self._tls.advance()
+        finally:
+            self._out += self._tls.outgoing()
+            if self._out:
+                try:
+                    self.flush()
+                except Lost:
+                    pass  # reading tells
+        if done and not was:
+            for data in self._unsent:
+                self._tls.write(data)
+            self._unsent.clear()
+            self._out += self._tls.outgoing()
+            self.flush()
+        return done
+
+    def _cut(self, got: list[Any]) -> None:
+        at = 0
+        while len(self._in) - at >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self._in, at)
+            if length > MAX_LETTER:
+                raise Refused(f"a letter of {length} bytes")
+            end = at + _LENGTH.size + length
+            if len(self._in) < end:
+                break
+            try:
+                got.append(unpack(bytes(self._in[at + _LENGTH.size : end])))
+            except FrameError as error:
+                raise Refused(str(error)) from None
+            at = end
+        del self._in[:at]
+
+    def wait(self, seconds: float, *also: int) -> list[int]:
+        """Until something comes in, or one of the descriptors `also` can be read, or so long; who can be read."""
+        own = self.fileno()
+        ready, room, _ = select.select([own, *also], [own] if self._out else [], [], max(0.0, seconds))
+        if room:
+            self.flush()
+        return ready
+
+    def ask(self, message: Any, seconds: float) -> Any:
+        """Send, and wait for the next letter. Raises Lost, Refused."""
+        self.send(message)
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            self.wait(left)
+            got = self.receive()
+            if got:
+                return got[0]
+        raise Lost(f"no answer within {seconds:g} s")
+
+    def close(self, within: float = 0.0) -> None:
+        """Hang up; what waits is sent before, if it goes within so many seconds."""
+        until = time.monotonic() + within
+        try:
+            while self._out and (left := until - time.monotonic()) > 0:
+                select.select([], [self], [], left)
+                self.flush()
+        except (Lost, OSError, ValueError):
+            pass
+        self._socket.close()
+
+
+def prepare(made: socket.socket, always_read: bool) -> None:
+    """Options of every connection between hosts: what is sent goes at once, and a dead peer is found.
+
+    `always_read`: the other end reads whatever happens, so that one which takes nothing for a while is dead. A sub-unit that is slow
+    takes nothing either, for as long as it likes.
+    """
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    options = [("TCP_KEEPIDLE", 1), ("TCP_KEEPINTVL", 1), ("TCP_KEEPCNT", 3)]
+    if always_read:
+        options.append(("TCP_USER_TIMEOUT", _USER_TIMEOUT))
+    for name, value in options:
+        if hasattr(socket, name):
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+def call(host: str, port: int, context: ssl.SSLContext, seconds: float) -> Connection:
+    """A connection to whoever listens there, its key checked. Raises Lost when nobody answers, Refused."""
+    until = time.monotonic() + seconds
+    try:
+        made = socket.create_connection((host, port), seconds)
+    except OSError as error:
+        raise Lost(error.strerror or str(error)) from None
+    connection = Connection(made, context, server=False)
+    try:
+        while not connection.open:
+            left = until - time.monotonic()
+            if left <= 0:
+                raise Lost(f"no answer within {seconds:g} s")
+            connection.wait(left)
+            if connection.receive():
+                break
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket that does not block. Raises OSError."""
+    family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((host, port))
+        made.listen(128)
+        made.setblocking(False)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def _peer(made: socket.socket) -> str:
+    try:
+        name = made.getpeername()
+    except OSError:
+        return "somebody who has hung up"
+    return f"{name[0]}:{name[1]}" if isinstance(name, tuple) else str(name)

@@ -1,0 +1,143 @@
+"""The topology's code on its way to other hosts: its file, what stands beside it, and what it needs installed."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path, PurePosixPath
+
+from esault.cluster.words import ShippedFile
+from esault.errors import UsageError
+
+__all__ = ["check_versions", "needed", "relative", "ship", "unload"]
+
+#: files and bytes; more is no topology but somebody's home folder
+MOST_FILES, MOST_BYTES = 1000, 16 << 20
+
+
+def ship(folder: str, path: str | None, module: str | None) -> tuple[ShippedFile, ...]:
+    """The Python files of a topology that is imported from `folder`, as `path` or as `module`.
+
+    Of a file: itself, the modules beside it, and the packages beside it. Of a module: the module or package that it begins with,
+    none if that is installed. Raises UsageError.
+    """
+    root = Path(folder)
+    files: list[Path] = []
+    if module is not None:
+        top = module.partition(".")[0]
+        if (root / top).is_dir():
+            files = sorted((root / top).rglob("*.py"))
+        elif (root / f"{top}.py").is_file():
+            files = [root / f"{top}.py"]
+    else:
+        assert path is not None
+        files = [Path(path), *(each for each in sorted(root.glob("*.py")) if each != Path(path))]
+        for each in sorted(root.iterdir()):
+            if each.is_dir() and (each / "__init__.py").is_file():
+                files += sorted(each.rglob("*.py"))
+    if len(files) > MOST_FILES:
+        raise UsageError(
+            f"{folder} holds {len(files)} Python files, and {MOST_FILES} are the most that are sent to other hosts: put the topology and "
+            "what it imports into a folder of its own, or into a package that is installed on all hosts"
+        )
+    shipped, size = [], 0
+    for each in files:
+        try:
+            data = each.read_bytes()
+        except OSError as error:
+            raise UsageError(f"{each} cannot be read, to be sent to other hosts: {error.strerror or error}") from None
+        size += len(data)
+        if size > MOST_BYTES:
+            raise UsageError(
+                f"the Python files in {folder} take more than the {MOST_BYTES >> 20} MiB that are sent to other hosts: put the "
+                "topology and what it imports into a folder of its own"
+            )
+        name = each.relative_to(root).as_posix()
+        shipped.append(ShippedFile(name, hashlib.sha256(data).hexdigest(), data))
+    return tuple(shipped)
+
+
+def unload(files: Iterable[ShippedFile], into: Path) -> None:
+    """Write the files into the folder. Raises UsageError for one that is not what was sent, or would go elsewhere."""
+    for file in files:
+        place = PurePosixPath(file.path)
+        if place.is_absolute() or ".." in place.parts or not place.parts:
+            raise UsageError(f"a file named {file.path!r} is not written: it lies outside the topology's folder")
+        if hashlib.sha256(file.data).hexdigest() != file.sha256:
+            raise UsageError(f"{file.path} is not what was sent: its hash differs")
+        target = into.joinpath(*place.parts)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(file.data)
+
+
+def needed(files: Sequence[ShippedFile], first: str) -> dict[str, str]:
+    """Distribution -> version here, of what is installed and imported by the shipped file or module `first` and those it imports.
+
+    What else stands beside a topology and is not imported by it need not be the same on other hosts.
+    """
+    by_top: dict[str, list[ShippedFile]] = {}
+    for file in files:
+        by_top.setdefault(_top(file.path), []).append(file)
+    tops, waiting, seen = set[str](), [_top(first)], set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if name not in by_top:
+            tops.add(name)
+        for file in by_top.get(name, ()):
+            waiting += _imported(file)
+    tops -= set(sys.stdlib_module_names) | {"esault"}
+    if not tops:
+        return {}
+    names = metadata.packages_distributions()
+    found = {name for top in tops for name in names.get(top, ())}
+    return {name: metadata.version(name) for name in sorted(found)}
+
+
+def _top(name: str) -> str:
+    """The module or package at the top that a file belongs to, or a dotted name begins with."""
+    return PurePosixPath(name).parts[0].removesuffix(".py").partition(".")[0]
+
+
+def _imported(file: ShippedFile) -> list[str]:
+    """Names at the top of all that it imports, wherever in it."""
+    try:
+        tree = ast.parse(file.data)
+    except (SyntaxError, ValueError):
+        return []  # one that nobody imports, or whoever does will say so
+    names = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [_top(alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.append(_top(node.module))
+    return names
+
+
+def check_versions(wanted: Mapping[str, str], here: str) -> None:
+    """Raises UsageError, naming the host `here`, unless these distributions are installed in these versions."""
+    wrong = []
+    for name, version in wanted.items():
+        try:
+            found = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            wrong.append(f"{name} {version} is missing")
+            continue
+        if found != version:
+            wrong.append(f"{name} is {found} there and {version} here")
+    if wrong:
+        what = " ".join(f"{name}=={version}" for name, version in wanted.items())
+        raise UsageError(
+            f"host {here} has other packages than the topology was checked with: {'; '.join(wrong)}; pip install {what}"
+        )
+
+
+def relative(path: str | None, folder: str) -> str | None:
+    """The shipped name of a file in `folder`."""
+    return None if path is None else Path(os.path.relpath(path, folder)).as_posix()

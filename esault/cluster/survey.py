@@ -1,0 +1,108 @@
+"""A first look at the hosts of a run, before anything starts: who is there, what they have, whether all fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from esault.cluster.address import split
+from esault.cluster.connection import Connection, Lost, call
+from esault.cluster.key import ClusterKey
+from esault.cluster.tls import Refused
+from esault.cluster.versions import differences, hello
+from esault.cluster.words import Refusal, Welcome
+from esault.errors import UsageError
+
+__all__ = ["Found", "greet", "share_out", "survey"]
+
+#: seconds that a host has to answer
+ANSWER_WITHIN = 5.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """A node that answered."""
+
+    address: str
+    welcome: Welcome
+
+
+def greet(address: str, key: ClusterKey) -> tuple[Connection, Found]:
+    """A connection to one node, and what it says of itself. Raises UsageError, naming the address and what is wrong."""
+    host, port = split(address)
+    try:
+        node = call(host, port, key.client, ANSWER_WITHIN)
+    except Lost as error:
+        raise UsageError(f"host {address} cannot be reached: {error}; is `esault node` running there?") from None
+    except Refused as error:
+        raise UsageError(f"host {address} is not let in: {error}") from None
+    try:
+        answer = node.ask(hello(), ANSWER_WITHIN)
+        if isinstance(answer, Refusal):
+            raise UsageError(answer.text)
+        if not isinstance(answer, Welcome):
+            raise UsageError(f"host {address} answered {answer!r:.100}")
+        differs = differences(answer)
+        if differs:
+            raise UsageError(f"host {address} does not fit: {differs}; install the same on both")
+    except Lost as error:
+        node.close()
+        raise UsageError(f"host {address} hung up: {error}; does it have another key?") from None
+    except Refused as error:
+        node.close()
+        raise UsageError(f"host {address} does not let us in: {error}") from None
+    except UsageError:
+        node.close()
+        raise
+    return node, Found(address, answer)
+
+
+def ask(address: str, key: ClusterKey) -> Found:
+    """What one node says of itself. Raises UsageError."""
+    node, found = greet(address, key)
+    node.close()
+    return found
+
+
+def survey(addresses: Sequence[str], key: ClusterKey) -> list[Found]:
+    """These nodes and those that have joined them. Raises UsageError for the first of those named that will not do."""
+    found: dict[str, Found] = {}
+    names: dict[str, str] = {}
+    with ThreadPoolExecutor(max_workers=min(32, len(addresses))) as pool:
+        for each in pool.map(lambda address: ask(address, key), addresses):
+            name = each.welcome.name
+            if name in names and names[name] != each.address:
+                raise UsageError(
+                    f"{names[name]} and {each.address} are both named {name!r}: start one of them with --name"
+                )
+            names[name] = each.address
+            found[each.address] = each
+    for member in [m for each in list(found.values()) for m in each.welcome.members]:
+        if member.name in names:
+            continue
+        try:
+            more = ask(member.address, key)
+        except UsageError:
+            continue  # it has left, or comes back while the run goes on
+        names[member.name] = member.address
+        found[member.address] = more
+    return list(found.values())
+
+
+def share_out(found: Iterable[Found], slots: int | None) -> tuple[tuple[str, int], ...]:
+    """How many slots to ask of each: all that are free, or `slots` in all, dealt out one by one. Raises UsageError."""
+    usable = [each for each in found if each.welcome.free and not each.welcome.draining]
+    free = sum(each.welcome.free for each in usable)
+    if not usable:
+        raise UsageError("no host has a free slot: wait until another run has ended, or start more nodes")
+    if slots is None:
+        return tuple((each.address, each.welcome.free) for each in usable)
+    if slots > free:
+        raise UsageError(f"--slots {slots}: the hosts have {free} free slots in all")
+    shares = dict.fromkeys((each.address for each in usable), 0)
+    while sum(shares.values()) < slots:
+        for each in usable:
+            if shares[each.address] < each.welcome.free and sum(shares.values()) < slots:
+                shares[each.address] += 1
+    return tuple((address, share) for address, share in shares.items() if share)

@@ -1,0 +1,260 @@
+"""What hosts say to each other. Each is a frozen dataclass of plain values; `letter` carries no other.
+
+A driver calls a node (`Hello`), asks for slots of a run (`Lodge`) and is told where that run's lodge listens; all that concerns the
+run then goes over a connection of its own between the driver and the lodge (`Enter` ...).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from esault.messages.control import Fork, Kill, Release
+from esault.messages.probe import HostUsage, ProbeReading
+from esault.messages.settings import Settings
+
+__all__ = [
+    "ENDED",
+    "PROTOCOL",
+    "Beat",
+    "Deliver",
+    "Died",
+    "Enter",
+    "Entered",
+    "Goodbye",
+    "Hello",
+    "Keep",
+    "Lodge",
+    "Lodged",
+    "Look",
+    "Looked",
+    "Member",
+    "Nodes",
+    "Probing",
+    "Readings",
+    "Refusal",
+    "Said",
+    "ShippedFile",
+    "Tick",
+    "Tock",
+    "Voice",
+    "Welcome",
+]
+
+#: changes when one of these messages does
+PROTOCOL = 1
+#: what `Goodbye` says when all went well
+ENDED = "the run has ended"
+
+
+# whoever calls <-> node ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Hello:
+    """First on each connection to a node."""
+
+    protocol: int
+    esault: str
+    #: such as "3.11"
+    python: str
+    #: the caller is a node with this name and address, which joins; else a driver or a command
+    name: str = ""
+    address: str = ""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A node that is known to belong to the cluster."""
+
+    name: str
+    address: str
+
+
+@dataclass(frozen=True)
+class Welcome:
+    """Node to whoever called."""
+
+    name: str
+    slots: int
+    free: int
+    #: what sub-units can find on this host, such as "gpu"
+    offers: tuple[str, ...]
+    draining: bool
+    members: tuple[Member, ...]
+    esault: str
+    python: str
+    #: seconds since the epoch, by this host's clock
+    wall: float
+    #: run -> slots it has here
+    runs: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """A node's news to who is connected: members that it knows, and whether it drains."""
+
+    members: tuple[Member, ...]
+    draining: bool
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The answer is no; the connection is closed behind it."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Tick:
+    """What time is it?"""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Tock:
+    """Answer to Tick: seconds of the host's monotonic clock."""
+
+    number: int
+    monotonic: float
+
+
+@dataclass(frozen=True)
+class Look:
+    """To a node: what does this mark say? Only files that a run has put into a folder for this are read."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class Looked:
+    """Answer to Look; None: there is no such file here."""
+
+    text: str | None
+
+
+@dataclass(frozen=True)
+class ShippedFile:
+    """One file of the topology's code."""
+
+    #: relative, with slashes
+    path: str
+    sha256: str
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Lodge:
+    """Driver to node: room for this run."""
+
+    run: str
+    #: the topology's name
+    name: str
+    slots: int
+    #: the topology function, and the shipped file or the module that it is in
+    function: str
+    path: str | None
+    module: str | None
+    files: tuple[ShippedFile, ...]
+    #: the folder in which the command was started; relative paths mean it, where the host has it
+    cwd: str
+    params: dict[str, Any]
+    settings: Settings
+    #: distribution -> version, of what the topology imports
+    versions: dict[str, str]
+    state_dir: str | None
+    #: the driver's clock minus the host's monotonic one
+    clock_offset: float
+    #: seconds by which the host's own clock is ahead of the driver's
+    ahead: float
+    log_level: str = "WARNING"
+
+
+@dataclass(frozen=True)
+class Lodged:
+    """Node to driver: the run's lodge listens there."""
+
+    run: str
+    port: int
+
+
+# driver <-> lodge ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Enter:
+    """Driver to lodge, first: this is my run. Only one connection of a lodge's life is let in."""
+
+    run: str
+
+
+@dataclass(frozen=True)
+class Entered:
+    """Lodge to driver: sub-units can be forked."""
+
+
+@dataclass(frozen=True)
+class Beat:
+    """Both ways, several times a second: I am alive."""
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Driver to the lodge's keeper."""
+
+    message: Fork | Kill | Release
+
+
+@dataclass(frozen=True)
+class Deliver:
+    """Driver to one sub-unit, in order."""
+
+    incarnation: int
+    messages: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Said:
+    """Sub-units to driver, in order."""
+
+    messages: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Died:
+    """Lodge to driver: the process of this incarnation is gone."""
+
+    incarnation: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Probing:
+    """Driver to lodge: probe these of your sub-units: incarnation -> (data endpoint, seconds between two probes)."""
+
+    targets: dict[int, tuple[str, float]]
+    epoch: int
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Lodge to driver: what probes have found, and how busy the host is."""
+
+    readings: tuple[ProbeReading, ...]
+    usage: HostUsage | None
+
+
+@dataclass(frozen=True)
+class Voice:
+    """Lodge to driver: a line that user code printed, with the sub-unit's mark."""
+
+    mark: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Goodbye:
+    """The last word: driver to lodge when the run has ended; lodge to driver when it cannot go on, and why."""
+
+    text: str = ""

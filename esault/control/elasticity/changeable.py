@@ -1,0 +1,35 @@
+"""What a judge can do to a unit; live and in the simulator."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from esault.routing.table import OutputTable
+
+__all__ = ["Changeable"]
+
+
+class Changeable(Protocol):
+    """A unit that carries out what its judge lets pass."""
+
+    @property
+    def width(self) -> int:
+        """How many sub-units it has."""
+        ...
+
+    @property
+    def table(self) -> OutputTable | None:
+        """Who owns which part of the ring; None before it is built, and for spouts."""
+        ...
+
+    def adopt(self, after: OutputTable, news: int, now: float, kind: str, reason: str, policy: str) -> None:
+        """Change to this table, in which -1, -2 ... stand for new sub-units. Raises UsageError."""
+        ...
+
+    def move(self, owner: int, now: float, reason: str = "", policy: str = "by hand", host: str | None = None) -> None:
+        """A new sub-unit, on that host where one is said, takes the owner's place. Raises UsageError."""
+        ...
+
+    def throttle(self, rate: float, seconds: float, now: float) -> None:
+        """Process at most `rate` tuples a second, all sub-units together, for so long. Raises UsageError."""
+        ...

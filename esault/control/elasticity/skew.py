@@ -1,0 +1,67 @@
+"""Load that lies unevenly: what other ranges can mend, and what no number of sub-units can."""
+
+from __future__ import annotations
+
+from esault.control.elasticity.action import Advise, Rescale
+from esault.control.elasticity.view import UnitView
+
+__all__ = ["Skew"]
+
+#: the heaviest sub-unit's load over the mean, from which the same number shared anew is a gain
+UNEVEN = 1.3
+#: sampled tuples from which a key's share is believed
+SAMPLED = 200
+
+
+class Skew:
+    """Of one unit; remembers since when, and what was said."""
+
+    def __init__(self, full: float, calm: float) -> None:
+        """`full`: share of its time from which a sub-unit has too much; `calm`: seconds for which it must be so."""
+        self._full = full
+        self._calm = calm
+        self._uneven_since: float | None = None
+        self._advised: set[str] = set()
+
+    def forget(self) -> None:
+        """What was before says nothing any more."""
+        self._uneven_since = None
+
+    def share_anew(self, unit: UnitView, now: float, service: float) -> Rescale | None:
+        """The same number with other ranges, where one has far more to do than the others."""
+        n = unit.width
+        loads = [s.arrivals for s in unit.samples]
+        mean = sum(loads) / n
+        heaviest = max(unit.samples, key=lambda s: s.arrivals)
+        uneven = n > 1 and heaviest.arrivals > UNEVEN * mean and heaviest.arrivals * service > self._full
+        keys = heaviest.key_load.heaviest
+        if uneven and keys and keys[0][2] * heaviest.arrivals > mean:
+            uneven = False  # one key is all of it: no cut divides a key
+        if not uneven:
+            self._uneven_since = None
+            return None
+        if self._uneven_since is None:
+            self._uneven_since = now
+        if now - self._uneven_since < self._calm:
+            return None
+        self._uneven_since = None
+        share = heaviest.arrivals / max(1e-9, sum(loads))
+        text = f"sub-unit {heaviest.sub_unit} has {share:.0%} of the load, {1 / n:.0%} would be its part"
+        return Rescale(text, n, unit=unit.name)
+
+    def heavy_key(self, unit: UnitView, service: float) -> Advise | None:
+        """A key that keeps a sub-unit busy alone cannot be helped by more of them; said once for each."""
+        for sample in unit.samples:
+            if not sample.key_load.heaviest:
+                continue
+            name, _, share = sample.key_load.heaviest[0]
+            rate = share * sample.arrivals
+            if rate * service > self._full and sample.key_load.size >= SAMPLED and name not in self._advised:
+                self._advised.add(name)
+                return Advise(
+                    f"unit {unit.name!r}: key {name} alone brings {rate:,.0f} tuples/s, and one sub-unit can process "
+                    f"{1 / service:,.0f}/s: more sub-units cannot help. Group by partial_key() and add the parts up in a next "
+                    "bolt, aggregate before the grouping, or make the key finer",
+                    unit=unit.name,
+                )
+        return None

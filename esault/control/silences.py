@@ -1,0 +1,48 @@
+"""Sub-units that say nothing: the user is told, once for each silence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+__all__ = ["SILENCE", "Silences"]
+
+#: seconds without a word from a sub-unit after which the user is told
+SILENCE = 5.0
+
+
+class _Unit(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def subs(self) -> Iterable[int]: ...
+
+
+class Silences:
+    """When each sub-unit was heard last."""
+
+    def __init__(self) -> None:
+        self._heard: dict[int, float] = {}
+        self._told: set[int] = set()
+
+    def heard(self, incarnation: int, now: float) -> None:
+        """It said something."""
+        self._heard[incarnation] = now
+        self._told.discard(incarnation)
+
+    def forget(self, incarnation: int) -> None:
+        """It is gone."""
+        self._heard.pop(incarnation, None)
+        self._told.discard(incarnation)
+
+    def find(self, units: Iterable[_Unit], now: float) -> Iterator[str]:
+        """A line for each that has been silent for long and was not told of."""
+        for unit in units:
+            for incarnation in unit.subs:
+                if now - self._heard.get(incarnation, now) > SILENCE and incarnation not in self._told:
+                    self._told.add(incarnation)
+                    yield (
+                        f"no word from {unit.name}/{incarnation} for {SILENCE:.0f} s: user code that does not "
+                        "return, or a frozen process"
+                    )

@@ -1,0 +1,131 @@
+"""Writes the state of one sub-unit for checkpoints: what has changed since the last one, or all of it, while tuples flow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from esault.errors import CheckpointError
+from esault.flow.checkpoint.snapshot import Snapshot, Source, Vault
+from esault.routing.ring import canonical
+
+__all__ = ["SNAPSHOT_TURN", "StateWriter"]
+
+#: seconds that a turn spends on writing state
+SNAPSHOT_TURN = 0.0003
+#: pieces that a checkpoint may consist of behind its base
+MOST_PIECES = 100
+
+
+class Saved(Source, Protocol):
+    """The operator, as far as its state is concerned."""
+
+    def saved_names(self) -> list[Any]:
+        """Names of all that has state."""
+        ...
+
+
+class StateWriter:
+    """Knows which keys may have changed, and has each written as it was at the cut before it changes."""
+
+    def __init__(
+        self,
+        source: Saved,
+        clock: Callable[[], float],
+        seen_changes: bool,
+        finished: Callable[[Snapshot], None],
+        failed: Callable[[int, CheckpointError], None],
+    ) -> None:
+        """`seen_changes`: the keys of a batch are all that it changes; else all state is written each time.
+
+        `finished` is given a snapshot of which all is written, and may raise CheckpointError as well; `failed` the number of one that cannot be.
+        """
+        self._source = source
+        self._clock = clock
+        self._seen_changes = seen_changes
+        self._finished = finished
+        self._failed = failed
+        #: what is being written
+        self.snapshot: Snapshot | None = None
+        #: keys that were processed since the last snapshot; None: all must be written
+        self.dirty: set[Any] | None = None
+        #: keys in the last base, and keys and pieces that were written since
+        self._base_keys = self._later_keys = self._later_pieces = 0
+
+    def begin(self, number: int, incarnation: int, vault: Vault, sure: bool) -> None:
+        """Begin with checkpoint `number`; `sure`: what was written last is in one that is complete. Raises CheckpointError."""
+        if self.snapshot is not None:  # of a checkpoint that was given up, which is not known here yet
+            self.snapshot.drop()
+            self.snapshot = self.dirty = None
+        if not sure:
+            self.dirty = None
+        names = self._source.saved_names() if self.dirty is None else [canonical(key) for key in self.dirty]
+        more = self._later_keys + len(names)
+        base = self.dirty is None or more > self._base_keys or self._later_pieces >= MOST_PIECES
+        if base:
+            names = self._source.saved_names()
+            self._base_keys, self._later_keys, self._later_pieces = len(names), 0, 0
+        else:
+            self._later_keys, self._later_pieces = more, self._later_pieces + 1
+        self.dirty = set() if self._seen_changes else None
+        try:
+            file = vault.create(number, incarnation, base)
+        except CheckpointError:
+            self.dirty = None
+            raise
+        self.snapshot = Snapshot(number, names, self._source, file, self._clock)
+
+    def advance(self) -> None:
+        """Write for a moment."""
+        assert self.snapshot is not None
+        try:
+            if not self.snapshot.advance(SNAPSHOT_TURN):
+                self._finish()
+        except CheckpointError as error:
+            self._fail(error)
+
+    def before(self, keys: Any) -> None:
+        """These keys are about to change while state is written."""
+        assert self.snapshot is not None
+        if not self._seen_changes:
+            self.all()
+            return
+        try:
+            self.snapshot.before(keys)
+        except CheckpointError as error:
+            self._fail(error)
+
+    def touched(self, keys: Any) -> None:
+        """These keys may have changed since the last snapshot."""
+        assert self.dirty is not None
+        self.dirty.update(keys)
+        if len(self.dirty) * 2 > self._base_keys:
+            self.dirty = None  # then all of it takes little longer, and nobody need keep count
+
+    def all(self) -> None:
+        """What comes now may change any key, and which ones nobody sees."""
+        self.dirty = None
+        if self.snapshot is not None:
+            try:
+                self.snapshot.all()
+                self._finish()
+            except CheckpointError as error:
+                self._fail(error)
+
+    def abandon(self, number: int) -> None:
+        """Checkpoints up to this one are given up."""
+        if self.snapshot is not None and self.snapshot.number <= number:
+            self.snapshot.drop()
+            self.snapshot = None
+        self.dirty = None  # what was written for it is in no checkpoint
+
+    def _finish(self) -> None:
+        assert self.snapshot is not None
+        self._finished(self.snapshot)
+        self.snapshot = None
+
+    def _fail(self, error: CheckpointError) -> None:
+        """The run goes on, and writes all with the next checkpoint."""
+        assert self.snapshot is not None
+        self._failed(self.snapshot.number, error)
+        self.snapshot = self.dirty = None

@@ -1,0 +1,138 @@
+"""The living copy's side when another one is brought up to date: the state of one moment, to those who lack it.
+
+The moment is that at which the mark of this copy has come from every sender: the same place among the rows at which the sender
+began to send to the newcomer. The newcomer takes part as the new owner of a change does (`Getting`), with no carried rows:
+what stands before the mark was processed here, what comes behind it comes to both.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from esault.flow.checkpoint.snapshot import Snapshot
+from esault.flow.delivery.acks import Post
+from esault.flow.frame import ROWS, STATE, STATE_END
+from esault.flow.handover.divide import MovedKeys
+from esault.flow.handover.giving import PORTION_BYTES, PORTION_KEYS, UNCONFIRMED_BYTES
+from esault.messages.checkpoint import Piece
+
+__all__ = ["Copying"]
+
+
+class Source(Protocol):
+    """Where the state of keys lives: the operator."""
+
+    def names(self) -> list[Any]:
+        """Names of all elements."""
+        ...
+
+    def key_of(self, name: Any) -> Any:
+        """The key as it travels."""
+        ...
+
+    def name_of(self, key: Any) -> Any:
+        """The name of the element of this key."""
+        ...
+
+    def peek(self, name: Any) -> bytes | None:
+        """The packed state of an element, which stays; None if there is none."""
+        ...
+
+
+class Copying:
+    """Sends what `snapshot` writes; whoever processes rows meanwhile must show it their keys before, as for a checkpoint."""
+
+    def __init__(
+        self,
+        number: int,
+        moves: Sequence[tuple[int, int, int]],
+        posts: Mapping[int, Post],
+        source: Source,
+        clock: Callable[[], float],
+    ) -> None:
+        self.number = number
+        self._posts = dict(posts)
+        self._to = MovedKeys(moves)
+        self._source = source
+        #: (new, key, state) that wait to be sent: what was asked for, and the rest
+        self._asked: deque[tuple[int, Any, bytes]] = deque()
+        self._rest: deque[tuple[int, Any, bytes]] = deque()
+        self._number = 0
+        #: bytes by (new, number of the portion)
+        self._unconfirmed: dict[tuple[int, int], int] = {}
+        names = [name for name in source.names() if self._to[source.key_of(name)]]
+        #: names of what was not written yet or was: all others had no state at that moment
+        self._known = set(names)
+        self._written: set[Any] = set()
+        self._asking = False
+        self._ended = False
+        self.snapshot = Snapshot(number, names, source, self, clock)
+        for post in self._posts.values():
+            post.put(ROWS, (number, ()))
+
+    # as the snapshot's file --------------------------------------------------------------------
+
+    def add(self, key: Any, state: bytes | None) -> None:
+        """The state of a key at the moment of the mark."""
+        self._written.add(self._source.name_of(key))
+        queue = self._asked if self._asking else self._rest
+        queue.append((self._to[key], key, state or b""))
+
+    def finish(self) -> Piece:
+        """Nothing is made durable."""
+        raise NotImplementedError("a copy is no file")
+
+    def drop(self) -> None:
+        """It is given up."""
+        self._asked.clear()
+        self._rest.clear()
+
+    # what the newcomer says --------------------------------------------------------------------
+
+    def fetch(self, new: int, keys: Sequence[Any]) -> None:
+        """It holds rows of these keys: they go first."""
+        self._asking = True
+        for key in keys:
+            name = self._source.name_of(key)
+            if name not in self._known:
+                self._asked.append((new, key, b""))
+            elif name not in self._written:
+                self.snapshot.before([key])
+        self._asking = False
+
+    def got(self, new: int, number: int) -> None:
+        """It has this portion."""
+        self._unconfirmed.pop((new, number), None)
+
+    # the loop ----------------------------------------------------------------------------------
+
+    @property
+    def full(self) -> bool:
+        """Whether enough is on its way."""
+        return sum(self._unconfirmed.values()) >= UNCONFIRMED_BYTES
+
+    def send(self) -> None:
+        """Send what waits, as much as may be on its way."""
+        while (self._asked or self._rest) and not self.full:
+            portions: dict[int, list[tuple[Any, bytes]]] = {}
+            size = count = 0
+            while (self._asked or self._rest) and size < PORTION_BYTES and count < PORTION_KEYS:
+                new, key, state = (self._asked or self._rest).popleft()
+                portions.setdefault(new, []).append((key, state))
+                size += len(state) + 16
+                count += 1
+            for new, items in portions.items():
+                self._number += 1
+                self._unconfirmed[new, self._number] = sum(len(state) + 16 for _, state in items)
+                self._posts[new].put(STATE, (self.number, self._number, tuple(items)))
+        if self.snapshot.done and not self._asked and not self._rest and not self._ended:
+            self._ended = True
+            for post in self._posts.values():
+                post.put(STATE_END, (self.number, self._number))
+
+    @property
+    def done(self) -> bool:
+        """Whether all went and was confirmed."""
+        return self._ended and not self._unconfirmed

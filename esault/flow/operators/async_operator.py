@@ -1,0 +1,304 @@
+"""Bolts whose hooks are `async def`: each tuple is a call that may wait, with what it emits kept apart until it is over."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from types import CoroutineType
+from typing import Any
+
+from esault.errors import StateError
+from esault.flow.call_emitter import CURRENT
+from esault.flow.calls import FREE, Call, Calls
+from esault.flow.event_loop import EventLoop
+from esault.flow.handover.giving import Busy
+from esault.flow.operators.element_operator import ElementOperator
+from esault.flow.operators.object_operator import ObjectOperator
+from esault.flow.operators.operator import STOPPING, Operator, by_stream
+from esault.flow.user_error import UserError
+from esault.routing.ring import canonical
+from esault.topology.function import is_async
+
+__all__ = ["AsyncElementOperator", "AsyncObjectOperator", "AsyncOperator"]
+
+
+class AsyncOperator(Operator):
+    """What both have in common: calls, their errors, and `close` that may wait."""
+
+    def attach(self, calls: Calls, loop: EventLoop) -> None:
+        """Where calls wait for their turn, and what runs them; before anything else is asked."""
+        self.calls = calls
+        self.loop = loop
+        #: calls that have ended, in that order
+        self.ended: list[Call] = []
+        #: what ends the topology
+        self.failure: UserError | None = None
+        #: the run ends: what is cancelled now is no error
+        self.cancelling = False
+        #: calls of `close` that have not ended
+        self.closing = 0
+
+    def tuple_call(self, batch: Any, input: int, key: Any, value: Any, id: str | None) -> Call:
+        """The call for one tuple of `batch`."""
+        stream = self._streams[input]
+        return Call(self, self._name_for(key), key, value, "process", lambda call: self._run(stream, call), batch, id)
+
+    def _name_for(self, key: Any) -> Any:
+        return key if type(key) is str else canonical(key)
+
+    async def _run(self, stream: str, call: Call) -> None:
+        """Process the tuple of a call."""
+        raise NotImplementedError
+
+    async def call(self, call: Call) -> None:
+        """Do what a call is to do, under the unit's policy; it stands in `ended` afterwards."""
+        CURRENT.set(call)
+        policy, tries = self._policy, 0
+        while True:
+            try:
+                await call.run(call)
+                break
+            except STOPPING:
+                raise
+            except BaseException as error:
+                call.emitted.clear()
+                if self.cancelling:
+                    return
+                if isinstance(error, (StateError, UserError)):
+                    self.failure = UserError(str(error))
+                    break
+                if tries < policy.retries and call.hook != "open":
+                    tries += 1
+                    continue
+                if policy.kind == "fail" or call.hook == "open":
+                    self.failure = self._fail(error, call.key, call.hook)
+                    break
+                self._survive(error, call.key, call.value, call.hook)
+                break
+        call.over = True
+        if call.then is not None:
+            call.then()
+        self.ended.append(call)
+
+    def settle(self) -> None:
+        """Before the tuples of calls that have ended are acked: what was kept of them is durable. Raises UserError."""
+        if self.failure is not None:
+            raise self.failure
+        self._settle()
+
+    def _close(self, element: Any) -> None:
+        if not waits(type(element), "close"):
+            super()._close(element)
+            return
+        self.closing += 1
+        self.loop.start(self._closed(element))
+
+    async def _closed(self, element: Any) -> None:
+        # What it emits is emitted after its end, and is refused as that.
+        call = Call(self, FREE, getattr(element, "key", None), None, "close", lambda call: None)
+        call.over = True
+        CURRENT.set(call)
+        try:
+            await wait_for(element.close())
+        except STOPPING:
+            raise
+        except BaseException as error:
+            if not self.cancelling:
+                self._say(self._fail(error, call.key, "close"))
+        finally:
+            self.closing -= 1
+
+
+def waits(cls: type[Any], hook: str) -> bool:
+    """Whether a hook of this class is `async def`."""
+    found = _waits.get((cls, hook))
+    if found is None:
+        found = _waits[cls, hook] = is_async(getattr(cls, hook))
+    return found
+
+
+_waits: dict[tuple[type[Any], str], bool] = {}
+
+
+async def wait_for(result: Any) -> None:
+    """A hook may be `async def` or not."""
+    if type(result) is CoroutineType or (result is not None and inspect.isawaitable(result)):
+        await result
+
+
+class AsyncElementOperator(AsyncOperator, ElementOperator):
+    """One object per key, with one call at a time."""
+
+    def __init__(self, *arguments: Any) -> None:
+        #: elements whose `open` waits and has not been called, by id
+        self._unopened: dict[int, Any] = {}
+        super().__init__(*arguments)
+
+    async def _run(self, stream: str, call: Call) -> None:
+        element = self.elements[call.key]
+        if self._unopened:
+            await self._open(element)
+        key = call.key[0] if self._partial else call.key
+        if self._by_stream is None:
+            self._by_stream = by_stream(type(element), self.plan)
+        work = element.process_stream(stream, key, call.value) if self._by_stream else element.process(key, call.value)
+        await wait_for(work)
+        if not self._tried_state:
+            self._try_state([call.key])
+        if self._used is not None:
+            self._used.add(call.key)
+
+    def _opened(self, element: Any, key: Any) -> None:
+        if not waits(type(element), "open"):
+            super()._opened(element, key)
+            return
+        if self._partial:
+            element.key = key[0]
+        self._unopened[id(element)] = element
+
+    async def _open(self, element: Any) -> None:
+        if id(element) in self._unopened:
+            before = self.emitter.rows()
+            await element.open(self.context)
+            if self.emitter.rows() != before:
+                raise RuntimeError(f"unit {self.plan.name!r} emitted in open; emit in process, tick or finish")
+            del self._unopened[id(element)]
+
+    def _close(self, element: Any) -> None:
+        if self._unopened.pop(id(element), None) is None:
+            super()._close(element)
+
+    # hooks beside process: at once where nothing waits, else in their turn ------------------------------
+
+    def _hook(
+        self, name: Any, element: Any, hook: str, call: Callable[[], Any], then: Callable[[], None] | None = None
+    ) -> None:
+        at_once = id(element) not in self._unopened and not waits(type(element), hook)
+        if at_once and not self.calls.queued(name):
+            self._outside_process(call, element.key, hook)
+            if then is not None:
+                then()
+            return
+
+        async def run(_: Call) -> None:
+            if self.elements.holds(name, element):  # it may have moved since
+                await self._open(element)
+                await wait_for(call())
+
+        self.calls.add(Call(self, name, element.key, None, hook, run, then=then))
+
+    def ticking(self, now: float) -> Iterator[None]:
+        while self._arrived:
+            self.elements.wake(self._arrived.pop())
+            yield
+        for name, element in self._each():
+            if self.elements.holds(name, element):
+                self._hook(name, element, "tick", lambda e=element: e.tick(now))  # type: ignore[misc]
+                yield
+
+    def finishing(self) -> Iterator[None]:
+        self.elements.wake_all()
+        for name, element in self._each():
+            self._hook(name, element, "finish", element.finish)
+            yield
+
+    def _expire(self, name: Any, element: Any) -> None:
+        def forget() -> None:
+            if self.elements.holds(name, element):
+                self._close(element)
+                self.elements.forget(name)
+
+        self._hook(name, element, "finish", element.finish, forget)
+
+    def sweep(self, now: float) -> bool:
+        if self._used is not None:
+            self._used.update([self.key_of(name) for name in self.calls.names])
+        return super().sweep(now)
+
+    def give(self, name: Any) -> bytes | None:
+        if self.calls.busy(name):
+            raise Busy
+        return super().give(name)
+
+
+class AsyncObjectOperator(AsyncOperator, ObjectOperator):
+    """One object for the sub-unit or the unit: its tuples wait side by side, those of one key one after the other."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self._must_open = False
+        super().__init__(*arguments)
+
+    def attach(self, calls: Calls, loop: EventLoop) -> None:
+        super().attach(calls, loop)
+        self._close_at_end = False
+        #: calls of its own hooks that are not over
+        self._hooks = 0
+        if self._must_open:
+            self._add_hook("open", self._open_first, alone=True)
+
+    def _opened(self, element: Any, key: Any) -> None:
+        if waits(type(element), "open"):
+            self._must_open = True
+        else:
+            super()._opened(element, key)
+
+    async def _open_first(self) -> None:
+        before = self.emitter.rows()
+        await self.object.open(self.context)
+        if self.emitter.rows() != before:
+            raise RuntimeError(f"unit {self.plan.name!r} emitted in open; emit in process, tick or finish")
+        self._must_open = False
+
+    def _add_hook(self, hook: str, call: Callable[[], Any], alone: bool = False) -> None:
+        async def run(_: Call) -> None:
+            if not self._given:
+                await wait_for(call())
+
+        def then() -> None:
+            self._hooks -= 1
+            if self._close_at_end and not self._hooks:
+                self.close()
+
+        self._hooks += 1
+        self.calls.add(Call(self, FREE, None, None, hook, run, alone=alone, then=then))
+
+    def _name_for(self, key: Any) -> Any:
+        # Tuples without a key have no order among themselves.
+        return FREE if key is None else super()._name_for(key)
+
+    async def _run(self, stream: str, call: Call) -> None:
+        bolt = self.object
+        await wait_for(
+            bolt.process_stream(stream, call.key, call.value) if self._by_stream else bolt.process(call.key, call.value)
+        )
+        if not self._tried_state:
+            self._try_state()
+
+    def _hook(self, hook: str, call: Callable[[], Any]) -> None:
+        if self._must_open or waits(type(self.object), hook):
+            self._add_hook(hook, call)
+        else:
+            self._outside_process(call, None, hook)
+
+    def ticking(self, now: float) -> Iterator[None]:
+        self._hook("tick", lambda: self.object.tick(now))
+        yield
+
+    def finishing(self) -> Iterator[None]:
+        self._hook("finish", self.object.finish)
+        yield
+
+    def close(self) -> None:
+        if self._hooks:
+            self._close_at_end = True
+        else:
+            super().close()
+
+    def _close(self, element: Any) -> None:
+        if not self._must_open:
+            super()._close(element)
+
+    def give(self, name: Any) -> bytes | None:
+        if self.calls.open:
+            raise Busy
+        return super().give(name)

@@ -1,0 +1,121 @@
+"""Session windows."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from esault.flow.operators.window_operator import WindowOperator
+from esault.topology.window import SessionWindow, Window
+
+__all__ = ["SessionOperator"]
+
+
+class _Session:
+    """The session of a key that is open, and rows whose time has not been passed yet."""
+
+    __slots__ = ("element", "end", "key", "number", "of", "rows", "wake_at")
+
+    key: Any
+
+    def __init__(self, of: SessionOperator) -> None:
+        self.of = of
+        self.element: Any = None
+        self.end = -math.inf
+        #: (time, number, stream, value), a heap: by time, and what has one time in the order in which it came
+        self.rows: list[tuple[float, int, str, Any]] = []
+        self.number = 0
+        #: when this key is to be looked at next, as its timer says
+        self.wake_at = math.inf
+
+    def objects(self) -> list[Any]:
+        return [] if self.element is None else [self.element]
+
+    @property
+    def next(self) -> float:
+        """When there is something to do: the watermark has passed a row, or reached the end."""
+        first = math.nextafter(self.rows[0][0], math.inf) if self.rows else math.inf
+        return first if self.element is None else min(first, self.end)
+
+    def __getstate__(self) -> Any:
+        element = self.element
+        session = None if element is None else (tuple(element.window), self.of.packed(element))
+        return (self.next, self.number, session, tuple(self.rows))
+
+    def __setstate__(self, state: Any) -> None:
+        self.wake_at, self.number, session, rows = state
+        self.rows = list(rows)  # a heap it was
+        if session is not None:
+            window = Window(*session[0])
+            self.end = window.end
+            self.element = self.of.restored(self.key, window, session[1])
+
+
+class SessionOperator(WindowOperator):
+    """Rows wait until the watermark has passed them, and then go in the order of their times into their session's object.
+
+    So no two sessions ever turn out to be one, and their objects need not be merged.
+    """
+
+    def __init__(self, *of: Any) -> None:
+        super().__init__(*of)
+        assert self.plan.window is not None and isinstance(self.plan.window.kind, SessionWindow)
+        self.gap = self.plan.window.kind.gap
+
+    def windows_of_key(self) -> _Session:
+        return _Session(self)
+
+    def take(self, windows: Any, stream: str, time: Callable[[Any], float] | None, value: Any) -> None:
+        assert time is not None
+        session: _Session = windows
+        try:
+            at = self.time_of(time, value)
+            if at < self.level(session.key) or self.incredible(at):
+                self.is_late(session.key, value)
+                return
+            session.number += 1
+            heapq.heappush(session.rows, (at, session.number, stream, value))
+            self._set_timer(session)
+        finally:
+            if session.element is None and not session.rows:
+                self.elements.forget(self.name_of(session.key))
+
+    def _set_timer(self, session: _Session) -> None:
+        due = session.next
+        if due < session.wake_at:
+            session.wake_at = due
+            self.timers.add(due, self.name_of(session.key))
+
+    def due_of_state(self, state: Any) -> Sequence[float]:
+        return [state[0]]
+
+    def close_due(self, name: Any, windows: Any, until: float) -> None:
+        session: _Session = windows
+        session.wake_at = math.inf
+        # All that the watermark has passed, and not only what this timer was for: it makes no difference, and fewer timers.
+        passed = self.level(session.key)
+        while (session.rows or session.element is not None) and session.next <= passed:
+            if session.element is not None and (not session.rows or session.rows[0][0] >= session.end):
+                element, session.element, session.end = session.element, None, -math.inf
+                self.finish(element)
+            else:
+                at, _, stream, value = heapq.heappop(session.rows)
+                start = at if session.element is None else session.element.window.start
+                session.end = at + self.gap
+                if session.element is None:
+                    session.element = self.new(session.key, Window(start, session.end))
+                else:
+                    session.element.window = Window(start, session.end)
+                element = session.element
+                self._outside_process(
+                    lambda e=element, s=stream, v=value: self.call(e, s, session.key, v),  # type: ignore[misc]
+                    session.key,
+                    "process",
+                    value,
+                )
+        if session.element is None and not session.rows:
+            self.elements.forget(name)
+        else:
+            self._set_timer(session)

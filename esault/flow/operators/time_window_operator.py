@@ -1,0 +1,151 @@
+"""Tumbling and sliding windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from esault.errors import StateError
+from esault.flow.operators.operator import STOPPING
+from esault.flow.operators.window_operator import NoTime, WindowOperator
+from esault.flow.user_error import UserError
+from esault.topology.window import SlidingWindow, TumblingWindow, Window
+
+__all__ = ["TimeWindowOperator"]
+
+#: bounds that are kept: those of windows that are open are asked for again and again
+KEPT_BOUNDS = 4096
+
+
+class _Open(dict[Any, Any]):
+    """The open windows of a key: number -> object, opened when the first row comes."""
+
+    __slots__ = ("key", "of")
+
+    key: Any
+
+    def __init__(self, of: TimeWindowOperator) -> None:
+        super().__init__()
+        self.of = of
+
+    def __missing__(self, index: Any) -> Any:
+        return self.of.open(self, index)
+
+    def objects(self) -> list[Any]:
+        return list(self.values())
+
+    def __getstate__(self) -> Any:
+        return tuple([(index, self.of.packed(element)) for index, element in self.items()])
+
+    def __setstate__(self, state: Any) -> None:
+        for index, packed in state:
+            self[index] = self.of.restored(self.key, self.of.bounds(index), packed)
+
+
+class _Late:
+    """Stands in place of an object whose window has closed."""
+
+    __slots__ = ("process",)
+
+    def __init__(self, process: Callable[[Any, Any], None]) -> None:
+        self.process = process
+
+
+class TimeWindowOperator(WindowOperator):
+    """Rows into the windows that contain their times; a window closes when the watermark reaches its end."""
+
+    def __init__(self, *of: Any) -> None:
+        super().__init__(*of)
+        assert self.plan.window is not None and isinstance(self.plan.window.kind, SlidingWindow)
+        self.kind = self.plan.window.kind
+        self._bounds: dict[int, Window] = {}
+        self._late = _Late(self.is_late)
+        whole = isinstance(self.kind, TumblingWindow) and isinstance(self.kind.size, int)
+        #: a row is in the window of number time // size, and nothing else need be asked
+        self._plain = whole and not self._careful and self._by_stream is False and self.ahead is None
+
+    def windows_of_key(self) -> _Open:
+        return _Open(self)
+
+    def bounds(self, index: int) -> Window:
+        """Of the window of this number; those of one window are one object."""
+        bounds = self._bounds.get(index)
+        if bounds is None:
+            if len(self._bounds) >= KEPT_BOUNDS:
+                self._bounds.clear()
+            bounds = self._bounds[index] = self.kind.window(index)
+        return bounds
+
+    def open(self, windows: _Open, index: Any) -> Any:
+        """The object of a window that is not open: a new one, or what stands for one that has closed."""
+        if index != index:
+            raise NoTime("time gave no finite number of seconds since the epoch")
+        index = int(index)
+        bounds = self.bounds(index)
+        if bounds.end <= self.level(windows.key):
+            return self._late
+        element = windows[index] = self.new(windows.key, bounds)
+        self.timers.add(bounds.end, windows.key if type(windows.key) is str else self.name_of(windows.key))
+        return element
+
+    def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
+        if not self._plain:
+            super().run(input, keys, values, ids)
+            return
+        elements, time, size, late = self.elements, self.times[input], self.kind.size, self.late
+        key: Any = None
+        value: Any = None
+        try:
+            if ids is None:
+                for key, value in zip(keys, values):
+                    elements[key][time(value) // size].process(key, value)
+            else:
+                name = self._name
+                for key, value, id in zip(keys, values, ids):
+                    elements[key][time(value) // size].process(key, value)
+                    name(id)
+        except STOPPING:
+            raise
+        except StateError as error:
+            raise UserError(str(error)) from error
+        except BaseException as error:
+            raise self._because(error, time, key, value) from error
+        if self.late != late:  # of a key that has nothing else, nothing is kept
+            for key in set(keys):
+                windows = elements.get(key)
+                if windows is not None and not windows:
+                    elements.forget(self.name_of(key))
+        if not self._tried_state:
+            self.try_state(keys)
+
+    def _because(self, error: BaseException, time: Callable[[Any], float], key: Any, value: Any) -> UserError:
+        """What went wrong: the user's object, or the time of the value."""
+        try:
+            self.time_of(time, value)
+        except NoTime as no_time:
+            return self._fail(no_time, key, "time")
+        return self._fail(error, key, "process")
+
+    def take(self, windows: Any, stream: str, time: Callable[[Any], float] | None, value: Any) -> None:
+        assert time is not None
+        at = self.time_of(time, value)
+        late = True
+        if not self.incredible(at):
+            for index in self.kind.indices(at):
+                element = windows[index]
+                if element is not self._late:
+                    late = False
+                    self.call(element, stream, windows.key, value)
+        if late:
+            self.is_late(windows.key, value)
+        if not windows:
+            self.elements.forget(self.name_of(windows.key))
+
+    def due_of_state(self, state: Any) -> Sequence[float]:
+        return [self.bounds(index).end for index, _ in state]
+
+    def close_due(self, name: Any, windows: Any, until: float) -> None:
+        for index in [index for index in windows if self.bounds(index).end <= until]:
+            self.finish(windows.pop(index))
+        if not windows:
+            self.elements.forget(name)

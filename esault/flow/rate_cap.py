@@ -1,0 +1,60 @@
+"""How many tuples a throttled sub-unit may process by now: a token bucket."""
+
+from __future__ import annotations
+
+__all__ = ["RateCap", "changed"]
+
+#: seconds of its rate that the bucket holds at most: what may come at once after a pause
+HELD = 0.05
+#: seconds of its rate that must be in it before any is taken: a turn for each tuple would cost more than the tuple
+PORTION = 0.01
+
+
+class RateCap:
+    """A plain core: the time and the count of what was done so far go in, how much more may be done comes out.
+
+    Who does more than it may (a batch that cannot be divided) goes into debt and waits longer. Over any span of `s` seconds at most
+    `rate * s` tuples are done, and `held` more, and what the last one exceeded.
+    """
+
+    __slots__ = ("_at", "_done", "_level", "held", "portion", "rate", "until")
+
+    def __init__(self, rate: float, until: float, now: float, done: int) -> None:
+        """`rate`: tuples a second, above 0; `until`: seconds since the epoch; `done`: tuples so far, over the sub-unit's life."""
+        self._at = now
+        self._done = done
+        self._level = 0.0
+        self.change(rate, until)
+
+    def change(self, rate: float, until: float) -> None:
+        """Another rate and end from the last call of `allowed` on; what is in the bucket, or missing there, stays as far as it fits."""
+        self.rate = rate
+        self.until = until
+        #: tuples that the bucket holds at most, and that must be in it; a tuple is not divided
+        self.held = max(1.0, HELD * rate)
+        self.portion = max(1.0, PORTION * rate)
+        self._level = min(self._level, self.held)
+
+    def allowed(self, now: float, done: int) -> int:
+        """How many more tuples may be done at `now`, `done` being those so far; 0: none before `wake_at`."""
+        level = self._level - (done - self._done) + max(0.0, now - self._at) * self.rate
+        self._level = level = min(self.held, level)
+        self._at, self._done = max(now, self._at), done
+        # Seconds since the epoch are known to a quarter of a microsecond.
+        return max(1, int(level)) if level + 1e-6 * self.rate >= self.portion else 0
+
+    @property
+    def wake_at(self) -> float:
+        """When more may be done, by the last call of `allowed`, or the end, seconds since the epoch."""
+        return min(self.until, self._at + max(0.0, self.portion - self._level) / self.rate)
+
+
+def changed(cap: RateCap | None, rate: float, seconds: float, now: float, done: int) -> RateCap | None:
+    """What holds from now on instead of `cap`: another rate for so many seconds, or, for 0 seconds, none."""
+    if seconds <= 0:
+        return None
+    if cap is None:
+        return RateCap(rate, now + seconds, now, done)
+    cap.allowed(now, done)  # what has come by now came at the rate of before
+    cap.change(rate, now + seconds)
+    return cap

@@ -1,0 +1,55 @@
+"""Up to which time windows were closed, for keys that came from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from esault.flow.watermark.clock import BEGINNING
+from esault.routing.ring import position
+
+__all__ = ["Level", "Levels"]
+
+#: first and last place on the ring, and the time up to which the windows of keys there were closed
+Level = tuple[int, int, float]
+
+
+class Levels:
+    """The time before which a tuple is late: the sub-unit's own watermark, or that of where its key came from.
+
+    Two owners of a unit need not have come equally far. While a key moves, what was carried with it was on time where it came from,
+    and what was late there is late here. Once the new owner has caught up, its own watermark holds for all.
+    """
+
+    def __init__(self) -> None:
+        self.own = BEGINNING
+        #: those that came from elsewhere, the newest first
+        self._others: list[Level] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._others)
+
+    def of(self, key: Any) -> float:
+        """That of a key."""
+        if self._others:
+            place = position(key)
+            for low, high, level in self._others:
+                if low <= place <= high:
+                    return level
+        return self.own
+
+    def cut(self, ranges: Iterable[tuple[int, int]]) -> list[Level]:
+        """Those of these ranges, for their new owner; the first one that fits a place is that of the place."""
+        found: list[Level] = []
+        for low, high in ranges:
+            found += [(max(low, a), min(high, b), level) for a, b, level in self._others if a <= high and b >= low]
+            found.append((low, high, self.own))
+        return found
+
+    def take(self, levels: Sequence[Level]) -> None:
+        """Keys came."""
+        self._others = [*levels, *self._others]
+
+    def catch_up(self) -> None:
+        """All that was on its way is here and processed: those that are not ahead of this sub-unit's own are over."""
+        self._others = [level for level in self._others if level[2] > self.own]

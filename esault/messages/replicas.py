@@ -1,0 +1,41 @@
+"""Control messages of active replicas: one copy of a unit is brought up to date by another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from esault.messages.change import Ranges
+
+__all__ = ["Copy", "CopyOver", "CopyReady"]
+
+# unit -> sub-unit ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Copy:
+    """To one of the living copy: when the mark of this number has come from all senders, send the state of these ranges."""
+
+    number: int
+    #: (first place, last place, who gets it)
+    moves: Ranges
+    #: who gets it -> its express endpoint
+    news: Mapping[int, str]
+
+
+@dataclass(frozen=True)
+class CopyOver:
+    """To one of the living copy: this one is given up."""
+
+    number: int
+
+
+# sub-unit -> unit ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CopyReady:
+    """Answer to Copy."""
+
+    incarnation: int
+    number: int

@@ -1,0 +1,38 @@
+"""How a process ended, as its parent knows it, and what to look for."""
+
+from __future__ import annotations
+
+import signal
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+__all__ = ["how_ended", "newest_child"]
+
+_CRASHES = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGTRAP", "SIGSYS"}
+
+
+def newest_child(actor: Any) -> BaseProcess | None:
+    """The process of the actor that this one made last; None where this Thespian does not tell.
+
+    Thespian reaps its children; what they ended with is kept in these objects alone (`MultiProcReplicator._child_procs`, 4.0.1).
+    """
+    children = getattr(getattr(actor, "_myRef", None), "_child_procs", None)
+    process = getattr(children[-1], "childProc", None) if children else None
+    return process if isinstance(process, BaseProcess) else None
+
+
+def how_ended(code: int | None) -> str:
+    """In words: an exit code, the negative of a signal, or None where nobody knows."""
+    if code is None:
+        return "its process is gone"
+    if code >= 0:
+        return f"it ended itself with exit code {code}: look for what calls exit in it"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    if name == "SIGKILL":
+        return "killed by SIGKILL: by hand, or by the system for want of memory"
+    if name in _CRASHES:
+        return f"{name}: native code in it crashed"
+    return f"ended by {name}"

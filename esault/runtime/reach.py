@@ -1,0 +1,87 @@
+"""From hosts.toml to the hosts of a run: all that can be known before anything starts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from esault.cluster.address import is_loopback, split
+from esault.cluster.hosts_file import read_hosts
+from esault.cluster.key import ClusterKey, loopback_key
+from esault.cluster.shared import check_shared
+from esault.cluster.survey import share_out, survey
+from esault.control.placement import PlacementRules
+from esault.errors import UsageError
+from esault.runtime.spec import HostsSpec
+from esault.sinks.collect import Collect
+from esault.sources.lines import Lines
+from esault.topology.plan import Plan
+
+__all__ = ["reach"]
+
+
+def reach(
+    plan: Plan, hosts: str | os.PathLike[str], key: str | os.PathLike[str] | None, slots: int | None, state: Path | None
+) -> HostsSpec:
+    """The hosts that this topology can run on now. Raises UsageError, naming the host or the unit and what to do."""
+    file = read_hosts(hosts)
+    key = key if key is not None else file.key
+    if key is None:
+        far = [each for each in file.hosts if not is_loopback(split(each)[0])]
+        if far:
+            raise UsageError(
+                f"{far[0]} is another machine, and there is no key: say --key FILE, the one that its node has"
+            )
+        key = loopback_key()
+    _check_units(plan, file.needs, f"{hosts}: [needs]")
+    _check_units(plan, file.apart, f"{hosts}: [apart]")
+    _check_plan(plan)
+    opened = ClusterKey(key)
+    found = survey(file.hosts, opened)
+    check_shared(_written(plan, state), file, found, opened)
+    offered = {word for each in found for word in each.welcome.offers}
+    for unit, words in file.needs.items():
+        for word in words:
+            if word not in offered:
+                raise UsageError(
+                    f"unit {unit!r} needs {word!r}, which no host offers: start a node with --offers {word}"
+                )
+    rules = PlacementRules(file.strategy, dict(file.needs), dict(file.apart))
+    return HostsSpec(share_out(found, slots), opened.path, rules, 0 if slots is None else -1)
+
+
+def _check_units(plan: Plan, named: Any, where: str) -> None:
+    units = {unit.original or name for name, unit in plan.units.items()}
+    for unit in named:
+        if unit not in units:
+            raise UsageError(f"{where} names {unit!r}, which is no unit; there are: {', '.join(sorted(units))}")
+
+
+def _check_plan(plan: Plan) -> None:
+    """What cannot be on another machine. Raises UsageError."""
+    for name, unit in plan.units.items():
+        if isinstance(unit.spout, Lines):
+            raise UsageError(
+                f"unit {name!r} reads an open file of this command, which other hosts do not have: read files, or a socket"
+            )
+    for sink in plan.sinks:
+        if isinstance(sink.sink, Collect):
+            raise UsageError(
+                f"sink {sink.name!r} collects rows in the memory of this command, which other hosts do not reach: land them in "
+                "JsonLines, Parquet or SparkTable"
+            )
+
+
+def _written(plan: Plan, state: Path | None) -> list[tuple[str, Any]]:
+    """All that several hosts write, by what it is."""
+    written: list[tuple[str, Any]] = [] if state is None else [("the state of the run", state)]
+    for sink in plan.sinks:
+        path = getattr(sink.sink, "path", None)
+        if path is not None:
+            written.append((f"sink {sink.name!r}", path))
+    for name, unit in plan.units.items():
+        path = getattr(unit.on_error, "path", None)
+        if path is not None:
+            written.append((f"the dead letters of unit {name!r}", path))
+    return written

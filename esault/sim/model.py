@@ -1,0 +1,133 @@
+"""What is simulated: sources, operators and hosts, as values. Times are seconds, rates tuples a second."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from esault.errors import UsageError
+
+__all__ = ["Host", "Model", "Operator", "Source", "Timing"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where tuples come from, open loop: what is due and cannot be taken waits, and counts in latencies."""
+
+    name: str
+    #: seconds since the start -> tuples a second; or something with a method `rate` that is
+    rate: Any
+    #: each second's rate is multiplied by a normal number around 1 with this standard deviation
+    noise: float = 0.0
+    #: variance over mean of what comes in a moment: 1 for single tuples at random, the size of bursts, 0 for an even stream
+    burst: float = 1.0
+    #: tuples that may be on their way through the topology at most, as the engine's window; None: no bound
+    max_pending: float | None = None
+    #: whether it can tell how much is due and was not read
+    knows_lag: bool = True
+
+    @property
+    def at(self) -> Callable[[float], float]:
+        """The rate as a function."""
+        function: Callable[[float], float] = getattr(self.rate, "rate", self.rate)
+        return function
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A bolt: FIFO queues before sub-units that take `service` seconds for a tuple."""
+
+    name: str
+    #: names of the sources and operators that send to it; each gets all of its tuples
+    senders: tuple[str, ...]
+    service: float
+    #: sub-units at the start, and the bounds of a policy
+    width: int = 1
+    least: int = 1
+    most: int | None = None
+    #: tuples that come out for one that goes in
+    selectivity: float = 1.0
+    #: weights of its keys, hashed over the ring; none: any sub-unit may take any tuple, out of one queue
+    keys: Sequence[float] = ()
+    #: tuples that may wait, in all of its inboxes together; what comes beyond is dropped. None: no bound
+    buffer: float | None = None
+    #: seconds between what it emits and its arrival at the next: CRAA's windows that are handed on whole
+    delay: float = 0.0
+    #: bytes of state, which a change moves in part
+    state: float = 0.0
+    #: share of `service` that is a processor's, and is shared on the host
+    cpu: float = 0.0
+
+
+@dataclass(frozen=True)
+class Host:
+    """A machine."""
+
+    name: str = "localhost"
+    #: processors
+    cores: float = 64.0
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What a change takes. The defaults are what the engine takes on one host (see the calibration in the bench)."""
+
+    #: until a new sub-unit can serve
+    start: float = 0.3
+    #: between the switch and the end of a change, for which moved keys wait, beside the time for their state
+    move: float = 0.02
+    #: state that is moved, a second
+    bytes_per_second: float = 50e6
+    #: that a tuple is on its way from one unit to the next
+    net: float = 0.0005
+
+
+@dataclass(frozen=True)
+class Model:
+    """A topology of modelled operators. Senders stand before those that they send to. Raises UsageError for what cannot be."""
+
+    parts: Sequence[Source | Operator]
+    hosts: Sequence[Host] = (Host(),)
+    timing: Timing = field(default_factory=Timing)
+    #: places for sub-units of operators
+    slots: int = 64
+
+    def __post_init__(self) -> None:
+        seen: dict[str, Source | Operator] = {}
+        for part in self.parts:
+            if part.name in seen:
+                raise UsageError(f"there are two parts {part.name!r} in the model")
+            if isinstance(part, Operator):
+                self._check(part, seen)
+            seen[part.name] = part
+        if not any(isinstance(p, Source) for p in self.parts):
+            raise UsageError("a model needs a Source")
+        if not self.hosts or len({h.name for h in self.hosts}) < len(self.hosts):
+            raise UsageError("a model needs hosts with names of their own")
+        width = sum(p.width for p in self.parts if isinstance(p, Operator))
+        if width > self.slots:
+            raise UsageError(f"{width} sub-units at the start are more than {self.slots} slots")
+
+    @staticmethod
+    def _check(part: Operator, seen: dict[str, Source | Operator]) -> None:
+        unknown = [s for s in part.senders if s not in seen]
+        if unknown or not part.senders:
+            known = ", ".join(seen) or "none"
+            raise UsageError(f"operator {part.name!r}: senders {unknown} must stand before it; there are: {known}")
+        if part.service <= 0 or part.selectivity < 0 or not 0 <= part.cpu <= 1:
+            raise UsageError(f"operator {part.name!r}: service must be above 0, selectivity 0 or more, cpu in 0 .. 1")
+        if not 1 <= part.least <= part.width <= (part.most or part.width):
+            raise UsageError(
+                f"operator {part.name!r}: 1 <= least {part.least} <= width {part.width} <= most {part.most} must hold"
+            )
+
+    @property
+    def sources(self) -> list[Source]:
+        """Where tuples come from."""
+        return [p for p in self.parts if isinstance(p, Source)]
+
+    @property
+    def operators(self) -> list[Operator]:
+        """All operators, senders first."""
+        return [p for p in self.parts if isinstance(p, Operator)]

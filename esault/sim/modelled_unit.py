@@ -1,0 +1,350 @@
+"""An operator while it runs: its queues, its table, and the change that is on."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict, deque
+from collections.abc import Callable
+
+from esault.control.change import ChangeRecord
+from esault.errors import UsageError
+from esault.messages.probe import KeyLoad
+from esault.routing.ring import RING, position
+from esault.routing.table import OutputTable
+from esault.sim.lane import Lane, Parcel
+from esault.sim.model import Host, Operator, Timing
+from esault.topology.grouping import by_key, shuffle
+from esault.topology.plan import Input, UnitPlan
+
+__all__ = ["ModelledUnit"]
+
+
+class _Change:
+    """From the wish to the end."""
+
+    def __init__(self, at: float, kind: str, table: OutputTable, news: set[int], reason: str, policy: str) -> None:
+        self.at, self.kind, self.table, self.news, self.reason, self.policy = at, kind, table, news, reason, policy
+        self.before = 0
+        self.moved = 0.0
+        self.switched_at: float | None = None
+        self.ends_at = 0.0
+        #: how many serve while it is on, where all take from one queue
+        self.serving = 0
+
+
+class ModelledUnit:
+    """Takes parcels in each step and gives what comes out. With keys a queue for each sub-unit, else one for all."""
+
+    def __init__(
+        self,
+        part: Operator,
+        timing: Timing,
+        hosts: list[Host],
+        new_number: Callable[[], int],
+        halved: bool,
+        told: Callable[[str, ChangeRecord], None],
+    ) -> None:
+        self.name = part.name
+        self.part = part
+        self._timing = timing
+        self._hosts = [h.name for h in hosts]
+        self._new_number = new_number
+        self._told = told
+        grouping = by_key() if part.keys else shuffle()
+        self.plan = UnitPlan(
+            part.name,
+            "bolt",
+            objects="key" if part.keys else "sub-unit",
+            inputs=tuple(Input(sender, sender, grouping) for sender in part.senders),
+            parallelism=part.width,
+            min_parallelism=part.least,
+            max_parallelism=part.most,
+        )
+        total = sum(part.keys) or 1.0
+        self.places = sorted((position(f"{part.name} {i}"), w / total) for i, w in enumerate(part.keys))
+        numbers = [new_number() for _ in range(part.width)]
+        self.table = (OutputTable.halved if halved else OutputTable.even)(numbers)
+        self.pooled = not part.keys and len(hosts) == 1
+        self.started = dict.fromkeys(numbers, 0.0)
+        self.host_of = {n: self._hosts[i % len(self._hosts)] for i, n in enumerate(numbers)}
+        self.lanes: dict[int, Lane] = {}
+        if self.pooled:
+            self.lanes[0] = Lane(0, part.service, part.width)
+        else:
+            self.lanes = {n: Lane(n, part.service, host=self.host_of[n]) for n in numbers}
+        self._gone = [0.0] * 5
+        #: of the table: who owns a part, how many that are, and their ranges
+        self.owners: list[int] = []
+        self.width = 0
+        self.ranges: dict[int, tuple[tuple[int, int], ...]] = {}
+        self.shares: dict[int, float] = {}
+        self.key_points: dict[int, list[tuple[int, float]]] = {}
+        #: what views tell of them, once asked
+        self.key_loads: dict[int, KeyLoad] = {}
+        self._share()
+        self.change: _Change | None = None
+        self.records: list[ChangeRecord] = []
+        self._cap = float("inf")
+        self._cap_until = -1.0
+        self._line: deque[tuple[float, list[Parcel]]] = deque()
+        self.on_line = 0.0
+
+    # what policies do ------------------------------------------------------------------------------
+
+    @property
+    def subs(self) -> dict[int, float]:
+        """All that live, and since when."""
+        return self.started
+
+    @property
+    def changing(self) -> bool:
+        """Whether a change is on."""
+        return self.change is not None
+
+    def throttle(self, rate: float, seconds: float, now: float) -> None:
+        """Process at most so many a second for so long."""
+        self._cap, self._cap_until = rate, now + seconds
+
+    def adopt(self, after: OutputTable, news: int, now: float, kind: str, reason: str, policy: str) -> None:
+        """Begin a change to this table. Raises UsageError while one is on."""
+        if self.change is not None:
+            raise UsageError(f"unit {self.name!r} is changing already")
+        table = after.copy()
+        made = [self._new_number() for _ in range(news)]
+        for i, number in enumerate(made):
+            table.replace(-1 - i, number)
+            self.started[number] = now
+            self.host_of[number] = self._emptiest()
+        self.change = _Change(now, kind, table, set(made), reason, policy)
+        self.change.before = self.width
+
+    def move(self, owner: int, now: float, reason: str = "", policy: str = "by hand", host: str | None = None) -> None:
+        """A new sub-unit takes the owner's place. Raises UsageError."""
+        if owner not in self.table.owners():
+            raise UsageError(f"unit {self.name!r} has no sub-unit {owner}")
+        if host is not None and host not in self._hosts:
+            raise UsageError(f"there is no host {host!r}; there are: {', '.join(self._hosts)}")
+        table = self.table.copy()
+        table.replace(owner, -1)
+        self.adopt(table, 1, now, "move", reason, policy)
+        if host is not None:
+            for number in self.change.news if self.change is not None else ():
+                self.host_of[number] = host
+
+    def _emptiest(self) -> str:
+        counts = {host: sum(h == host for h in self.host_of.values()) for host in self._hosts}
+        return min(counts, key=lambda host: counts[host])
+
+    # the change ------------------------------------------------------------------------------------
+
+    def _share(self) -> None:
+        """What part of all tuples each owner gets by the table."""
+        starts, owners = zip(*self.table.snapshot()[1])
+        self.owners = self.table.owners()
+        self.width = len(self.owners)
+        self.ranges = {owner: tuple(self.table.ranges(owner)) for owner in self.owners}
+        self.key_points = {owner: [] for owner in self.owners}
+        self.key_loads.clear()
+        if not self.places:
+            n = len(self.key_points)
+            self.shares = dict.fromkeys(self.key_points, 1.0 / n)
+            return
+        for place, weight in self.places:
+            self.key_points[owners[bisect_right(starts, place) - 1]].append((place, weight))
+        self.shares = {owner: sum(w for _, w in points) for owner, points in self.key_points.items()}
+
+    def _advance(self, now: float) -> None:
+        change = self.change
+        if change is None:
+            return
+        if change.switched_at is None:
+            if now < change.at + (self._timing.start if change.news else 0.0):
+                return
+            self._switch(change, now)
+        if now >= change.ends_at:
+            self._end(change, now)
+
+    def _switch(self, change: _Change, now: float) -> None:
+        before = self.table
+        old_points = self.key_points
+        moved = sum(m.high - m.low + 1 for m in before.moves_to(change.table)) / RING
+        self.table = change.table
+        self._share()
+        change.switched_at = now
+        change.serving = min(change.before, self.width)
+        if not self.pooled:
+            for number in change.news:
+                self.lanes[number] = Lane(number, self.part.service, host=self.host_of[number])
+        if self.places:
+            moved = self._move_keys(old_points)
+        elif not self.pooled:
+            self._move_evenly()
+        change.moved = moved
+        change.ends_at = now + self._timing.move + moved * self.part.state / self._timing.bytes_per_second
+
+    def _move_keys(self, old_points: dict[int, list[tuple[int, float]]]) -> float:
+        """Waiting tuples of moved keys go along, and wait with what comes for them; the share of all keys that moves."""
+        owner_before = {place: owner for owner, points in old_points.items() for place, _ in points}
+        weights: dict[int, float] = {o: sum(w for _, w in points) for o, points in old_points.items()}
+        flows: dict[tuple[int, int], float] = defaultdict(float)
+        count = 0
+        for owner, points in self.key_points.items():
+            for place, weight in points:
+                old = owner_before[place]
+                if old != owner:
+                    flows[old, owner] += weight
+                    count += 1
+        for (old, owner), weight in flows.items():
+            part = weight / weights[old] if weights[old] > 0 else 0.0
+            giver, getter = self.lanes[old], self.lanes[owner]
+            given = [(born, amount * part) for born, amount in giver.parcels]
+            getter.held += given
+            getter.waiting += sum(amount for _, amount in given)
+            share = self.shares[owner]
+            getter.moved_in += weight / share if share > 0 else 0.0
+        for old in {old for old, _ in flows}:
+            gone = sum(weight for (giver_of, _), weight in flows.items() if giver_of == old)
+            kept = max(0.0, 1.0 - gone / weights[old]) if weights[old] > 0 else 1.0
+            lane = self.lanes[old]
+            lane.parcels = deque((born, amount * kept) for born, amount in lane.parcels if amount * kept > 1e-9)
+            lane.waiting = sum(a for _, a in lane.parcels) + sum(a for _, a in lane.held)
+        return count / len(self.places)
+
+    def _move_evenly(self) -> None:
+        """Without keys what waits is shared anew."""
+        everything = sorted(p for lane in self.lanes.values() for p in lane.parcels)
+        owners = self.owners
+        for number, lane in self.lanes.items():
+            part = 1.0 / len(owners) if number in owners else 0.0
+            lane.parcels = deque((born, amount * part) for born, amount in everything if part)
+            lane.waiting = sum(a for _, a in lane.parcels)
+
+    def _end(self, change: _Change, now: float) -> None:
+        owners = set(self.owners)
+        for number in [n for n in self.started if n not in owners]:
+            del self.started[number]
+            del self.host_of[number]
+            if not self.pooled:
+                lane = self.lanes.pop(number)
+                counted = (lane.arrived, lane.processed, lane.emitted, lane.dropped, lane.busy)
+                self._gone = [a + b for a, b in zip(self._gone, counted)]
+        for lane in self.lanes.values():
+            lane.release()
+        self.change = None
+        assert change.switched_at is not None
+        record = ChangeRecord(
+            change.at,
+            self.name,
+            change.kind,
+            change.before,
+            self.width,
+            change.reason,
+            change.policy,
+            round(change.moved * len(self.places)),
+            round(change.moved * self.part.state),
+            now - change.switched_at,
+            now - change.at,
+            prepared=change.switched_at - change.at,
+        )
+        self.records.append(record)
+        self._told(self.name, record)
+
+    # the flow --------------------------------------------------------------------------------------
+
+    def step(self, now: float, length: float, inflow: list[Parcel]) -> list[Parcel]:
+        """What comes out in the step that ends now."""
+        self._advance(now)
+        part = self.part
+        most = self._cap * length if now <= self._cap_until else float("inf")
+        out: list[Parcel] = []
+        if self.pooled:
+            lane = self.lanes[0]
+            change = self.change
+            on = change is not None and change.switched_at is not None
+            lane.servers = change.serving if change is not None and on else self.width
+            if inflow:
+                lane.take(inflow, 1.0, self._room(lane, part.buffer, length, most))
+            if lane.parcels:
+                out = self._work(lane, length, most)
+        else:
+            room = None if part.buffer is None else part.buffer / len(self.lanes)
+            most /= len(self.lanes)
+            for lane in self.lanes.values():
+                share = self.shares.get(lane.number, 0.0)
+                if inflow and share:
+                    lane.take(inflow, share, self._room(lane, room, length, most))
+                if lane.parcels:
+                    out += self._work(lane, length, most)
+        if part.delay and (out or self._line):
+            if out:
+                self._line.append((now + part.delay, out))
+                self.on_line += sum(amount for _, amount in out)
+            out = []
+            while self._line and self._line[0][0] <= now + 1e-9:
+                arrived = self._line.popleft()[1]
+                self.on_line = max(0.0, self.on_line - sum(amount for _, amount in arrived))
+                out += arrived
+        return _merged(out, length)
+
+    def _seconds(self, lane: Lane, length: float) -> float:
+        """Of its servers together, in a step."""
+        if self.part.cpu and lane.level < length * self.part.cpu:
+            return lane.level / self.part.cpu * lane.servers
+        return length * lane.servers
+
+    def _room(self, lane: Lane, buffer: float | None, length: float, most: float) -> float:
+        """Tuples that find room in a step: while they come others are processed, however small the buffer is."""
+        if buffer is None:
+            return float("inf")
+        return buffer + min(most, self._seconds(lane, length) / self.part.service)
+
+    def _work(self, lane: Lane, length: float, most: float) -> list[Parcel]:
+        done = lane.work(self._seconds(lane, length), most)
+        selectivity, age = self.part.selectivity, self.part.service + self._timing.net
+        out = [(born - age, amount * selectivity) for born, amount in done]
+        lane.emitted += sum(amount for _, amount in out)
+        return out
+
+    def wants(self, length: float) -> list[tuple[Lane, float]]:
+        """Seconds of a processor that each lane's servers would use in a step, one server's."""
+        share = self.part.cpu
+        if not share:
+            return []
+        found = []
+        for lane in self.lanes.values():
+            # What it did in the last step it will want to do again, and what waits besides.
+            work = lane.busy - lane.busy_before + lane.waiting * self.part.service
+            lane.busy_before = lane.busy
+            found.append((lane, min(length, work / max(1e-9, lane.servers)) * share))
+        return found
+
+    @property
+    def waiting(self) -> float:
+        """Tuples in all of its queues."""
+        return sum(lane.waiting for lane in self.lanes.values())
+
+    def counted(self) -> tuple[float, float, float, float, float]:
+        """Arrived, processed, emitted, dropped; seconds busy. All so far."""
+        a, p, e, d, b = self._gone
+        for lane in self.lanes.values():
+            a += lane.arrived
+            p += lane.processed
+            e += lane.emitted
+            d += lane.dropped
+            b += lane.busy
+        return a, p, e, d, b
+
+
+def _merged(parcels: list[Parcel], length: float) -> list[Parcel]:
+    """Tuples that came into being at about the same time go on together."""
+    if len(parcels) < 2:
+        return parcels
+    bins: dict[int, list[float]] = {}
+    for born, amount in parcels:
+        each = bins.get(int(born / length))
+        if each is None:
+            bins[int(born / length)] = [born * amount, amount]
+        else:
+            each[0] += born * amount
+            each[1] += amount
+    return [(total / amount, amount) for _, (total, amount) in sorted(bins.items()) if amount > 1e-12]

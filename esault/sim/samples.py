@@ -1,0 +1,228 @@
+"""Views of modelled units: what the engine's sampler makes of reports, made of the model's own counts."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+from typing import Any
+
+from esault.control.elasticity.totals import Totals
+from esault.control.elasticity.view import ProbeSample, Sample, UnitView
+from esault.messages.probe import KeyLoad
+from esault.sim.lane import Lane
+from esault.sim.modelled_source import ModelledSource
+from esault.sim.modelled_unit import ModelledUnit
+
+__all__ = ["ModelledSamples"]
+
+#: seconds of counts that are kept
+KEPT = 6.0
+#: points by which a sub-unit's keys are told, as the engine's
+POINTS = 128
+#: a sub-unit whose keys are looked at has seen so many
+SEEN = 1024
+
+#: at, arrived, processed, emitted, busy
+_Count = tuple[float, float, float, float, float]
+
+
+class _Probes:
+    """Probes to one sub-unit: each waits for what waits before it."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.out: deque[ProbeSample] = deque()
+        self.delay: float | None = None
+        self.counted: tuple[float, float] | None = None
+
+    def send(self, now: float, delay: float, processed: float) -> None:
+        """One more, which will be back after `delay`."""
+        self.number += 1
+        rate = None
+        if self.counted is not None and now > self.counted[0]:
+            rate = (processed - self.counted[1]) / (now - self.counted[0])
+        self.counted = (now, processed)
+        self.out.append(ProbeSample(self.number, now, now + delay, rate))
+
+    def told(self, now: float) -> tuple[ProbeSample, ...]:
+        """What is new: what was sent just now, and what has come back."""
+        fresh: list[ProbeSample] = []
+        if self.out and self.out[-1].sent >= now - 1e-9:
+            fresh.append(replace(self.out[-1], back=None, rate=None))
+        while self.out and self.out[0].back is not None and self.out[0].back <= now:
+            probe = self.out.popleft()
+            assert probe.back is not None
+            self.delay = probe.back - probe.sent
+            fresh.append(probe)
+        return tuple(fresh)
+
+    def age(self, now: float) -> float:
+        """How long the oldest that is not back has been on its way."""
+        return next((now - p.sent for p in self.out if p.back is None or p.back > now), 0.0)
+
+
+class ModelledSamples:
+    """Counts are noted at every tick; samples are differences of them."""
+
+    def __init__(self, net: float) -> None:
+        self._net = net
+        self._counts: dict[tuple[str, int], deque[_Count]] = {}
+        self._probes: dict[int, _Probes] = {}
+        self._sources: dict[str, deque[tuple[float, float, float, float]]] = {}
+        #: of the last two ticks
+        self._totals: dict[str, tuple[tuple[float, Totals], tuple[float, Totals]]] = {}
+
+    def note(self, parts: dict[str, ModelledUnit | ModelledSource], now: float) -> None:
+        """The counts of this moment."""
+        for name, part in parts.items():
+            counted = (now, self._counted(part))
+            self._totals[name] = (self._totals.get(name, (counted, counted))[1], counted)
+            if isinstance(part, ModelledSource):
+                queue = self._sources.setdefault(name, deque())
+                queue.append((now, part.read, part.lag, part.throttled))
+                while queue[0][0] < now - KEPT:
+                    queue.popleft()
+                continue
+            for lane in part.lanes.values():
+                counts = self._counts.setdefault((name, lane.number), deque())
+                counts.append((now, lane.arrived, lane.processed, lane.emitted, lane.busy))
+                while counts[0][0] < now - KEPT:
+                    counts.popleft()
+
+    def forget(self, living: set[int]) -> None:
+        """Only these are left."""
+        for gone in self._probes.keys() - living:
+            del self._probes[gone]
+        for key in [k for k in self._counts if k[1] and k[1] not in living]:
+            del self._counts[key]
+
+    def totals(self, unit: Any, at: float) -> Totals:
+        """All that the unit has counted by then, a tick ago at most."""
+        before, after = self._totals[unit.name]
+        length = after[0] - before[0]
+        share = min(1.0, max(0.0, (at - before[0]) / length)) if length > 0 else 1.0
+        a, b = before[1], after[1]
+        between: list[Any] = [None if y is None else (x or 0.0) + (y - (x or 0.0)) * share for x, y in zip(a, b)]
+        return Totals(*between)._replace(width=b.width)
+
+    @staticmethod
+    def _counted(unit: ModelledUnit | ModelledSource) -> Totals:
+        if isinstance(unit, ModelledSource):
+            read = unit.read
+            lag = unit.lag if unit.part.knows_lag else None
+            return Totals(read, read, read, 0.0, 0.0, 0.0, lag, unit.throttled, 1)
+        arrived, processed, emitted, dropped, busy = unit.counted()
+        return Totals(arrived, processed, emitted, dropped, busy, unit.waiting, None, 0.0, unit.width)
+
+    def unit(self, unit: Any, spouts: tuple[str, ...], now: float, window: float, consume: bool) -> UnitView:
+        """A view of the unit at the newest tick."""
+        if isinstance(unit, ModelledSource):
+            return UnitView(unit.name, unit.plan, (self._source(unit, now, window),))
+        pooled = unit.pooled
+        if pooled:
+            shared = self._figures(unit, unit.lanes[0], now, window)
+        samples = []
+        width = unit.width
+        for owner in unit.owners:
+            lane = unit.lanes[0] if pooled else unit.lanes.get(owner)
+            ranges = unit.ranges[owner]
+            started = unit.started.get(owner, now)
+            if lane is None:
+                samples.append(Sample(owner, ranges, unit.host_of.get(owner, "localhost"), age=now - started))
+                continue
+            length, arrivals, processed, emitted, busy = shared if pooled else self._figures(unit, lane, now, window)
+            per = 1.0 / width if pooled else 1.0
+            backlog = lane.waiting * per
+            delay = lane.waiting * unit.part.service / max(1.0, lane.servers if pooled else 1.0)
+            probes = self._probes.setdefault(owner, _Probes())
+            if consume:
+                probes.send(now, delay + 2 * self._net, lane.processed * per)
+            samples.append(
+                Sample(
+                    owner,
+                    ranges,
+                    unit.host_of[owner],
+                    age=now - started,
+                    window=length,
+                    arrivals=arrivals * per,
+                    processed=processed * per,
+                    emitted=emitted * per,
+                    busy=busy * per,
+                    service=unit.part.service if processed > 0 else None,
+                    latency=delay + unit.part.service,
+                    backlog=int(backlog),
+                    occupancy=self._occupancy(unit, backlog),
+                    probe_delay=probes.delay,
+                    probe_age=probes.age(now),
+                    probes=probes.told(now) if consume else (),
+                    cpu=busy * per * unit.part.cpu,
+                    memory=int(unit.part.state * unit.shares.get(owner, 0.0)),
+                    key_load=_key_load(unit, owner),
+                )
+            )
+        last = unit.records[-1] if unit.records else None
+        changed_at = None if last is None else last.at + last.seconds
+        return UnitView(
+            unit.name, unit.plan, tuple(samples), unit.changing, changed_at, spouts, last, buffer=unit.part.buffer
+        )
+
+    def _figures(self, unit: ModelledUnit, lane: Lane, now: float, window: float) -> _Count:
+        """Seconds, and rates of arrivals, processed, emitted, busy."""
+        counts = self._counts.get((unit.name, lane.number))
+        if not counts or len(counts) < 2:
+            return 0.0, 0.0, 0.0, 0.0, 0.0
+        newest = counts[-1]
+        oldest = next(c for c in counts if c[0] >= newest[0] - window * 1.0001)
+        length = newest[0] - oldest[0]
+        if length <= 0:
+            return 0.0, 0.0, 0.0, 0.0, 0.0
+        arrivals, processed, emitted, busy = ((newest[i] - oldest[i]) / length for i in (1, 2, 3, 4))
+        return length, arrivals, processed, emitted, busy
+
+    @staticmethod
+    def _occupancy(unit: ModelledUnit, backlog: float) -> float:
+        buffer = unit.part.buffer
+        return min(1.0, backlog * unit.width / buffer) if buffer else 0.0
+
+    def _source(self, source: ModelledSource, now: float, window: float) -> Sample:
+        counts = self._sources.get(source.name)
+        if not counts or len(counts) < 2:
+            return Sample(source.number)
+        newest = counts[-1]
+        oldest = next(c for c in counts if c[0] >= newest[0] - max(window, 0.5) * 1.0001)
+        length = newest[0] - oldest[0]
+        if length <= 0:
+            return Sample(source.number)
+        knows = source.part.knows_lag
+        return Sample(
+            source.number,
+            age=now,
+            window=length,
+            emitted=(newest[1] - oldest[1]) / length,
+            processed=(newest[1] - oldest[1]) / length,
+            lag=int(newest[2]) if knows else None,
+            lag_growth=(newest[2] - oldest[2]) / length if knows else 0.0,
+            throttled=min(1.0, (newest[3] - oldest[3]) / length),
+        )
+
+
+def _key_load(unit: ModelledUnit, owner: int) -> KeyLoad:
+    load = unit.key_loads.get(owner)
+    if load is None:
+        load = unit.key_loads[owner] = _looked_at(unit, owner)
+    return load
+
+
+def _looked_at(unit: ModelledUnit, owner: int) -> KeyLoad:
+    points = unit.key_points.get(owner, [])
+    total = sum(w for _, w in points)
+    if not total:
+        return KeyLoad()
+    marks: list[int] = []
+    reached, step = 0.0, total / POINTS
+    for place, weight in points:
+        reached += weight
+        while len(marks) < POINTS and reached >= (len(marks) + 0.5) * step:
+            marks.append(place)
+    place, weight = max(points, key=lambda p: p[1])
+    return KeyLoad(tuple(marks), ((f"key at {place}", place, weight / total),), SEEN)

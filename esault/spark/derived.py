@@ -1,0 +1,187 @@
+"""A table that a job makes of others: parts that Spark writes, and one log entry that shows them and says of what.
+
+Rows and progress are in the same entry, so a job that is killed leaves parts that nobody sees, or has done its step;
+there is nothing in between, and it may be started again at any time. One job writes a table at a time (`RunLock`).
+
+Parts lie in folders `column=value` where the table is partitioned. They hold all columns nevertheless: what a reader
+gets does not depend on the names of folders, which cannot tell an empty text from null.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from esault.errors import SinkError
+from esault.sinks.landing.disk import LocalDisk, explained
+from esault.sinks.landing.entry import Entry, Input, Part
+from esault.sinks.landing.evolve import merge
+from esault.sinks.landing.lock import RunLock
+from esault.sinks.landing.log import CommitLog, Conflict, utc
+from esault.sinks.landing.schema import Schema
+from esault.sinks.landing.state import TableState
+from esault.sinks.landing.vacuum import vacuum
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["DerivedTable", "writing"]
+
+#: seconds after which what was replaced is removed: a day, for readers that are still at it
+_KEPT = 86400.0
+_STAGING = ".staging-"
+
+#: as esault writes parts itself: instants in UTC with microseconds, by the calendar of today
+_SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.compression.codec": "zstd",
+}
+
+
+@contextlib.contextmanager
+def writing(spark: SparkSession) -> Iterator[None]:
+    """The settings with which tables are written, also in a session that is the user's; as before afterwards."""
+    before = {key: spark.conf.get(key, None) for key in _SETTINGS}
+    for key, value in _SETTINGS.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            if value is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, value)
+
+
+class DerivedTable:
+    """The table in folder `path`."""
+
+    def __init__(self, path: str) -> None:
+        self.path = os.path.abspath(path)
+        self._disk = LocalDisk()
+
+    def state(self) -> TableState:
+        """As it is; version -1 when there is none. SinkError: it cannot be read."""
+        return CommitLog(self.path, self._disk).refresh()
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Nobody else writes it meanwhile. SinkError: somebody does, or the disk refuses."""
+        log = CommitLog(self.path, self._disk)
+        with explained("making", log.folder):
+            self._disk.make_folder(log.folder)
+        lock = RunLock(self.path)
+        lock.take("esault analyze")
+        try:
+            with explained("reading", self.path):
+                for name in self._disk.names(self.path):
+                    if name.startswith(_STAGING):  # of a job that was killed
+                        shutil.rmtree(os.path.join(self.path, name), ignore_errors=True)
+            yield
+        finally:
+            lock.release()
+
+    def stage(self, frame: DataFrame, folders: Sequence[str] = ()) -> list[Part]:
+        """Have Spark write rows as parts that nobody sees yet.
+
+        `folders`: names of the folders' columns; their values are in the frame's columns `_folder0`, `_folder1`, ...,
+        which are not kept. Raises what Spark raises; SinkError when the disk refuses.
+        """
+        staging = os.path.join(self.path, f"{_STAGING}{os.urandom(8).hex()}")
+        columns = [f"_folder{i}" for i in range(len(folders))]
+        try:
+            # ids are all different: a dictionary of them would be built only to be thrown away
+            frame.write.option("parquet.enable.dictionary#_id", "false").partitionBy(*columns).parquet(
+                f"file://{staging}"
+            )
+            with explained("writing", self.path):
+                return list(self._move(staging, dict(zip(columns, folders))))
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+
+    def _move(self, staging: str, names: dict[str, str]) -> Iterator[Part]:
+        """Give what Spark wrote its durable place and name."""
+        import pyarrow.parquet as pq
+
+        made: set[str] = set()
+        for folder, _, files in os.walk(staging):
+            levels = [] if folder == staging else os.path.relpath(folder, staging).split(os.sep)
+            if any(level.partition("=")[0] not in names for level in levels):
+                continue  # Spark's own
+            target = "/".join(
+                f"{names[column]}={value}" for column, _, value in (level.partition("=") for level in levels)
+            )
+            for file in files:
+                if not file.endswith(".parquet"):
+                    continue
+                path = os.path.join(folder, file)
+                rows = pq.read_metadata(path).num_rows
+                if rows == 0:
+                    continue
+                if target not in made:
+                    made.add(target)
+                    self._disk.make_folder(os.path.join(self.path, target))
+                _sync(path)
+                part = Part(os.path.join(target, f"part-{os.urandom(16).hex()}.parquet"), rows, os.path.getsize(path))
+                self._disk.rename(path, os.path.join(self.path, part.path))
+                yield part
+        for target in made:
+            self._disk.sync_folder(os.path.join(self.path, target))
+
+    def put(self, data: memoryview, rows: int) -> Part:
+        """A part from the bytes of a Parquet file, which nobody sees yet."""
+        part = Part(f"part-{os.urandom(16).hex()}.parquet", rows, len(data))
+        scratch = os.path.join(self.path, f".{os.urandom(8).hex()}.tmp")
+        with explained("writing", self.path):
+            self._disk.write_new(scratch, data)
+            self._disk.rename(scratch, os.path.join(self.path, part.path))
+            self._disk.sync_folder(self.path)
+        return part
+
+    def commit(
+        self, parts: Sequence[Part], schema: Schema, inputs: tuple[Input, ...], before: TableState, whole: bool
+    ) -> None:
+        """Show staged parts, on top of what there is or (`whole`) in its place, and say what was read for them.
+
+        `before` is the state from which the job started. SinkError: the disk refuses, or the table is not as it was then.
+        """
+        log = CommitLog(self.path, self._disk)
+        now = utc(time.time())
+        if log.refresh().version < 0:
+            log.append(Entry("create", now, schema=schema))
+        known = before.inputs
+
+        def unchanged(state: TableState) -> None:
+            if state.inputs != known:
+                raise Conflict(f"table {self.path} was made by another process meanwhile; analyze again")
+
+        old = [part.path for part in log.files()] if whole else []
+        for path in old:
+            # vacuum goes by the age of a file: that of its removal counts, for the sake of those who still read it
+            with explained("touching", path), contextlib.suppress(FileNotFoundError):
+                self._disk.touch(os.path.join(self.path, path))
+        if whole:
+            entry = Entry("replace", now, add=tuple(parts), schema=schema, inputs=inputs)
+        else:
+            merged = merge(before.schema, schema)
+            changed = merged if merged != before.schema else None
+            entry = Entry("rows", now, add=tuple(parts), schema=changed, inputs=inputs, distinct=True)
+        log.append(entry, unchanged)
+        with contextlib.suppress(SinkError):  # what stays is removed the next time
+            vacuum(self.path, _KEPT, disk=self._disk)
+
+
+def _sync(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,17 @@
+"""The Spark engine: the topology of a file as one query of PySpark Structured Streaming, its bolts unmodified.
+
+| module | holds |
+|---|---|
+| `refusals` | what Spark cannot do, found before anything starts |
+| `layout`, `statefulness` | which unit runs where: inlined behind its senders, or as tasks of a level with state |
+| `job` | what the workers are told: plain values |
+| `frames`, `runners`, `task`, `event_time` | a worker's part: the plain cores of `esault.flow` between frames |
+| `reading`, `reader` | a spout on the driver, which learns positions, and in a worker, which reads from one to another |
+| `offsets`, `source` | positions as offsets of a Python data source |
+| `stages`, `processor` | those cores in `mapInArrow` and in `transformWithState` |
+| `journal`, `landing` | commits of sinks, once an epoch |
+| `kept` | what a run may go on from |
+| `tally`, `shipping`, `query`, `run` | counts; files for the workers; the query; a run from its checks to its report |
+
+One micro-batch is one epoch: positions, state and what sinks show go on together or not at all.
+"""

@@ -1,0 +1,156 @@
+"""Watermarks on Spark: words that senders say behind the rows of a batch, and what a task makes of them.
+
+The words are those of the actor engine's clocks, or of the unit's own watermark where it goes on. Each *way* on which time comes to a
+unit, from one process by one edge, has a name; a task keeps the last word of each way with its state. Its watermark is the
+least of them, and moves once a batch, behind all rows of the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from esault.flow.watermark.clock import BEGINNING, IDLE_BOLT, Clock
+from esault.spark.engine.layout import Layout
+from esault.topology.event_time import EventTime
+from esault.topology.plan import Outlet, Plan, UnitPlan
+
+__all__ = ["SILENT", "Heard", "Way", "Words", "timed_edges", "way", "ways_from", "ways_to", "words_of"]
+
+
+class _Silent:
+    def __repr__(self) -> str:
+        return "SILENT"
+
+
+#: nothing passed a clock in this batch
+SILENT = _Silent()
+
+
+class Heard(Clock):
+    """A clock that knows whether rows passed since it was last asked."""
+
+    __slots__ = ("_heard",)
+
+    def __init__(self, given: EventTime, now: Any, of_bolt: bool) -> None:
+        super().__init__(given, now, of_bolt)
+        self._heard = False
+
+    def observe(self, values: Any) -> None:
+        self._heard = True
+        super().observe(values)
+
+    def word(self) -> Any:
+        """The watermark, or SILENT."""
+        heard, self._heard = self._heard, False
+        return self.watermark if heard else SILENT
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way on which time comes to a unit."""
+
+    name: str
+    #: seconds without a word after which nobody waits for it; None: everybody always does
+    idle: float | None
+
+
+def timed_edges(unit: UnitPlan) -> list[tuple[str, EventTime | None]]:
+    """(target, where event time starts on the way there) of all edges, in the order in which outlets make their routes."""
+    return [edge for outlet in unit.streams.values() for edge in _edges(outlet, None)]
+
+
+def _edges(outlet: Outlet, given: EventTime | None) -> Iterator[tuple[str, EventTime | None]]:
+    for step in outlet.steps:
+        given = step.event_time if step.event_time is not None else given
+    for edge in outlet.edges:
+        yield edge.target, given
+    for branch in outlet.branches:
+        yield from _edges(branch, given)
+
+
+def way(root: str, unit: str, edge: int) -> str:
+    """The name of the way from a process by an edge of a unit in it."""
+    return f"{root}>{unit}.{edge}"
+
+
+def ways_to(plan: Plan, layout: Layout, target: str) -> list[Way]:
+    """All ways on which time comes to a unit."""
+    found = []
+    for name, unit in plan.units.items():
+        if target not in unit.watermark_targets:
+            continue
+        for number, (to, given) in enumerate(timed_edges(unit)):
+            if to != target:
+                continue
+            idle = None if given is None else given.idle
+            if given is not None and idle is None and unit.kind == "bolt":
+                idle = IDLE_BOLT
+            found += [Way(way(root, name, number), idle) for root in _roots(plan, layout, name)]
+    return found
+
+
+def ways_from(plan: Plan, layout: Layout, root: str) -> list[tuple[str, str]]:
+    """(target, way) of all ways that lead from this process to units with state."""
+    return [
+        (target, each.name)
+        for target in layout.tasks
+        for each in ways_to(plan, layout, target)
+        if each.name.startswith(f"{root}>")
+    ]
+
+
+def _roots(plan: Plan, layout: Layout, unit: str) -> list[str]:
+    """The processes that have this unit."""
+    if unit in layout.parts:
+        return [f"{unit}/{part}" for part in range(layout.parts[unit])]
+    if unit in layout.tasks:
+        return [f"{unit}/{task}" for task in range(layout.tasks[unit])]
+    return list(dict.fromkeys(root for sender in plan.senders(unit) for root in _roots(plan, layout, sender)))
+
+
+class Words:
+    """What a task has been told, and the watermark that follows."""
+
+    def __init__(self, ways: list[Way]) -> None:
+        self._idle = {each.name: each.idle for each in ways}
+        #: way -> (watermark or None for idle, when it was said)
+        self._said: dict[str, tuple[float | None, float]] = {}
+        self.current = BEGINNING
+        #: all are idle
+        self.idle = False
+
+    def hear(self, name: str, value: float | None, now: float) -> None:
+        """A word."""
+        before = self._said.get(name, (BEGINNING, 0.0))[0]
+        if value is not None and before is not None:
+            value = max(value, before)
+        self._said[name] = (value, now)
+
+    def settle(self, now: float) -> bool:
+        """All words of a batch have come; whether the watermark has grown."""
+        known: list[float] = []
+        for name, idle in self._idle.items():
+            value, at = self._said.setdefault(name, (BEGINNING, now))
+            if value is not None and (idle is None or now - at < idle):
+                known.append(value)
+        self.idle = not known
+        if not known or min(known) <= self.current:
+            return False
+        self.current = min(known)
+        return True
+
+    def state(self) -> Any:
+        """As a plain value."""
+        return self.current, self._said
+
+    def restore(self, state: Any) -> None:
+        """The reverse."""
+        self.current, said = state
+        self._said = dict(said)
+
+
+def words_of(plan: Plan, layout: Layout, unit: UnitPlan) -> Words | None:
+    """Those of a unit with state; None where it is told nothing."""
+    return Words(ways_to(plan, layout, unit.name)) if unit.watermarks else None

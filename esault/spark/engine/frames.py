@@ -1,0 +1,165 @@
+"""Frames: the many tuples that one row of Spark's carries, and where they are collected.
+
+A row is (group, frame). The frame is MessagePack of a tuple whose first item is one of the kinds below; so Spark moves thousands
+of tuples at a time and knows nothing of keys and values.
+
+    READ      unit, part, first row, position or None, rows, [(row, due)], position behind or None
+    CONTROL   end, {unit: now} of pulses, [(spout, part)] of parts that have ended
+    DATA      sender, place, sent, target, [(input, due, keys, values, ids)]
+    WORD      way, watermark or None for idle, see `event_time`
+    PULSE     now
+    END
+    COUNTS    {unit: what was counted}, {(unit, part): (rows, position)} read, whether this is the end
+    HANDLE    sink, what it said in `prepare`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from esault.errors import PayloadError
+from esault.flow.delivery.lineage import Lineage
+from esault.payload.codec import Codec, explain
+from esault.payload.column import is_array
+from esault.payload.column_wire import wired
+
+__all__ = ["CONTROL", "COUNTS", "DATA", "END", "HANDLE", "PULSE", "READ", "WORD", "Outbox", "Port", "in_order"]
+
+READ, CONTROL, DATA, WORD, PULSE, END, COUNTS, HANDLE = range(8)
+
+#: tuples of a frame at most, and of the first one, which tells how large they are
+FRAME_ROWS, FIRST_ROWS = 8192, 512
+#: bytes of a frame that are aimed at
+FRAME_BYTES = 1 << 20
+
+#: a row of Spark's
+Sealed = tuple[int, bytes]
+
+
+def in_order(frames: list[Any]) -> list[Any]:
+    """As they were sent, sender by sender; words and the pulse behind all data, the end behind all."""
+    return sorted(frames, key=lambda f: (f[0], f[1], f[2]) if f[0] == DATA else (f[0], "", ()))
+
+
+class Outbox:
+    """What one process sends in one batch."""
+
+    def __init__(self, codec: Codec) -> None:
+        self.codec = codec
+        self._sealed: list[Sealed] = []
+        self._ports: list[Port] = []
+        self._sender = ""
+        self._base = self._number = 0
+        self._sent = 0.0
+
+    def begin(self, sender: str, base: int, sent: float) -> None:
+        """Frames are from this sender now, in the order of `base` and then of their making."""
+        self._sender, self._base, self._number, self._sent = sender, base, 0, sent
+
+    def port(self, unit: str, group: int, target: str) -> Port:
+        """A way to a task or a sink, for rows of `unit`."""
+        port = Port(self, unit, group, target)
+        self._ports.append(port)
+        return port
+
+    def seal(self, unit: str, group: int, target: str, batches: list[Any]) -> int:
+        """Make a frame of data; its bytes. Raises PayloadError."""
+        place = (self._base, self._number)
+        self._number += 1
+        try:
+            return self.put(group, (DATA, self._sender, place, self._sent, target, batches))
+        except PayloadError:
+            for _, _, keys, values, _ in batches:
+                for key, value in zip(keys, values):
+                    reason = explain(key) or explain(value)
+                    if reason is not None:
+                        raise PayloadError(
+                            f"unit {unit!r} emitted a tuple with key {key!r} whose value cannot travel: {reason}"
+                        ) from None
+            raise
+
+    def put(self, group: int, frame: Any) -> int:
+        """Send a frame; its bytes."""
+        packed = self.codec.pack(frame)
+        self._sealed.append((group, packed))
+        return len(packed)
+
+    def take(self, flush: bool = False) -> Iterator[Sealed]:
+        """What is ready; with `flush` all."""
+        if flush:
+            for port in self._ports:
+                port.flush()
+        sealed, self._sealed = self._sealed, []
+        return iter(sealed)
+
+
+class Port:
+    """Has the shape of a channel (for routes) and of a sink's seat (for outlets)."""
+
+    #: of a channel: frames that wait; there are none
+    queue: Sequence[Any] = ()
+
+    def __init__(self, outbox: Outbox, unit: str, group: int, target: str) -> None:
+        self._outbox = outbox
+        self._unit = unit
+        self._group = group
+        self._target = target
+        self.takes_arrays = True
+        self._batches: list[Any] = []
+        self._rows = 0
+        self._most = FIRST_ROWS
+
+    def add(
+        self,
+        lineage: Lineage,
+        input: int,
+        keys: Sequence[Any],
+        values: Sequence[Any],
+        ids: Sequence[str] | None,
+        now: float,
+    ) -> None:
+        """Append rows."""
+        if len(keys) > self._most:
+            most = self._most
+            for start in range(0, len(keys), most):
+                part = slice(start, start + most)
+                self.add(lineage, input, keys[part], values[part], None if ids is None else ids[part], now)
+            return
+        last = self._batches[-1] if self._batches else None
+        fits = last is not None and last[0] == input and last[1] == lineage.due and type(last[2]) is list
+        if last is None or not fits or type(last[3]) is not list:
+            last = [input, lineage.due, [], [], None if ids is None else []]
+            self._batches.append(last)
+        last[2].extend(keys)
+        last[3].extend(values)
+        if ids is not None:
+            last[4].extend(ids)
+        self._grown(len(keys))
+
+    def add_whole(
+        self, lineage: Lineage, input: int, rows: int, keys: Any, values: Any, ids: Sequence[str] | None, now: float
+    ) -> None:
+        """Append columns as `wired` gives them."""
+        self._batches.append((input, lineage.due, keys, values, ids))
+        self._grown(rows)
+
+    def write(self, lineage: Lineage, keys: Any, values: Any, ids: Sequence[str] | None, now: float) -> None:
+        """Rows for a sink."""
+        if is_array(keys) or is_array(values):
+            self.add_whole(lineage, 0, len(keys), wired(keys), wired(values), ids, now)
+        else:
+            self.add(lineage, 0, keys, values, ids, now)
+
+    def _grown(self, rows: int) -> None:
+        self._rows += rows
+        if self._rows >= self._most:
+            self.flush()
+
+    def flush(self) -> None:
+        """Make a frame of what is there."""
+        batches = self._batches
+        if batches:
+            rows, self._batches, self._rows = self._rows, [], 0
+            size = self._outbox.seal(self._unit, self._group, self._target, batches)
+            self._most = max(1, min(FRAME_ROWS, FRAME_BYTES * rows // size))

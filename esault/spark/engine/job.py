@@ -1,0 +1,56 @@
+"""What the workers of a run are told: plain values, from which each of them builds the topology itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from esault.spark.engine.layout import Layout
+from esault.topology.located import Located
+from esault.topology.plan import Plan
+
+__all__ = ["Job"]
+
+_PLANS: dict[str, Plan] = {}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One life of a run."""
+
+    located: Located
+    params: Mapping[str, Any]
+    #: identity, unique over all runs
+    run: str
+    layout: Layout
+    #: the run's own folder
+    run_dir: str
+    #: where what spouts that cannot seek have read is kept
+    spool: str
+
+    def plan(self) -> Plan:
+        """The plan of this process, with objects that this process may use as one."""
+        found = _PLANS.get(self.run)
+        if found is None:
+            _PLANS.clear()  # a worker serves one run after the other
+            found = _PLANS[self.run] = self.fresh_plan()
+        return found
+
+    def fresh_plan(self) -> Plan:
+        """Another one, whose spouts and sinks are nobody else's."""
+        if os.path.isdir(self.located.cwd) and os.getcwd() != self.located.cwd:
+            _anchor_imports()
+            os.chdir(self.located.cwd)  # what relative paths mean
+        return self.located.build(dict(self.params)).plan()
+
+
+def _anchor_imports() -> None:
+    """Spark puts shipped files on the path by names that are relative to a worker's first folder."""
+    sys.path[:] = [os.path.abspath(entry) if entry else entry for entry in sys.path]
+    for module in list(sys.modules.values()):
+        paths = getattr(module, "__path__", None)
+        if isinstance(paths, list):
+            paths[:] = map(os.path.abspath, paths)

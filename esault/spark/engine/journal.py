@@ -1,0 +1,88 @@
+"""The journal of epochs: what sinks said in `prepare`, durable before the first of them commits.
+
+```
+00000007.epoch      the record of epoch 7
+done                the newest epoch that is committed whole
+```
+
+Spark may hand a batch over again: after a death between the record and Spark's own word that the batch is over. A batch that has a
+record is not computed again, since its state is kept by then; it is committed again, which sinks take as often as it comes. A batch
+without one is computed anew, and nothing of it was shown. So it does not matter whether user code does the same twice.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from esault.errors import CheckpointError, FrameError
+from esault.payload.codec import Codec
+from esault.state.files import write_whole
+
+__all__ = ["Journal", "Record"]
+
+#: (handles [(sink, handle)], counts [{unit: count}], ends {(unit, part): (rows, position)}, whether the run ended with it)
+Record = tuple[tuple[Any, ...], tuple[Any, ...], dict[Any, Any], bool]
+
+#: records that are kept behind the newest one that is done
+_KEPT = 2
+
+
+class Journal:
+    """See the module. Raises CheckpointError."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._codec = Codec()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise self._failed(error) from error
+
+    @property
+    def done(self) -> int:
+        """The newest epoch that is committed whole; -1: none."""
+        try:
+            return int((self._folder / "done").read_text())
+        except FileNotFoundError:
+            return -1
+
+    def newest(self) -> int:
+        """The newest epoch that has a record; -1: none."""
+        return max((int(path.stem) for path in self._folder.glob("*.epoch")), default=-1)
+
+    def read(self, epoch: int) -> Record | None:
+        """The record of an epoch; None where it has none."""
+        path = self._path(epoch)
+        try:
+            handles, counts, ends, ended = self._codec.unpack(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (FrameError, ValueError) as error:
+            raise CheckpointError(f"{path} is damaged: {error}; begin anew with --restart") from error
+        return handles, counts, ends, ended
+
+    def write(self, epoch: int, record: Record) -> None:
+        """Durable when it returns."""
+        try:
+            write_whole(self._path(epoch), self._codec.pack(record))
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def finish(self, epoch: int) -> None:
+        """All sinks have committed it."""
+        try:
+            write_whole(self._folder / "done", str(epoch).encode())
+            for path in self._folder.glob("*.epoch"):
+                if int(path.stem) <= epoch - _KEPT:
+                    path.unlink(missing_ok=True)
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def _path(self, epoch: int) -> Path:
+        return self._folder / f"{epoch:08d}.epoch"
+
+    def _failed(self, error: OSError) -> CheckpointError:
+        return CheckpointError(
+            f"epochs cannot be kept in {self._folder}: {error.strerror or error}; free space or mend permissions"
+        )

@@ -1,0 +1,66 @@
+"""Sinks on Spark: written and prepared by workers, committed by the driver, which keeps what they said in a journal first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from esault.errors import SinkError
+from esault.flow.user_error import traceback_of
+from esault.payload.column import ROWS, plain
+from esault.spark.engine.job import Job
+from esault.spark.engine.runners import WorkerError
+from esault.topology.context import Context
+from esault.topology.sink import Sink
+
+__all__ = ["Landing"]
+
+
+class Landing:
+    """The sinks of one partition of one batch. Raises WorkerError."""
+
+    def __init__(self, job: Job, partition: int) -> None:
+        self._job = job
+        self._partition = partition
+        self._plans = {s.name: s.sink for s in job.plan().sinks}
+        self._open: dict[str, Sink] = {}
+
+    def write(self, name: str, batches: Any) -> None:
+        """Rows of a sink, as they stand in a frame."""
+        sink = self._open.get(name)
+        if sink is None:
+            sink = self._open[name] = self._plans[name]
+            context = Context(name, sub_unit=self._partition, run=self._job.run, run_dir=self._job.run_dir)
+            sink.context = context
+            _call(name, "open", partial(sink.open, context))
+        for batch in batches:
+            _call(name, "write", partial(_write, sink, *batch))
+
+    def prepare(self, epoch: int) -> Iterator[tuple[str, Any]]:
+        """All that was written is durable; what each sink says of it."""
+        for name, sink in self._open.items():
+            yield name, _call(name, "prepare a commit", partial(sink.prepare, epoch))
+            _call(name, "close", sink.close)
+
+
+def _write(sink: Sink, input: int, due: float, keys: Any, values: Any, ids: Any) -> None:
+    if not sink.takes_arrays and (type(keys) not in ROWS or type(values) not in ROWS):
+        keys, values = plain(keys), plain(values)
+    sink.write_columns(keys, values, due, ids)
+
+
+def _call(name: str, what: str, call: Any) -> Any:
+    try:
+        return call()
+    except SinkError as error:
+        raise WorkerError(f"sink {name!r}: {error}") from None
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        raise WorkerError(
+            f"sink {name!r} cannot {what}: {error.strerror or error}{where}; free space or mend permissions, and run again"
+        ) from None
+    except Exception as error:
+        raise WorkerError(
+            f"sink {name!r} cannot {what}: {type(error).__name__}: {error}\n{traceback_of(error)}"
+        ) from None

@@ -1,0 +1,69 @@
+"""A level of units with state: `groupBy(group).transformWithState(...)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql import Row
+from pyspark.sql.streaming import StatefulProcessor
+
+from esault.spark.engine.job import Job
+from esault.spark.engine.task import Head, run_task
+
+__all__ = ["Level"]
+
+_HEAD = "token string, base bigint, later bigint, pieces bigint, ordinal bigint, ended boolean, words binary"
+
+
+class Level(StatefulProcessor):  # type: ignore[misc]
+    """Rows of this level's tasks go through them, all others pass."""
+
+    def __init__(self, job: Job, units: tuple[str, ...]) -> None:
+        self._job = job
+        self._units = units
+
+    def init(self, handle: Any) -> None:
+        self._store = _SparkStore(handle)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+        seat = self._job.layout.seats.get(key[0])
+        if seat is None or seat[0] not in self._units:
+            yield from rows
+            return
+        from pyspark import TaskContext
+
+        unit, task = seat
+        partition = TaskContext.get().partitionId()
+        for group, frame in run_task(self._job, unit, task, partition, [bytes(row[1]) for row in rows], self._store):
+            yield Row(g=group, f=frame)
+
+    def close(self) -> None:
+        """Objects stay for the next batch."""
+
+
+class _SparkStore:
+    """The state of the task whose rows are being handled."""
+
+    def __init__(self, handle: Any) -> None:
+        self._head = handle.getValueState("head", _HEAD)
+        self._pieces = handle.getListState("pieces", "piece binary")
+
+    def head(self) -> Head | None:
+        found = self._head.get()
+        return None if found is None else (*found[:6], bytes(found[6]))
+
+    def set_head(self, head: Head) -> None:
+        self._head.update(head)
+
+    def pieces(self) -> Iterator[bytes]:
+        return (bytes(row[0]) for row in self._pieces.get())
+
+    def put(self, pieces: list[bytes]) -> None:
+        if pieces:
+            self._pieces.put([(piece,) for piece in pieces])
+        else:
+            self._pieces.clear()
+
+    def append(self, pieces: list[bytes]) -> None:
+        self._pieces.appendList([(piece,) for piece in pieces])

@@ -1,0 +1,193 @@
+"""The query: one chain of stages for the whole topology, and what the driver does with each batch."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from esault.errors import EsaultError, SinkError
+from esault.payload.codec import Codec
+from esault.spark.engine.frames import COUNTS, HANDLE
+from esault.spark.engine.job import Job
+from esault.spark.engine.journal import Journal, Record
+from esault.spark.engine.runners import WorkerError
+from esault.spark.engine.tally import Tally
+from esault.topology.plan import SinkPlan
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["CONF", "Epochs", "start", "what_spark_said"]
+
+#: what the query needs of its session
+CONF = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    # what changed, not all there is, is written with each batch
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # a row is a frame of thousands of tuples
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
+    # the journal says of a batch that comes again that it is not to be computed again; its state is there
+    "spark.sql.streaming.stateStore.commitValidation.enabled": "false",
+    # a JVM that moves frames has little to optimise, and much to do when it starts; plans of chained levels are deep
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -Xss8m",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -Xss8m",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # results of stages must not depend on the load: partitions are ours
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+}
+
+
+class Epochs:
+    """Takes each batch to its end: handles into the journal, sinks committed, counts added."""
+
+    def __init__(self, sinks: tuple[SinkPlan, ...], journal: Journal, tally: Tally) -> None:
+        self._sinks = {s.name: s.sink for s in sinks}
+        self._journal = journal
+        self._codec = Codec()
+        self.tally = tally
+        #: of this life
+        self.committed = 0
+        self.newest = -1
+        self.last_seconds = 0.0
+        self._before = time.monotonic()
+        #: told (ends, seconds since the last one) of each epoch
+        self.on_commit: Callable[[Mapping[Any, Any], float], None] = lambda ends, seconds: None
+        #: the batch with the end is committed
+        self.ended = threading.Event()
+        #: why a batch failed; for people
+        self.failure: str | None = None
+
+    def again(self) -> None:
+        """Before the query starts: what an earlier life has in the journal and not committed to its end."""
+        for epoch in range(self._journal.done + 1, self._journal.newest() + 1):
+            record = self._journal.read(epoch)
+            if record is not None:
+                self._commit(epoch, record)
+        for sink in self._sinks.values():
+            sink.forget_staged()
+
+    def batch(self, frame: Any, epoch: int) -> None:
+        """For `foreachBatch`. Raises what the batch failed with, and keeps its text."""
+        try:
+            self._batch(frame, epoch)
+        except Exception as error:
+            self.failure = self.failure or _text(error)
+            raise
+
+    def _batch(self, frame: Any, epoch: int) -> None:
+        if epoch <= self._journal.done:
+            return
+        record = self._journal.read(epoch)
+        if record is None:
+            started = time.monotonic()
+            record = self._computed([bytes(row[1]) for row in frame.collect()])
+            self._journal.write(epoch, record)
+            self.last_seconds = time.monotonic() - started
+        self._commit(epoch, record)
+        for sink in self._sinks.values():
+            sink.forget_staged()
+
+    def _computed(self, frames: list[bytes]) -> Record:
+        handles: list[Any] = []
+        counts: list[Any] = []
+        ends: dict[Any, Any] = {}
+        ended = False
+        for data in frames:
+            frame = self._codec.unpack(data)
+            if frame[0] == HANDLE:
+                handles.append(frame[1:])
+            elif frame[0] == COUNTS:
+                _, counted, read, over = frame
+                counts.append(counted)
+                for part, (rows, position) in read.items():
+                    known = ends.get(part)
+                    if known is None or known[0] < rows:
+                        ends[part] = (rows, position)
+                ended = ended or over
+        return tuple(handles), tuple(counts), ends, ended
+
+    def _commit(self, epoch: int, record: Record) -> None:
+        handles, counts, ends, ended = record
+        for name, handle in handles:
+            try:
+                self._sinks[name].commit(epoch, handle)
+            except (SinkError, OSError) as error:
+                raise SinkError(f"sink {name!r}, commit: {error}") from error
+        self._journal.finish(epoch)
+        for counted in counts:
+            self.tally.add(counted)
+        self.tally.epochs += 1
+        self.committed += 1
+        self.newest = epoch
+        now = time.monotonic()
+        seconds, self._before = now - self._before, now
+        self.on_commit(ends, seconds)
+        if ended:
+            self.ended.set()
+
+
+def start(spark: SparkSession, job: Job, folder: Path, checkpoint: Path, epochs: Epochs, every: float) -> Any:
+    """Start the query; `every`: seconds between two batches at least."""
+    from esault.spark.engine.processor import Level
+    from esault.spark.engine.source import SCHEMA, stream
+    from esault.spark.engine.stages import read_stage, sink_stage
+
+    layout = job.layout
+    rows = stream(spark, folder, max(layout.partitions, spark.sparkContext.defaultParallelism))
+    rows = rows.mapInArrow(read_stage(job), SCHEMA)
+    for units in layout.levels:
+        rows = rows.groupBy("g").transformWithState(Level(job, units), SCHEMA, "append", "none")
+    rows = rows.mapInArrow(sink_stage(job), SCHEMA)
+    writer = rows.writeStream.foreachBatch(epochs.batch).outputMode("append")
+    writer = writer.option("checkpointLocation", checkpoint.resolve().as_uri()).queryName(f"esault {job.run}")
+    if every:
+        writer = writer.trigger(processingTime=f"{max(1, round(every * 1000))} milliseconds")
+    return writer.start()
+
+
+@contextlib.contextmanager
+def settled(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
+    """The session's settings for the time of the block."""
+    settable = {name: value for name, value in conf.items() if name.startswith("spark.sql.")}
+    settable["spark.sql.shuffle.partitions"] = spark.conf.get("spark.sql.shuffle.partitions")  # set per run
+    before = {name: spark.conf.get(name, None) for name in settable}
+    for name, value in settable.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, old)
+
+
+_MARKED = re.compile(re.escape(WorkerError.BEGIN) + r"(.*?)" + re.escape(WorkerError.END), re.S)
+
+
+def what_spark_said(text: str) -> str | None:
+    """The text of a WorkerError in what Spark says of a failure; None where there is none."""
+    found = _MARKED.search(text)
+    return found[1] if found else None
+
+
+def _text(error: Exception) -> str:
+    text = str(error)
+    said = what_spark_said(text)
+    if said is not None:
+        return said
+    if isinstance(error, EsaultError):
+        return text
+    from pyspark.errors import PySparkException
+
+    return f"Spark: {text}" if isinstance(error, PySparkException) else f"{type(error).__name__}: {text}"

@@ -1,0 +1,124 @@
+"""A spout in a worker: it gives the tuples from one position on, as many as the driver counted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from esault.errors import SourceError
+from esault.flow.batch_emitter import BatchEmitter
+from esault.flow.user_error import traceback_of
+from esault.payload.codec import Codec
+from esault.payload.column import is_array
+from esault.sources.paced import Paced
+from esault.spark.engine.job import Job
+from esault.spark.engine.runners import Runner, Runners, WorkerError
+from esault.state.spool import SpoolReader, spool_folder
+from esault.topology.columns import Columns
+from esault.topology.spout import EndOfStream, Spout
+
+__all__ = ["read_range"]
+
+#: tuples that a spout is asked for at a time
+READ_ROWS = 2048
+#: seconds that tuples may be late that the driver has seen already
+PATIENCE = 60.0
+
+#: (run, unit, part) -> (row that comes next, spout) of those that were read here last
+_HERE: dict[tuple[str, str, int], tuple[int, Spout[Any, Any]]] = {}
+
+
+def read_range(job: Job, runners: Runners, frame: Any) -> Iterator[None]:
+    """Read a range of rows and push them through what stands behind the spout, step by step. Raises WorkerError."""
+    _, unit, part, row, position, count, marks, _ = frame
+    place = (job.run, unit, part)
+    for other in [p for p in _HERE if p[0] != job.run]:
+        _HERE.pop(other)[1].close()
+    at, spout = _HERE.pop(place, (-1, None))
+    if spout is None or at != row:
+        if spout is not None:
+            spout.close()
+        spout = _opened(job, runners.root, part, position, row)
+    end = row + count
+    marks = [*marks, (end, 0.0)]
+    for (at, due), (last, _) in pairwise(marks):
+        first = max(at, row)
+        while first < last:
+            rows = _read(spout, unit, min(READ_ROWS, last - first))
+            _push(runners.root, spout, part, first, due, rows)
+            first += len(rows)
+            yield
+    _HERE[place] = (end, spout)
+
+
+def _opened(job: Job, runner: Runner, part: int, position: bytes | None, row: int) -> Spout[Any, Any]:
+    unit = job.fresh_plan().units[runner.plan.name]
+    spout = unit.spout
+    assert spout is not None
+    if unit.spooled:
+        spout = SpoolReader(spool_folder(Path(job.spool), unit.name, part))
+    while isinstance(spout, Paced):  # what the driver has seen is due by now
+        spout = spout.spout
+    spout.context = runner.context
+    name = unit.name
+    _call(name, "open", lambda: spout.open(runner.context))
+    if position is not None:
+        value = Codec().unpack(position)
+        _call(name, "seek", lambda: spout.seek(value))
+    return spout
+
+
+def _read(spout: Spout[Any, Any], unit: str, limit: int) -> Any:
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            rows = _call(unit, "read", lambda: spout.read(limit))
+        except EndOfStream:
+            rows = None
+        if rows:
+            return rows
+        if rows is None or time.monotonic() > until:
+            raise WorkerError(
+                f"unit {unit!r}: {type(spout).__name__} gave the driver tuples that it does not give a worker from the same "
+                "position; on Spark a source must be there for all workers, and give the same tuples again after seek(position)"
+            )
+        time.sleep(0.01)
+
+
+def _push(runner: Runner, spout: Spout[Any, Any], part: int, first: int, due: float, rows: Any) -> None:
+    name = runner.plan.name
+    emitter = runner.emitter
+    assert isinstance(emitter, BatchEmitter)
+    if isinstance(rows, Columns):
+        keys, values = _call(name, "read", lambda: emitter.columns(rows.keys, rows.values))
+    else:
+        try:
+            keys, values = zip(*rows)
+        except (TypeError, ValueError):
+            raise WorkerError(
+                f"unit {name!r}: {type(spout).__name__}.read must return (key, value) pairs, got {rows[0]!r}"
+            ) from None
+        if not emitter.trusted:
+            for key, value in zip(keys, values):
+                _call(name, "read", partial(emitter.check, key, value))
+    ids = None
+    if runner.plan.wants_id:
+        ids = [f"{name}.{part}:{i}" for i in range(first, first + len(keys))]
+    if not (is_array(keys) or is_array(values)):
+        keys, values = list(keys), list(values)
+    runner.push("", due, keys, values, ids)
+
+
+def _call(unit: str, hook: str, call: Any) -> Any:
+    try:
+        return call()
+    except EndOfStream:
+        raise
+    except SourceError as error:
+        raise WorkerError(f"unit {unit!r}: {error}") from None
+    except Exception as error:
+        raise WorkerError(f"unit {unit!r}, {hook}: {type(error).__name__}: {error}\n{traceback_of(error)}") from None

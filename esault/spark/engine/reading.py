@@ -1,0 +1,279 @@
+"""Spouts on the driver: they are read ahead to learn positions; workers read the tuples from one position to another.
+
+What a spout that cannot seek gives is kept on disk on the way (`esault.state.spool`), and workers read that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from esault.errors import PayloadError, SourceError
+from esault.flow.user_error import UserError, traceback_of
+from esault.payload.codec import Codec
+from esault.spark.engine.offsets import Offset, pack_position, publish, unpack_position
+from esault.state.spool import spooled
+from esault.topology.columns import Columns
+from esault.topology.context import Context
+from esault.topology.plan import Plan, UnitPlan
+from esault.topology.spout import EndOfStream, Spout
+
+__all__ = ["Part", "Reading"]
+
+#: tuples that a spout is asked for at a time
+READ_ROWS = 2048
+#: seconds by which tuples that were due at different times are told apart
+TOGETHER = 0.01
+#: tuples after which another worker may begin to read
+DIVIDE_ROWS = 25_000
+#: tuples that are read ahead of what has been processed: at first, and at most
+AHEAD, MOST_AHEAD = 50_000, 2_000_000
+#: bytes, by a look at a tuple of each read, that are read ahead at most
+AHEAD_BYTES = 256 << 20
+#: seconds that a batch should take, for the engine's own second to be worth it
+LONG_ENOUGH = 2.0
+
+
+class Part:
+    """One part of one spout."""
+
+    def __init__(self, unit: str, number: int, spout: Spout[Any, Any], state: list[Any], codec: Codec) -> None:
+        """`state`: as it stands in an offset."""
+        self.unit = unit
+        self.number = number
+        self.spout = spout
+        self._codec = codec
+        self.rows, position, self.ended, marks = state
+        self._position = unpack_position(position)
+        self.done = self.rows
+        self._marks = deque(marks)
+        if not self._marks:
+            self._marks.append([self.rows, 0.0, position])
+        self._divided = self.rows
+        #: of a tuple, on the average of late
+        self.row_bytes = 64.0
+
+    def open(self, context: Context) -> None:
+        """Open it and go to where it was. Raises UserError."""
+        self.spout.context = context
+        self._call(lambda: self.spout.open(context), "open")
+        if self._position is not None:
+            position = self._codec.unpack(self._position)
+            self._call(lambda: self.spout.seek(position), "seek")
+
+    def read(self, most: int, now: float) -> int:
+        """Read at most so many tuples; how many there were. Raises UserError."""
+        try:
+            rows = self._call(lambda: self.spout.read(most), "read")
+        except EndOfStream:
+            self.ended = True
+            return 0
+        if rows is None:
+            raise UserError(
+                f"unit {self.unit!r}: {type(self.spout).__name__}.read returned None; return a list of (key, value) pairs, [] "
+                "when there is nothing yet, and raise EndOfStream when there will never be more"
+            )
+        count = len(rows)
+        if not count:
+            return 0
+        if not isinstance(rows, Columns):
+            with contextlib.suppress(PayloadError):  # the worker says what is wrong with it
+                self.row_bytes += (len(self._codec.pack(rows[0])) - self.row_bytes) / 8
+        due = self.spout.due()
+        due = now if due is None else due
+        divide = self.rows - self._divided >= DIVIDE_ROWS
+        if divide or due - self._marks[-1][1] >= TOGETHER:
+            if divide:
+                self._divided = self.rows
+            self._marks.append([self.rows, round(due, 4), pack_position(self._position) if divide else None])
+        self.rows += count
+        position = self._call(self.spout.position, "position")
+        self._position = self._codec.pack(position)
+        return count
+
+    def processed(self, rows: int, position: bytes | None) -> None:
+        """All before this is in an epoch that was committed."""
+        self.done = max(self.done, rows)
+        while len(self._marks) > 1 and self._marks[1][0] <= self.done:
+            self._marks.popleft()
+        if position is not None:
+            value = self._codec.unpack(position)
+            self._call(lambda: self.spout.commit(value), "commit")
+
+    def state(self) -> list[Any]:
+        """As it stands in an offset."""
+        return [self.rows, pack_position(self._position), self.ended, [list(mark) for mark in self._marks]]
+
+    def _call(self, call: Callable[[], Any], hook: str) -> Any:
+        try:
+            return call()
+        except EndOfStream:
+            raise
+        except SourceError as error:
+            raise UserError(f"unit {self.unit!r}: {error}") from error
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+            raise UserError(f"unit {self.unit!r}, {hook}: {text}\n{traceback_of(error)}") from error
+
+
+class Reading:
+    """All spouts of a run, read in a thread of the driver's."""
+
+    def __init__(
+        self, plan: Plan, plans: Callable[[], Plan], run: str, run_dir: str, folder: Path, state: Path, offset: Offset
+    ) -> None:
+        """`folder`: where offsets are published; `state`: of spools; `plans` gives a plan with spouts of its own."""
+        self._folder = folder
+        self._codec = Codec()
+        self._offset = offset
+        self._pulses = {u.name: every for u in plan.units.values() if (every := _pulse_every(u)) is not None}
+        self._due = dict.fromkeys(self._pulses, 0.0)
+        self.parts: list[Part] = []
+        self._contexts: list[Context] = []
+        for name, states in offset["parts"].items():
+            for number, part in enumerate(states):
+                unit = plans().units[name]
+                if unit.spooled:
+                    unit = spooled(unit, state, number)
+                assert unit.spout is not None
+                self.parts.append(Part(name, number, unit.spout, part, self._codec))
+                self._contexts.append(
+                    Context(name, sub_unit=number, part=number, parts=len(states), run=run, run_dir=run_dir)
+                )
+        self._ahead = AHEAD
+        self._lock = threading.Lock()
+        self._processed: list[tuple[str, int, int, bytes | None]] = []
+        self._draining = self._pausing = False
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        #: why it cannot go on; for people
+        self.failure: str | None = None
+        #: all that will ever be read has been published
+        self.over = threading.Event()
+
+    # asked from other threads ----------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Open all, here; then read, in a thread. Raises UserError."""
+        for part, context in zip(self.parts, self._contexts):
+            if not part.ended or self._offset["end"]:
+                part.open(context)
+        self._thread = threading.Thread(target=self._run, name="esault-spouts", daemon=True)
+        self._thread.start()
+
+    def drain(self, pause: bool) -> None:
+        """Read no more. Units finish behind what was read, unless it is a pause."""
+        self._draining, self._pausing = True, pause
+
+    def processed(self, ends: Mapping[tuple[str, int], tuple[int, bytes | None]], seconds: float) -> None:
+        """An epoch was committed: how far parts have come with it, and how long its batch took."""
+        with self._lock:
+            self._processed += [(unit, part, rows, position) for (unit, part), (rows, position) in ends.items()]
+            if seconds < LONG_ENOUGH and any(p.rows - p.done >= self._ahead for p in self.parts):
+                self._ahead = min(MOST_AHEAD, self._ahead * 2)
+
+    @property
+    def ending(self) -> bool:
+        """The end was published: units finish behind it."""
+        return bool(self._offset["end"])
+
+    def progress(self, unit: str) -> tuple[float, float] | None:
+        """How much of how much was read."""
+        known = [part.spout.progress() for part in self.parts if part.unit == unit]
+        if not known or any(p is None for p in known):
+            return None
+        return sum(p[0] for p in known if p), sum(p[1] for p in known if p)
+
+    def waiting(self, unit: str) -> int:
+        """Tuples that were read and are not processed."""
+        return sum(part.rows - part.done for part in self.parts if part.unit == unit)
+
+    def stop(self) -> None:
+        """No more; spouts are closed."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(10.0)
+
+    # the thread ------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.is_set() and not self.over.is_set():
+                if not self.step(time.time()):
+                    self._stop.wait(0.002)
+            while not self._stop.wait(0.05):
+                self._settle()
+        except UserError as error:
+            self.failure = str(error)
+        except Exception as error:
+            self.failure = f"{type(error).__name__}: {error}\n{traceback_of(error)}"
+        finally:
+            self._close()
+
+    def step(self, now: float) -> bool:
+        """Read a little of each part and publish it; whether there was anything."""
+        self._settle()
+        happened = False
+        if not self._draining:
+            for part in self.parts:
+                room = min(self._ahead, int(AHEAD_BYTES / part.row_bytes) + 1) - (part.rows - part.done)
+                if not part.ended and room > 0:
+                    before = part.ended
+                    happened = part.read(min(READ_ROWS, room), now) > 0 or part.ended != before or happened
+        ended = all(part.ended for part in self.parts)
+        end = self._offset["end"] or ended or (self._draining and not self._pausing)
+        pulses = {} if end else self._pulses_due(now)
+        if happened or pulses or end != self._offset["end"]:
+            self._publish(pulses, end)
+        if end or self._draining:
+            self.over.set()
+        return happened
+
+    def _pulses_due(self, now: float) -> dict[str, Any]:
+        due = {}
+        for unit, every in self._pulses.items():
+            if not self._due[unit]:
+                self._due[unit] = now + every
+            if now >= self._due[unit]:
+                # Those that could not come in time are not made up for.
+                self._due[unit] = max(self._due[unit] + every, now)
+                number, _ = self._offset["pulses"].get(unit, (0, 0.0))
+                due[unit] = [number + 1, now]
+        return due
+
+    def _publish(self, pulses: dict[str, Any], end: bool) -> None:
+        parts: dict[str, list[Any]] = {}
+        for part in self.parts:
+            settle = getattr(part.spout, "settle", None)
+            if settle is not None:  # what workers read must be on the disk
+                settle()
+            parts.setdefault(part.unit, []).append(part.state())
+        self._offset = {"parts": parts, "pulses": {**self._offset["pulses"], **pulses}, "end": end}
+        publish(self._folder, self._offset)
+
+    def _settle(self) -> None:
+        with self._lock:
+            processed, self._processed = self._processed, []
+        for unit, number, rows, position in processed:
+            for part in self.parts:
+                if (part.unit, part.number) == (unit, number):
+                    part.processed(rows, position)
+
+    def _close(self) -> None:
+        for part in self.parts:
+            try:
+                part.spout.close()
+            except Exception as error:
+                self.failure = self.failure or f"unit {part.unit!r}, close: {error}\n{traceback_of(error)}"
+
+
+def _pulse_every(unit: UnitPlan) -> float | None:
+    """Seconds between two times at which all tasks of a unit are called though no tuple came."""
+    times = [unit.tick_every] if unit.tick_every is not None else []
+    times += [unit.expire_after / 4] if unit.expire_after is not None else []
+    return min(times) if times else None

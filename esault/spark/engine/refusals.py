@@ -1,0 +1,83 @@
+"""What the Spark engine cannot do, in one place: found by `esault check --engine spark`, and by a run before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from esault.errors import TopologyError, UsageError
+from esault.messages.settings import Settings
+from esault.topology.plan import Plan, UnitPlan
+from esault.topology.windowed_spout import WindowedSpout
+
+__all__ = ["check_options", "check_topology", "refusals"]
+
+#: what a run has that says nothing of slots
+SLOTS = 16
+
+
+def refusals(plan: Plan) -> list[str]:
+    """Why a plan cannot run on Spark, and what to do; empty where it can."""
+    found = []
+    for unit in plan.units.values():
+        where = f"unit {(unit.original or unit.name)!r}"
+        found += [f"{where}: {why}" for why in _of_unit(unit)]
+    return list(dict.fromkeys(found))
+
+
+def _of_unit(unit: UnitPlan) -> list[str]:
+    why = []
+    if isinstance(unit.spout, WindowedSpout):
+        why.append(
+            "MicroBatches waits for a policy to release its slices, and nothing scales on Spark, whose batches are of its own; "
+            "pass the spout within"
+        )
+    if unit.copies > 1 or unit.gate:
+        why.append("Spark runs a task that was lost again, and has no active replicas; leave replicas out")
+    if unit.concurrency is not None:
+        why.append(
+            "a task on Spark is called batch by batch, and leaves no call of an `async def process` open between two; write a plain "
+            "def, or run it on actors"
+        )
+    if unit.buffer is not None:
+        why.append(
+            "no inbox fills up on Spark, which reads as much as it can process: there is nothing to drop; leave buffer and "
+            "overflow out"
+        )
+    return why
+
+
+def check_topology(plan: Plan) -> None:
+    """Raise TopologyError where a plan cannot run on Spark, with all the reasons."""
+    found = refusals(plan)
+    if found:
+        raise TopologyError(f"{plan.name} cannot run on the Spark engine:\n" + "\n".join(f"- {why}" for why in found))
+
+
+def check_options(
+    plan: Plan, settings: Settings, parallelism: Mapping[str, int], policies: Mapping[str, str], slots: int
+) -> None:
+    """Raise UsageError for options that mean nothing on Spark, or ask for what cannot be."""
+    if settings.delivery == "none":
+        raise UsageError("--acks off: the Spark engine has no acks; leave it out")
+    if settings.ackers:
+        raise UsageError(f"--ackers {settings.ackers}: the Spark engine has no ack servers; leave it out")
+    if slots != SLOTS:
+        raise UsageError(
+            f"--slots {slots}: the Spark engine has no slots; say how many cores with --master 'local[{slots}]', and how many tasks "
+            "a unit has with --parallelism UNIT=N"
+        )
+    scaling = {unit: policy for unit, policy in policies.items() if policy != "none"}
+    if scaling:
+        unit, policy = next(iter(scaling.items()))
+        said = f"{unit}={policy}" if unit else policy
+        raise UsageError(
+            f"--policy {said}: Spark cannot change the number of tasks while it runs, so no policy can; leave it out, and choose "
+            "with --parallelism UNIT=N"
+        )
+    for name, n in parallelism.items():
+        unit_plan = plan.units.get(name)
+        if unit_plan is None:
+            raise UsageError(f"there is no unit {name!r}; there are: {', '.join(plan.units)}")
+        most = unit_plan.max_parallelism
+        if n < 1 or (most is not None and n > most):
+            raise UsageError(f"unit {name!r} cannot have parallelism {n}: it may have 1 to {most or 'any number'}")

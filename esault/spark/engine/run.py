@@ -1,0 +1,314 @@
+"""A run on the Spark engine, from its checks to its report."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from esault.control.summary import Snapshot, UnitSnapshot
+from esault.errors import TopologyFailed
+from esault.flow.user_error import UserError
+from esault.messages.settings import Settings
+from esault.report import Checkpoints, Latency, Report, RootCounts, UnitReport, iso
+from esault.sinks.collect import Collect, read_collected
+from esault.spark.engine import query
+from esault.spark.engine.job import Job
+from esault.spark.engine.journal import Journal
+from esault.spark.engine.kept import Kept, open_kept
+from esault.spark.engine.offsets import publish, resumed, start
+from esault.spark.engine.reading import Reading
+from esault.spark.engine.refusals import check_options, check_topology
+from esault.spark.engine.shipping import ship
+from esault.spark.engine.tally import Tally
+from esault.spark.folder import temporary_folder
+from esault.spark.master import check_master
+from esault.spark.session import session
+from esault.topology.landing_places import places
+from esault.topology.located import Located
+from esault.topology.plan import Plan
+from esault.topology.sink import RunInfo
+
+__all__ = ["SparkRun"]
+
+#: seconds between two looks at the run
+LOOK = 0.05
+#: seconds that Spark has to say that the last batch is over
+PATIENCE = 30.0
+
+
+@dataclass
+class SparkRun:
+    """What was asked for; `run` blocks until it is over."""
+
+    located: Located
+    params: Mapping[str, Any]
+    #: identity, unique over all runs
+    run_id: str
+    settings: Settings
+    parallelism: Mapping[str, int]
+    policies: Mapping[str, str]
+    slots: int
+    seconds: float | None
+    #: shows the run: `notice(text)` and `update(snapshot)`
+    view: Any
+    state: str | Path | None = None
+    resume: bool = False
+    restart: bool = False
+    master: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+    def run(self) -> Report:
+        """To its end. Raises TopologyFailed, and EsaultError before anything has started."""
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what fails in a batch is told once, by us
+        self.plan = self.located.build(dict(self.params)).plan()
+        check_topology(self.plan)
+        check_options(self.plan, self.settings, self.parallelism, self.policies, self.slots)
+        for unit in self.plan.units.values():
+            if unit.spout is not None:
+                unit.spout.check()
+        for sink in self.plan.sinks:
+            sink.sink.check()
+        if self.master is not None:
+            check_master(self.master)
+        with temporary_folder("run-") as folder:
+            exactly = self.settings.delivery == "eo"
+            with open_kept(self.plan, exactly, self.state, self.resume, self.restart, folder, self.view.notice) as kept:
+                conf = {**query.CONF, **self.conf}
+                with (
+                    session(self.master, name=self.plan.name, say=self.view.notice, conf=conf) as spark,
+                    query.settled(spark, conf),
+                ):
+                    return _Life(self, spark, folder, kept).run()
+
+
+class _Life:
+    """One life of a run, in a session."""
+
+    def __init__(self, asked: SparkRun, spark: Any, folder: Path, kept: Kept) -> None:
+        self._asked = asked
+        self._spark = spark
+        self._kept = kept
+        self._plan = asked.plan
+        self._view = asked.view
+        cores = spark.sparkContext.defaultParallelism
+        layout = kept.lay_out(self._plan, asked.parallelism, cores)
+        spark.conf.set("spark.sql.shuffle.partitions", str(layout.partitions))
+        located = asked.located
+        if not spark.sparkContext.master.startswith(("local[", "local")) or spark.sparkContext.master.startswith(
+            "local-cluster"
+        ):
+            shipped = ship(located, folder)
+            spark.sparkContext.addPyFile(str(shipped.path))
+            located = shipped.located
+        self._job = Job(located, dict(asked.params), asked.run_id, layout, str(folder), str(kept.folder.resolve()))
+        self._folder = folder
+        self._tally = Tally(self._plan.units)
+        self._journal = Journal(kept.folder / "epochs")
+        self._epochs = query.Epochs(self._plan.sinks, self._journal, self._tally)
+        offset = resumed(kept.checkpoint) or start(dict(layout.parts))
+        publish(folder, offset, first=True)
+        self._reading = Reading(self._plan, self._fresh, asked.run_id, str(folder), folder, kept.folder, offset)
+        self._epochs.on_commit = self._reading.processed
+        self._started = time.time()
+        self._running = False
+        self._begun: list[Any] = []
+        self._ended = "failed"
+        self._failure: str | None = None
+        self._signals = 0
+
+    def _fresh(self) -> Plan:
+        asked = self._asked
+        return asked.located.build(dict(asked.params)).plan()
+
+    def run(self) -> Report:
+        try:
+            with self._signalled():
+                try:
+                    self._work()
+                finally:
+                    self._reading.stop()
+        except UserError as error:
+            self._failure = str(error)
+        finally:
+            ok = self._failure is None and self._ended == "drained"
+            for sink in self._begun:
+                sink.repeated = False
+                with contextlib.suppress(Exception):
+                    sink.end(ok)
+        if self._failure is None and self._ended == "drained":
+            self._kept.ended()
+        collected = {
+            s.name: read_collected(str(self._folder), s.name) for s in self._plan.sinks if isinstance(s.sink, Collect)
+        }
+        report = self._report(collected)
+        if self._failure is not None:
+            raise TopologyFailed(self._failure, report)
+        return report
+
+    def _work(self) -> None:
+        asked, kept = self._asked, self._kept
+        for sink in self._plan.sinks:
+            sink.sink.begin(RunInfo(asked.run_id, self._plan.name, sink.name, resumed=kept.resumed))
+            self._begun.append(sink.sink)
+        kept.begin(self._job.layout, asked.run_id)
+        if kept.resumed:
+            self._epochs.again()
+        self._reading.start()
+        self._started = time.time()
+        running = query.start(
+            self._spark, self._job, self._folder, kept.checkpoint, self._epochs, asked.settings.checkpoint_every
+        )
+        try:
+            self._watch(running)
+        finally:
+            self._stop(running)
+
+    def _watch(self, running: Any) -> None:
+        """Until it is over, one way or another."""
+        pause = self._asked.settings.delivery == "eo"
+        told = draining = 0
+        while True:
+            self._view.update(self._snapshot("running", bool(draining)))
+            if self._epochs.ended.is_set():
+                self._wait(running)
+                self._ended = "drained"
+                return
+            self._failure = self._reading.failure or self._epochs.failure
+            if self._failure is None and not running.isActive:
+                error = running.exception()
+                text = str(error) if error is not None else "its query ended by itself"
+                self._failure = query.what_spark_said(text) or f"Spark: {text}"
+            if self._failure is not None:
+                return
+            seconds = self._asked.seconds
+            if seconds is not None and time.time() - self._started >= seconds and not draining:
+                draining = 1
+                self._reading.drain(pause)
+            if self._signals > told:
+                told = self._signals
+                if told > 1:
+                    self._ended = "stopped"
+                    return
+                self._view.notice("ending in order: what was read is processed (again to stop at once)")
+                if not draining:
+                    draining = 1
+                    self._reading.drain(pause)
+            if draining and pause and self._reading.over.is_set() and not self._reading.ending:
+                self._wait(running)
+                if self._epochs.failure is None:
+                    self._ended = "drained" if self._epochs.ended.is_set() else "paused"
+                    return
+            time.sleep(LOOK)
+
+    def _wait(self, running: Any) -> None:
+        """Until Spark has the last batch in its log, too."""
+        with contextlib.suppress(Exception):  # it failed: `_watch` says with what
+            running.processAllAvailable()
+
+    def _stop(self, running: Any) -> None:
+        with contextlib.suppress(Exception):
+            running.stop()
+
+    @contextlib.contextmanager
+    def _signalled(self) -> Iterator[None]:
+        def caught(number: int, frame: Any) -> None:
+            self._signals += 1
+
+        previous: dict[int, Any] = {}
+        with contextlib.suppress(ValueError):  # not the main thread: whoever calls has the signals
+            previous = {n: signal.signal(n, caught) for n in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+
+    # what people see -------------------------------------------------------------------------------
+
+    def _widths(self) -> dict[str, int]:
+        layout = self._job.layout
+        return {name: layout.parts.get(name) or layout.tasks.get(name) or 1 for name in self._plan.units}
+
+    def _snapshot(self, phase: str, draining: bool) -> Snapshot:
+        now = time.time()
+        widths = self._widths()
+        units = []
+        for name, unit in self._plan.units.items():
+            count = self._tally.units[name]
+            times = (count.latency if unit.kind == "bolt" else count.end_to_end).summary_ms()
+            spout = unit.kind == "spout"
+            units.append(
+                UnitSnapshot(
+                    name,
+                    unit.kind,
+                    widths[name],
+                    count.rows_in,
+                    count.rows_out,
+                    self._reading.waiting(name) if spout else 0,
+                    count.errors,
+                    times["p50"],
+                    times["p99"],
+                    self._reading.progress(name) if spout else None,
+                )
+            )
+        checkpoint = self._epochs.newest + 1 if self._kept.exactly else 0
+        return Snapshot(
+            self._plan.name,
+            phase,
+            draining,
+            now,
+            now - self._started,
+            tuple(units),
+            0,
+            0,
+            0,
+            None,
+            checkpoint=checkpoint,
+        )
+
+    def _report(self, collected: dict[str, list[Any]]) -> Report:
+        widths = self._widths()
+        units = {
+            name: UnitReport(
+                tuples_in=count.rows_in,
+                tuples_out=count.rows_out,
+                arrivals=count.rows_in,
+                errors=count.errors,
+                dead_letters=count.dead_letters,
+                late=count.late,
+                latency_ms=Latency(**count.latency.summary_ms()),
+                busy_seconds=count.busy,
+                parallelism=[(0.0, widths[name])],
+            )
+            for name, count in self._tally.units.items()
+        }
+        kept, epochs = self._kept, self._epochs
+        checkpoints = Checkpoints()
+        if kept.exactly:
+            checkpoints = Checkpoints(
+                taken=epochs.committed,
+                newest=epochs.newest + 1,
+                last_seconds=epochs.last_seconds,
+                resumed_from=kept.resumed_from,
+                directory=str(kept.path),
+            )
+        return Report(
+            topology=self._plan.name,
+            engine="spark",
+            started=iso(self._started),
+            seconds=time.time() - self._started,
+            ended="failed" if self._failure is not None else self._ended,
+            units=units,
+            end_to_end_ms=Latency(**self._tally.end_to_end.summary_ms()),
+            roots=RootCounts(),
+            checkpoints=checkpoints,
+            failure=self._failure,
+            collected=collected,
+            landed=places(self._plan.sinks),
+        )

@@ -1,0 +1,131 @@
+"""The spouts of a run as one Python data source: its offsets are positions, its rows say which tuples a worker shall read.
+
+One partition for each part of each spout, or several where a part has read far, each with a position to begin at; and one for what
+is no tuple: pulses and the end. Who reads what came between two offsets is up to Spark, and it may be read again: spouts that seek give
+the same tuples again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+from esault.payload.codec import Codec
+from esault.spark.engine.frames import CONTROL, READ
+from esault.spark.engine.offsets import Offset, latest, unpack_position
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["SCHEMA", "SpoutSource", "divided", "ranges", "stream"]
+
+#: a group, and a frame
+SCHEMA = "g int, f binary"
+_NAME = "esault-spouts"
+
+
+def stream(spark: SparkSession, folder: Path, partitions: int) -> Any:
+    """The stream of what is published in a folder."""
+    spark.dataSource.register(SpoutSource)
+    return spark.readStream.format(_NAME).option("folder", str(folder)).option("partitions", str(partitions)).load()
+
+
+class SpoutSource(DataSource):  # type: ignore[misc]
+    """See the module."""
+
+    @classmethod
+    def name(cls) -> str:
+        return _NAME
+
+    def schema(self) -> str:
+        return SCHEMA
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        return _Reader(Path(self.options["folder"]), int(self.options["partitions"]))
+
+
+class _Frames(InputPartition):  # type: ignore[misc]
+    """Frames of one task."""
+
+    def __init__(self, frames: Sequence[bytes]) -> None:
+        super().__init__(None)
+        self.frames = frames
+
+
+class _Reader(DataSourceStreamReader):  # type: ignore[misc]
+    def __init__(self, folder: Path, partitions: int) -> None:
+        self._folder = folder
+        self._partitions = partitions
+
+    def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
+        return latest(self._folder, first=True)
+
+    # arguments since Spark 4.2; 4.1 calls it without
+    def latestOffset(self, start: Any = None, limit: Any = None) -> Offset:  # noqa: N802 - Spark's name
+        return latest(self._folder)
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        codec = Codec()
+        read = [[codec.pack(frame)] for frame in ranges(start, end, self._partitions)]
+        control = controls(start, end)
+        if control is not None:
+            read.append([codec.pack(control)])
+        return [_Frames(frames) for frames in read]
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[int, bytes]]:
+        # of an empty list Spark makes one partition of its own
+        for frame in getattr(partition, "frames", ()):
+            yield 0, frame
+
+    def commit(self, end: Offset) -> None:
+        """Spouts hear of commits from the driver."""
+
+
+def ranges(start: Offset, end: Offset, partitions: int) -> list[tuple[Any, ...]]:
+    """READ frames for what came between two offsets, for so many workers."""
+    moved = [
+        (name, number, before, after)
+        for name, parts in end["parts"].items()
+        for number, (before, after) in enumerate(zip(start["parts"][name], parts))
+        if after[0] > before[0]
+    ]
+    each = max(1, partitions // max(1, len(moved)))
+    return [
+        (READ, name, number, *piece) for name, number, before, after in moved for piece in divided(before, after, each)
+    ]
+
+
+def divided(before: list[Any], after: list[Any], pieces: int) -> list[tuple[Any, ...]]:
+    """(first row, position, rows, marks, position behind or None) of pieces of about the same size."""
+    first, last, marks = before[0], after[0], after[3]
+    starts = [(first, before[1])]
+    share = (last - first) / pieces
+    for row, _, position in marks:
+        if first < row < last and position is not None and row - first >= share * len(starts):
+            starts.append((row, position))
+    found = []
+    for place, (row, position) in enumerate(starts):
+        until = starts[place + 1][0] if place + 1 < len(starts) else last
+        within = [(at, due) for at, due, _ in marks if row < at < until]
+        due = next((due for at, due, _ in reversed(marks) if at <= row), marks[0][1] if marks else 0.0)
+        behind = unpack_position(after[1]) if until == last else None
+        found.append((row, unpack_position(position), until - row, [(row, due), *within], behind))
+    return found
+
+
+def controls(start: Offset, end: Offset) -> tuple[Any, ...] | None:
+    """The CONTROL frame for what came between two offsets; None where nothing did."""
+    pulses = {
+        unit: now for unit, (number, now) in end["pulses"].items() if start["pulses"].get(unit, (0, 0.0))[0] != number
+    }
+    ended = end["end"] and not start["end"]
+    over = [
+        (name, number)
+        for name, parts in end["parts"].items()
+        for number, (before, after) in enumerate(zip(start["parts"][name], parts))
+        if after[2] and not before[2]
+    ]
+    return (CONTROL, ended, pulses, over) if ended or pulses or over else None

@@ -1,0 +1,137 @@
+"""The stages of the query: functions that Spark runs in its workers, on rows of (group, frame)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from esault.flow.watermark.clock import END_OF_TIME
+from esault.payload.codec import Codec
+from esault.spark.engine.event_time import SILENT, ways_from
+from esault.spark.engine.frames import CONTROL, COUNTS, DATA, END, HANDLE, PULSE, WORD, Sealed, in_order
+from esault.spark.engine.job import Job
+from esault.spark.engine.landing import Landing
+from esault.spark.engine.reader import read_range
+from esault.spark.engine.runners import Runners
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["land", "read", "read_stage", "sink_stage"]
+
+#: bytes of frames that one batch of Arrow's has, at least
+_BYTES = 1 << 20
+
+#: runners of spouts in this worker, by run, unit and part
+_SPOUTS: dict[tuple[str, str, int], Runners] = {}
+
+
+def read_stage(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """For `mapInArrow`: tuples of spouts, through all that is inlined behind them."""
+    return lambda batches: _arrow(read(job, _partition(), _rows(batches)))
+
+
+def sink_stage(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """For `mapInArrow`: rows of sinks are written and prepared; what sinks say, and all that was counted, goes to the driver."""
+    return lambda batches: _arrow(land(job, _partition(), _epoch(), _rows(batches)))
+
+
+def read(job: Job, partition: int, frames: Iterable[bytes]) -> Iterator[Sealed]:
+    """See `read_stage`."""
+    codec = Codec()
+    for data in frames:
+        frame = codec.unpack(data)
+        if frame[0] == CONTROL:
+            yield from _control(job, codec, frame[1], frame[2], frame[3])
+            continue
+        _, unit, part, row, _, count, _, behind = frame
+        place = (job.run, unit, part)
+        runners = _SPOUTS.pop(place, None)  # back at the end: one that failed may hold anything
+        if runners is None:
+            for other in [p for p in _SPOUTS if p[0] != job.run]:
+                _SPOUTS.pop(other).let_go()
+            runners = Runners(job, unit, part, part)
+        runners.partition = partition
+        runners.outbox.begin(f"{unit}/{part}", row, time.time())
+        for _ in read_range(job, runners, frame):
+            yield from runners.outbox.take()
+        runners.say(f"{unit}/{part}", SILENT)
+        end = {(unit, part): (row + count, behind)}
+        runners.outbox.put(
+            job.layout.passing[partition % job.layout.partitions], (COUNTS, runners.counts(), end, False)
+        )
+        yield from runners.outbox.take(flush=True)
+        _SPOUTS[place] = runners
+
+
+def _control(job: Job, codec: Codec, end: bool, pulses: dict[str, float], over: Any) -> Iterator[Sealed]:
+    for unit, part in over:  # nobody waits for its time any more
+        for target, way in ways_from(job.plan(), job.layout, f"{unit}/{part}"):
+            for task in range(job.layout.tasks[target]):
+                yield job.layout.groups[target, task], codec.pack((WORD, way, END_OF_TIME))
+    for (unit, _), group in job.layout.groups.items():
+        if unit in pulses:
+            yield group, codec.pack((PULSE, pulses[unit]))
+        if end:
+            yield group, codec.pack((END,))
+    if end:
+        yield job.layout.passing[0], codec.pack((COUNTS, {}, {}, True))
+
+
+def land(job: Job, partition: int, epoch: int, frames: Iterable[bytes]) -> Iterator[Sealed]:
+    """See `sink_stage`."""
+    codec = Codec()
+    data = []
+    for packed in frames:
+        frame = codec.unpack(packed)
+        if frame[0] == DATA:
+            data.append(frame)
+        else:
+            yield 0, packed
+    if data:
+        landing = Landing(job, partition)
+        for frame in in_order(data):
+            landing.write(frame[4], frame[5])
+        for sink, handle in landing.prepare(epoch):
+            yield 0, codec.pack((HANDLE, sink, handle))
+
+
+def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    for batch in batches:
+        yield from batch.column(1).to_pylist()
+
+
+def _arrow(sealed: Iterator[Sealed]) -> Iterator[pa.RecordBatch]:
+    groups: list[int] = []
+    frames: list[bytes] = []
+    size = 0
+    for group, frame in sealed:
+        groups.append(group)
+        frames.append(frame)
+        size += len(frame)
+        if size >= _BYTES:
+            yield _batch(groups, frames)
+            groups, frames, size = [], [], 0
+    if groups:
+        yield _batch(groups, frames)
+
+
+def _batch(groups: list[int], frames: list[bytes]) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_arrays([pa.array(groups, pa.int32()), pa.array(frames, pa.binary())], names=["g", "f"])
+
+
+def _context() -> Any:
+    from pyspark import TaskContext
+
+    return TaskContext.get()
+
+
+def _partition() -> int:
+    return int(_context().partitionId())
+
+
+def _epoch() -> int:
+    return int(_context().getLocalProperty("streaming.sql.batchId"))

@@ -1,0 +1,73 @@
+"""What was counted: in a process during one batch, and of a whole run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from esault.histogram import Histogram
+
+__all__ = ["Count", "Tally"]
+
+
+class Count:
+    """Of one unit."""
+
+    def __init__(self) -> None:
+        self.rows_in = self.rows_out = 0
+        self.errors = self.dead_letters = self.late = 0
+        #: seconds in user code
+        self.busy = 0.0
+        self.latency = Histogram()
+        self.end_to_end = Histogram()
+
+    def __bool__(self) -> bool:
+        return bool(self.rows_in or self.rows_out or self.errors or self.busy)
+
+    def take(self) -> tuple[Any, ...]:
+        """As a plain value; begins anew."""
+        taken = (
+            self.rows_in,
+            self.rows_out,
+            self.errors,
+            self.dead_letters,
+            self.late,
+            self.busy,
+            self.latency.snapshot(),
+            self.end_to_end.snapshot(),
+        )
+        self.__init__()  # type: ignore[misc]
+        return taken
+
+    def add(self, taken: tuple[Any, ...]) -> None:
+        """What `take` gave, of another one."""
+        rows_in, rows_out, errors, dead_letters, late, busy, latency, end_to_end = taken
+        self.rows_in += rows_in
+        self.rows_out += rows_out
+        self.errors += errors
+        self.dead_letters += dead_letters
+        self.late += late
+        self.busy += busy
+        self.latency.merge(Histogram.from_snapshot(latency))
+        self.end_to_end.merge(Histogram.from_snapshot(end_to_end))
+
+
+class Tally:
+    """Of a run: of its epochs that were committed, each counted once."""
+
+    def __init__(self, units: Mapping[str, Any]) -> None:
+        self.units = {name: Count() for name in units}
+        self.epochs = 0
+
+    def add(self, counts: Mapping[str, tuple[Any, ...]]) -> None:
+        """What one process counted in one batch."""
+        for name, taken in counts.items():
+            self.units[name].add(taken)
+
+    @property
+    def end_to_end(self) -> Histogram:
+        """Of all units that send to nobody."""
+        total = Histogram()
+        for count in self.units.values():
+            total.merge(count.end_to_end)
+        return total

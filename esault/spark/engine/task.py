@@ -1,0 +1,245 @@
+"""One task of a unit with state: restored, given a batch of frames, kept.
+
+Its objects stay in the worker from batch to batch. Which version of the state they are, a token says that changes with each
+batch and stands in Spark's state store too: where the store has another one (Spark ran the batch before in another worker, or goes
+back to an earlier one), they are made anew from the store.
+
+In the store stand a head and a list of pieces; a piece is a packed list of (key, state, last used). A batch appends the
+states of the keys it touched; once such pieces outweigh the first ones, all is written anew. So the cost of a batch follows the keys it
+touches, not all there are.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from esault.errors import PayloadError, StateError
+from esault.flow.operators.element_operator import ElementOperator
+from esault.flow.operators.window_operator import NOTHING, WindowOperator
+from esault.payload.codec import Codec
+from esault.routing.ring import canonical
+from esault.spark.engine.event_time import words_of
+from esault.spark.engine.frames import COUNTS, DATA, END, PULSE, WORD, Sealed, in_order
+from esault.spark.engine.job import Job
+from esault.spark.engine.runners import Runners, WorkerError
+
+__all__ = ["Store", "Task", "run_task"]
+
+#: bytes of a piece that are aimed at
+PIECE = 1 << 20
+#: bytes of later pieces that are never worth writing all anew
+FEW = 1 << 18
+#: later pieces, at most
+MOST_PIECES = 64
+
+#: (token, bytes of the first pieces, bytes of later ones, later pieces, names given, ended, words of time)
+Head = tuple[str, int, int, int, int, bool, bytes]
+
+
+class Store(Protocol):
+    """What Spark keeps of a task."""
+
+    def head(self) -> Head | None:
+        """None: nothing yet."""
+        ...
+
+    def set_head(self, head: Head) -> None:
+        """In place of the one before."""
+        ...
+
+    def pieces(self) -> Iterator[bytes]:
+        """In the order in which they came."""
+        ...
+
+    def put(self, pieces: list[bytes]) -> None:
+        """In place of all before."""
+        ...
+
+    def append(self, pieces: list[bytes]) -> None:
+        """Behind them."""
+        ...
+
+
+#: (run, unit, task) -> (token, task) of those whose last batch was in this worker
+_HERE: dict[tuple[str, str, int], tuple[str, Task]] = {}
+
+
+def run_task(job: Job, unit: str, number: int, partition: int, frames: list[bytes], store: Store) -> Iterator[Sealed]:
+    """Process a batch of a task; gives what it sends. Raises WorkerError."""
+    place = (job.run, unit, number)
+    head = store.head()
+    token = head[0] if head is not None else ""
+    known, task = _HERE.pop(place, ("", None))
+    if task is None or known != token:
+        if task is not None:
+            task.runners.let_go()
+        for other in [p for p in _HERE if p[0] != job.run]:
+            _HERE.pop(other)[1].runners.let_go()
+        task = Task(job, unit, number)
+        if head is not None:
+            task.restore(head, store.pieces())
+    codec = task.runners.codec
+    task.runners.partition = partition
+    task.runners.outbox.begin(f"{unit}/{number}", 0, time.time())
+    ordered = in_order([codec.unpack(frame) for frame in frames])
+    for place_in, frame in enumerate(ordered):
+        task.take(frame)
+        if frame[0] <= WORD and (place_in + 1 == len(ordered) or ordered[place_in + 1][0] > WORD):
+            yield from task.advance()
+        yield from task.runners.outbox.take()
+    head = task.keep(store)
+    passing = job.layout.passing
+    task.runners.outbox.put(passing[partition % len(passing)], (COUNTS, task.runners.counts(), {}, False))
+    yield from task.runners.outbox.take(flush=True)
+    if not head[5]:
+        _HERE[place] = (head[0], task)
+
+
+class Task:
+    """See the module."""
+
+    def __init__(self, job: Job, unit: str, number: int) -> None:
+        self.unit = job.plan().units[unit]
+        #: seconds without a tuple after which a key is finished; we keep the times, which must outlive this process
+        self._expire_after = self.unit.expire_after
+        self.runners = Runners(job, unit, number)
+        self.runner = self.runners.root
+        assert self.runner.operator is not None
+        self.operator = self.runner.operator
+        if isinstance(self.operator, ElementOperator):
+            self.operator.stop_sweeping()
+        #: what a batch bolt or one object changes nobody sees: all of it is written each time
+        self._seen = self.unit.objects.endswith("key") and not self.unit.batch
+        #: names that were touched; None: any may have been
+        self._dirty: set[Any] | None = set()
+        self._used: dict[Any, float] = {}
+        self._base = self._later = self._pieces = 0
+        self._ended = False
+        self._words = words_of(job.plan(), job.layout, self.unit)
+        self._name = f"{unit}/{number}"
+
+    def restore(self, head: Head, pieces: Iterator[bytes]) -> None:
+        """As it was."""
+        _, self._base, self._later, self._pieces, self.operator.ordinal, self._ended, words = head
+        codec = Codec()
+        if self._words is not None:
+            self._words.restore(codec.unpack(words))
+        states: dict[Any, tuple[Any, bytes, float]] = {}
+        for piece in pieces:
+            for key, state, used in codec.unpack(piece):
+                if state is None:
+                    states.pop(canonical(key), None)
+                else:
+                    states[canonical(key)] = (key, state, used)
+        for name, (key, state, used) in states.items():
+            self.operator.get(key, state)
+            if self._expire_after is not None:
+                self._used[name] = used
+
+    def take(self, frame: Any) -> None:
+        """Process a frame."""
+        kind = frame[0]
+        if kind == DATA:
+            sent, batches = frame[3], frame[5]
+            for input, due, keys, values, ids in batches:
+                self.runner.run(input, due, sent, keys, values, ids)
+                if self._dirty is not None or self._expire_after is not None:
+                    self._touch(keys)
+        elif kind == WORD and self._words is not None:
+            self._words.hear(frame[1], frame[2], time.time())
+        elif kind == PULSE:
+            now = frame[1]
+            if self.unit.tick_every is not None:
+                self._dirty = None
+                self.runner.each(lambda operator: operator.ticking(now), now)
+            self._expire(now)
+        elif kind == END and not self._ended:
+            self._ended = True
+            self._dirty = None
+            self.runner.each(lambda operator: operator.finishing(), time.time())
+            self.runners.close()
+
+    def advance(self) -> Iterator[Sealed]:
+        """All rows and words of a batch have come: windows close that are due, and whoever is behind this task hears of it."""
+        words, operator = self._words, self.operator
+        if words is None or self._ended:
+            return
+        if words.settle(time.time()) and isinstance(operator, WindowOperator):
+            self._dirty_too(None)  # where the watermark stands
+            self.runner.each(lambda _: operator.advance(words.current), words.current)
+            while (key := self.runner.call(operator.due)) is not NOTHING:
+                self._dirty_too(canonical(key))
+                self.runner.each(lambda _: operator.close_next(), time.time())
+                yield from self.runners.outbox.take()
+        self.runners.say(self._name, None if words.idle else words.current)
+
+    def _dirty_too(self, name: Any) -> None:
+        if self._dirty is not None:
+            self._dirty.add(name)
+
+    def _touch(self, keys: Any) -> None:
+        if not self._seen:
+            self._dirty = None
+            return
+        names = set(map(canonical, keys))
+        if self._dirty is not None:
+            self._dirty |= names
+        if self._expire_after is not None:
+            self._used.update(dict.fromkeys(names, time.time()))
+
+    def _expire(self, now: float) -> None:
+        if self._expire_after is None or not isinstance(self.operator, ElementOperator):
+            return
+        last = now - self._expire_after
+        idle = [name for name, used in self._used.items() if used <= last]
+        if idle:
+            expiring = self.operator
+            self.runner.each(lambda _: iter([expiring.expire(idle)]), now)
+            for name in idle:
+                del self._used[name]
+            self._dirty = None
+
+    def keep(self, store: Store) -> Head:
+        """Have Spark keep the state as it is now; the new head."""
+        operator = self.operator
+        if self._ended:
+            store.put([])
+            self._base = self._later = self._pieces = 0
+        else:
+            dirty = self._dirty
+            many = self._later > max(self._base, FEW) or self._pieces >= MOST_PIECES
+            if dirty is None or many:
+                pieces = list(self._packed(operator.saved_names()))
+                store.put(pieces)
+                self._base, self._later, self._pieces = sum(map(len, pieces)), 0, 0
+            elif dirty:
+                pieces = list(self._packed(dirty))
+                store.append(pieces)
+                self._later += sum(map(len, pieces))
+                self._pieces += len(pieces)
+        self._dirty = set()
+        words = b"" if self._words is None else Codec().pack(self._words.state())
+        head = (secrets.token_hex(8), self._base, self._later, self._pieces, operator.ordinal, self._ended, words)
+        store.set_head(head)
+        return head
+
+    def _packed(self, names: Any) -> Iterator[bytes]:
+        operator, codec = self.operator, Codec()
+        rows: list[Any] = []
+        size = 0
+        for name in names:
+            try:
+                state = operator.peek(name)
+            except (StateError, PayloadError) as error:
+                raise WorkerError(f"unit {self.unit.name!r}: {error}") from None
+            # one that is gone is so from here on
+            rows.append((operator.key_of(name), state, self._used.get(name, 0.0)))
+            size += len(state or b"") + 32
+            if size >= PIECE:
+                yield codec.pack(rows)
+                rows, size = [], 0
+        if rows:
+            yield codec.pack(rows)

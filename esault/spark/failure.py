@@ -1,0 +1,53 @@
+"""What Spark raises, and what it says to people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+__all__ = ["BEGIN", "END", "failures", "said", "without_told"]
+
+#: around what a worker says of the error that ended a topology
+BEGIN, END = "<<esault>>", "<</esault>>"
+#: with this a worker of pyspark begins the traceback of what was raised while it gave its rows
+_WORKER_FAILED = "PySpark worker failed with exception:"
+
+#: lines of a Java exception that say something; the rest are places in Spark
+_LINES = 4
+
+
+def failures() -> tuple[type[Exception], ...]:
+    """What a call of Spark may raise."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    return (PySparkException, Py4JError)
+
+
+def said(error: BaseException) -> str:
+    """The message without the places in Spark's own code: its first line and the causes."""
+    lines = str(error).splitlines()
+    first, rest = lines[:1], lines[1:]
+    kept = [line.strip() for line in rest if not line.lstrip().startswith(("at ", "... ")) and line.strip()]
+    causes = [line for line in kept if line.startswith("Caused by: ")] or kept
+    return "\n".join([*first, *causes[:_LINES]])
+
+
+def without_told(lines: Iterable[str]) -> Iterator[str]:
+    """What workers print, without the tracebacks that hold an error between our marks: the driver tells that one, once."""
+    held: list[str] = []
+    marked = after = False
+    for line in lines:
+        if held:
+            held.append(line)
+            marked = marked or BEGIN in line
+            if marked and END in line:
+                held, marked, after = [], False, True
+            elif not marked and not line.strip():  # the end of a traceback of something else
+                yield from held
+                held = []
+        elif line.startswith(_WORKER_FAILED):
+            held, after = [line], False
+        elif not (after and not line.strip()):
+            after = False
+            yield line
+    yield from held

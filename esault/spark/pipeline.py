@@ -1,0 +1,334 @@
+"""The jobs that make reports of landed tables, each of which does only what is new.
+
+```
+landed table --clean:NAME--> clean table (+ quarantine) --compact:NAME--> fewer parts
+                                  '---------------- all of them --reports--> a table for each report
+```
+
+All stands in one folder: `clean/NAME`, `quarantine/NAME`, `reports/...`. Spark starts when a job has something to do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from esault.errors import SinkError, UsageError
+from esault.sinks.landing import parts, table_log
+from esault.sinks.landing.entry import Input
+from esault.sinks.landing.lock import RunLock
+from esault.spark.clean import Clean, Cleaned
+from esault.spark.compact import compact
+from esault.spark.described import described
+from esault.spark.progress import progress
+from esault.spark.report import ReportTable
+from esault.spark.results import Results, asked
+from esault.spark.session import require_pyspark, session
+from esault.spark.table import read_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["Job", "Outcome", "Pipeline", "Rules"]
+
+#: parts of one folder of a clean table that are smaller than so many bytes are put together when there are so many
+_SMALL_BYTES = 16 * 2**20
+_SMALL = 8
+
+Say = Callable[[str], None]
+Reports = Callable[[dict[str, "DataFrame"]], Mapping[str, "DataFrame"]]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job of the graph."""
+
+    name: str
+    #: names of the jobs that come before it
+    needs: tuple[str, ...]
+    reads: str
+    #: in the pipeline's folder
+    writes: str
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a topology file says of its tables."""
+
+    #: makes DataFrames by name of the clean tables by name; None: what can be said of any table
+    reports: Reports | None = None
+    #: table -> what a row must fulfil, in SQL, by what one that does not is said to lack
+    expectations: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    #: table -> columns, or "date", whose values are folders
+    partition_by: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    #: changes when the code of the reports does
+    code: str = ""
+
+
+@dataclass
+class Outcome:
+    """What a run of the pipeline has done and found."""
+
+    #: by job, in the order in which they ran; None: there was nothing to do
+    cleaned: dict[str, Cleaned | None] = field(default_factory=dict)
+    reports: dict[str, ReportTable] = field(default_factory=dict)
+    #: table -> rows by reason, of all that stands in its quarantine
+    quarantined: dict[str, dict[str, int]] = field(default_factory=dict)
+    #: whether the reports were made anew
+    reported: bool = False
+
+
+class Pipeline:
+    """The jobs over `tables` (folders by name), which write into the folder `into`.
+
+    `say` is told what takes time; `master`, `paths` and `conf` as for `session`. UsageError for rules about tables that
+    are not there.
+    """
+
+    def __init__(
+        self,
+        tables: Mapping[str, str],
+        into: str,
+        rules: Rules | None = None,
+        *,
+        master: str | None = None,
+        say: Say = lambda text: None,
+        paths: Iterable[str] = (),
+        conf: Mapping[str, str] | None = None,
+    ) -> None:
+        rules = rules or Rules()
+        self.into = into
+        self._rules = rules
+        self._say = say
+        self._session: dict[str, Any] = {"master": master, "say": say, "paths": list(paths), "conf": conf}
+        for what, said in (("expectations", rules.expectations), ("partition_by", rules.partition_by)):
+            for name in said:
+                if name not in tables:
+                    raise UsageError(f"{what}: there is no table {name!r}; there are: {', '.join(tables)}")
+        self.clean = {
+            name: Clean(
+                name,
+                folder,
+                os.path.join(into, "clean", name),
+                os.path.join(into, "quarantine", name),
+                rules.expectations.get(name),
+                rules.partition_by.get(name),
+            )
+            for name, folder in tables.items()
+        }
+        self._results = Results(os.path.join(into, "reports"))
+
+    @property
+    def jobs(self) -> list[Job]:
+        """All jobs, those first that others need."""
+        made = []
+        for name, job in self.clean.items():
+            made.append(Job(f"clean:{name}", (), job.source, f"clean/{name}, quarantine/{name}"))
+        made += [Job(f"compact:{name}", (f"clean:{name}",), f"clean/{name}", f"clean/{name}") for name in self.clean]
+        needs = tuple(f"compact:{name}" for name in self.clean)
+        made.append(Job("reports", needs, ", ".join(f"clean/{name}" for name in self.clean), "reports"))
+        return made
+
+    def needed(self, name: str) -> list[str]:
+        """The job and all that come before it, in order. UsageError: there is no such job."""
+        jobs = {job.name: job for job in self.jobs}
+        if name not in jobs:
+            raise UsageError(f"there is no job {name!r}; there are: {', '.join(jobs)}")
+        wanted, todo = {name}, [name]
+        while todo:
+            for need in jobs[todo.pop()].needs:
+                wanted.add(need)
+                todo.append(need)
+        return [job for job in jobs if job in wanted]
+
+    def run(self, job: str | None = None, full: bool = False) -> Outcome:
+        """Run the job and those that it needs; all by default. `full`: do all that was done again.
+
+        SinkError when tables cannot be read or written, UsageError for rules that cannot be, EsaultError for what Spark
+        raises; what `reports` raises is passed on.
+        """
+        wanted = self.needed(job or "reports")
+        require_pyspark()
+        self._check_rows()
+        self._check_writable()
+        outcome = Outcome()
+        with self._locked(), contextlib.ExitStack() as stack:
+            started: list[SparkSession] = []
+
+            def spark() -> SparkSession:
+                if not started:
+                    started.append(stack.enter_context(session(**self._session)))
+                return started[0]
+
+            for name in wanted:
+                kind, _, table = name.partition(":")
+                began = time.monotonic()
+                if kind == "clean":
+                    outcome.cleaned[name] = self._clean(table, spark, full, began)
+                elif kind == "compact":
+                    self._compact(table)
+                else:
+                    outcome.reported = self._report(spark, full)
+            if "reports" in wanted:
+                outcome.reports = self._results.load()
+        outcome.quarantined = {name: counts for name in self.clean if (counts := self.quarantined(name))}
+        return outcome
+
+    def _clean(self, table: str, spark: Callable[[], SparkSession], full: bool, began: float) -> Cleaned | None:
+        done = self._clean_step(table, spark, full)
+        if done is None:
+            return None
+        self._say(_said(table, done, time.monotonic() - began))
+        if not done.resumed:
+            return done  # what has landed meanwhile is for the next time: a table that is being written is never done
+        more = self._clean(table, spark, full, time.monotonic())
+        return done if more is None else _sum(done, more)
+
+    def _clean_step(self, table: str, spark: Callable[[], SparkSession], full: bool) -> Cleaned | None:
+        with contextlib.ExitStack() as stack:
+
+            def watched() -> SparkSession:
+                running = spark()
+                stack.enter_context(progress(running, f"clean {table}", self._say))
+                return running
+
+            return self.clean[table].run(watched, self._say, full)
+
+    def _compact(self, table: str) -> None:
+        for made in (self.clean[table].clean, self.clean[table].quarantine):
+            if made.state().version < 0:
+                continue
+            folders: dict[str, list[str]] = {}
+            for part in table_log(made.path).files():
+                if part.bytes < _SMALL_BYTES:
+                    folders.setdefault(os.path.dirname(part.path), []).append(part.path)
+            only = {path for paths in folders.values() if len(paths) >= _SMALL for path in paths}
+            if only:
+                compact(made.path, drop_duplicates=False, say=self._say, only=only)
+
+    def _inputs(self) -> tuple[Input, ...]:
+        """What reports are made of: all that clean tables are made of, and the code."""
+        states = (job.clean.state() for job in self.clean.values())
+        made = [one for state in states for one in state.inputs]
+        return (*made, Input("code", 0, self._rules.code))
+
+    def _report(self, spark: Callable[[], SparkSession], full: bool) -> bool:
+        inputs = self._inputs()
+        if not full and self._results.inputs() == inputs:
+            return False
+        running = spark()
+        with progress(running, "reports", self._say):
+            tables = {name: read_table(running, job.clean.path) for name, job in self.clean.items()}
+            if self._rules.reports is None:
+                frames: Mapping[str, DataFrame] = described(running, tables, self._say)
+            else:
+                frames = asked(self._rules.reports, tables)
+            self._results.land(frames, inputs, self._say)
+        return True
+
+    def quarantined(self, table: str) -> dict[str, int]:
+        """Rows in the table's quarantine, by reason, most first."""
+        import pyarrow.parquet as pq
+
+        made = self.clean[table].quarantine
+        counts: dict[str, int] = {}
+        if made.state().version >= 0:
+            for part in parts(made.path):
+                rows = pq.read_table(part, columns=["reason", "rows"], partitioning=None)
+                for row in rows.group_by("reason").aggregate([("rows", "sum")]).to_pylist():
+                    counts[row["reason"]] = counts.get(row["reason"], 0) + row["rows_sum"]
+        return dict(sorted(counts.items(), key=lambda one: -one[1]))
+
+    def listing(self) -> list[ReportTable]:
+        """The jobs with what each would do now, and the tables; nothing is run."""
+        jobs: list[tuple[Any, ...]] = []
+        for job in self.jobs:
+            kind, _, table = job.name.partition(":")
+            if kind == "clean":
+                reading = self.clean[table].next()
+                todo = "up to date"
+                if reading is not None:
+                    which = f"all, since {reading.why}" if reading.why is not None else "what is new"
+                    todo = f"{reading.rows:,} rows in {len(reading.parts):,} parts: {which}"
+            elif kind == "compact":
+                todo = "when a folder has many small parts"
+            else:
+                waits = any(one.next() is not None for one in self.clean.values())
+                todo = "up to date" if not waits and self._results.inputs() == self._inputs() else "to be made"
+            jobs.append((job.name, job.reads, job.writes, todo))
+        tables: list[tuple[Any, ...]] = []
+        for name, made in self.clean.items():
+            for kind, path in (
+                ("landed", made.source),
+                ("clean", made.clean.path),
+                ("quarantine", made.quarantine.path),
+            ):
+                with contextlib.suppress(SinkError):
+                    files = table_log(path).files()
+                    folders = len({os.path.dirname(part.path) for part in files})
+                    rows, size = sum(part.rows for part in files), sum(part.bytes for part in files)
+                    tables.append(
+                        (name, kind, rows, len(files), folders, round(size / 2**20, 3), os.path.relpath(path))
+                    )
+        landed = os.path.relpath(self._results.folder)
+        tables += [(r.name, "report", len(r.rows), 1, 1, None, landed) for r in self._results.load().values()]
+        heads = ("table", "kind", "rows", "parts", "folders", "MiB", "in")
+        return [
+            ReportTable(
+                f"jobs, which write into {self.into}", ("job", "reads", "writes", "to do"), ("text",) * 4, tuple(jobs)
+            ),
+            ReportTable("tables", heads, ("text", "text", *("number",) * 4, "text"), tuple(tables)),
+        ]
+
+    def _check_rows(self) -> None:
+        rows = {name: sum(part.rows for part in table_log(job.source).files()) for name, job in self.clean.items()}
+        if not any(rows.values()):
+            said = ", ".join(f"{name} ({job.source})" for name, job in self.clean.items())
+            raise SinkError(
+                f"no rows yet in {said}: nothing was committed. Run the topology first, and let it end or commit"
+            )
+
+    def _check_writable(self) -> None:
+        try:
+            os.makedirs(self.into, exist_ok=True)
+            writable = os.access(self.into, os.R_OK | os.W_OK | os.X_OK)
+        except OSError:
+            writable = False
+        if not writable:
+            raise UsageError(
+                f"{self.into}: the clean tables cannot be written there; name a folder with --into DIR, or say --direct to "
+                "report on the landed tables as they are"
+            )
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """One analysis at a time writes into the folder."""
+        lock = RunLock(self.into, "")
+        lock.take("esault analyze")
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+def _said(table: str, done: Cleaned, seconds: float) -> str:
+    text = f"clean {table}: {done.kept:,} rows kept"
+    if done.repeats:
+        text += f", {done.repeats:,} repetitions dropped"
+    if done.quarantined:
+        text += f", {done.quarantined:,} put into the quarantine"
+    return f"{text} ({seconds:.1f} s)"
+
+
+def _sum(one: Cleaned, other: Cleaned) -> Cleaned:
+    return Cleaned(
+        one.read + other.read,
+        one.kept + other.kept,
+        one.repeats + other.repeats,
+        one.quarantined + other.quarantined,
+        one.why,
+    )

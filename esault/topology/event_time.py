@@ -1,0 +1,47 @@
+"""Event time: when what a tuple tells of happened, and how far behind others a tuple may come."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from esault.errors import TopologyError
+from esault.topology.arguments import check_seconds
+from esault.topology.function import check_function
+
+__all__ = ["EventTime", "checked_event_time"]
+
+
+@dataclass(frozen=True)
+class EventTime:
+    """Where event time starts: `time(value)` in seconds since the epoch."""
+
+    time: Callable[[Any], float]
+    #: seconds that a tuple may be behind the newest one and still be on time
+    lateness: float = 0.0
+    #: seconds without anything to read after which nobody waits for this sub-unit; None: everybody always does
+    idle: float | None = None
+    #: seconds that a tuple may be ahead of the clock; one that is further is not believed. None: all are
+    ahead: float | None = None
+
+
+def checked_event_time(where: str, time: Any, lateness: object, idle: object, ahead: object) -> EventTime:
+    """What was given, if it makes sense. Raises TopologyError."""
+    check_function(f"{where}, time", time, takes=("the value",))
+    if lateness is None:
+        lateness = 0.0
+    if isinstance(lateness, bool) or not isinstance(lateness, (int, float)) or not math.isfinite(lateness):
+        raise TopologyError(f"{where}: lateness is a number of seconds, not {lateness!r} ({type(lateness).__name__})")
+    if lateness < 0:
+        raise TopologyError(
+            f"{where}: lateness={lateness!r} is below 0; it says by how many seconds a tuple may come behind newer ones, 0 if they "
+            "come in order"
+        )
+    return EventTime(
+        time,
+        float(lateness),
+        None if idle is None else check_seconds(where, "idle", idle),
+        None if ahead is None else check_seconds(where, "ahead", ahead),
+    )

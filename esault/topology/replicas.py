@@ -1,0 +1,179 @@
+"""Active replicas of a bolt: how a unit that was asked for with `replicas=n` stands in the plan.
+
+It becomes n units, its *copies*, to each of which its senders send every row, and a *gate*, to which the copies send all that
+they emit. The gate passes the first copy of each row on, so the function steps, sinks and receivers behind the bolt
+stand behind the gate and know nothing of copies. docs/explanation/replicas.md says what holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from esault.errors import TopologyError
+from esault.topology.factory import class_behind
+from esault.topology.grouping import Broadcast, ByKey, Grouping, Shuffle, single
+from esault.topology.plan import MOST_COPIES, Edge, Input, Outlet, UnitPlan
+
+__all__ = ["check_replicas", "copy_name", "expanded", "gate_name", "has_finish", "width"]
+
+_BUILT_IN = ("ByKey", "PartialKey", "Shuffle", "Single")
+
+
+def copy_name(unit: str, copy: int) -> str:
+    """The name of a copy, from 0; the first one has the unit's. Users' names have no `~`."""
+    return f"{unit}~{copy}" if copy else unit
+
+
+def gate_name(unit: str) -> str:
+    """The name of the gate behind a unit's copies."""
+    return f"{unit}~gate"
+
+
+def check_replicas(unit: UnitPlan, replicas: object) -> int:
+    """`replicas`, if this bolt can have so many copies. Raises TopologyError."""
+    where = f"unit {unit.name!r}: replicas={replicas!r}"
+    if isinstance(replicas, bool) or not isinstance(replicas, int) or not 1 <= replicas <= MOST_COPIES:
+        raise TopologyError(f"{where} must be a whole number from 1, no copies, to {MOST_COPIES}")
+    if replicas == 1:
+        return 1
+    if unit.concurrency is not None:
+        raise TopologyError(
+            f"{where}, but a bolt with `async def process` has no copies: their calls would end in other orders; leave "
+            "replicas out, or write a plain def"
+        )
+    if unit.batch:
+        raise TopologyError(
+            f"{where}, but a BatchBolt has no copies: what each row brings forth must be known; make it a Bolt"
+        )
+    for each in unit.inputs:
+        if type(each.grouping) not in (ByKey, Shuffle):
+            raise TopologyError(
+                f"{where}, but its input {each.stream!r} comes by {each.grouping!r}; a bolt with copies takes by_key() or shuffle()"
+            )
+    for argument in ("tick_every", "expire_after"):
+        if getattr(unit, argument) is not None:
+            raise TopologyError(
+                f"{where} and {argument}={getattr(unit, argument):g} do not go together: the copies' clocks would make different "
+                f"rows of the same tuples; leave {argument} out, or replicas"
+            )
+    if unit.buffer is not None:
+        raise TopologyError(
+            f"{where} and buffer={unit.buffer} do not go together: each copy would drop other tuples; leave buffer out, or replicas"
+        )
+    cls = class_behind(unit.factory)
+    if unit.objects == "sub-unit" and cls is not None and has_finish(cls):
+        raise TopologyError(
+            f"{where}, but {cls.__name__} defines finish() and comes by shuffle(): its objects have not seen the same tuples in "
+            "each copy; group it by_key(), or leave finish out"
+        )
+    return replicas
+
+
+def has_finish(cls: type) -> bool:
+    """Whether a bolt's class puts something out at its end."""
+    owner = next(base for base in cls.__mro__ if "finish" in vars(base))
+    return not owner.__module__.startswith("esault.topology.")
+
+
+def expanded(units: Mapping[str, UnitPlan]) -> dict[str, UnitPlan]:
+    """The units of the plan with copies and gates in place of the units that have `copies`. Raises TopologyError."""
+    copied = [name for name, unit in units.items() if unit.copies > 1]
+    if not copied:
+        return dict(units)
+    lanes = {
+        name: [1 + group * MOST_COPIES + c for c in range(units[name].copies)] for group, name in enumerate(copied)
+    }
+    made: dict[str, UnitPlan] = {}
+    for name, asked in units.items():
+        _check_ancestors(units, asked)
+        inputs = tuple(replace(i, source=gate_name(i.source)) if i.source in lanes else i for i in asked.inputs)
+        streams = {stream: _to_copies(outlet, lanes) for stream, outlet in asked.streams.items()}
+        unit = replace(asked, inputs=inputs, streams=streams, lanes=True)
+        if name not in lanes:
+            made[name] = unit
+            continue
+        taken = [stream for stream, outlet in streams.items() if outlet != Outlet()]
+        if not taken:
+            raise TopologyError(
+                f"unit {name!r}: replicas={unit.copies}, but nothing takes what it emits, so that copies are of no use; "
+                "give its stream a .bolt(...) or a .sink(...)"
+            )
+        gate = gate_name(name)
+        behind = {
+            stream: Outlet(edges=(Edge(gate, taken.index(stream), single()),)) if stream in taken else Outlet()
+            for stream in streams
+        }
+        for copy, lane in enumerate(lanes[name]):
+            copy_as = copy_name(name, copy)
+            made[copy_as] = replace(
+                unit,
+                name=copy_as,
+                streams=behind,
+                wants_id=True,
+                copy=copy,
+                lane=lane,
+                original=name,
+                watermark_targets=frozenset(),
+            )
+        sources = tuple(Input(name, f"{name}.{stream}" if stream else name, single()) for stream in taken)
+        made[gate] = UnitPlan(
+            gate,
+            "bolt",
+            objects="sub-unit",
+            inputs=sources,
+            streams=streams,
+            parallelism=1,
+            max_parallelism=1,
+            wants_id=unit.wants_id,
+            lanes=True,
+            original=name,
+            gate=True,
+            watermark_targets=asked.watermark_targets,
+        )
+    return made
+
+
+def _to_copies(outlet: Outlet, lanes: Mapping[str, list[int]]) -> Outlet:
+    """The outlet with an edge to each copy in place of one to their unit."""
+    edges: list[Edge] = []
+    for edge in outlet.edges:
+        if edge.target in lanes:
+            edges += [
+                replace(edge, target=copy_name(edge.target, c), lane=lane) for c, lane in enumerate(lanes[edge.target])
+            ]
+        else:
+            edges.append(edge)
+    return replace(outlet, edges=tuple(edges), branches=tuple(_to_copies(b, lanes) for b in outlet.branches))
+
+
+def _check_ancestors(units: Mapping[str, UnitPlan], unit: UnitPlan) -> None:
+    """Rows are told apart by their ids, which name the way of a row and not the sub-unit that made it."""
+    if unit.copies == 1:
+        return
+    seen: set[str] = set()
+    todo = [each.source for each in unit.inputs]
+    while todo:
+        name = todo.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for each in units[name].inputs:
+            if _to_several(each.grouping):
+                raise TopologyError(
+                    f"unit {unit.name!r}: replicas={unit.copies}, but unit {name!r} before it takes its tuples by {each.grouping!r}, so "
+                    "that several sub-units may emit rows of one id, of which only one would be taken; take another grouping "
+                    "there, or leave replicas out"
+                )
+        todo += [each.source for each in units[name].inputs]
+
+
+def _to_several(grouping: Grouping) -> bool:
+    return isinstance(grouping, Broadcast) or type(grouping).__name__ not in _BUILT_IN
+
+
+def width(unit: UnitPlan, chosen: Mapping[str, int]) -> int:
+    """How many sub-units a unit starts with, where these were chosen by the names that the user gave."""
+    if unit.gate:
+        return unit.parallelism
+    return chosen.get(unit.name, chosen.get(unit.original, unit.parallelism))

@@ -1,0 +1,115 @@
+"""Windows: how the tuples of a key are cut into groups, each of which has an object of its own."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from esault.errors import TopologyError
+
+__all__ = ["CountWindow", "SessionWindow", "SlidingWindow", "TumblingWindow", "Window", "WindowKind", "seconds"]
+
+
+class Window(NamedTuple):
+    """What `self.window` of a bolt is: from `start` on, before `end`; seconds since the epoch, or numbers of tuples."""
+
+    start: Any
+    end: Any
+
+
+class WindowKind:
+    """Base of the four kinds."""
+
+
+@dataclass(frozen=True)
+class SlidingWindow(WindowKind):
+    """Windows of `size` seconds that begin every `every` seconds, at multiples of it since the epoch.
+
+    A tuple is in as many of them as contain its time. Raises TopologyError.
+    """
+
+    size: float
+    every: float
+    _steps: int = field(init=False, repr=False, compare=False, default=0)
+
+    def __post_init__(self) -> None:
+        where = type(self).__name__
+        object.__setattr__(self, "size", seconds(where, "size", self.size))
+        object.__setattr__(self, "every", seconds(where, "every", self.every))
+        # As many windows contain each time, and nothing is rounded.
+        whole = isinstance(self.size, int) and isinstance(self.every, int) and self.size % self.every == 0
+        object.__setattr__(self, "_steps", self.size // self.every if whole else 0)
+        if self.every > self.size:
+            raise TopologyError(
+                f"{where}: every={self.every!r} is greater than size={self.size!r}, so that tuples between two windows would be in "
+                "none; make every at most size"
+            )
+
+    def indices(self, time: float) -> range:
+        """Numbers of the windows that contain this time, the first one first.
+
+        Window k is from k * every on. Multiples of fractions are rounded: the bounds hold as `window` gives them. Where windows
+        follow one another the end of one is where the next one starts, however that was rounded.
+        """
+        every, size = self.every, self.size
+        if self._steps:
+            last = int(time // every)
+            return range(last - self._steps + 1, last + 1)
+        last = int(time // every)
+        if (last + 1) * every <= time:
+            last += 1
+        if size == every:
+            return range(last, last + 1)
+        first = int((time - size) // every) + 1
+        while self.window(first).end <= time:
+            first += 1
+        while self.window(first - 1).end > time:
+            first -= 1
+        return range(min(first, last), last + 1)  # rounding must leave no time without a window
+
+    def window(self, index: int) -> Window:
+        """The bounds of window `index`."""
+        start = index * self.every
+        return Window(start, start + self.size if self.size > self.every else (index + 1) * self.every)
+
+
+class TumblingWindow(SlidingWindow):
+    """Windows of `size` seconds, one after the other, from multiples of it since the epoch on. Raises TopologyError."""
+
+    def __init__(self, size: float) -> None:
+        super().__init__(size, size)
+
+    def __repr__(self) -> str:
+        return f"TumblingWindow({self.size!r})"
+
+
+@dataclass(frozen=True)
+class SessionWindow(WindowKind):
+    """A window lasts until no tuple of its key has come for `gap` seconds; it ends `gap` after its last one.
+
+    Its object gets the tuples in the order of their times. Raises TopologyError.
+    """
+
+    gap: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gap", seconds("SessionWindow", "gap", self.gap))
+
+
+@dataclass(frozen=True)
+class CountWindow(WindowKind):
+    """Each `size` tuples of a key, in the order in which they come; time plays no part. Raises TopologyError."""
+
+    size: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
+            raise TopologyError(f"CountWindow: size={self.size!r} must be a whole number of tuples from 1 on")
+
+
+def seconds(where: str, argument: str, value: object) -> float:
+    """`value` as seconds above 0: an int where it is whole, so that bounds of windows are exact. Raises TopologyError."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
+        raise TopologyError(f"{where}: {argument}={value!r} must be a number of seconds above 0")
+    return int(value) if value == int(value) else float(value)

@@ -1,0 +1,101 @@
+"""What is said about a window in a topology's calls, checked: its kind, its times, its grouping, its bolt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from esault.errors import TopologyError
+from esault.topology.event_time import EventTime, checked_event_time
+from esault.topology.function import check_function
+from esault.topology.grouping import ByKey
+from esault.topology.inputs import written
+from esault.topology.window import CountWindow, WindowKind
+
+__all__ = ["LATE", "WindowOptions", "WindowPlan", "checked_window"]
+
+#: the stream of tuples whose window had closed
+LATE = "late"
+_KINDS = "TumblingWindow(size), SlidingWindow(size, every), SessionWindow(gap) or CountWindow(n)"
+
+
+@dataclass(frozen=True)
+class WindowPlan:
+    """The windows of a unit, as its sub-units need to know them."""
+
+    kind: WindowKind
+    #: for each input what gives a value's time; empty where time plays no part
+    times: tuple[Callable[[Any], float], ...] = ()
+    #: seconds ahead of the clock beyond which a tuple is not believed; None: all are
+    ahead: float | None = None
+
+    @property
+    def timed(self) -> bool:
+        """Whether time closes them."""
+        return bool(self.times)
+
+
+@dataclass(frozen=True)
+class WindowOptions:
+    """What can be said about a window besides what can be said about any bolt, as it was given."""
+
+    window: Any
+    #: one for all inputs, or as many as there are inputs; None where it is known
+    times: Sequence[Any]
+    lateness: float | None = None
+    idle: float | None = None
+    ahead: float | None = None
+
+
+def checked_window(
+    name: str, given: WindowOptions, inputs: Sequence[tuple[Any, Any]], batch: bool
+) -> tuple[WindowPlan, list[EventTime | None]]:
+    """The windows, and for each input (outlet, grouping) where event time starts right before it; None: further up.
+
+    Raises TopologyError.
+    """
+    where = f"unit {name!r}"
+    window = given.window
+    if isinstance(window, type) and issubclass(window, WindowKind):
+        raise TopologyError(f"{where}: {window.__name__} lacks its size; write {_KINDS}")
+    if not isinstance(window, WindowKind):
+        raise TopologyError(f"{where}: {window!r} ({type(window).__name__}) is no window; write {_KINDS}")
+    for outlet, grouping in inputs:
+        if not isinstance(grouping, ByKey):
+            raise TopologyError(
+                f"{where}, input {outlet.label!r}: windows have an object per key and window, and {written(grouping)} has not; "
+                "leave the grouping at by_key(). For windows over all tuples give them one key: .key_by(lambda value: 'all')"
+            )
+    if batch:
+        raise TopologyError(f"{where}: a BatchBolt has one object for all keys; a window takes a Bolt")
+    said = [a for a in ("lateness", "idle", "ahead") if getattr(given, a) is not None]
+    if isinstance(window, CountWindow):
+        if any(t is not None for t in given.times) or said:
+            raise TopologyError(
+                f"{where}: time plays no part in a CountWindow; leave out {' and '.join(said or ['time'])}, or take another window"
+            )
+        return WindowPlan(window), [None] * len(inputs)
+    times: list[Callable[[Any], float]] = []
+    starts: list[EventTime | None] = []
+    for (outlet, _), own in zip(inputs, given.times):
+        time = outlet.time if own is None else own
+        if time is None:
+            known = " (that further up was for values that have been changed since)" if outlet.has_time else ""
+            raise TopologyError(
+                f"{where}: nothing says when a tuple of {outlet.label!r} happened{known}; write time=lambda value: value['at'], in "
+                "seconds since the epoch"
+            )
+        check_function(f"{where}, time", time, takes=("the value",))
+        times.append(time)
+        if outlet.has_time:
+            starts.append(None)
+        else:
+            starts.append(checked_event_time(where, time, given.lateness, given.idle, given.ahead))
+    if said and not any(starts):
+        raise TopologyError(
+            f"{where}: event time starts further up for {' and '.join(repr(o.label) for o, _ in inputs)}; say {' and '.join(said)} "
+            "there, and leave it out here"
+        )
+    ahead = max((s.ahead for s in starts if s is not None and s.ahead is not None), default=None)
+    return WindowPlan(window, tuple(times), ahead), starts

@@ -1,0 +1,136 @@
+"""Nodes on loopback, each with a port and a name of its own: several hosts as far as the engine can tell."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+from namespaces import Network
+
+from esault.cluster.key import make_key
+
+ROOT = str(Path(__file__).parents[2])
+
+
+class NodeProcess:
+    """One `esault node`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        *arguments: str,
+        prefix: tuple[str, ...] = (),
+        listen: str = "127.0.0.1:0",
+        program: tuple[str, ...] = ("-m", "esault"),
+    ):
+        self.name = name
+        self.log = folder / f"node-{name}.log"
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [*prefix, sys.executable, *program, "node", "--listen", listen, "--name", name, *arguments],
+                cwd=folder,
+                env={**os.environ, "PYTHONPATH": ROOT},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        self.address = ""
+
+    def ready(self) -> NodeProcess:
+        """Waits until it listens."""
+        said = self.process.stdout.readline()
+        assert said.startswith(f"node {self.name}: "), said + self.said()
+        self.address = said.split()[-1]
+        return self
+
+    def said(self) -> str:
+        return self.log.read_text()
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        self.process.send_signal(number)
+
+    def tree(self) -> list[psutil.Process]:
+        try:
+            return [psutil.Process(self.process.pid), *psutil.Process(self.process.pid).children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return []
+
+    def freeze(self, on: bool = True) -> None:
+        """All processes of this host stand still, or go on."""
+        for process in self.tree():
+            try:
+                process.suspend() if on else process.resume()
+            except psutil.NoSuchProcess:
+                continue
+
+    def end(self) -> None:
+        tree = self.tree()
+        for process in reversed(tree):
+            try:
+                process.resume()
+                process.kill()
+            except psutil.NoSuchProcess:
+                continue
+        self.process.wait(10)
+        self.process.stdout.close()
+        psutil.wait_procs(tree, 5)
+
+
+class Nodes:
+    """The nodes of a test, their key and their hosts.toml."""
+
+    def __init__(self, folder: Path, network: Network | None = None) -> None:
+        """`network`: where each node has a stack of its own; None: all on loopback."""
+        self.folder = folder
+        self.network = network
+        self.key = str(make_key(folder / "key"))
+        self.nodes: dict[str, NodeProcess] = {}
+
+    def start(self, *names: str, slots: int = 4, more: tuple[str, ...] = (), prefix: tuple[str, ...] = ()) -> None:
+        """Start these, and name all that there are in hosts.toml."""
+        for name in names:
+            options = ("--key", self.key, "--slots", str(slots), *more)
+            if self.network is None:
+                self.nodes[name] = NodeProcess(self.folder, name, *options)
+            else:
+                there, listen = self.network.on(name), self.network.addresses[name]
+                self.nodes[name] = NodeProcess(self.folder, name, *options, prefix=(*there, *prefix), listen=listen)
+        for name in names:
+            self.nodes[name].ready()
+        self.name_all()
+
+    def name_all(self, *names: str) -> None:
+        """Write hosts.toml."""
+        addresses = [self.nodes[name].address for name in names or self.nodes]
+        shared = "" if self.network is None else f'shared = ["{self.folder}"]\n'
+        (self.folder / "hosts.toml").write_text(f"hosts = {addresses}\n{shared}")
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Of `esault run`."""
+        return ("--hosts", "hosts.toml", "--key", self.key)
+
+    def __getitem__(self, name: str) -> NodeProcess:
+        return self.nodes[name]
+
+    def end(self) -> None:
+        for node in self.nodes.values():
+            node.end()
+
+
+def until(condition, seconds: float = 60.0):
+    """Wait until the condition gives something, and give that."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.02)
+    raise AssertionError(f"not within {seconds} s")

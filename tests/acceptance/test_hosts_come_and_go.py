@@ -1,0 +1,184 @@
+"""Hosts that join, drain, die, freeze and come back while tuples flow; each run counted to the last word."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import time
+from collections import Counter
+
+import pytest
+from nodes import until
+from test_checkpointed_runs import check, wanted, write_text
+from test_hosts import hosts_of
+
+from esault.errors import UsageError
+from esault.runtime.doors import ask, choose
+
+pytestmark = pytest.mark.slow
+
+
+def status(command):
+    try:
+        return choose(command.name).status
+    except UsageError:
+        return {}
+
+
+def hosts(command):
+    """The run's hosts, as `esault status` tells."""
+    return status(command).get("hosts", {})
+
+
+def checkpoint_of(command):
+    return status(command).get("checkpoint", 0)
+
+
+def scale(command, unit, n):
+    assert list(ask(choose(command.name).door, {"do": "scale", "unit": unit, "n": n}, 30))[-1]["done"]
+
+
+def report_of(folder):
+    return json.loads((folder / "r.json").read_text())
+
+
+def start(command, nodes, *options, flow="gated", rate=2000.0, p=2):
+    """A run that goes on until `end`."""
+    more = {"path": "in.txt", "out": "out.jsonl", "gate": "gate", "rate": rate, "p": p}
+    command.start(flow, *nodes.options, "--policy", "none", "--report", "r.json", *options, **more)
+    until(lambda: status(command).get("phase") == "running")
+
+
+def end(command):
+    """Let the run end; what it said."""
+    (command.folder / "gate").touch()
+    code, _, err = command.wait()
+    assert code == 0, err
+    return err
+
+
+def test_a_host_joins_and_another_drains_and_nothing_is_lost_or_repeated(command, nodes, tmp_path):
+    nodes.start("a", "b")
+    write_text(tmp_path, 6000)
+    start(command, nodes, p=2)
+    spouts_host = hosts(command)
+    nodes.start("c", more=("--join", nodes["a"].address))
+    until(lambda: "c" in hosts(command))
+    scale(command, "count", 4)
+    until(lambda: any(n.startswith("count") for n in hosts(command)["c"]["sub_units"]))
+    # the host without the spout can be emptied at once
+    leaving = next(name for name in "ab" if not any(n.startswith("lines") for n in spouts_host[name]["sub_units"]))
+    nodes[leaving].kill(signal.SIGTERM)
+    assert nodes[leaving].process.wait(15) == 0
+    assert status(command)["phase"] == "running"
+    assert leaving not in hosts(command)
+    err = end(command)
+    check(tmp_path / "out.jsonl", wanted(tmp_path))
+    report = report_of(tmp_path)
+    assert (report["deaths"], report["roots"]["replayed"]) == (0, 0)
+    assert f"host {leaving} drains" in err
+    assert "c" in hosts_of(report, "count")
+
+
+def test_a_host_with_the_spout_drains_by_going_back_to_a_checkpoint(command, nodes, tmp_path):
+    nodes.start("a", "b", slots=6)
+    write_text(tmp_path, 6000)
+    start(command, nodes, "--checkpoint", "0.3")
+    until(lambda: checkpoint_of(command) >= 1)
+    leaving = next(
+        name for name, host in hosts(command).items() if any(n.startswith("lines") for n in host["sub_units"])
+    )
+    nodes[leaving].kill(signal.SIGTERM)
+    assert nodes[leaving].process.wait(20) == 0
+    assert set(hosts(command)) == {"a", "b"} - {leaving}
+    err = end(command)
+    check(tmp_path / "out.jsonl", wanted(tmp_path))
+    assert len(report_of(tmp_path)["restores"]) == 1
+    assert f"host {leaving} drains and lines/1 cannot be moved: all go back to checkpoint" in err
+
+
+@pytest.mark.parametrize("how", ["killed", "frozen"])
+def test_a_host_that_is_lost_brings_all_back_to_a_checkpoint_and_each_count_lands_once(command, nodes, tmp_path, how):
+    nodes.start("a", "b", "c")
+    write_text(tmp_path, 6000)
+    start(command, nodes, "--checkpoint", "0.3", p=3)
+    until(lambda: checkpoint_of(command) >= 1)
+    victim, began = nodes["b"], time.monotonic()
+    if how == "killed":
+        victim.kill()
+    else:
+        victim.freeze()
+    until(lambda: "b" not in hosts(command))
+    noticed = time.monotonic() - began
+    if how == "frozen":
+        # it may have been stopped with the lock of the sink's file in its hand
+        time.sleep(max(0.0, began + 4.0 - time.monotonic()))
+        victim.freeze(False)
+    until(lambda: status(command).get("phase") == "running")
+    if how == "frozen":
+        until(lambda: "b" in hosts(command))  # with a new lodge
+    err = end(command)
+    check(tmp_path / "out.jsonl", wanted(tmp_path))
+    report = report_of(tmp_path)
+    assert "host b is lost" in err
+    assert len(report["restores"]) == 1
+    assert noticed < 4.0  # 2.5 s by the driver's clock; a busy machine takes its time to tell
+    if how == "frozen":
+        until(lambda: re.search(r"is over: the driver is gone", victim.said()))
+
+
+def test_at_least_once_no_line_of_a_host_that_died_is_missing(command, nodes, tmp_path):
+    nodes.start("a", "b", "c", slots=2)
+    lines = [f"line {i}" for i in range(6000)]
+    (tmp_path / "in.txt").write_text("\n".join(lines) + "\n")
+    start(command, nodes, flow="passed", p=4)
+    until(lambda: (tmp_path / "out.jsonl").exists() and (tmp_path / "out.jsonl").stat().st_size > 10_000)
+    nodes["b"].kill()
+    until(lambda: "b" not in hosts(command))
+    err = end(command)
+    landed = Counter(json.loads(line)["value"] for line in (tmp_path / "out.jsonl").read_text().splitlines())
+    assert set(landed) == set(lines)
+    assert report_of(tmp_path)["deaths"] >= 1
+    assert "sub-units share slots with others" in err  # five of them, and four slots
+
+
+def test_after_the_drivers_death_a_resumed_run_takes_over_from_the_checkpoint(command, other_command, nodes, tmp_path):
+    nodes.start("a", "b")
+    write_text(tmp_path, 6000)
+    start(command, nodes, "--checkpoint", "0.3")
+    until(lambda: checkpoint_of(command) >= 2)
+    command.processes("driver")[0].kill()
+    assert command.wait()[0] == 1
+    until(lambda: all("has left node" in nodes[name].said() for name in "ab"))
+    other_command.name = command.name
+    start(other_command, nodes, "--checkpoint", "0.3", "--resume")
+    end(other_command)
+    check(tmp_path / "out.jsonl", wanted(tmp_path))
+
+
+def test_the_last_host_of_a_run_that_is_lost_ends_it(command, nodes, tmp_path):
+    nodes.start("a", slots=5)
+    write_text(tmp_path, 6000)
+    start(command, nodes)
+    nodes["a"].kill()
+    code, _, err = command.wait()
+    assert code == 1
+    assert "the last host of the run is lost" in err
+
+
+def test_a_policy_moves_sub_units_from_host_to_host_and_nothing_is_lost_or_repeated(command, nodes, tmp_path):
+    nodes.start("a", "b")
+    write_text(tmp_path, 6000)
+    policy = "random:period=0.2,round=1,probability=1,cpu=false,memory=false,disk=false"
+    start(command, nodes, "--policy", policy, p=1)
+    until(lambda: status(command).get("changes"))
+    end(command)
+    check(tmp_path / "out.jsonl", wanted(tmp_path))
+    report = report_of(tmp_path)
+    moved = [
+        change for change in report["changes"] if change["kind"] == "move" and change["policy"].startswith("random")
+    ]
+    assert moved, report["decisions"]
+    assert any(hosts_of(report, unit) == {"a", "b"} for unit in {change["unit"] for change in moved})
+    assert (report["deaths"], report["roots"]["replayed"]) == (0, 0)

@@ -1,0 +1,160 @@
+"""Topologies on a real Spark: final tables are those of the other engines, over deaths and restarts too."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from esault.errors import TopologyFailed, UsageError
+from esault.messages.settings import Settings
+from esault.runtime.run import Request, execute
+from esault.sinks import JsonLines
+from esault.spark import read_table
+from esault.spark.engine.journal import Journal
+from esault.testing import LocalRuntime
+from esault.topology.locate import locate
+
+FLOWS = str(Path(__file__).parents[2] / "unit" / "spark" / "engine" / "flows.py")
+EXACTLY = Settings(delivery="eo")
+
+
+def run(name: str, out: Path, **options: Any) -> Any:
+    return execute(Request(locate(f"{FLOWS}:{name}"), {"out": str(out)}, "spark", **options))
+
+
+def expected(name: str, out: Path) -> LocalRuntime:
+    local = LocalRuntime(locate(f"{FLOWS}:{name}").build({"out": str(out)}))
+    local.run_until_drained()
+    return local
+
+
+def bag(rows: Any) -> Counter[Any]:
+    return Counter((row[0], row[1]) for row in rows)
+
+
+def total(rows: Any) -> dict[Any, int]:
+    sums: Counter[Any] = Counter()
+    for row in rows:
+        sums[row[0]] += row[1]
+    return dict(sums)
+
+
+def test_final_tables_are_those_of_the_other_engines(spark: Any, tmp_path: Path) -> None:
+    local = expected("everything", tmp_path)
+    report = run("everything", tmp_path)
+    assert (report.engine, report.ended) == ("spark", "drained")
+    for name in ("seen_by_one", "seen_by_all", "seen_by_some", "no_dogs", "sums"):
+        assert bag(report.collected[name]) == bag(local.landed(name)), name
+    for name in ("halves", "lengths"):
+        assert total(report.collected[name]) == total(local.landed(name)), name
+    assert len(report.collected["both"]) == len(local.landed("both"))
+    cats = [json.loads(line) for line in (tmp_path / "cats.jsonl").read_text().splitlines()]
+    assert bag((row["key"], row["value"]) for row in cats) == bag(local.landed("cats"))
+    units = report.units
+    assert (units["lines"].tuples_out, units["split"].tuples_in, units["picky"].errors) == (100, 100, 50)
+    assert units["count"].tuples_in == len(local.emitted("split")) and units["count"].latency_ms.max > 0
+    assert report.end_to_end_ms.max > 0
+    assert report.as_dict()["roots"] is None
+
+
+def test_deaths_before_and_within_a_commit_neither_lose_nor_repeat(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit, write = JsonLines.commit, Journal.write
+    died: set[str] = set()
+
+    def dies(when: str) -> None:
+        if when not in died:
+            died.add(when)
+            raise OSError(f"gone {when}")
+
+    def dying_write(self: Any, epoch: int, record: Any) -> None:
+        if epoch == 1:
+            dies("before the record")
+        write(self, epoch, record)
+
+    def dying_commit(self: Any, epoch: int, handle: Any) -> None:
+        if epoch == 2:
+            dies("before the commit")
+        commit(self, epoch, handle)
+        if epoch == 3:
+            dies("behind the commit")
+
+    monkeypatch.setattr(Journal, "write", dying_write)
+    monkeypatch.setattr(JsonLines, "commit", dying_commit)
+    out, state = tmp_path / "out", tmp_path / "state"
+    with pytest.raises(TopologyFailed, match="gone before the record"):
+        run("endless", out, settings=EXACTLY, state=state)
+    for when in ("before", "behind"):
+        with pytest.raises(TopologyFailed, match=f"gone {when} the commit"):
+            run("endless", out, settings=EXACTLY, state=state, resume=True)
+    with pytest.raises(UsageError, match="holds a run that did not finish: go on with --resume"):
+        run("endless", out, settings=EXACTLY, state=state)
+    with pytest.raises(UsageError, match="unit 'count' has 2 tasks .* leave --parallelism count=3 out"):
+        run("endless", out, settings=EXACTLY, state=state, resume=True, parallelism={"count": 3})
+    report = run("endless", out, settings=EXACTLY, state=state, resume=True, seconds=4)
+    assert report.ended == "paused" and report.checkpoints.resumed_from == 4
+    rows = [json.loads(line) for line in (out / "rows.jsonl").read_text().splitlines()]
+    seen: dict[int, list[int]] = {}
+    for row in rows:
+        seen.setdefault(row["key"], []).append(row["value"])
+    assert len(seen) == 7
+    for values in seen.values():  # each total once, none left out
+        assert sorted(values) == list(range(1, len(values) + 1))
+    assert len(rows) > report.units["count"].tuples_in  # some are of the life before
+
+
+def test_ctrl_c_drains(spark: Any, tmp_path: Path) -> None:
+    def interrupt() -> None:
+        while not (tmp_path / "rows.jsonl").exists():  # how long Spark takes to begin is the machine's affair
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    waiting = threading.Thread(target=interrupt, daemon=True)
+    waiting.start()
+    report = run("endless", tmp_path)
+    waiting.join()
+    assert report.ended == "drained"
+    rows = (tmp_path / "rows.jsonl").read_text().splitlines()
+    assert len(rows) == report.units["numbers"].tuples_out == sum(v for _, v in report.collected["totals"])
+
+
+def test_an_error_of_user_code_is_told_with_unit_key_and_traceback(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(TopologyFailed) as failed:
+        run("angry", tmp_path)
+    text = str(failed.value)
+    assert text.startswith("unit 'angry', process, key 'mat': ValueError: not the mat\n")
+    assert 'raise ValueError("not the mat")' in text and "py4j" not in text and "esault/flow" not in text
+    assert failed.value.report.ended == "failed"  # type: ignore[attr-defined]
+
+
+def test_windows_are_those_of_the_other_engines(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("esault.spark.engine.reading.AHEAD", 200)  # several batches
+    local = expected("timed", tmp_path)
+    report = run("timed", tmp_path)
+    for name in ("minutes", "slides", "sessions", "joined", "largest"):
+        got, want = report.collected[name], local.landed(name)
+        assert Counter(json.dumps(row[:2], sort_keys=True) for row in got) == Counter(
+            json.dumps(row[:2], sort_keys=True) for row in want
+        ), name
+    assert report.units["minutes"].late == 0
+
+
+def test_a_source_that_cannot_seek_is_spooled(spark: Any, tmp_path: Path) -> None:
+    report = run("poured", tmp_path)
+    assert sorted(report.collected["totals"]) == [(i, 20) for i in range(5)]
+
+
+def test_tables_are_read_by_spark_as_they_are(spark: Any, tmp_path: Path) -> None:
+    run("words", tmp_path)
+    rows = read_table(spark, tmp_path / "table").groupBy("word").agg({"total": "max"}).collect()
+    local = expected("words", tmp_path / "none")
+    assert dict(rows) == total(local.landed("totals"))

@@ -1,0 +1,175 @@
+"""`esault analyze` as it is used: on a topology's tables, on a folder, on the metrics of runs, and killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import esault.errors
+from esault import run
+from esault.cli.main import main
+from esault.sinks.landing import parts
+from esault.spark.elasticity import demanded, elasticity
+from esault.spark.pipeline import Pipeline
+
+pq = pytest.importorskip("pyarrow.parquet")
+
+TOPOLOGY = """
+from esault import Topology
+from esault.sinks import SparkTable
+from esault.sources import Items
+
+expectations = {"table": {"a small number": "n < 8"}}
+
+def topology():
+    t = Topology("small")
+    rows = t.spout("rows", Items([(f"w{n % 3}", n) for n in range(10)]))
+    rows.sink("table", SparkTable("out/table", columns={"word": str, "n": int}, mode="replace"))
+    return t
+
+def reports(tables):
+    return {"sums": tables["table"].groupBy("word").agg({"n": "sum"}).toDF("word", "sum").orderBy("word")}
+"""
+
+
+def call(capsys: Any, *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    out = capsys.readouterr()
+    return int(ended.value.code or 0), out.out, out.err
+
+
+def test_analyze_lists_runs_plots_and_does_nothing_twice(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("small.py").write_text(TOPOLOGY)
+    assert call(capsys, "run", "small.py", "--engine", "local", "--plain")[0] == 0
+    code, out, _ = call(capsys, "analyze", "small.py", "--list")
+    assert code == 0
+    assert "10 rows in 1 parts: all, since it is the first time" in out
+    assert not Path("out/analytics").exists()
+    code, out, err = call(capsys, "analyze", "small.py", "--plot", "plots")
+    assert code == 0, err
+    assert "quarantine of table: 2 rows in " in out
+    assert "  2: not as expected: a small number" in out
+    assert "sums\nword  sum\n----  ---\nw0      9\nw1     12\nw2      7\nplot: plots/sums.png" in out
+    assert "clean table: 8 rows kept, 2 put into the quarantine" in err
+    code, out, err = call(capsys, "analyze", "small.py")
+    assert (code, err) == (0, "nothing is new; all stands in out/analytics/small (--full does all again)\n")
+    assert "w1     12" in out
+    code, out, err = call(capsys, "analyze", "small.py", "--list")
+    assert out.count("up to date") == 2
+    Path("small.py").write_text(TOPOLOGY.replace('"sums"', '"totals"'))
+    code, out, err = call(capsys, "analyze", "small.py")
+    assert err == "report 'totals' ...\n"
+    code, out, err = call(capsys, "analyze", "small.py", "--full", "--job", "clean:table")
+    assert "all of them (it was asked for)" in err
+    assert "totals" not in out
+    code, out, _ = call(capsys, "analyze", "out", "--direct")
+    assert "table rows per" in out or "table by run" in out
+    assert call(capsys, "analyze", "small.py", "--direct", "--full")[0] == 2
+    assert "there is no job 'x'; there are: clean:table" in call(capsys, "analyze", "small.py", "--job", "x")[2]
+
+
+@pytest.mark.timeout(300)
+def test_a_command_that_is_killed_and_started_again_makes_the_same_tables(
+    spark: Any, landed: Any, tmp_path: Path
+) -> None:
+    table = landed("landed")
+    for first in range(0, 3000, 100):
+        table.land(range(first, first + 100), [f"i{n}" for n in range(first, first + 100)])
+    into = tmp_path / "into"
+    command = [sys.executable, "-m", "esault", "analyze", str(table.path), "--into", str(into), "--master", "local[1]"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(esault.errors.__file__).parents[1])}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
+        clean = into / "clean" / "landed"
+        until = time.monotonic() + 240
+        while time.monotonic() < until and process.poll() is None:
+            if clean.exists() and any(name.startswith(".staging") for name in os.listdir(clean)):
+                break  # Spark writes
+            time.sleep(0.01)
+        assert process.poll() is None
+        process.send_signal(signal.SIGKILL)
+    said: list[str] = []
+    outcome = Pipeline({"landed": str(table.path)}, str(into), say=said.append).run()
+    assert outcome.cleaned["clean:landed"].kept == 3000
+    totals = [n for part in parts(clean) for n in pq.read_table(part, partitioning=None)["total"].to_pylist()]
+    assert sorted(totals) == list(range(3000))
+    assert not any(name.startswith(".staging") for name in os.listdir(clean))
+
+
+def metrics(tmp_path: Path) -> Path:
+    """The metrics of a short run on the local engine."""
+    from esault import Topology
+    from esault.sinks import Collect
+    from esault.sources import Items, Paced
+
+    def topology() -> Topology:
+        t = Topology("paced")
+        rows = t.spout("rows", Paced(Items([(str(n % 7), n) for n in range(300)]), rate=120))
+        rows.key_by(lambda value: str(value % 7)).reduce("count", lambda total, value: total + 1, initial=0).sink(
+            "rows", Collect()
+        )
+        return t
+
+    for _ in range(2):
+        run(topology, engine="local", land_metrics=tmp_path / "metrics")
+    return tmp_path / "metrics"
+
+
+def test_the_metrics_of_runs_are_reported_on(spark: Any, tmp_path: Path, capsys: Any) -> None:
+    folder = metrics(tmp_path)
+    code, out, err = call(capsys, "analyze", str(folder), "--plot", str(tmp_path / "plots"))
+    assert code == 0, err
+    for name in ("runs", "elasticity", "parallelism over time", "rate against parallelism", "changes"):
+        assert f"\n{name}\n" in out
+    assert out.count("paced     drained") >= 2
+    assert "count x 1" in out
+    assert "parallelism-over-time.png" in os.listdir(tmp_path / "plots")
+
+
+def test_spec_metrics_are_those_of_the_elasticity_bench(spark: Any) -> None:
+    from bench.elastic_figures import spec_metrics
+
+    widths = [1, 1, 2, 4, 4, 4, 3, 1, 1, 2]
+    needed = [1, 2, 4, 4, 3, 3, 1, 1, 2, 2]
+    rows = [("r", "u", "t", float(i + 1), 1.0, w, float(w), n) for i, (w, n) in enumerate(zip(widths, needed))]
+    columns = ["_run", "unit", "topology", "t", "seconds", "sub_units", "parallelism", "needed"]
+    (ours,) = elasticity(spark.createDataFrame(rows, columns)).collect()
+    trace, wanted = ([(float(i), n) for i, n in enumerate(numbers)] for numbers in (widths, needed))
+    theirs = spec_metrics(trace, wanted, 10.0)
+    for name in ("accuracy_under", "accuracy_over", "timeshare_under", "timeshare_over", "jitter_per_minute"):
+        assert ours[name.replace("_", " ")] == pytest.approx(theirs[name]), name
+    assert ours["worker-seconds"] == sum(widths)
+
+
+def test_the_demand_counts_what_a_source_has_due_and_cannot_hand_on(spark: Any) -> None:
+    columns = [
+        "_run",
+        "unit",
+        "kind",
+        "t",
+        "seconds",
+        "sub_units",
+        "parallelism",
+        "arrivals",
+        "emitted",
+        "lag",
+        "service",
+    ]
+    kinds = "_run string, unit string, kind string, t double, seconds double, sub_units int, parallelism double, "
+    kinds += "arrivals double, emitted double, lag bigint, service double"
+    spout = [("r", "s", "spout", t, 1.0, 1, 1.0, e, e, lag, None) for t, e, lag in [(1.0, 100.0, 0), (2.0, 100.0, 100)]]
+    bolt = [("r", "b", "bolt", t, 1.0, 1, 1.0, 200.0, 0.0, None, s) for t, s in [(1.0, 0.01), (2.0, None)]]
+    rows = demanded(spark.createDataFrame([*spout, *bolt], kinds)).orderBy("t").collect()
+    assert columns[0] in rows[0]
+    # 200/s of 10 ms are two sub-units' work, 2.5 at 80 %; in the second window twice as much was due
+    assert [row["needed"] for row in rows] == [3, 5]

@@ -1,0 +1,66 @@
+"""kill -9 in the middle of a windowed query with checkpoints: rows are those of a database all the same, each once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+from running import FOLDER, environment
+
+from bench.nexmark_answers import answer, load, rows
+
+pytestmark = pytest.mark.slow
+COUNT, SLOW = 20_000, 100.0
+
+
+def landed(file):
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def child(process, unit):
+    """The process of a unit of this run and no other."""
+    for each in process.children(recursive=True):
+        try:
+            if f" {unit}/" in " ".join(each.cmdline()):
+                return each
+        except psutil.Error:
+            continue
+    return None
+
+
+def until(condition, seconds=40.0):
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return found
+
+
+@pytest.mark.parametrize("unit", ["count", "events"])
+def test_open_windows_survive_the_death_of_a_process(sql, tmp_path, unit):
+    load(sql, COUNT, per_second=SLOW)
+    out = tmp_path / "q5.jsonl"
+    params = {"events": COUNT, "per_second": SLOW, "rate": 6000.0, "out": out}
+    command = [sys.executable, "-m", "esault", "run", f"{FOLDER}/nexmark/q5.py", "--plain", "--checkpoint", "0.3"]
+    with subprocess.Popen(
+        [*command, *(f"--set={name}={value}" for name, value in params.items())],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as run:
+        try:
+            until(lambda: len(landed(out)) > 10)
+            child(psutil.Process(run.pid), unit).kill()
+            _, err = run.communicate(timeout=60)
+        finally:
+            if run.poll() is None:
+                run.kill()
+    assert run.returncode == 0, err
+    assert "died" in err
+    assert rows((row["key"], row["value"]) for row in landed(out)) == answer(sql, "q5")

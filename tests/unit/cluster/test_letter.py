@@ -1,0 +1,121 @@
+"""Control messages between hosts: they arrive as what they were, and what is none does nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from datetime import datetime, timezone
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esault.cluster.letter import _known, pack, unpack
+from esault.cluster.words import Deliver, Keep, Lodge, Said, ShippedFile
+from esault.errors import FrameError
+from esault.messages.checkpoint import Piece, Restore, Snapped
+from esault.messages.control import Build, Fork, Seats, Table
+from esault.messages.probe import Counters, KeyLoad, ProbeReading, Usage
+from esault.messages.settings import Settings
+from esault.messages.status import Rows, Status
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(min_value=-(2**100), max_value=2**100)
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.binary()
+    | st.decimals(allow_nan=False),
+    lambda inner: st.lists(inner) | st.lists(inner).map(tuple) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+def test_messages_arrive_as_what_they_were():
+    restore = Restore(3, ((Piece("a", True, 1, 2, 3),),), ((0, 2**64 - 1),), True)
+    build = Build("count", 7, 2, "here", "run", Settings(), restore=restore)
+    status = Status(
+        7,
+        1.5,
+        Rows(1, 2),
+        latency=(0.1, ((3, 4),)),
+        usage=Usage(1.0, 2),
+        key_load=KeyLoad((1, 2), (("k", 3, 0.5),)),
+        sent={1: 2},
+    )
+    for message in (
+        Keep(Fork(build, 3)),
+        Deliver(7, (Table("count", 1, ((0, 7),), {7: ("e", "x", 1)}), Seats(1, {7: "x"}))),
+        Said((status, Snapped(7, 3, handles={3: {"s": ("folder", ("a", "b"))}}))),
+        ProbeReading(7, 1, 0.5, counters=Counters(backlog=3)),
+        Lodge(
+            "r",
+            "n",
+            2,
+            "f",
+            "a.py",
+            None,
+            (ShippedFile("a.py", "h", b"x"),),
+            "/",
+            {"p": Path("/a"), "q": [1, (2,)]},
+            Settings(),
+            {},
+            None,
+            0.1,
+            0.0,
+        ),
+    ):
+        back = unpack(pack(message))
+        assert back == message
+        assert type(back) is type(message)
+    assert type(unpack(pack(Deliver(1, ((1, [2]),)))).messages[0]) is tuple
+
+
+def test_all_messages_are_known():
+    names = {cls.__name__ for cls in _known().values()}
+    assert {"Build", "Table", "Status", "Get", "Give", "Restore", "Copy", "Settings", "Lodge"} <= names
+    assert all(dataclasses.is_dataclass(cls) or issubclass(cls, tuple) for cls in _known().values())
+
+
+@given(VALUES)
+def test_plain_values_keep_their_types(value):
+    back = unpack(pack(Deliver(1, (value,)))).messages[0]
+    assert repr(back) == repr(value)
+
+
+def test_what_sinks_prepare_may_hold_moments():
+    handle = {"at": datetime(2026, 1, 1, tzinfo=timezone.utc), "d": Decimal("1.5"), "s": {1, 2}, "f": frozenset({3})}
+    assert unpack(pack(Snapped(1, 2, handles={2: {"s": handle}}))).handles[2]["s"] == handle
+
+
+class Evil:
+    def __reduce__(self):
+        return (open, ("/tmp/esault-letter-was-executed", "w"))
+
+
+def test_neither_pickles_nor_strange_classes_travel():
+    with pytest.raises(FrameError, match="Evil is not known"):
+        pack(Deliver(1, (Evil(),)))
+    with pytest.raises(FrameError):
+        unpack(pickle.dumps(Evil()))
+    assert not Path("/tmp/esault-letter-was-executed").exists()
+
+
+@given(st.binary(max_size=200))
+def test_any_other_bytes_are_refused_or_harmless(data):
+    try:
+        value = unpack(data)
+    except FrameError:
+        return
+    assert not callable(value)
+
+
+def test_a_message_with_other_fields_or_another_name_is_refused():
+    import msgpack
+
+    for fields in (["Fork"], ["Fork", 1, 2, 3, 4], ["Popen", "ls"], ["Path", "x"]):
+        with pytest.raises(FrameError):
+            unpack(msgpack.packb(msgpack.ExtType(1, msgpack.packb(fields))))

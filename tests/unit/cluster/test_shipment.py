@@ -1,0 +1,76 @@
+"""Code on its way to other hosts."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from importlib import metadata
+
+import pytest
+
+from esault.cluster import shipment
+from esault.cluster.shipment import check_versions, needed, relative, ship, unload
+from esault.cluster.words import ShippedFile
+from esault.errors import UsageError
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = tmp_path / "code"
+    for name, text in {
+        "flow.py": "import msgpack, sibling, json\nfrom esault import Bolt\n",
+        "sibling.py": "def f():\n    import hypothesis.strategies\n",
+        "pack/__init__.py": "",
+        "pack/inner/deep.py": "x = 1\n",
+        "data/notes.py": "not a package",
+        "data.txt": "no code",
+    }.items():
+        (made / name).parent.mkdir(parents=True, exist_ok=True)
+        (made / name).write_text(text)
+    return made
+
+
+def test_a_file_takes_what_stands_beside_it(folder, tmp_path):
+    files = ship(str(folder), str(folder / "flow.py"), None)
+    assert [f.path for f in files] == ["flow.py", "sibling.py", "pack/__init__.py", "pack/inner/deep.py"]
+    unload(files, tmp_path / "there")
+    assert (tmp_path / "there/pack/inner/deep.py").read_text() == "x = 1\n"
+    assert relative(str(folder / "flow.py"), str(folder)) == "flow.py"
+    assert relative(None, str(folder)) is None
+
+
+def test_a_module_takes_the_package_it_begins_with(folder):
+    assert [f.path for f in ship(str(folder), None, "pack.inner.deep")] == ["pack/__init__.py", "pack/inner/deep.py"]
+    assert [f.path for f in ship(str(folder), None, "sibling")] == ["sibling.py"]
+    assert ship(str(folder), None, "msgpack") == ()
+
+
+def test_what_is_not_what_was_sent_or_goes_elsewhere_is_not_written(folder, tmp_path):
+    (file, *_) = ship(str(folder), str(folder / "flow.py"), None)
+    with pytest.raises(UsageError, match=r"flow.py is not what was sent"):
+        unload([dataclasses.replace(file, data=b"import os")], tmp_path / "there")
+    for path in ("../x.py", "/x.py", ""):
+        with pytest.raises(UsageError, match="outside"):
+            unload([ShippedFile(path, hashlib.sha256(b"").hexdigest(), b"")], tmp_path / "there")
+    assert not list(tmp_path.glob("**/x.py"))
+
+
+def test_too_much_code_is_a_mistake_that_is_told(folder, monkeypatch):
+    monkeypatch.setattr(shipment, "MOST_FILES", 3)
+    with pytest.raises(UsageError, match="4 Python files"):
+        ship(str(folder), str(folder / "flow.py"), None)
+    monkeypatch.setattr(shipment, "MOST_FILES", 10)
+    monkeypatch.setattr(shipment, "MOST_BYTES", 10)
+    with pytest.raises(UsageError, match="take more than"):
+        ship(str(folder), str(folder / "flow.py"), None)
+
+
+def test_versions_of_what_is_imported_are_compared(folder):
+    (folder / "other.py").write_text("import numpy, pyarrow")  # which the topology does not import
+    wanted = needed(ship(str(folder), str(folder / "flow.py"), None), "flow.py")
+    assert needed(ship(str(folder), None, "sibling"), "sibling") == {"hypothesis": metadata.version("hypothesis")}
+    assert needed((), "msgpack.inner") == {"msgpack": metadata.version("msgpack")}
+    assert wanted == {name: metadata.version(name) for name in ("hypothesis", "msgpack")}
+    check_versions(wanted, "b")
+    with pytest.raises(UsageError, match=r"host b .*msgpack is .* there and 0.1 here; no-such-thing 1.0 is missing"):
+        check_versions({"msgpack": "0.1", "no-such-thing": "1.0"}, "b")

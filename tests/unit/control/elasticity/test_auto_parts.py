@@ -1,0 +1,155 @@
+"""What `auto` is made of: the load's rhythm, idle times, staffing, and the queue of the next seconds."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esault.control.elasticity.flow_forecast import STEP, outflow, sized
+from esault.control.elasticity.idle_times import IdleTimes
+from esault.control.elasticity.load_history import MOST, LoadHistory
+from esault.control.elasticity.staffing import enough
+
+
+def history(rate, seconds, window=0.25, noise=0.0, seed=1):
+    made = LoadHistory()
+    order = random.Random(seed)
+    for i in range(int(seconds / window)):
+        made.add(rate(i * window) * (1 + noise * order.gauss(0, 1)), window)
+    return made
+
+
+def square(t):
+    return 1000.0 if t % 60 < 20 else 100.0
+
+
+def test_a_rhythm_is_found_and_foretells_the_next_jump():
+    seen = history(square, 170)  # 50 s into the third round: the next jump is 10 s away
+    assert seen.period == 60
+    assert seen.foretold(0, 5) == pytest.approx(100, abs=1)
+    assert seen.foretold(9, 12) == pytest.approx(1000, abs=1)
+    assert seen.foretold(10 + 60, 12 + 60) == pytest.approx(1000, abs=1)  # and the round after
+
+
+def test_it_is_found_under_noise_and_for_a_wave():
+    assert history(square, 200, noise=0.1).period == pytest.approx(60, abs=1)
+    wave = history(lambda t: 500 + 400 * math.sin(2 * math.pi * t / 40), 130)
+    assert wave.period == pytest.approx(40, abs=1)
+
+
+@pytest.mark.parametrize(
+    "rate",
+    [
+        lambda t: 500.0,
+        lambda t: 100.0 + t,
+        lambda t: random.Random(int(t // 5)).uniform(100, 1000),
+    ],
+    ids=["steady", "ramp", "random"],
+)
+def test_where_there_is_none_nobody_knows(rate):
+    seen = history(rate, 200)
+    assert seen.period is None
+    assert seen.foretold(0, 1) is None
+
+
+def test_steps_and_then_a_noisy_plateau_are_none():
+    order = random.Random(3)
+    seen = LoadHistory()
+    for i in range(400):
+        mean = 500.0 * min(4, 1 + i // 40)
+        seen.add(max(0.0, order.gauss(mean, math.sqrt(64 * mean / 0.25))), 0.25, 64.0)
+        assert seen.period is None
+
+
+def test_one_round_is_no_rhythm_yet():
+    assert history(square, 100).period is None
+
+
+def test_a_long_history_stays_small_and_reaches_far_back():
+    seen = history(lambda t: 500 + 400 * math.sin(2 * math.pi * t / 300), 3000, window=1.0)
+    assert len(seen.bins) < MOST
+    assert seen.bin_seconds > 1
+    assert seen.period is not None
+    assert seen.period * seen.bin_seconds == pytest.approx(300, rel=0.05)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1e6), st.floats(0.05, 5)), max_size=60))
+def test_no_tuple_is_forgotten_in_bins(windows):
+    seen = LoadHistory()
+    for rate, seconds in windows:
+        seen.add(rate, seconds)
+    kept = sum(seen.bins) * seen.bin_seconds + seen._count
+    assert kept == pytest.approx(sum(r * s for r, s in windows), rel=1e-6, abs=1e-6)
+
+
+def test_without_a_past_one_waits_for_as_long_as_a_change_costs():
+    idle = IdleTimes(5.0)
+    assert idle.patience == 5.0
+    idle.needed(3, 4, 0.0)
+    idle.needed(3, 4, 7.0)
+    assert idle.idle(4, 7.0) == 7.0
+    assert idle.idle(3, 7.0) == 0.0
+
+
+def _lived(idle_seconds, change=5.0, times=8):
+    """The second sub-unit is needed for a second, again and again after so long."""
+    idle, now = IdleTimes(change), 0.0
+    for _ in range(times):
+        idle.needed(2, 2, now)
+        now += 1.0
+        idle.needed(2, 2, now)
+        for _ in range(int(idle_seconds * 4)):
+            now += 0.25
+            idle.needed(1, 2, now)
+    idle.needed(2, 2, now + 0.25)
+    return idle
+
+
+def test_short_idle_times_teach_to_keep_and_long_ones_to_let_go():
+    assert _lived(3.0).patience >= 3.0  # to keep costs 3, to stop costs 5
+    assert _lived(150.0).patience == 0.0  # it will not be needed for long: at once
+    assert _lived(8.0).patience == 0.0
+
+
+def test_enough_for_the_work_and_more_for_bursts():
+    assert enough(0.0, 0.01, 0.8, 0.1) == 1
+    assert enough(80.0, 0.01, 0.8, 0.1) == 1
+    assert enough(81.0, 0.01, 0.8, 0.1) == 2
+    assert enough(560 * 8 * 0.8, 1 / 560, 0.8, 0.1) == 8
+    assert enough(560 * 8 * 0.8, 1 / 560, 0.8, 0.1, burst=512) > 8
+
+
+@given(st.floats(0, 1e5), st.floats(1e-6, 0.1), st.floats(0.3, 0.95), st.floats(0.001, 5), st.floats(0, 1000))
+def test_it_is_never_fewer_than_the_work_takes(rate, service, busy, latency, burst):
+    n = enough(rate, service, busy, latency, burst)
+    assert n >= 1
+    assert rate * service <= n * busy + 1e-3
+
+
+def test_a_queue_fills_until_the_new_ones_are_there_and_empties_after():
+    processed, queue = outflow([200.0] * 12, 0.0, 100.0, 300.0, 1.0)
+    assert queue[3] == pytest.approx(100.0)  # a second of 100/s too much
+    assert queue[7] == pytest.approx(0.0)
+    assert processed[0] == 100.0
+    assert processed[4] == 300.0
+    assert processed[-1] == 200.0
+
+
+@given(st.lists(st.floats(0, 1000), min_size=1, max_size=24), st.floats(0, 1000), st.floats(0, 500), st.floats(0, 500))
+def test_what_comes_waits_or_is_processed(inflow, waiting, before, after):
+    processed, queue = outflow(inflow, waiting, before, after, 1.0)
+    assert sum(processed) * STEP + queue[-1] == pytest.approx(sum(inflow) * STEP + waiting, rel=1e-6, abs=1e-6)
+
+
+def test_the_fewest_that_catch_up_in_time():
+    steady = [100.0] * 24
+    assert sized(steady, 0.0, 2, 100.0, 0.5, 2.0, 0.1, 10) == 2
+    # 400 wait and 100/s come: within 1.5 s of the new ones that takes 100 + 400/1.5 a second and what piles up till then
+    assert sized(steady, 400.0, 1, 100.0, 0.5, 2.0, 0.1, 10) == 4
+    assert sized(steady, 1e6, 1, 100.0, 0.5, 2.0, 0.1, 10) == 10
+    # more comes later than it looks now
+    assert sized([100.0] * 4 + [450.0] * 20, 0.0, 2, 100.0, 0.5, 2.0, 0.1, 10) >= 4

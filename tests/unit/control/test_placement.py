@@ -1,0 +1,159 @@
+"""Which host a newcomer goes to."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from esault.control.placement import Cluster, PlacementRules
+from esault.control.resources import Places, Seat
+from esault.errors import UsageError
+
+
+def cluster(rules=None, **slots):
+    made = Cluster(rules)
+    for name, number in slots.items():
+        made.join(name, number)
+    return made
+
+
+def hosts(made, *seats):
+    return [made.take(seat)[0] for seat in seats]
+
+
+COUNT, SPLIT = Seat("count", "count", frozenset({"split"})), Seat("split", "split", frozenset({"count"}))
+
+
+def test_spread_fills_hosts_by_the_share_that_is_taken():
+    assert hosts(cluster(a=2, b=4), *[COUNT] * 6) == ["a", "b", "b", "a", "b", "b"]
+
+
+def test_among_equals_neighbours_draw():
+    made = cluster(a=4, b=4)
+    assert hosts(made, SPLIT, SPLIT) == ["a", "b"]
+    made.leave(SPLIT, "a", None)
+    made.take(Seat("other"))
+    assert hosts(made, COUNT) == ["b"]
+
+
+def test_pack_keeps_neighbours_together_and_fills_a_host():
+    made = cluster(PlacementRules("pack"), a=3, b=3)
+    assert hosts(made, SPLIT, COUNT, COUNT, COUNT) == ["a", "a", "a", "b"]
+
+
+def test_copies_and_those_that_are_named_are_kept_apart():
+    made = cluster(PlacementRules(apart={"sink": ("count~1",)}), a=9, b=1)
+    assert hosts(made, Seat("count~1", "count", copies=frozenset({"count~2"}))) == ["a"]
+    assert hosts(made, Seat("count~2", "count", copies=frozenset({"count~1"}))) == ["b"]
+    made = cluster(PlacementRules(apart={"sink": ("count",)}), a=9, b=9)
+    assert hosts(made, COUNT, Seat("sink", "sink"), Seat("sink", "sink")) == ["a", "b", "b"]
+
+
+def test_needs_are_musts():
+    made = Cluster(PlacementRules(needs={"count": ("gpu",)}))
+    made.join("a", 4)
+    made.join("b", 1, ("gpu",))
+    assert [made.take(COUNT), made.take(COUNT)] == [
+        ("b", made.take(SPLIT) and made.hosts["b"] and _slot("b", 0)),
+        ("b", None),
+    ]
+    with pytest.raises(UsageError, match="cannot go to host 'a': it needs gpu"):
+        made.take(Seat("count", "count", host="a"))
+    made.lose("b")
+    with pytest.raises(UsageError, match="'count' needs gpu, which no host offers"):
+        made.take(COUNT)
+
+
+def _slot(host, number):
+    from esault.control.resources import Slot
+
+    return Slot(host, number)
+
+
+def test_a_host_that_is_named_must_have_room():
+    made = cluster(a=1, b=1)
+    assert made.take(Seat("count", host="b"))[0] == "b"
+    with pytest.raises(UsageError, match="all of its 1 slots taken"):
+        made.take(Seat("count", host="b"))
+    with pytest.raises(UsageError, match="there is no host 'c'; there are: a, b"):
+        made.take(Seat("count", host="c"))
+    made.drain("a")
+    with pytest.raises(UsageError, match="it drains"):
+        made.take(Seat("count", host="a"))
+    assert made.take(Seat("count", host="a", beside=True))[0] == "a"
+    assert made.take(Seat("count", host="c", beside=True))[0] == "b"
+
+
+def test_without_any_host_there_is_no_place():
+    with pytest.raises(UsageError, match="no host"):
+        Cluster().take(COUNT)
+
+
+class Hosts(RuleBasedStateMachine):
+    """Hosts come and go, sub-units too; a slot is never given twice, and counts agree."""
+
+    def __init__(self):
+        super().__init__()
+        self.cluster = Cluster()
+        self.places = Places(self.cluster)
+        self.living: set[int] = set()
+        self.next = 1
+
+    @rule(name=st.sampled_from("abc"), slots=st.integers(1, 3))
+    def join(self, name, slots):
+        if name in self.cluster.hosts:
+            return
+        self.cluster.join(name, slots)
+
+    @rule(name=st.sampled_from("abc"))
+    def drain(self, name):
+        self.cluster.drain(name)
+
+    @rule(name=st.sampled_from("abc"))
+    def lose(self, name):
+        self.cluster.lose(name)
+        self.living -= {i for i in self.living if self.places.hosts[i] == name}
+        self.places.settle(self.living)
+
+    @precondition(lambda self: self.cluster.hosts)
+    @rule(unit=st.sampled_from(["x", "y"]))
+    def fork(self, unit):
+        room = self.cluster.free
+        host = self.places.place(self.next, Seat(unit, unit))
+        assert host in self.cluster.hosts
+        assert not (room and self.cluster.hosts[host].draining)
+        assert room == 0 or self.next not in self.places.crowded
+        self.living.add(self.next)
+        self.next += 1
+
+    @precondition(lambda self: self.living)
+    @rule(data=st.data())
+    def leave(self, data):
+        self.living.discard(data.draw(st.sampled_from(sorted(self.living))))
+        self.places.settle(self.living)
+
+    @invariant()
+    def counts_agree(self):
+        slots = [
+            slot for _, host, slot in self.places._seats.values() if slot is not None and host in self.cluster.hosts
+        ]
+        assert len(slots) == len(set(slots))
+        for name, host in self.cluster.hosts.items():
+            taken = {slot.number for slot in slots if slot.host == name}
+            assert taken | host.free == set(range(host.slots))
+            assert not taken & host.free
+            assert host.used == sum(self.places.hosts[i] == name for i in self.living)
+
+
+TestHosts = Hosts.TestCase
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=5), st.integers(0, 30))
+def test_free_slots_go_first(sizes, number):
+    made = Cluster()
+    for i, size in enumerate(sizes):
+        made.join(str(i), size)
+    got = [made.take(COUNT)[1] for _ in range(number)]
+    assert sum(slot is not None for slot in got) == min(number, sum(sizes))

@@ -1,0 +1,420 @@
+"""Bolts that wait: what overlaps, what comes in order, what happens when it goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from esault import Bolt, EndOfStream, Spout, Topology, TopologyFailed, by_key, dead_letter, fail, shuffle, single, skip
+from esault.messages.settings import Settings
+from esault.sinks import Collect
+from esault.sources import Items
+from esault.testing import LocalRuntime
+
+_spec = importlib.util.spec_from_file_location("small", Path(__file__).with_name("small.py"))
+small = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(small)
+
+
+class Sleep(Bolt):
+    """Sleeps for so many milliseconds."""
+
+    async def process(self, key, value):
+        await asyncio.sleep(value / 1000)
+        self.emit(key, value)
+
+
+class Timed(Bolt):
+    """Sleeps for so many seconds, and says from when to when."""
+
+    async def process(self, key, value):
+        begun = self.context.now()
+        await asyncio.sleep(value)
+        self.emit(key, (begun, self.context.now()))
+
+
+def lasted(rows, **options):
+    """Seconds, by the run's clock, from the first call's beginning to the last one's end."""
+    local = small.run(small.through(rows, Timed, **options))
+    times = [value for _, value in local.emitted("worker")]
+    assert len(times) == len(rows)
+    return max(end for _, end in times) - min(begun for begun, _ in times)
+
+
+def test_calls_of_several_keys_wait_side_by_side_and_those_of_one_key_do_not():
+    rows = [(f"k{i}", 1.0) for i in range(20)]
+    assert lasted(rows) == pytest.approx(1, abs=0.01)
+    assert lasted(rows, concurrency=2) == pytest.approx(10, abs=0.01)
+    assert lasted(rows, concurrency=1) == pytest.approx(20, abs=0.01)
+    assert lasted([("k", 1.0)] * 20) == pytest.approx(20, abs=0.01)
+
+
+def test_without_a_key_nothing_is_in_order_and_with_one_it_is():
+    rows = [(None, 1 - i / 100) for i in range(20)]
+    assert lasted(rows, grouping=shuffle()) == pytest.approx(1, abs=0.01)
+    assert lasted([("k", v) for _, v in rows], grouping=shuffle()) == pytest.approx(sum(v for _, v in rows), abs=0.01)
+    assert lasted([(f"k{v}", v) for _, v in rows], grouping=single()) == pytest.approx(1, abs=0.01)
+
+
+def test_other_keys_overtake_one_that_waits():
+    rows = [("slow", 1000), *[("slow", 1)] * 300, *((f"k{i}", 1) for i in range(300))]
+    local = small.run(small.through(rows, Sleep, concurrency=8))
+    keys = [key for key, _ in local.emitted("worker")]
+    assert keys.index("slow") == 300
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 40)), max_size=60),
+    st.integers(1, 5),
+    st.integers(0, 1 << 20),
+)
+def test_each_keys_results_are_in_the_order_of_its_rows(rows, concurrency, seed):
+    numbered = [(key, (i, wait)) for i, (key, wait) in enumerate(rows)]
+
+    class Echo(Bolt):
+        async def process(self, key, value):
+            await asyncio.sleep(value[1] / 1000)
+            self.emit(key, value)
+            self.emit(key, value, stream="again")
+
+    t = Topology("x")
+    out = t.spout("rows", Items(numbered)).bolt("worker", Echo, by_key(), streams=("again",), concurrency=concurrency)
+    out.sink("out", Collect())
+    out["again"].sink("again", Collect())
+    local = LocalRuntime(t, seed=seed, settings=Settings(root_rows=4))
+    local.run_until_drained()
+    for sink in ("out", "again"):
+        for key in "abcd":
+            got = [row.value for row in local.landed(sink) if row.key == key]
+            assert got == [value for k, value in numbered if k == key]
+    assert local.report().roots.open == 0
+
+
+def test_what_a_call_starts_emits_for_it():
+    class Gather(Bolt):
+        async def part(self, key, n):
+            await asyncio.sleep(n / 100)
+            self.emit(key, n)
+
+        async def process(self, key, value):
+            await asyncio.gather(*(self.part(key, n) for n in range(value)))
+
+    local = small.run(small.through([("a", 3), ("b", 2)], Gather))
+    assert Counter(local.emitted("worker")) == Counter([("a", 0), ("a", 1), ("a", 2), ("b", 0), ("b", 1)])
+
+
+def test_a_tuple_that_is_acked_emits_no_more():
+    said = []
+
+    class Leaves(Bolt):
+        async def later(self, key):
+            await asyncio.sleep(0.01)
+            try:
+                self.emit(key, 1)
+            except RuntimeError as error:
+                said.append(str(error))
+
+        async def process(self, key, value):
+            if key == "a":
+                Leaves.task = asyncio.create_task(self.later(key))
+            else:
+                await asyncio.sleep(1)
+
+    small.run(small.through([("a", 1), ("b", 1)], Leaves))
+    assert "Leaves.emit: the call of process for key 'a' has returned" in said[0]
+
+
+class Odd(Bolt):
+    async def process(self, key, value):
+        self.emit(key, "before")
+        await asyncio.sleep(0.001)
+        if value % 2:
+            raise ValueError("odd")
+        self.emit(key, value)
+
+
+ROWS = [(f"k{i % 3}", i) for i in range(12)]
+
+
+def test_a_failure_ends_the_run_with_unit_key_and_the_users_lines():
+    with pytest.raises(TopologyFailed) as failed:
+        small.run(small.through(ROWS, Odd))
+    text = str(failed.value)
+    assert "unit 'worker', process, key 'k1': ValueError: odd" in text
+    assert 'raise ValueError("odd")' in text
+    assert "async_operator.py" not in text
+
+
+def test_what_a_failed_try_emitted_is_forgotten_and_the_rest_goes_on(capsys):
+    local = small.run(small.through(ROWS, Odd, on_error=skip()))
+    want = Counter([(k, x) for k, v in ROWS if v % 2 == 0 for x in ("before", v)])
+    assert Counter(local.emitted("worker")) == want
+    assert local.report().units["worker"].errors == 6
+    assert capsys.readouterr().err.count("Traceback") == 1
+
+
+def test_retries_and_dead_letters_hold_for_each_call():
+    class Third(Bolt):
+        def __init__(self):
+            self.tries = 0
+
+        async def process(self, key, value):
+            self.tries += 1
+            await asyncio.sleep(0.001)
+            if self.tries < 3:
+                raise ValueError
+            self.emit(key, self.tries)
+
+    assert small.run(small.through([("a", 1)], Third, on_error=fail(retries=2))).emitted("worker") == [("a", 3)]
+    local = small.run(small.through(ROWS, Odd, on_error=dead_letter("x.jsonl")))
+    assert sorted((r["key"], r["value"]) for r in local.dead_letters) == sorted((k, v) for k, v in ROWS if v % 2)
+    assert all("ValueError: odd" in r["traceback"] for r in local.dead_letters)
+
+
+def test_a_timeout_of_the_users_is_an_error_like_any_other():
+    class Impatient(Bolt):
+        async def process(self, key, value):
+            await asyncio.wait_for(asyncio.sleep(value), 0.05)
+            self.emit(key, value)
+
+    local = small.run(small.through([("a", 0.01), ("b", 10), ("c", 0.02)], Impatient, on_error=skip()))
+    assert Counter(local.emitted("worker")) == Counter([("a", 0.01), ("c", 0.02)])
+    assert local.now() - 1_700_000_000 < 1
+
+
+def test_an_emitted_value_that_cannot_travel_is_refused_in_the_call_that_emits_it():
+    class Wrong(Bolt):
+        async def process(self, key, value):
+            self.emit(key, object())
+
+    with pytest.raises(
+        TopologyFailed, match=r"key 'a': PayloadError: unit 'worker' emitted a tuple with key 'a' whose"
+    ):
+        small.run(small.through([("a", 1)], Wrong))
+
+
+class Service(Bolt):
+    """All hooks wait."""
+
+    def __init__(self):
+        self.n = 0
+        self.opened = False
+
+    async def open(self, context):
+        await asyncio.sleep(0.01)
+        self.opened = True
+        self.hear(("open", self.key))
+
+    async def process(self, key, value):
+        assert self.opened
+        await asyncio.sleep(0.01)
+        self.n += 1
+
+    async def tick(self, now):
+        n = self.n
+        await asyncio.sleep(0.003)
+        assert self.n == n or self.key is None, "a tick beside a call of its key"
+        self.emit(self.key, "tick")
+
+    async def finish(self):
+        await asyncio.sleep(0.01)
+        self.emit(self.key, self.n)
+
+    async def close(self):
+        await asyncio.sleep(0.01)
+        self.hear(("close", self.key))
+
+    def __getstate__(self):
+        return {"n": self.n}
+
+
+@pytest.mark.parametrize(
+    ("grouping", "objects"), [(by_key(), ["a", "b", "c"]), (shuffle(), [None]), (single(), [None])]
+)
+def test_every_hook_may_wait(grouping, objects):
+    said = []
+    service = type("Service", (Service,), {"hear": staticmethod(said.append)})
+    rows = [("abc"[i % 3], i) for i in range(60)]
+    local = small.run(small.through(rows, service, grouping=grouping, tick_every=0.05, concurrency=4))
+    ends = [(key, value) for key, value in local.emitted("worker") if value != "tick"]
+    assert sum(n for _, n in ends) == 60
+    assert [key for key, _ in ends] == objects or sorted(key for key, _ in ends) == objects
+    assert Counter(said) == Counter([(hook, key) for key in objects for hook in ("open", "close")])
+    assert ("a" if len(objects) == 3 else None, "tick") in local.emitted("worker")
+
+
+def test_what_expires_is_finished_when_its_call_is_over_and_made_anew():
+    class Slow(Bolt):
+        def __init__(self):
+            self.n = 0
+
+        async def process(self, key, value):
+            await asyncio.sleep(value)
+            self.n += 1
+            self.emit(key, self.n)
+
+        async def finish(self):
+            await asyncio.sleep(0.01)
+            self.emit(self.key, "finished")
+
+    rows = [("a", 1.0), ("a", 0.1), ("b", 0.1)]
+    local = small.run(small.through(rows, Slow, expire_after=0.2))
+    assert [value for key, value in local.emitted("worker") if key == "a"] == [1, 2, "finished"]
+
+
+def test_where_open_fails_the_run_ends_with_its_words():
+    class Shut(Bolt):
+        async def open(self, context):
+            raise ConnectionError("refused")
+
+        async def process(self, key, value):
+            pass
+
+    with pytest.raises(TopologyFailed, match="unit 'worker', open, key None: ConnectionError: refused"):
+        small.run(small.through([("a", 1)], Shut, grouping=shuffle(), on_error=skip()))
+    local = small.run(small.through([("a", 1)], Shut, on_error=skip()))
+    # Its tuple, and at the end its finish: the object is kept, since it may have come with state.
+    assert local.report().units["worker"].errors == 2
+
+
+class Endless(Spout):
+    def __init__(self, keys):
+        self.keys, self.next = keys, 0
+
+    def read(self, limit):
+        self.next += limit
+        return [(f"k{i % self.keys}", 1000) for i in range(self.next - limit, self.next)]
+
+
+@pytest.mark.parametrize("keys", [1, 1000])
+def test_reading_stops_where_all_calls_wait(keys):
+    class Stuck(Bolt):
+        async def process(self, key, value):
+            await asyncio.sleep(10_000)
+
+    t = Topology("x")
+    t.spout("rows", Endless(keys)).bolt("worker", Stuck, by_key(), concurrency=4).sink("out", Collect())
+    local = LocalRuntime(t, settings=Settings(max_pending=8, root_rows=64))
+    local.run_for(5)
+    report = local.report()
+    assert report.units["worker"].tuples_in == 0
+    assert report.units["rows"].tuples_out <= 2000
+
+
+def test_control_and_changes_do_not_wait_for_calls_of_other_keys():
+    class Some(Spout):
+        """One tuple that takes long, then many that do not."""
+
+        def __init__(self):
+            self.n = 0
+
+        def read(self, limit):
+            if self.n >= 2000:
+                raise EndOfStream
+            rows = [(f"k{i % 50}", 500 if i == 0 else 0) for i in range(self.n, self.n + 20)]
+            self.n += 20
+            return rows
+
+    t = Topology("x")
+    t.spout("rows", Some()).bolt("worker", Sleep, by_key(), concurrency=8).sink("out", Collect())
+    local = LocalRuntime(t, settings=Settings(root_rows=32))
+    local.run_for(0.001)
+    (first,) = local.sub_units("worker")
+    core = local._seats[first].core
+    while not core.calls.busy("k0"):
+        assert local.step()
+    local.run_for(0.01)
+    assert core.calls.busy("k0")
+    local.split("worker", first)
+    local.wait_for_change("worker")
+    # If the key that waits moves, the change ends with its call; else long before.
+    assert local.report().changes[0].total_ms < (100 if "k0" in core.operator.elements else 600)
+    local.run_until_drained()
+    assert len(local.emitted("worker")) == 2000
+    keys = [key for key, _ in local.emitted("worker")]
+    assert keys.count("k0") == 40
+
+
+def test_the_spouts_window_lets_all_calls_be_taken_up():
+    """More than the window's roots hold: each answers after a second, and all sub-units have all that they may have."""
+    rows = [(f"k{i}", 1.0) for i in range(8000)]
+    t = Topology("x")
+    out = t.spout("rows", Items(rows)).bolt("worker", Timed, by_key(), parallelism=2, concurrency=2000)
+    out.sink("out", Collect())
+    local = LocalRuntime(t)
+    local.run_until_drained()
+    times = [value for _, value in local.emitted("worker")]
+    assert max(end for _, end in times) - min(begun for begun, _ in times) < 3.5
+
+
+def test_row_ids_name_the_row_and_the_ordinal():
+    class Twice(Bolt):
+        async def process(self, key, value):
+            await asyncio.sleep(value / 1000)
+            self.emit(key, value)
+            self.emit(key, value, stream="more")
+            self.emit(key, value)
+
+        async def finish(self):
+            self.emit(self.key, 0)
+
+    class Ids(Collect):
+        wants_id = True
+
+    t = Topology("x")
+    out = t.spout("rows", Items([("a", 3), ("b", 1)])).bolt("worker", Twice, by_key(), streams=("more",))
+    out.sink("out", Ids())
+    out["more"].sink("more", Ids())
+    local = LocalRuntime(t)
+    local.run_until_drained()
+    rows = sorted((row.key, row.value, row.id.split(":", 1)[1]) for row in local.landed("out") if row.value)
+    assert rows == [("a", 3, "0.0"), ("a", 3, "0.1"), ("b", 1, "1.0"), ("b", 1, "1.1")]
+    assert sorted(row.id.split(":", 1)[1] for row in local.landed("more")) == ["0.more-0", "1.more-0"]
+    ids = [row.id for row in local.landed("out")]
+    assert len(ids) == len(set(ids)) == 6
+
+
+def test_a_throttle_counts_calls_that_begin():
+    rows = [(f"k{i % 100}", 1) for i in range(3000)]
+    t = Topology("x")
+    t.spout("rows", Items(rows)).bolt("worker", Sleep, by_key()).sink("out", Collect())
+    local = LocalRuntime(t, settings=Settings(root_rows=64))
+    local.throttle("worker", 200.0, 5.0)
+    local.run_for(3.0)
+    assert 500 <= len(local.emitted("worker")) <= 700
+    local.run_until_drained()
+    assert len(local.emitted("worker")) == 3000
+
+
+def test_what_is_idle_is_put_away_and_what_waits_is_not():
+    said = []
+
+    class Rests(Bolt):
+        async def open(self, context):
+            said.append(("open", self.key, context.now()))
+
+        async def process(self, key, value):
+            await asyncio.sleep(value)
+            self.emit(key, value)
+
+        async def close(self):
+            said.append(("close", self.key, self.context.now()))
+
+    local = small.run(small.through([("a", 0.01), ("b", 3.0)], Rests, idle_after=0.2))
+    assert Counter(local.emitted("worker")) == Counter([("a", 0.01), ("b", 3.0)])
+    times: dict = {}
+    for hook, key, now in said:
+        times.setdefault((hook, key), now)
+    assert times["close", "a"] < times["open", "a"] + 1
+    assert times["close", "b"] >= times["open", "b"] + 3
+    # It is there again for its finish, as any that was put away.
+    assert Counter((hook, key) for hook, key, _ in said) == Counter(
+        {("open", "a"): 2, ("close", "a"): 2, ("open", "b"): 1, ("close", "b"): 1}
+    )

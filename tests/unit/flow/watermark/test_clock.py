@@ -1,0 +1,122 @@
+"""Where watermarks start, and what is due when."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esault.flow.watermark.clock import IDLE_BOLT, Clock
+from esault.flow.watermark.levels import Levels
+from esault.flow.watermark.timers import Timers
+from esault.routing.ring import INT_MAX, position
+from esault.testing import ManualClock
+from esault.topology.event_time import EventTime
+
+
+def clock(of_bolt=False, time=lambda value: value, **options):
+    now = ManualClock()
+    return Clock(EventTime(time, **options), now, of_bolt), now
+
+
+def test_it_is_the_newest_time_less_the_lateness():
+    made, _ = clock(lateness=5.0)
+    assert made.watermark == -math.inf
+    made.observe([3, 9, 4])
+    assert made.watermark == 4.0
+    made.observe([1])
+    assert made.watermark == 4.0
+
+
+@pytest.mark.parametrize("bad", [None, "x", math.nan, math.inf, -math.inf, object()])
+def test_what_is_no_time_moves_nothing(bad):
+    for values in ([bad], [bad, 3], [3, bad], [2, bad, 3], [bad, 3, bad]):
+        made, _ = clock()
+        made.observe([1])
+        made.observe(values)
+        assert made.watermark == (3.0 if 3 in values else 1.0)
+
+
+def test_times_that_raise_move_nothing():
+    made, _ = clock(time=lambda value: value["at"])
+    made.observe([{"at": 1}, {}, {"at": 5}, 3])
+    assert made.watermark == 5.0
+
+
+def test_what_is_too_far_ahead_is_not_believed():
+    made, now = clock(ahead=10.0)
+    made.observe([now() + 5, now() + 11])
+    assert made.watermark == now() + 5
+    now.advance(1)
+    made.observe([now() + 10])
+    assert made.watermark == now() + 10
+
+
+def test_a_source_is_idle_if_that_was_said_and_a_bolt_after_a_while():
+    made, now = clock()
+    assert made.idle_at(now()) == math.inf
+    made, now = clock(of_bolt=True)
+    start = now()
+    assert made.idle_at(None) == math.inf  # something waits
+    assert made.idle_at(start) == start + IDLE_BOLT
+    now.advance(5)
+    made.observe([1])
+    assert made.idle_at(start) == start + 5 + IDLE_BOLT
+    made, now = clock(idle=30.0)
+    assert made.idle_at(now() + 1) == now() + 31
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from("abc"), st.booleans())), st.integers(0, 9))
+def test_timers_give_what_is_due_in_order_and_each_once(events, until):
+    timers, there = Timers(), {}
+    for due, name, add in events:
+        if add:
+            timers.add(due, name)
+            there.setdefault(due, {}).setdefault(name)
+        else:
+            timers.remove(due, name)
+            there.get(due, {}).pop(name, None)
+    expected = [(due, name) for due in sorted(there) if due <= until for name in there[due]]
+    found = []
+    while (first := timers.next(until)) is not None:
+        found.append(first)
+        timers.remove(*first)
+    assert [due for due, _ in found] == [due for due, _ in expected]
+    assert sorted(found) == sorted(expected)
+    assert len(timers) == sum(len(names) for due, names in there.items() if due > until)
+
+
+def test_keys_that_came_keep_the_time_of_where_they_came_from_until_it_is_passed():
+    place = position("a")
+    levels = Levels()
+    levels.own = 10.0
+    assert levels.of("a") == 10.0
+    levels.take([(place, place, 30.0)])
+    assert levels.of("a") == 30.0
+    assert levels.of("b") == 10.0
+    levels.own = 20.0
+    levels.catch_up()
+    assert levels.of("a") == 30.0
+    levels.own = 30.0
+    levels.catch_up()
+    assert not levels
+    levels.take([(place, place, 5.0)])  # behind: until all that came with it is here
+    assert levels.of("a") == 5.0
+    levels.catch_up()
+    assert levels.of("a") == 30.0
+
+
+def test_what_is_passed_on_is_what_holds_for_each_place():
+    place = position("a")
+    levels = Levels()
+    levels.own = 10.0
+    levels.take([(place, place + 5, 30.0)])
+    levels.take([(place, place, 3.0)])
+    there = Levels()
+    there.own = 99.0
+    there.take(levels.cut([(0, INT_MAX)]))
+    assert there.of("a") == 3.0
+    assert there.of("b") == 10.0
+    assert levels.cut([(place + 3, place + 3)]) == [(place + 3, place + 3, 30.0), (place + 3, place + 3, 10.0)]

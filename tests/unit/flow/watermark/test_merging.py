@@ -1,0 +1,172 @@
+"""The watermark of a sub-unit: whose words count, and when."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esault.flow.watermark.merging import Merging, word
+
+LEFT, RIGHT = 1, 2
+
+
+def merging(*senders):
+    made = Merging()
+    for sender in senders:
+        made.add(sender, 10 + sender)
+    return made
+
+
+def said(made, sender, value, held=0, after=(), idle=False, gave=0):
+    made.read(0, 10 + sender, (value, idle, held, after, gave))
+    made.through(0, True)
+    return made.current
+
+
+def ended(made, sender):
+    return said(made, sender, math.inf)
+
+
+def test_it_is_the_least_and_waits_for_all():
+    made = merging(LEFT, RIGHT)
+    assert said(made, LEFT, 5.0) == -math.inf
+    assert said(made, RIGHT, 3.0) == 3.0
+    assert said(made, RIGHT, 9.0) == 5.0
+
+
+def test_a_word_counts_when_the_rows_before_it_have_been_taken():
+    made = merging(LEFT)
+    made.read(4, 11, (5.0, False, 0, (), 0))
+    assert not made.through(3, False)
+    assert made.through(4, False)
+    assert made.current == 5.0
+    made.read(9, 11, (6.0, False, 0, (), 0))
+    assert made.through(4, True)  # nothing is left that it could have stood behind
+
+
+def test_it_never_goes_back():
+    made = merging(LEFT)
+    said(made, LEFT, 5.0)
+    assert said(made, LEFT, -math.inf) == 5.0
+    assert said(made, LEFT, 4.0) == 5.0
+
+
+def test_who_is_idle_or_has_ended_is_not_waited_for():
+    made = merging(LEFT, RIGHT)
+    said(made, LEFT, 5.0)
+    assert said(made, RIGHT, 3.0, idle=True) == 5.0
+    assert said(made, RIGHT, 1.0) == 5.0
+    assert said(made, LEFT, 7.0) == 5.0
+    assert ended(made, RIGHT) == 7.0
+    assert not made.idle
+    said(made, LEFT, 7.0, idle=True)
+    assert made.idle
+    assert ended(made, LEFT) == math.inf
+
+
+def test_who_comes_later_is_waited_for():
+    made = merging(LEFT)
+    said(made, LEFT, 5.0)
+    made.add(RIGHT, 12)
+    assert said(made, LEFT, 9.0) == 5.0
+    assert said(made, RIGHT, 8.0) == 8.0
+
+
+def test_a_sender_that_gave_keys_away_is_not_believed_before_the_new_owner_holds_back():
+    """Else rows on their way between the two would be passed: LEFT is behind, RIGHT ahead and gets keys of LEFT."""
+    made = merging(LEFT, RIGHT)
+    said(made, LEFT, 5.0)
+    said(made, RIGHT, 30.0)
+    # What LEFT says afterwards is read first, since the way from RIGHT is longer.
+    assert said(made, LEFT, 25.0, after=((RIGHT, 3),)) == 5.0
+    assert ended(made, LEFT) == 5.0
+    # Now RIGHT's word comes that it holds back; LEFT is done, and RIGHT alone says how far it is.
+    assert said(made, RIGHT, -math.inf, held=3) == 5.0
+    assert said(made, RIGHT, 20.0, held=3) == 20.0
+
+
+def test_a_sender_that_sends_by_a_newer_table_is_not_believed_before_that_is_known_here():
+    """Else windows would close whose rows it has sent to their new owner already."""
+    made = merging(LEFT, RIGHT)
+    said(made, LEFT, 5.0)
+    said(made, RIGHT, 30.0)
+    assert said(made, LEFT, 25.0, gave=3) == 5.0
+    made.given = 3
+    assert said(made, RIGHT, 31.0) == 25.0
+
+
+def test_a_new_owner_that_is_gone_is_not_waited_for():
+    made = merging(LEFT, RIGHT)
+    said(made, RIGHT, 30.0)
+    said(made, LEFT, 25.0, after=((RIGHT, 3),))
+    assert made.current == -math.inf
+    made.gone(0, RIGHT)
+    made.through(0, True)
+    assert made.current == 25.0
+    assert said(made, LEFT, 26.0, after=((77, 3),)) == 26.0
+
+
+def test_a_sender_with_a_new_channel_is_one_sender():
+    made = merging(LEFT)
+    said(made, LEFT, 5.0)
+    made.add(LEFT, 99)
+    made.gone(0, LEFT, but=99)
+    made.through(0, True)
+    made.read(0, 11, (50.0, False, 0, (), 0))
+    made.read(0, 99, (6.0, False, 0, (), 0))
+    made.through(0, True)
+    assert made.current == 6.0
+
+
+def test_what_is_no_word_says_nothing():
+    for good in ((5.0, False, 0, (), 0), (-math.inf, True, 2, ((1, 2),), 3)):
+        assert word(good) == good
+    for body in (
+        None,
+        5,
+        "x",
+        (5.0, False, 0, ()),
+        (5.0, 0, 0, (), 0),
+        (5, False, 0, (), 0),
+        (math.nan, False, 0, (), 0),
+    ):
+        assert word(body) is None
+    for body in (
+        (5.0, False, 0.0, (), 0),
+        (5.0, False, 0, 5, 0),
+        (5.0, False, 0, (5,), 0),
+        (5.0, False, 0, ((1, "x"),), 0),
+        (5.0, False, 0, (), None),
+    ):
+        assert word(body) is None
+
+
+def test_if_all_are_idle_nobody_is_waited_for():
+    made = merging(LEFT, RIGHT)
+    said(made, LEFT, 5.0)
+    assert said(made, LEFT, 5.0, idle=True) == -math.inf
+    assert said(made, RIGHT, -math.inf, idle=True) == 5.0
+
+
+@given(st.lists(st.tuples(st.sampled_from([1, 2, 3]), st.floats(-100, 100), st.booleans(), st.booleans())))
+def test_it_is_never_ahead_of_anyone_who_counts(events):
+    made = merging(1, 2, 3)
+    told, before = dict.fromkeys((1, 2, 3), (-math.inf, False)), -math.inf
+    for sender, value, idle, ends in events:
+        if sender not in told:
+            continue
+        if ends:
+            ended(made, sender)
+            del told[sender]
+            if not told:
+                assert made.current == math.inf
+                return
+        else:
+            said(made, sender, value, idle=idle)
+            told[sender] = (value, idle)
+        busy = [v for v, idle in told.values() if not idle]
+        most = min(busy) if busy else max((v for v, _ in told.values()), default=before)
+        assert made.current == max(before, most)
+        before = made.current

@@ -1,0 +1,193 @@
+"""The simulator: nothing is made up or lost, queues are what queueing says, changes take what they take, seeds repeat."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from esault.control.elasticity.action import Rescale, Throttle
+from esault.errors import UsageError
+from esault.sim import Host, Model, Operator, Source, Timing, simulate
+
+
+class At:
+    """Does what it is told at some second."""
+
+    period = 1.0
+
+    def __init__(self, actions):
+        self.actions = dict(actions)
+        self.windows = []
+
+    def decide(self, view):
+        self.windows.append({name: unit.window for name, unit in view.units.items()})
+        return self.actions.pop(round(view.now), [])
+
+
+def line(rate, keys=(), source=None, **fields):
+    fields = {"service": 0.01, "width": 2, "most": 8, **fields}
+    return Model([Source("in", rate, burst=0.0, **(source or {})), Operator("work", ("in",), keys=keys, **fields)])
+
+
+def test_latency_is_the_service_while_there_is_capacity():
+    run = simulate(line(lambda t: 100.0), seconds=20)
+    assert run.latency.mean == pytest.approx(0.0105, rel=0.01)
+    assert run.operators["work"].utilisation == pytest.approx(0.5, rel=0.02)
+    assert run.latency.count == pytest.approx(2000)
+    assert run.worker_seconds == pytest.approx(40.0)
+
+
+def test_overload_piles_up_as_fast_as_the_rates_differ():
+    run = simulate(line(lambda t: 300.0), seconds=20)
+    assert run.operators["work"].waiting == pytest.approx(2000, rel=0.01)  # 300/s come, 200/s go
+    assert run.latency.most == pytest.approx(20 / 3, rel=0.02)  # done at 20 s, came at 13.3 s
+
+
+def test_a_full_buffer_drops_and_counts():
+    run = simulate(line(lambda t: 300.0, buffer=100), seconds=20)
+    work = run.operators["work"]
+    assert work.dropped == pytest.approx(100 * 20 - 100, rel=0.02)
+    assert work.arrived == pytest.approx(work.processed + work.dropped + work.waiting)
+    assert run.latency.most < 0.6
+
+
+def test_the_window_of_the_source_holds_back_and_the_lag_says_so():
+    run = simulate(line(lambda t: 300.0, source={"max_pending": 50}), seconds=20)
+    assert run.lag == pytest.approx(2000, rel=0.05)
+    assert run.operators["work"].waiting <= 50
+    assert run.latency.most == pytest.approx(20 / 3, rel=0.05)  # what waits at the source counts
+
+
+@pytest.mark.parametrize("keys", [(), [1.0] * 200])
+def test_a_change_takes_its_time_and_ends_the_overload(keys):
+    policy = At({5: [Rescale("more", 4, unit="work")]})
+    model = line(lambda t: 300.0, keys=keys)
+    run = simulate(model, policy, seconds=30)
+    work = run.operators["work"]
+    assert [n for _, n in work.trace] == [2, 4]
+    assert work.trace[1][0] == pytest.approx(5 + Timing().start, abs=0.03)
+    assert work.changes[0].seconds == pytest.approx(Timing().start + Timing().move, abs=0.05)
+    # 4 s of 100/s more than can be done, then 100/s less
+    assert work.waiting < 10
+    assert run.worker_seconds == pytest.approx(2 * 5 + 4 * 25, rel=0.02)
+
+
+def test_windows_have_the_same_ends_for_all_and_add_up():
+    policy = At({})
+    run = simulate(line(lambda t: 150.0), policy, seconds=10)
+    windows = [w for w in policy.windows if w["work"] is not None]
+    assert [round(w["work"].end) for w in windows] == list(range(1, 11))
+    assert all(w["work"].start == w["in"].start and w["work"].end == w["in"].end for w in windows)
+    assert sum(w["in"].emitted for w in windows) == pytest.approx(run.read)
+    assert sum(w["work"].processed for w in windows) == pytest.approx(run.operators["work"].processed)
+    assert windows[4]["work"].service == pytest.approx(0.01)
+
+
+def test_windows_that_end_between_two_ticks_are_cut_there():
+    policy = At({})
+    policy.period = 0.25
+    simulate(line(lambda t: 100.0), policy, seconds=10)
+    windows = [w["in"] for w in policy.windows if w["in"] is not None]
+    assert len(windows) == 40
+    assert all(w.emitted == pytest.approx(25.0, rel=0.01) for w in windows)
+
+
+def test_a_throttle_slows_for_its_time():
+    policy = At({4: [Throttle("slower", 50.0, 2.0, unit="work")]})
+    run = simulate(line(lambda t: 100.0), policy, seconds=10)
+    at = {round(t): (processed, waiting) for t, _, processed, waiting in run.operators["work"].series}
+    assert at[6][1] == pytest.approx(100, rel=0.05)
+    assert at[5][0] == pytest.approx(50, rel=0.05)
+    assert at[10][1] < 5
+
+
+def test_processors_are_shared_where_work_is_theirs():
+    slow = Model(
+        [
+            Source("in", lambda t: 100.0, burst=0.0),
+            Operator("a", ("in",), 0.01, cpu=1.0, width=2, most=2),
+            Operator("b", ("in",), 0.01, cpu=1.0, width=2, most=2),
+        ],
+        hosts=(Host(cores=1.0),),
+    )
+    run = simulate(slow, seconds=20)
+    done = {name: o.processed for name, o in run.operators.items()}
+    assert sum(done.values()) == pytest.approx(2000, rel=0.05)  # a core for 20 s at 10 ms each
+    assert done["a"] == pytest.approx(done["b"], rel=0.05)
+
+
+def test_a_delay_hands_on_a_window_later():
+    model = Model(
+        [
+            Source("in", lambda t: 100.0, burst=0.0),
+            Operator("a", ("in",), 0.001, delay=5.0),
+            Operator("b", ("a",), 0.001),
+        ]
+    )
+    run = simulate(model, seconds=20)
+    assert run.latency.mean == pytest.approx(5.003, rel=0.01)
+    assert run.operators["b"].arrived == pytest.approx(1500, rel=0.01)
+
+
+def test_heavy_keys_are_one_sub_units_business():
+    keys = [50.0] + [1.0] * 50
+    run = simulate(line(lambda t: 300.0, keys=keys, width=4), seconds=20)
+    assert run.operators["work"].waiting > 900  # half of it is one key's: 150/s and more, to one server of 100/s
+    assert simulate(line(lambda t: 300.0, keys=[1.0] * 100, width=4), seconds=20).operators["work"].waiting < 100
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.floats(10, 2000),
+    st.floats(0.0005, 0.02),
+    st.sampled_from(["probe", "esault", "none"]),
+    st.booleans(),
+    st.integers(0, 99),
+    st.sampled_from([None, 30.0, 3000.0]),
+)
+def test_what_came_is_somewhere(rate, service, policy, keyed, seed, buffer):
+    model = Model(
+        [
+            Source("in", lambda t: rate * (1 + math.sin(t)), noise=0.2, max_pending=500.0),
+            Operator("a", ("in",), service, most=6, selectivity=2.0, keys=[1.0] * 64 if keyed else (), buffer=buffer),
+            Operator("b", ("a",), service / 2, width=2, most=6),
+        ]
+    )
+    run = simulate(model, policy, seconds=15, seed=seed)
+    a, b = run.operators["a"], run.operators["b"]
+    assert run.offered == pytest.approx(run.read + run.lag)
+    assert a.arrived == pytest.approx(run.read)
+    assert a.arrived == pytest.approx(a.processed + a.dropped + a.waiting, rel=1e-6, abs=1e-6)
+    assert b.arrived == pytest.approx(2 * a.processed, rel=1e-6, abs=1e-6)
+    assert b.arrived == pytest.approx(b.processed + b.waiting, rel=1e-6, abs=1e-6)
+    assert run.latency.count == pytest.approx(b.processed)
+
+
+def test_the_same_seed_gives_the_same_run_and_another_another():
+    model = line(lambda t: 190.0, keys=[1.0] * 100)
+    noisy = Model([Source("in", lambda t: 190.0, burst=8.0), model.parts[1]])
+    runs = [simulate(noisy, "probe", seconds=20, seed=s) for s in (1, 1, 2)]
+    means = [r.latency.mean for r in runs]
+    assert means[0] == means[1] != means[2]
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Model([Operator("a", ("in",), 0.1)]), "must stand before it"),
+        (lambda: Model([Source("in", len), Source("in", len)]), "two parts 'in'"),
+        (lambda: Model([Source("in", len), Operator("a", ("in",), 0.0)]), "service must be above 0"),
+        (lambda: Model([Source("in", len), Operator("a", ("in",), 1.0, width=3, most=2)]), "most 2"),
+        (lambda: Model([Source("in", len), Operator("a", ("in",), 1.0, width=30)], slots=4), "more than 4 slots"),
+        (lambda: Model([]), "needs a Source"),
+        (lambda: simulate(line(len), seconds=0), "seconds 0"),
+        (lambda: simulate(line(len), "prob", seconds=1), "no policy 'prob'"),
+        (lambda: simulate(line(len), policies={"wrok": "probe"}, seconds=1), "no unit 'wrok'"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(make, says):
+    with pytest.raises(UsageError, match=says):
+        make()

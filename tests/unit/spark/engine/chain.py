@@ -1,0 +1,168 @@
+"""The chain of stages without Spark: the same functions over lists, state in dicts."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from esault.payload.codec import Codec
+from esault.spark.engine import reader, stages, task
+from esault.spark.engine.job import Job
+from esault.spark.engine.journal import Journal
+from esault.spark.engine.layout import lay_out, partition_of
+from esault.spark.engine.offsets import publish, start
+from esault.spark.engine.query import Epochs
+from esault.spark.engine.reading import Reading
+from esault.spark.engine.refusals import check_topology
+from esault.spark.engine.source import controls, ranges
+from esault.spark.engine.tally import Tally
+from esault.topology.locate import locate
+from esault.topology.sink import RunInfo
+
+_RUNS = itertools.count(1)
+
+
+class Kept:
+    """A store; can go back."""
+
+    def __init__(self) -> None:
+        self.value: Any = None
+        self.list: list[bytes] = []
+        self.puts = 0
+
+    def head(self) -> Any:
+        return self.value
+
+    def set_head(self, head: Any) -> None:
+        assert [type(item) for item in head] == [str, int, int, int, int, bool, bytes]
+        self.value = head
+
+    def pieces(self) -> Any:
+        return iter(list(self.list))
+
+    def put(self, pieces: list[bytes]) -> None:
+        self.list = list(pieces)
+        self.puts += 1
+
+    def append(self, pieces: list[bytes]) -> None:
+        self.list = [*self.list, *pieces]
+
+    def copy(self) -> Kept:
+        other = Kept()
+        other.value, other.list = self.value, list(self.list)
+        return other
+
+
+class _Rows:
+    def __init__(self, rows: list[tuple[int, bytes]]) -> None:
+        self._rows = rows
+
+    def collect(self) -> list[tuple[int, bytes]]:
+        return self._rows
+
+
+class Chain:
+    """A run, batch by batch."""
+
+    def __init__(
+        self, place: str, folder: Path, params: dict[str, Any] | None = None, cores: int = 2, **chosen: int
+    ) -> None:
+        self.located = locate(place)
+        self.plan = self.located.build(params or {}).plan()
+        check_topology(self.plan)
+        self.folder = folder
+        self.run = f"chain-{next(_RUNS)}"
+        (folder / "state").mkdir(parents=True, exist_ok=True)
+        layout = lay_out(self.plan, chosen, cores)
+        self.job = Job(self.located, params or {}, self.run, layout, str(folder), str(folder / "state"))
+        self.tally = Tally(self.plan.units)
+        self.epochs = Epochs(self.plan.sinks, Journal(folder / "state" / "epochs"), self.tally)
+        self.offset = start(dict(layout.parts))
+        publish(folder, self.offset, first=True)
+        self.reading = Reading(
+            self.plan, self.job.fresh_plan, self.run, str(folder), folder, folder / "state", self.offset
+        )
+        self.epochs.on_commit = self.reading.processed
+        self.stores: dict[tuple[str, int], Kept] = defaultdict(Kept)
+        self.epoch = 0
+        for sink in self.plan.sinks:
+            sink.sink.check()
+            sink.sink.begin(RunInfo(self.run, self.plan.name, sink.name))
+        for part, context in zip(self.reading.parts, self.reading._contexts):
+            part.open(context)
+
+    def forget_workers(self) -> None:
+        """The next batch runs in new workers."""
+        for _, each in task._HERE.values():
+            each.runners.let_go()
+        for runners in stages._SPOUTS.values():
+            runners.let_go()
+        for _, spout in reader._HERE.values():
+            spout.close()
+        task._HERE.clear()
+        reader._HERE.clear()
+        stages._SPOUTS.clear()
+
+    def compute(self, start: Any, end: Any) -> list[tuple[int, bytes]]:
+        """The rows that come out of the chain between two offsets."""
+        codec, layout = Codec(), self.job.layout
+        frames = [[codec.pack(f)] for f in json_ranges(start, end, layout.partitions)]
+        control = controls(start, end)
+        if control is not None:
+            frames.append([codec.pack(control)])
+        rows = [row for i, part in enumerate(frames) for row in stages.read(self.job, i, part)]
+        for units in layout.levels:
+            groups: dict[int, list[bytes]] = defaultdict(list)
+            passed = []
+            for group, frame in reversed(rows):  # Spark promises no order
+                seat = layout.seats.get(group)
+                if seat is not None and seat[0] in units:
+                    groups[group].append(frame)
+                else:
+                    passed.append((group, frame))
+            rows = passed
+            for group, frames_of in groups.items():
+                unit, number = layout.seats[group]
+                partition = partition_of(group, layout.partitions)
+                rows += list(task.run_task(self.job, unit, number, partition, frames_of, self.stores[unit, number]))
+        by_partition: dict[int, list[bytes]] = defaultdict(list)
+        for group, frame in rows:
+            by_partition[partition_of(group, layout.partitions)].append(frame)
+        return [
+            row
+            for place, part in sorted(by_partition.items())
+            for row in stages.land(self.job, place, self.epoch, part)
+        ]
+
+    def batch(self, reads: int = 3) -> bool:
+        """Read, and process what was read; whether there was anything."""
+        for _ in range(reads):
+            self.reading.step(time.time())
+        end = json.loads(json.dumps(self.reading._offset))
+        if end == self.offset:
+            return False
+        self.epochs.batch(_Rows(self.compute(self.offset, end)), self.epoch)
+        self.epoch += 1
+        self.offset = end
+        return True
+
+    def drain(self) -> None:
+        """To the end."""
+        for _ in range(10_000):
+            self.batch()
+            if self.epochs.ended.is_set():
+                break
+        assert self.epochs.ended.is_set()
+        for sink in self.plan.sinks:
+            sink.sink.repeated = False
+            sink.sink.end(True)
+        self.reading._close()
+        self.forget_workers()
+
+
+def json_ranges(start: Any, end: Any, partitions: int) -> Any:
+    return ranges(json.loads(json.dumps(start)), json.loads(json.dumps(end)), partitions)

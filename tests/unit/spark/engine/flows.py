@@ -1,0 +1,294 @@
+"""Topologies that both the chain without Spark and Spark itself run."""
+
+from __future__ import annotations
+
+import random
+
+from esault import (
+    BatchBolt,
+    Bolt,
+    EndOfStream,
+    Grouping,
+    Spout,
+    Topology,
+    broadcast,
+    by_key,
+    partial_key,
+    shuffle,
+    single,
+    skip,
+)
+from esault.sinks import Collect, JsonLines, SparkTable
+from esault.sources import Items
+from esault.windows import CountWindow, SessionWindow, SlidingWindow, TumblingWindow
+
+TEXT = ["the cat sat on the mat", "a dog and a cat", "the end of the cat", "mat dog sat end"] * 25
+
+
+class Split(Bolt):
+    def process(self, key, value):
+        for word in value.split():
+            self.emit(word, 1)
+
+
+class Count(Bolt):
+    def __init__(self):
+        self.total = 0
+
+    def process(self, key, value):
+        self.total += value
+        self.emit(key, self.total)
+
+    def finish(self):
+        self.emit(self.key, self.total, stream="totals")
+
+
+class Tagged(Bolt):
+    """Where both sides of a diamond meet."""
+
+    def __init__(self):
+        self.seen = {}
+
+    def process_stream(self, stream, key, value):
+        self.seen[stream] = self.seen.get(stream, 0) + 1
+        self.emit(key, (stream, value, self.seen[stream]))
+
+
+class Upper(Bolt):
+    def process(self, key, value):
+        self.emit(key.upper(), value)
+        if key == "cat":
+            self.emit(key, value, stream="cats")
+
+
+class Lengths(BatchBolt):
+    """Counts letters by the length of words."""
+
+    def process_batch(self, rows):
+        for key, _ in rows:
+            self.keyed[len(key)] = self.keyed.get(len(key), 0) + len(key)
+
+    def finish(self):
+        self.emit_batch(sorted(self.keyed.items()))
+
+
+class ByLength(Grouping):
+    def choose(self, key, value, sub_units):
+        return len(key) % sub_units
+
+
+class Seen(Bolt):
+    """One object for each sub-unit: counts what comes."""
+
+    def __init__(self):
+        self.count = 0
+
+    def process(self, key, value):
+        self.count += 1
+
+    def finish(self):
+        self.emit(None, self.count)
+
+
+class Picky(Bolt):
+    def process(self, key, value):
+        if key == "dog":
+            raise ValueError("no dogs")
+        self.emit(key, value)
+
+
+class Pour(Spout):
+    """Cannot seek."""
+
+    def __init__(self, rows):
+        self.rows = list(rows)
+
+    def read(self, limit):
+        if not self.rows:
+            raise EndOfStream
+        rows, self.rows = self.rows[: min(limit, 7)], self.rows[min(limit, 7) :]
+        return rows
+
+
+def lines(t, name="lines"):
+    return t.spout(name, Items([(None, line) for line in TEXT]))
+
+
+def words(out: str = "out") -> Topology:
+    """Word count with a table, and the totals at the end."""
+    t = Topology("words")
+    split = lines(t).bolt("split", Split, grouping=shuffle())
+    count = split.bolt("count", Count, grouping=by_key(), streams=("totals",))
+    count.sink("table", SparkTable(f"{out}/table", columns={"word": str, "total": int}))
+    count["totals"].sink("totals", Collect())
+    return t
+
+
+def everything(out: str = "out") -> Topology:
+    """Each grouping, several inputs, named streams, steps, a batch bolt, reduce, an error policy."""
+    t = Topology("everything")
+    text = lines(t)
+    split = text.bolt("split", Split, grouping=shuffle())
+    upper = split.bolt("upper", Upper, grouping=shuffle(), streams=("cats",))
+    upper["cats"].sink("cats", JsonLines(f"{out}/cats.jsonl"))
+    lower = upper.map(lambda value: value + 1).key_by(lambda value: value)
+    lower.bolt("seen", Seen, grouping=single()).sink("seen_by_one", Collect())
+    count = split.bolt("count", Count, grouping=by_key(), streams=("totals",))
+    both = t.bolt("both", Tagged, inputs={split: by_key(), count: by_key()})
+    both.sink("both", Collect())
+    split.bolt("lengths", Lengths, grouping=by_key(), parallelism=2).sink("lengths", Collect())
+    split.bolt("half", Count, grouping=partial_key(), streams=("totals",))["totals"].sink("halves", Collect())
+    split.bolt("all", Seen, grouping=broadcast(), parallelism=2).sink("seen_by_all", Collect())
+    split.bolt("own", Seen, grouping=ByLength(), parallelism=2).sink("seen_by_some", Collect())
+    split.bolt("picky", Picky, grouping=shuffle(), on_error=skip()).sink("no_dogs", Collect())
+    t.spout("numbers", Items([(i, i % 3) for i in range(50)])).key_by(lambda value: value).reduce(
+        "sum", lambda total, value: total + value, initial=0
+    ).sink("sums", Collect())
+    return t
+
+
+def poured(out: str = "out") -> Topology:
+    """From a source that cannot seek."""
+    t = Topology("poured")
+    t.spout("pour", Pour([(i % 5, 1) for i in range(100)])).bolt(
+        "count", Count, grouping=by_key(), streams=("totals",)
+    )["totals"].sink("totals", Collect())
+    return t
+
+
+class Endless(Spout):
+    """Never ends."""
+
+    def __init__(self):
+        self.next = 0
+
+    def read(self, limit):
+        rows = [(i % 7, 1) for i in range(self.next, self.next + min(limit, 50))]
+        self.next += len(rows)
+        return rows
+
+    def position(self):
+        return self.next
+
+    def seek(self, position):
+        self.next = position
+
+
+def endless(out: str = "out") -> Topology:
+    """Until it is told to end."""
+    t = Topology("endless")
+    count = t.spout("numbers", Endless()).bolt("count", Count, grouping=by_key(), streams=("totals",))
+    count.sink("rows", JsonLines(f"{out}/rows.jsonl"))
+    count["totals"].sink("totals", Collect())
+    return t
+
+
+class Angry(Bolt):
+    def process(self, key, value):
+        if key == "mat":
+            raise ValueError("not the mat")
+        self.emit(key, value)
+
+
+def angry(out: str = "out") -> Topology:
+    """Fails."""
+    t = Topology("angry")
+    split = lines(t).bolt("split", Split, grouping=shuffle())
+    split.bolt("angry", Angry, grouping=by_key()).sink("rows", Collect())
+    return t
+
+
+class Tally(Bolt):
+    """How many, and their sum, in a window."""
+
+    def __init__(self):
+        self.count = self.sum = 0
+
+    def process(self, key, value):
+        self.count += 1
+        self.sum += value["n"]
+
+    def finish(self):
+        self.emit(self.key, (self.window.start, self.window.end, self.count, self.sum))
+
+
+class Largest(Bolt):
+    def __init__(self):
+        self.most = 0
+
+    def process(self, key, value):
+        self.most = max(self.most, value[2])
+
+    def finish(self):
+        self.emit(self.window.start, self.most)
+
+
+def events(seed: int, count: int = 600):
+    """Up to five seconds out of order."""
+    chosen = random.Random(seed)
+    return [
+        (None, {"who": f"w{chosen.randrange(5)}", "at": float(max(0, i // 5 + chosen.randrange(-5, 1))), "n": i})
+        for i in range(count)
+    ]
+
+
+def timed(out: str = "out") -> Topology:
+    """All kinds of windows, one behind another, two inputs."""
+    t = Topology("timed")
+    left = t.spout("left", Items(events(1))).key_by(lambda value: value["who"])
+    right = t.spout("right", Items(events(2))).key_by(lambda value: value["who"])
+
+    def at(value):
+        return value["at"]
+
+    minutes = left.window("minutes", Tally, TumblingWindow(10), time=at, lateness=5)
+    minutes.sink("minutes", Collect())
+    minutes["late"].sink("late", Collect())
+    left.window("slides", Tally, SlidingWindow(20, 5), time=at, lateness=5).sink("slides", Collect())
+    left.window("sessions", Tally, SessionWindow(3), time=at, lateness=5).sink("sessions", Collect())
+    left.window("counts", Tally, CountWindow(7)).sink("counts", Collect())
+    minutes.key_by(lambda value: "all").window(
+        "largest", Largest, TumblingWindow(30), time=lambda value: value[0]
+    ).sink("largest", Collect())
+    left.join("joined", right, TumblingWindow(10), time=at, lateness=5).sink("joined", Collect())
+    return t
+
+
+class Ticking(Bolt):
+    """Says at each tick how much came since the last one."""
+
+    def __init__(self):
+        self.count = 0
+
+    def process(self, key, value):
+        self.count += 1
+
+    def tick(self, now):
+        self.emit(self.key, ("tick", self.count))
+        self.count = 0
+
+    def finish(self):
+        self.emit(self.key, ("finish", self.count))
+
+
+def ticking(out: str = "out") -> Topology:
+    """Ticks and expiry; never ends."""
+    t = Topology("ticking")
+    numbers = t.spout("numbers", Endless())
+    numbers.bolt("ticks", Ticking, grouping=by_key(), tick_every=0.01).sink("ticks", Collect())
+    numbers.filter(lambda value: value == 0).bolt("never", Count, grouping=by_key()).sink("never", Collect())
+    return t
+
+
+class Once(Endless):
+    """Seven keys once, then nothing for ever."""
+
+    def read(self, limit):
+        return [] if self.next >= 7 else super().read(7)
+
+
+def expiring(out: str = "out") -> Topology:
+    """Keys that have no tuples any more."""
+    t = Topology("expiring")
+    t.spout("numbers", Once()).bolt("count", Ticking, grouping=by_key(), expire_after=0.08).sink("gone", Collect())
+    return t

@@ -1,0 +1,183 @@
+"""Where units run, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esault import BatchBolt, Bolt, Topology, TopologyError, UsageError, by_key, dead_letter, shuffle, single
+from esault.messages.settings import Settings
+from esault.sources import Items, MicroBatches
+from esault.spark.engine.layout import Layout, lay_out, partition_of
+from esault.spark.engine.refusals import check_options, check_topology, refusals
+from esault.spark.engine.statefulness import stateless
+from esault.topology.locate import locate
+
+FLOWS = str(Path(__file__).with_name("flows.py"))
+
+
+def plan(name: str = "everything"):
+    return locate(f"{FLOWS}:{name}").build({}).plan()
+
+
+def test_units_without_state_run_where_their_senders_run():
+    layout = lay_out(plan(), {}, 4)
+    assert layout.inlined("split") and layout.inlined("upper") and layout.inlined("picky")
+    assert not layout.inlined("count") and not layout.inlined("lines")
+
+
+def test_a_unit_with_state_has_a_level_above_its_senders():
+    layout = lay_out(plan(), {}, 4)
+    assert layout.level_of("count") == 1
+    assert layout.level_of("both") == 2
+    assert layout.level_of("seen") == 1
+    assert layout.level_of("split") == 0
+
+
+def test_units_with_keys_get_a_task_for_each_core_and_others_what_they_ask_for():
+    layout = lay_out(plan(), {"half": 3}, 4)
+    assert layout.tasks == {
+        "seen": 1, "count": 4, "both": 4, "lengths": 4, "half": 3, "all": 2, "own": 2, "sum": 4
+    }  # fmt: skip
+    assert layout.partitions == 4
+
+
+@given(st.integers(1, 40), st.lists(st.integers(1, 12), min_size=1, max_size=6))
+def test_each_task_has_a_group_of_its_own_in_the_partition_it_is_meant_for(partitions, widths):
+    tasks = {f"u{i}": n for i, n in enumerate(widths)}
+    layout = Layout({}, tasks, (tuple(tasks),), partitions)
+    groups = list(layout.groups.values())
+    assert len({*groups, *layout.passing}) == len(groups) + partitions
+    assert [partition_of(g, partitions) for g in groups] == [i % partitions for i in range(len(groups))]
+    assert [partition_of(g, partitions) for g in layout.passing] == list(range(partitions))
+
+
+def test_places_are_those_of_sparks_hash():
+    # spark.range(8).selectExpr("pmod(hash(cast(id as int)), 200)") of Spark 4.3
+    assert [partition_of(i, 200) for i in range(8)] == [191, 43, 174, 51, 102, 66, 49, 107]
+
+
+class Plain(Bolt):
+    def process(self, key, value):
+        self.emit(key, value)
+
+
+class Late(Bolt):
+    def process(self, key, value):
+        self.last = value
+
+
+class Nested(Bolt):
+    def process(self, key, value):
+        def keep():
+            self.last = value
+
+        keep()
+
+
+class Started(Bolt):
+    def __init__(self):
+        self.count = 0
+
+    def process(self, key, value): ...
+
+
+class Ending(Bolt):
+    def process(self, key, value): ...
+
+    def finish(self): ...
+
+
+class Opened(Bolt):
+    def open(self, context):
+        self.name = context.unit
+
+    def process(self, key, value): ...
+
+
+class Passing(BatchBolt):
+    def process_batch(self, rows):
+        self.emit_batch(rows)
+
+
+class Keeping(BatchBolt):
+    def process_batch(self, rows):
+        self.keyed.update(rows)
+
+
+@pytest.mark.parametrize(
+    ("factory", "options", "expected"),
+    [
+        (Plain, {}, True),
+        (Plain, {"grouping": by_key()}, False),
+        (Plain, {"grouping": single()}, False),
+        (Plain, {"tick_every": 1}, False),
+        (Late, {}, False),
+        (Nested, {}, False),
+        (Started, {}, False),
+        (Ending, {}, False),
+        (Opened, {}, True),
+        (Passing, {}, True),
+        (Keeping, {}, False),
+    ],
+)
+def test_a_bolt_has_state_where_something_of_it_could_stay(factory, options, expected):
+    t = Topology("t")
+    t.spout("s", Items([(1, 1)])).bolt("b", factory, **{"grouping": shuffle(), **options})
+    assert stateless(t.plan().units["b"]) is expected
+
+
+class Waiting(Bolt):
+    async def process(self, key, value):
+        self.emit(key, value)
+
+
+def test_what_spark_cannot_do_is_refused_with_reason_and_remedy():
+    t = Topology("t")
+    source = t.spout("s", MicroBatches(Items([(1, 1)])))
+    source.bolt("twins", Plain, grouping=by_key(), replicas=2).sink("out", _sink())
+    source.bolt("small", Plain, grouping=by_key(), buffer=10, overflow="drop")
+    source.bolt("waits", Waiting, grouping=by_key())
+    with pytest.raises(TopologyError) as refused:
+        check_topology(t.plan())
+    text = str(refused.value)
+    assert text.startswith("t cannot run on the Spark engine:\n- unit 's': MicroBatches waits")
+    assert "unit 'twins': " in text and "leave replicas out" in text
+    assert "unit 'small': " in text and "leave buffer and overflow out" in text
+    assert "unit 'waits': a task on Spark is called batch by batch" in text and "write a plain def" in text
+    assert text.count("twins") == 1
+    assert refusals(plan()) == []
+
+
+def _sink():
+    from esault.sinks import Collect
+
+    return Collect()
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"settings": Settings(delivery="none")}, "--acks off: the Spark engine has no acks"),
+        ({"settings": Settings(ackers=2)}, "--ackers 2"),
+        ({"slots": 4}, "--master 'local\\[4\\]'"),
+        ({"policies": {"": "auto"}}, "--policy auto: Spark cannot change"),
+        ({"policies": {"count": "ds2"}}, "--policy count=ds2: "),
+        ({"parallelism": {"nobody": 2}}, "there is no unit 'nobody'"),
+        ({"parallelism": {"count": 0}}, "cannot have parallelism 0"),
+    ],
+)
+def test_options_that_mean_nothing_on_spark_are_refused(options, text):
+    given_ = {"settings": Settings(), "parallelism": {}, "policies": {}, "slots": 16, **options}
+    with pytest.raises(UsageError, match=text):
+        check_options(plan(), **given_)
+    check_options(plan(), Settings(), {"count": 3}, {"count": "none"}, 16)
+
+
+def test_dead_letters_are_no_matter():
+    t = Topology("t")
+    t.spout("s", Items([(1, 1)])).bolt("b", Plain, grouping=shuffle(), on_error=dead_letter("d.jsonl"))
+    assert refusals(t.plan()) == []

@@ -1,0 +1,180 @@
+"""State of tasks from batch to batch: what is written, what a batch that comes again finds, ticks and expiry."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from esault.sinks.collect import read_collected
+from esault.spark.engine import reading, task
+from esault.spark.engine.offsets import publish, resumed
+from esault.spark.engine.query import what_spark_said
+from esault.spark.engine.runners import WorkerError
+from esault.spark.engine.source import controls, divided, ranges
+
+from .chain import Chain, _Rows
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'esault[spark]'")
+
+FLOWS = str(Path(__file__).with_name("flows.py"))
+
+
+def chain(name: str, tmp_path: Path, **options: object) -> Chain:
+    return Chain(f"{FLOWS}:{name}", tmp_path / "run", {"out": str(tmp_path / "out")}, **options)  # type: ignore[arg-type]
+
+
+def rows_of(tmp_path: Path) -> list[tuple[int, int]]:
+    text = (tmp_path / "out" / "rows.jsonl").read_text()
+    return [(row["key"], row["value"]) for row in map(json.loads, text.splitlines())]
+
+
+def exact(rows: list[tuple[int, int]]) -> bool:
+    """Each total of each key once."""
+    totals: dict[int, list[int]] = {}
+    for key, value in rows:
+        totals.setdefault(key, []).append(value)
+    return all(sorted(values) == list(range(1, len(values) + 1)) for values in totals.values())
+
+
+def end(it: Chain) -> None:
+    it.reading.drain(pause=False)
+    it.drain()
+
+
+def test_a_batch_that_is_computed_again_counts_once(tmp_path: Path) -> None:
+    it = chain("endless", tmp_path)
+    it.batch()
+    for _ in range(3):
+        it.reading.step(time.time())
+    offset = json.loads(json.dumps(it.reading._offset))
+    before = {seat: store.copy() for seat, store in it.stores.items()}
+    it.compute(it.offset, offset)  # and its worker dies before anybody hears of it
+    it.stores.update({seat: store.copy() for seat, store in before.items()})
+    it.epochs.batch(_Rows(it.compute(it.offset, offset)), it.epoch)  # in the same workers, whose objects are ahead
+    it.epoch, it.offset = it.epoch + 1, offset
+    end(it)
+    rows = rows_of(tmp_path)
+    assert exact(rows) and len(rows) == it.tally.units["count"].rows_in > 200
+
+
+def test_a_batch_that_has_a_record_is_not_computed_again(tmp_path: Path) -> None:
+    it = chain("endless", tmp_path)
+    it.batch()
+    counted = it.tally.units["count"].rows_in
+
+    class Never:
+        def collect(self) -> None:
+            raise AssertionError("computed again")
+
+    it.epochs.batch(Never(), 0)
+    assert it.tally.units["count"].rows_in == counted
+    end(it)
+    assert exact(rows_of(tmp_path))
+
+
+def test_a_batch_writes_the_keys_it_touched_and_now_and_then_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task, "FEW", 200)
+    monkeypatch.setattr(task, "PIECE", 100)
+    it = chain("endless", tmp_path, cores=1)
+    store = it.stores["count", 0]
+    for _ in range(12):
+        it.batch(1)
+        it.forget_workers()
+    assert 1 <= store.puts <= 6
+    assert sum(map(len, store.list)) < 2000
+    end(it)
+    assert exact(rows_of(tmp_path))
+
+
+def test_ticks_reach_all_objects_also_those_of_another_worker(tmp_path: Path) -> None:
+    it = chain("ticking", tmp_path)
+    for _ in range(6):
+        it.batch(1)
+        it.forget_workers()
+        time.sleep(0.012)
+    it.reading.drain(pause=False)
+    while not it.epochs.ended.is_set():
+        it.batch(1)
+    it.forget_workers()
+    said = read_collected(str(it.folder), "ticks")
+    assert {key for key, _ in said} == set(range(7))
+    assert sum(value[1] for _, value in said) == it.tally.units["ticks"].rows_in
+    assert sum(1 for _, value in said if value[0] == "tick") >= 14
+    assert sum(1 for _, value in said if value[0] == "finish") == 7
+
+
+@pytest.mark.parametrize("new_workers", [False, True])
+def test_keys_without_tuples_expire_once_wherever_their_task_runs(tmp_path: Path, new_workers: bool) -> None:
+    it = chain("expiring", tmp_path)
+    until = time.time() + 5
+    while len(read_collected(str(it.folder), "gone")) < 7 and time.time() < until:
+        it.batch(1)
+        if new_workers:
+            it.forget_workers()
+        time.sleep(0.01)
+    end(it)
+    assert sorted(read_collected(str(it.folder), "gone")) == [(key, ("finish", 1)) for key in range(7)]
+
+
+def test_what_is_spooled_is_read_by_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "DIVIDE_ROWS", 20)
+    it = chain("poured", tmp_path, cores=3)
+    while not it.epochs.ended.is_set():
+        it.batch(6)
+        it.forget_workers()
+    it.reading._close()
+    assert sorted(read_collected(str(it.folder), "totals")) == [(key, 20) for key in range(5)]
+
+
+def test_a_part_that_is_far_ahead_is_read_by_several() -> None:
+    marks = [[row, float(row), f"{row}".encode().hex() if row % 20 == 0 and row else None] for row in range(0, 100, 10)]
+    pieces = divided([0, None, False, []], [100, "ZW5k", False, marks], 3)
+    assert [(piece[0], piece[2]) for piece in pieces] == [(0, 40), (40, 40), (80, 20)]
+    assert pieces[0][1] is None and all(piece[1] is not None for piece in pieces[1:])
+    assert [piece[4] for piece in pieces] == [None, None, b"end"]
+    assert pieces[1][3][0] == (40, 40.0) and pieces[1][3][1:] == [(50, 50.0), (60, 60.0), (70, 70.0)]
+    again = divided([30, "c3RhcnQ=", False, []], [100, "ZW5k", False, marks], 1)
+    assert [piece[:3] for piece in again] == [(30, b"start", 70)]
+
+
+def test_offsets_tell_pulses_ends_and_what_was_read() -> None:
+    before = {"parts": {"a": [[0, None, False, []], [5, "eA==", False, []]]}, "pulses": {"u": [1, 9.0]}, "end": False}
+    after = {"parts": {"a": [[0, None, True, []], [9, "eQ==", False, []]]}, "pulses": {"u": [2, 9.5]}, "end": False}
+    assert [frame[1:4] for frame in ranges(before, after, 4)] == [("a", 1, 5)]
+    assert controls(before, after) == (1, False, {"u": 9.5}, [("a", 0)])
+    assert controls(after, after) is None
+    assert controls(after, {**after, "end": True}) == (1, True, {}, [])
+
+
+def test_a_run_goes_on_behind_what_spark_has_in_its_log(tmp_path: Path) -> None:
+    assert resumed(tmp_path) is None
+    (tmp_path / "offsets").mkdir()
+    for batch in (9, 10):
+        offset = {"parts": {}, "pulses": {}, "end": batch == 10}
+        (tmp_path / "offsets" / str(batch)).write_text(f'v1\n{{"batch": 1}}\n{json.dumps(offset)}')
+    (tmp_path / "offsets" / ".11.tmp").write_text("half")
+    assert resumed(tmp_path) == {"parts": {}, "pulses": {}, "end": True}
+    publish(tmp_path, {"parts": {}})
+    assert json.loads((tmp_path / "latest.json").read_text()) == {"parts": {}}
+
+
+def test_what_spark_says_of_an_error_is_cut_down_to_the_users() -> None:
+    error = WorkerError("unit x: ValueError: no\nTraceback ...")
+    text = f"org.apache.spark: at ...\n{error}\n at py4j"
+    assert what_spark_said(text) == "unit x: ValueError: no\nTraceback ..."
+    assert what_spark_said("java.lang.OutOfMemoryError") is None
+
+
+def test_an_error_names_unit_key_and_line(tmp_path: Path) -> None:
+    it = chain("angry", tmp_path)
+    with pytest.raises(
+        WorkerError, match=r"(?s)unit 'angry', process, key 'mat': ValueError: not the mat.*raise Value"
+    ):
+        it.drain()
+    it.forget_workers()
+    it.reading._close()

@@ -1,0 +1,78 @@
+"""What a session is made of, without a Java."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from esault.errors import UsageError
+from esault.spark.failure import BEGIN, END, without_told
+from esault.spark.folder import temporary_folder
+from esault.spark.master import check_master
+
+
+@pytest.mark.parametrize(
+    "master", ["foo", "spark://host", "spark://host:x", "local[", "http://host:7077", "", "spark://"]
+)
+def test_a_master_that_spark_does_not_know_is_refused_by_its_name(master):
+    with pytest.raises(UsageError, match="Spark knows no such URL; write spark://HOST:PORT"):
+        check_master(master)
+
+
+@pytest.mark.parametrize(
+    "master", ["local", "local[2]", "local[*]", "local[*,3]", "local-cluster[2,1,1024]", "yarn", "k8s://h"]
+)
+def test_masters_that_need_no_connection_pass(master):
+    check_master(master)
+
+
+def test_a_master_that_nobody_answers_for_is_named_and_one_of_several_is_enough():
+    with socket.socket() as there, socket.socket() as gone:
+        there.bind(("127.0.0.1", 0))
+        there.listen()
+        gone.bind(("127.0.0.1", 0))  # taken, and nobody listens
+        here, nobody = (f"127.0.0.1:{s.getsockname()[1]}" for s in (there, gone))
+        check_master(f"spark://{nobody},{here}")
+        with pytest.raises(UsageError, match=rf"--master spark://{nobody}: no master .*Connection refused"):
+            check_master(f"spark://{nobody}")
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return tmp_path
+
+
+def test_a_folder_goes_with_its_block_and_those_of_the_living_stay(temporary):
+    with temporary_folder() as one, temporary_folder("run-") as other:
+        assert one.is_dir() and other.name.startswith("esault-spark-run-")
+        assert set(temporary.iterdir()) == {one, other}
+    assert not list(temporary.iterdir())
+
+
+def test_the_folder_of_a_killed_process_goes_with_the_next_session(temporary):
+    program = (
+        "import os, signal\nfrom esault.spark.folder import temporary_folder\n"
+        "with temporary_folder('run-'):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    killed = subprocess.run([sys.executable, "-c", program], env=environment, check=False, timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    (left,) = temporary.iterdir()
+    with temporary_folder():
+        assert not left.exists()
+
+
+def test_what_workers_print_is_passed_on_but_for_the_error_that_the_driver_tells():
+    ours = ["PySpark worker failed with exception:\n", "Traceback ...\n", f"WorkerError: {BEGIN}unit 'b': boom\n", "\n"]
+    theirs = ["PySpark worker failed with exception:\n", "Traceback ...\n", "EOFError\n", "\n"]
+    lines = ["one\n", *ours, f"  raise{END}\n", "\n", "two\n", *theirs, "\n", "three\n", theirs[0], theirs[1]]
+    assert list(without_told(lines)) == ["one\n", "two\n", *theirs, "\n", "three\n", theirs[0], theirs[1]]

@@ -1,0 +1,123 @@
+"""Windows, what waits in them and how far time had come survive whatever dies, with checkpoints; without them nothing crashes."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from counting import Nothing
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_change_machine import Fed
+from test_checkpoints import walk
+from windowed import LATENESS, again_of, chain, gathered, sessions_of, windows_of
+
+from esault.messages.settings import Settings
+from esault.testing import LocalRuntime
+from esault.windows import SessionWindow, SlidingWindow, TumblingWindow
+
+AGAIN = TumblingWindow(50)
+
+
+def rows_of(seed, count=600):
+    order, newest, rows = random.Random(seed), 0, []
+    for n in range(count):
+        newest += order.randint(0, 3)
+        rows.append((order.choice("abcdefgh"), {"at": newest - order.randint(0, LATENESS), "n": n}))
+    return rows
+
+
+def run(seed, window, apart, delivery):
+    rows = rows_of(seed)
+    options = Settings(delivery=delivery, max_pending=4, root_rows=16, frame_rows=8)
+    topology = chain(Nothing(), window, AGAIN, parallelism=1, apart=apart)
+    local = LocalRuntime(topology, spouts={"rows": rows}, seed=seed, settings=options)
+    return rows, local, random.Random(seed)
+
+
+class Window:
+    """What `walk` calls count."""
+
+    def __init__(self, local):
+        self.local = local
+
+    def __getattr__(self, name):
+        return getattr(self.local, name)
+
+    def sub_units(self, unit):
+        return self.local.sub_units("window" if unit == "count" else unit)
+
+    def split(self, unit, owner):
+        self.local.split("window", owner)
+
+    def merge(self, unit, owner):
+        self.local.merge("window", owner)
+
+    def move(self, unit, owner):
+        self.local.move("window", owner)
+
+    def scale(self, unit, n):
+        self.local.scale("window", n)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.integers(0, 1 << 30),
+    st.sampled_from([TumblingWindow(10), SlidingWindow(15, 6), SessionWindow(4)]),
+    st.booleans(),
+    st.integers(0, 4),
+)
+def test_whoever_dies_windows_are_as_if_each_tuple_had_been_processed_once(seed, window, apart, kills):
+    rows, local, order = run(seed, window, apart, "eo")
+    walk(Window(local), order, kills=kills)
+    expected = sessions_of(4, rows) if isinstance(window, SessionWindow) else windows_of(window, rows)
+    assert local.landed("late") == local.landed("more-late") == []
+    assert gathered([(row.key, row.value) for row in local.landed("table")]) == expected
+    assert sorted((row.key, row.value) for row in local.landed("more")) == again_of(AGAIN, expected)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_without_checkpoints_a_death_costs_what_was_in_windows_and_no_more(seed):
+    rows, local, order = run(seed, TumblingWindow(10), True, "alo")
+    for emitted in (5, 60):
+        while len(local.emitted("window")) < emitted:
+            local.step() or local.wait()
+        local.kill(order.choice([i for i in local.sub_units("window") if local.lives(i)]))
+    local.run_until_drained()
+    report = local.report()
+    assert report.deaths == 2
+    assert report.roots.open == 0
+    # What is in a window belongs there, also if it was replayed.
+    expected = windows_of(TumblingWindow(10), rows)
+    found = {}
+    for row in local.landed("table"):
+        window = (row.key, row.value["start"], row.value["at"])
+        found.setdefault(window, set()).update(row.value["rows"])
+    assert all(numbers <= set(expected[window]) for window, numbers in found.items())
+
+
+def test_what_had_closed_before_a_checkpoint_is_late_after_it_on_any_number_of_sub_units():
+    feed = {"rows": [("ab"[i % 2], {"at": i, "n": i}) for i in range(60)], "ended": False}
+    options = Settings(delivery="eo", root_rows=10, max_pending=1)
+    local = LocalRuntime(chain(Fed(feed), TumblingWindow(10), AGAIN, parallelism=1), settings=options)
+    local.run_for(1.0)
+    local.checkpoint()
+    local.run_for(1.0)
+    kept = local.kept[-1]
+    closed = gathered([(row.key, row.value) for row in local.landed("table")])
+    assert len(closed) == 10
+    feed["rows"] += [("a", {"at": 3, "n": 99}), ("b", {"at": 60, "n": 100})]
+    feed["ended"] = True
+    again = LocalRuntime(
+        chain(Fed(feed), TumblingWindow(10), AGAIN, parallelism=1),
+        settings=options,
+        parallelism={"window": 4},
+        kept=kept,
+        last_number=kept.number,
+    )
+    again.vault.pieces.update(local.vault.pieces)
+    again.run_until_drained()
+    opened = gathered([(row.key, row.value) for row in again.landed("table")])
+    assert not set(opened) & set(closed)
+    assert sorted(n for numbers in (*closed.values(), *opened.values()) for n in numbers) == [*range(60), 100]
+    assert [row.value["n"] for row in again.landed("late")] == [99]

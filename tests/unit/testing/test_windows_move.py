@@ -1,0 +1,103 @@
+"""Windows whose keys go to an owner that has come further, or not as far, as the one they come from."""
+
+from __future__ import annotations
+
+import pytest
+from test_change_machine import Fed
+from windowed import again_of, chain, gathered, windows_of
+
+from esault.messages.settings import Settings
+from esault.testing import LocalRuntime
+from esault.windows import TumblingWindow
+
+KEYS = "abcdefgh"
+WINDOW, AGAIN = TumblingWindow(10), TumblingWindow(20)
+
+
+def steps(local, count):
+    for _ in range(count):
+        if not local.step():
+            local.wait()
+
+
+def put(feed, first, last):
+    feed["rows"] += [
+        (key, {"at": at, "n": at * len(KEYS) + i}) for at in range(first, last) for i, key in enumerate(KEYS)
+    ]
+
+
+def uneven(seed, which):
+    """A run in which one owner stands still until the other one is ahead; (feed, run, the one behind, the one ahead)."""
+    feed = {"rows": [], "ended": False}
+    settings = Settings(root_rows=16, frame_rows=8, max_pending=400, watch_values=False)
+    local = LocalRuntime(chain(Fed(feed), WINDOW, AGAIN), seed=seed, settings=settings)
+    local.run_for(0.05)
+    put(feed, 0, 13)
+    local.run_for(0.05)
+    owners = local.sub_units("window")
+    behind = owners[which]
+    local.pause(behind)
+    put(feed, 13, 45)
+    steps(local, 300)
+    return feed, local, behind, owners[1 - which]
+
+
+def check(feed, local):
+    feed["ended"] = True
+    local.run_until_drained()
+    expected = windows_of(WINDOW, feed["rows"])
+    assert [(row.key, row.value) for row in local.landed("late")] == []
+    assert [(row.key, row.value) for row in local.landed("more-late")] == []
+    assert gathered([(row.key, row.value) for row in local.landed("table")]) == expected
+    assert sorted((row.key, row.value) for row in local.landed("more")) == again_of(AGAIN, expected)
+
+
+@pytest.mark.parametrize("what", ["merge", "move", "split", "scale"])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("from_behind", [True, False])
+def test_rows_that_were_on_time_where_they_came_from_are_on_time_where_they_go(seed, what, from_behind):
+    feed, local, behind, ahead = uneven(seed, seed % 2)
+    if what == "scale":
+        local.scale("window", 3)
+    else:
+        getattr(local, what)("window", behind if from_behind else ahead)
+    steps(local, 300)
+    local.resume(behind)
+    put(feed, 45, 60)
+    steps(local, 300)
+    check(feed, local)
+
+
+def test_the_owners_of_this_test_are_unevenly_far():
+    """Else the test before says nothing."""
+    apart = 0
+    for seed in range(4):
+        _, local, behind, ahead = uneven(seed, seed % 2)
+        local.resume(behind)
+        standing = [local._seats[owner].core.watermarks.merging.current for owner in (behind, ahead)]
+        apart += standing[0] < 10 < 20 < standing[1]
+    assert apart
+
+
+def test_what_was_late_where_it_came_from_is_late_where_it_goes():
+    """The new owner, which knows of no time yet, must not open a window again that has closed."""
+    feed = {"rows": [], "ended": False}
+    local = LocalRuntime(
+        chain(Fed(feed), WINDOW, AGAIN, parallelism=1), settings=Settings(root_rows=16, watch_values=False)
+    )
+    local.run_for(0.05)
+    put(feed, 0, 45)
+    local.run_for(0.1)
+    closed = len(local.landed("table"))
+    assert closed == 3 * len(KEYS)
+    gone = local.sub_units("window")[0]
+    local.move("window", gone)
+    feed["rows"] += [(key, {"at": 5, "n": -1}) for key in KEYS]
+    local.wait_for_change("window")
+    local.run_for(0.1)
+    feed["ended"] = True
+    local.run_until_drained()
+    assert sorted(row.key for row in local.landed("late")) == list(KEYS)
+    assert local.report().units["window"].late == len(KEYS)
+    starts = [(row.key, row.value["start"]) for row in local.landed("table")]
+    assert len(starts) == len(set(starts)) == 5 * len(KEYS)
