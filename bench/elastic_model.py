@@ -235,7 +235,7 @@ def _view(
             )
         )
     unit = UnitView("count", plan, tuple(samples), changing, changed_at)
-    return View(now, now, unit, {"count": unit}, free_slots=slots - len(servers))
+    return View(now, now, {"count": unit}, free_slots=slots - len(servers), unit=unit)
 
 
 def summary(run: ModelRun, seconds: float) -> dict[str, Any]:

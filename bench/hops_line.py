@@ -19,15 +19,16 @@ from typing import Any
 from bench.topologies import Offered
 from esault.control.driver import Driver
 from esault.flow.bolt_unit import BoltSubUnit
+from esault.flow.environment import Environment
 from esault.flow.spout_unit import SpoutSubUnit
 from esault.flow.sub_unit import SubUnit
 from esault.messages.control import Build, Built, Fork, Release
 from esault.messages.settings import Settings
 from esault.runtime.data_loop import TURNS
 from esault.runtime.inlets import Inlets
-from esault.runtime.letters import LetterFile
 from esault.runtime.links import UnixWire
 from esault.runtime.usage import process_usage
+from esault.state.letters import LetterFile
 from esault.topology.builder import Topology
 from esault.topology.plan import UnitPlan
 
@@ -69,7 +70,7 @@ class Hop:
             return time.monotonic() + self._offset
 
         self._offset = time.time() - time.monotonic()
-        self.core: SubUnit = kind(build, plan, self.wire, clock, letters, 1, folder)
+        self.core: SubUnit = kind(build, plan, Environment(self.wire, clock, letters, 1, folder))
         self.core.usage = process_usage()
         self._ready = select.epoll()
         for number in (self.inlets.data.fileno(), self.inlets.express.fileno(), self.wire.fileno()):

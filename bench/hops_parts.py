@@ -26,6 +26,7 @@ from esault.flow.operators.factory import operator
 from esault.flow.operators.object_operator import ObjectOperator
 from esault.flow.outlet import OutletRunner
 from esault.flow.outputs import Outputs
+from esault.flow.reading import Reading
 from esault.flow.sink_seat import SinkSeat
 from esault.flow.spout_unit import SpoutSubUnit
 from esault.flow.sub_unit import SubUnit
@@ -69,7 +70,7 @@ _TIMED: tuple[tuple[Any, str, str, tuple[str, ...]], ...] = (
     (Hop, "receive", "receive", ()),
     (Hop, "express", "acks", ()),
     (Gate, "read", "source", ()),
-    (SubUnit, "read", "check", _ACKS),
+    (Reading, "read", "check", _ACKS),
     (senders, "decode", "check", (*_ACKS, "check")),
     (Codec, "unpack", "unpack", _ACKS),
     (SpoutSubUnit, "_work", "batch", ()),

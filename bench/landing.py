@@ -3,7 +3,7 @@
 python -m bench.landing --out DIR [--quick] [--scale X]
 
 100 million rows (2 million with --quick); about 2 GB of disk. What is timed is what a user runs: a topology with a table
-behind it, then `esault analyze FOLDER` with its compaction, its start of Spark and its reports.
+behind it, then `esault analyze FOLDER --direct` with its compaction, its start of Spark and its reports.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _lines(process: subprocess.Popen[str]) -> Iterator[tuple[float, str]]:
 
 @contextmanager
 def _analyzing(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-u", "-m", "esault", "analyze", str(folder)]
+    command = [sys.executable, "-u", "-m", "esault", "analyze", str(folder), "--direct"]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         yield process

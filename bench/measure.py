@@ -20,7 +20,7 @@ import psutil
 from bench.loads import Load
 from bench.memory import Memory
 
-__all__ = ["Run", "command", "in_turns", "launch", "missing", "ratio", "summary"]
+__all__ = ["LaunchError", "Run", "command", "in_turns", "launch", "missing", "ratio", "summary"]
 
 ROOT = Path(__file__).parents[1]
 #: seconds after which a run hangs
@@ -29,7 +29,12 @@ LONGEST = 300
 #: a run's result: tuples_per_second, start_up_seconds, pss_mib if it was weighed, and what the command printed: rows, first, last ...
 Run = dict[str, Any]
 
-_EXTRAS = {"bytewax": "bench", "numpy": "bench", "pyarrow": "parquet", "pyspark": "spark"}
+
+class LaunchError(RuntimeError):
+    """A command that failed, with what it said."""
+
+
+_EXTRAS = {"bytewax": "bench", "duckdb": "bench", "numpy": "bench", "pyarrow": "parquet", "pyspark": "spark"}
 
 
 def missing(package: str) -> str | None:
@@ -96,7 +101,7 @@ def launch(
     finally:
         most = memory.stop() if memory is not None else None
     if process.returncode or not out.strip():
-        raise RuntimeError(f"{module} {arguments} failed:\n{error.strip()[-4000:]}")
+        raise LaunchError(f"{module} {arguments} failed:\n{error.strip()[-4000:]}")
     run: Run = json.loads(out.splitlines()[-1])
     run["start_up_seconds"] = run["first"] - begun
     if most is not None:

@@ -54,7 +54,7 @@ class Case:
         return f"{self.keys:,} keys, {self.share:.0%} load{window}"
 
 
-QUICK = (Case(1_000), Case(100_000))
+QUICK = (Case(10_000),)
 FULL = (
     Case(1_000),
     Case(10_000),
@@ -88,7 +88,12 @@ def _most(module: str, keys: int, seconds: float) -> float:
     with tempfile.TemporaryDirectory() as folder:
         _command(module, "full", Path(folder), keys, "--seconds", seconds)
         rows, offered = read(Path(folder))
-        out = rows.out[(rows.index >= keys) & (rows.out <= offered["start"] + seconds)]
+        out = rows.out[rows.index >= keys]
+        full = out[out <= offered["start"] + seconds]
+        # On a slow machine the first tuples can come when no more are offered: then their own pace is what there is.
+        out = full if len(full) and full.max() > full.min() else out
+        if not len(out) or out.max() == out.min():
+            raise RuntimeError(f"{len(out)} tuples came through in {seconds} s of full load: say a larger --scale")
         return float(len(out) / (out.max() - out.min()))
 
 

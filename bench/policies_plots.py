@@ -1,0 +1,103 @@
+"""Plots of the policies bench; matplotlib may be missing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+__all__ = ["draw_compare", "draw_live"]
+
+#: the ones to look for; the others are grey
+COLOURS = {
+    "auto": "#cc3311",
+    "probe": "#4477aa",
+    "esault": "#aa3377",
+    "ds2 quick": "#228833",
+    "flink quick": "#ccbb44",
+    "hpa quick": "#66ccee",
+    "fixed peak": "#000000",
+}
+COLUMNS = 4
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib
+    except ImportError:
+        return None
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+def draw_compare(folder: Path, rows: Sequence[Mapping[str, Any]], model: str) -> str:
+    """Write compare_MODEL.png: for each load p99 against sub-units on average, a point for each policy. Says what was written."""
+    pyplot = _pyplot()
+    if pyplot is None:
+        return " (no plots: matplotlib is not installed)"
+    loads = list(dict.fromkeys(r["load"] for r in rows if r["model"] == model))
+    high = math.ceil(len(loads) / COLUMNS)
+    figure, axes = pyplot.subplots(high, COLUMNS, figsize=(3.4 * COLUMNS, 2.7 * high), squeeze=False)
+    for place, name in zip(axes.flat, loads):
+        for row in rows:
+            if row["load"] != name or row["model"] != model:
+                continue
+            x, y = row["figures"]["workers"]["median"], row["figures"]["p99_ms"]["median"]
+            colour = COLOURS.get(row["policy"], "#bbbbbb")
+            place.plot(
+                x,
+                max(y, 1.0),
+                "o",
+                color=colour,
+                markersize=7 if row["front"] else 4,
+                zorder=3 if row["policy"] in COLOURS else 2,
+            )
+            if row["policy"] not in COLOURS and row["front"]:
+                place.annotate(row["policy"], (x, max(y, 1.0)), fontsize=5)
+        place.set_yscale("log")
+        place.set_title(name, fontsize=8)
+        place.tick_params(labelsize=6)
+    for place in list(axes.flat)[len(loads) :]:
+        place.axis("off")
+    handles = [pyplot.Line2D([], [], marker="o", linestyle="", color=c, label=n) for n, c in COLOURS.items()]
+    handles.append(pyplot.Line2D([], [], marker="o", linestyle="", color="#bbbbbb", label="others"))
+    figure.legend(handles=handles, ncol=len(handles), loc="lower center", fontsize=7)
+    figure.suptitle(
+        f"{model}: p99 latency in ms (up is worse) against sub-units on average; large: on the front", fontsize=9
+    )
+    figure.tight_layout(rect=(0, 0.04, 1, 0.98))
+    figure.savefig(folder / f"compare_{model}.png", dpi=110)
+    pyplot.close(figure)
+    return f", compare_{model}.png"
+
+
+def draw_live(folder: Path, result: Mapping[str, Any]) -> str:
+    """Write live.png: sub-units and latency over time, live and simulated, of each policy's first seed."""
+    pyplot = _pyplot()
+    if pyplot is None or not result:
+        return ""
+    figure, axes = pyplot.subplots(
+        2, len(result), figsize=(4.2 * len(result), 5), squeeze=False, sharex=True, sharey="row"
+    )
+    for column, (policy, runs) in enumerate(result.items()):
+        for where, colour in (("live", "#cc3311"), ("sim", "#4477aa")):
+            run = runs[where][0]
+            until = max(s for s, *_ in run["lines"]) + 1
+            times, widths = zip(*[*run["trace"], (until, run["trace"][-1][1])])
+            axes[0][column].step(times, widths, where="post", color=colour, label=where)
+            axes[1][column].plot(
+                [s for s, *_ in run["lines"]], [1000 * m for _, _, m, _ in run["lines"]], color=colour, linewidth=1
+            )
+        axes[0][column].set_title(policy, fontsize=9)
+        axes[1][column].set_yscale("log")
+        axes[1][column].set_xlabel("seconds")
+    axes[0][0].set_ylabel("sub-units")
+    axes[1][0].set_ylabel("mean latency, ms")
+    axes[0][0].legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(folder / "live.png", dpi=110)
+    pyplot.close(figure)
+    return ", live.png"
