@@ -7,6 +7,8 @@
 
 VENV ?= .venv
 FAULTS ?= 2000
+# files of tests that run at a time: most of them wait for processes, so two take half the time also on two cores
+JOBS ?= 2
 BIN := $(VENV)/bin
 export VENV
 
@@ -27,7 +29,7 @@ ifneq ($(SPARK),0)
 endif
 
 test: lint
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 lint:
 	@.ci/venv parquet,spark,bench,test
