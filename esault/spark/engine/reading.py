@@ -168,7 +168,8 @@ class Reading:
 
     def drain(self, pause: bool) -> None:
         """Read no more. Units finish behind what was read, unless it is a pause."""
-        self._draining, self._pausing = True, pause
+        self._pausing = pause  # before the other: the thread that reads looks at both
+        self._draining = True
 
     def processed(self, ends: Mapping[tuple[str, int], tuple[int, bytes | None]], seconds: float) -> None:
         """An epoch was committed: how far parts have come with it, and how long its batch took."""
@@ -219,18 +220,19 @@ class Reading:
         """Read a little of each part and publish it; whether there was anything."""
         self._settle()
         happened = False
-        if not self._draining:
+        draining = self._draining  # once: it may change while this step publishes, and then the next one is the last
+        if not draining:
             for part in self.parts:
                 room = min(self._ahead, int(AHEAD_BYTES / part.row_bytes) + 1) - (part.rows - part.done)
                 if not part.ended and room > 0:
                     before = part.ended
                     happened = part.read(min(READ_ROWS, room), now) > 0 or part.ended != before or happened
         ended = all(part.ended for part in self.parts)
-        end = self._offset["end"] or ended or (self._draining and not self._pausing)
+        end = self._offset["end"] or ended or (draining and not self._pausing)
         pulses = {} if end else self._pulses_due(now)
         if happened or pulses or end != self._offset["end"]:
             self._publish(pulses, end)
-        if end or self._draining:
+        if end or draining:
             self.over.set()
         return happened
 
