@@ -9,6 +9,7 @@ import ssl
 import struct
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from esault.cluster.letter import MAX_LETTER, pack, unpack
@@ -192,13 +193,13 @@ class Connection:
             self.flush()
         return ready
 
-    def ask(self, message: Any, seconds: float) -> Any:
-        """Send, and wait for the next letter. Raises Lost, Refused."""
+    def ask(self, message: Any, seconds: float, aside: Callable[[Any], bool] = lambda letter: False) -> Any:
+        """Send, and wait for the next letter. `aside`: whether one is no answer but something else. Raises Lost, Refused."""
         self.send(message)
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             self.wait(left)
-            got = self.receive()
+            got = [letter for letter in self.receive() if not aside(letter)]
             if got:
                 return got[0]
         raise Lost(f"no answer within {seconds:g} s")

@@ -95,7 +95,6 @@ class Node:
             raise UsageError(f"--listen {listen_at}: {error.strerror or error}") from None
         if name is not None and not re.fullmatch(r"[\w.-]{1,64}", name):
             raise UsageError(f"--name {name!r}: write letters, digits, dots and dashes, 64 at most")
-        self._host = host
         self.address = addresses.join(host, self._listener.getsockname()[1])
         self.name = name or f"{socket.gethostname()}-{self._listener.getsockname()[1]}"
         self.slots, self.offers = slots, offers
@@ -358,7 +357,7 @@ class Node:
                 "esault.runtime.lodge",
                 path,
                 self.name,
-                self._host,
+                self._listener.getsockname()[0],  # sub-units of other hosts do not look up names
                 self._key.path,
                 str(os.getpid()),
             ],

@@ -112,6 +112,8 @@ class HostLink(threading.Thread):
         #: the host's name, while it is up
         self.up: str | None = None
         self._outbox: deque[Any] = deque()
+        #: what the node told of itself and of others while something else was asked
+        self._told: Nodes | None = None
         self._leaving = self._releasing = False
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
@@ -170,6 +172,7 @@ class HostLink(threading.Thread):
         try:
             asked = self._clock()
             welcome = node.ask(hello(), _ANSWER_WITHIN)
+            self._told = None
             if isinstance(welcome, Refusal):
                 raise Refused(welcome.text)
             if not isinstance(welcome, Welcome) or differences(welcome):
@@ -194,6 +197,7 @@ class HostLink(threading.Thread):
             if abs(ahead) > _CLOCKS:
                 remark = f"the clock of host {welcome.name} is {ahead:+.0f} s off; times of this run are this machine's: set the clocks (NTP)"
             self._tell(Joined(welcome.name, order.slots, welcome.offers, remark))
+            self._tell_aside(welcome.name)
             self._serve(node, lodge)
         finally:
             node.close()
@@ -205,17 +209,27 @@ class HostLink(threading.Thread):
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0 and not self._leaving:
             node.wait(min(left, 0.5))
-            for word in node.receive():
+            for word in [word for word in node.receive() if not self._aside(word)]:
                 if isinstance(word, (Lodged, Refusal)):
                     return word
         raise Lost(f"the host had no place ready within {seconds:g} s")
+
+    def _aside(self, word: Any) -> bool:
+        """Whether it is news and no answer; they are told once the host has joined, for before nobody would know it."""
+        if isinstance(word, Nodes):
+            self._told = word
+        return isinstance(word, Nodes)
+
+    def _tell_aside(self, name: str) -> None:
+        if self._told is not None:
+            self._tell(News(name, self._told.members, self._told.draining))
 
     def _compare_clocks(self, node: Connection) -> float:
         """Our clock minus the host's monotonic one, by the quickest of a few round trips."""
         best, offset = float("inf"), 0.0
         for number in range(_TICKS):
             asked = self._clock()
-            answer = node.ask(Tick(number), _ANSWER_WITHIN)
+            answer = node.ask(Tick(number), _ANSWER_WITHIN, self._aside)
             now = self._clock()
             if isinstance(answer, Tock) and now - asked < best:
                 best, offset = now - asked, (asked + now) / 2 - answer.monotonic

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,17 @@ __all__ = ["reach"]
 
 
 def reach(
-    plan: Plan, hosts: str | os.PathLike[str], key: str | os.PathLike[str] | None, slots: int | None, state: Path | None
+    plan: Plan,
+    hosts: str | os.PathLike[str],
+    key: str | os.PathLike[str] | None,
+    slots: int | None,
+    state: Path | None,
+    notice: Callable[[str], None] = lambda text: None,
 ) -> HostsSpec:
-    """The hosts that this topology can run on now. Raises UsageError, naming the host or the unit and what to do."""
+    """The hosts that this topology can run on now; `notice` is told of those that it begins without.
+
+    Raises UsageError, naming the host or the unit and what to do.
+    """
     file = read_hosts(hosts)
     key = key if key is not None else file.key
     if key is None:
@@ -38,7 +47,14 @@ def reach(
     _check_units(plan, file.apart, f"{hosts}: [apart]")
     _check_plan(plan)
     opened = ClusterKey(key)
-    found = survey(file.hosts, opened)
+    found, absent = survey(file.hosts, opened)
+    later = "" if slots is not None else ", and uses it as soon as it can"
+    for error in absent.values():
+        notice(f"{error} The run begins without it{later}")
+    full = [each for each in found if not each.welcome.free]
+    for each in full:
+        why = "drains" if each.welcome.draining else f"has all of its {each.welcome.slots} slots taken"
+        notice(f"host {each.welcome.name} ({each.address}) {why}: the run begins without it{later}")
     check_shared(_written(plan, state), file, found, opened)
     offered = {word for each in found for word in each.welcome.offers}
     for unit, words in file.needs.items():
@@ -48,7 +64,10 @@ def reach(
                     f"unit {unit!r} needs {word!r}, which no host offers: start a node with --offers {word}"
                 )
     rules = PlacementRules(file.strategy, dict(file.needs), dict(file.apart))
-    return HostsSpec(share_out(found, slots), opened.path, rules, 0 if slots is None else -1)
+    shares = share_out(found, slots)
+    names = {each.welcome.name: each.address for each in found}
+    waiting = (*absent, *(each.address for each in full))
+    return HostsSpec(shares, opened.path, rules, 0 if slots is None else -1, names, waiting)
 
 
 def _check_units(plan: Plan, named: Any, where: str) -> None:
