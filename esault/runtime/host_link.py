@@ -78,6 +78,8 @@ class Refusing:
     """The host does not take this run, or cannot be reached; it will be asked again."""
 
     why: str
+    #: it is there and will not do
+    misfit: bool
 
 
 @dataclass(frozen=True)
@@ -96,11 +98,12 @@ class HostLink(threading.Thread):
         self,
         address: str,
         key: ClusterKey,
-        order: Callable[[Welcome, float, float], Lodge],
+        order: Callable[[Connection, Welcome, float, float], Lodge],
         on_event: Callable[[], None],
         clock: Callable[[], float],
     ) -> None:
-        """`order`: makes what is asked for, of the node's welcome, the clock offset of its host and how far its clock is ahead."""
+        """`order`: makes what is asked for, of the connection to the node, its welcome, the clock offset of its host and how far its
+        clock is ahead. Raises Refused for a node that will not do, Lost for one that will not do now."""
         super().__init__(name=f"esault-host-{address}", daemon=True)
         self.address = address
         self._key = key
@@ -151,7 +154,7 @@ class HostLink(threading.Thread):
                 pause = _AGAIN
             except (Lost, Refused) as error:
                 if self.up is None:
-                    self._tell(Refusing(f"{self.address}: {error}"))
+                    self._tell(Refusing(f"{self.address}: {error}", isinstance(error, Refused)))
                 else:
                     name, self.up = self.up, None
                     pause = _AGAIN
@@ -180,10 +183,10 @@ class HostLink(threading.Thread):
             ahead = welcome.wall - (asked + self._clock()) / 2
             self._tell(News(welcome.name, welcome.members, welcome.draining))
             if welcome.draining:
-                raise Refused(f"host {welcome.name} drains")
-            order = self._order(welcome, self._compare_clocks(node), ahead)
+                raise Lost(f"host {welcome.name} drains")
+            order = self._order(node, welcome, self._compare_clocks(node), ahead)
             if order.slots < 1:
-                raise Refused(f"host {welcome.name} has no free slot of its {welcome.slots}")
+                raise Lost(f"host {welcome.name} has no free slot of its {welcome.slots}")
             lodged = self._await(node, order, _READY_WITHIN)
             if isinstance(lodged, Refusal):
                 raise Refused(lodged.text)
@@ -209,13 +212,13 @@ class HostLink(threading.Thread):
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0 and not self._leaving:
             node.wait(min(left, 0.5))
-            for word in [word for word in node.receive() if not self._aside(word)]:
+            for word in [word for word in node.receive() if not self.aside(word)]:
                 if isinstance(word, (Lodged, Refusal)):
                     return word
         raise Lost(f"the host had no place ready within {seconds:g} s")
 
-    def _aside(self, word: Any) -> bool:
-        """Whether it is news and no answer; they are told once the host has joined, for before nobody would know it."""
+    def aside(self, word: Any) -> bool:
+        """Of a letter of the node: whether it is news and no answer; they are told once the host has joined, for before nobody would know it."""
         if isinstance(word, Nodes):
             self._told = word
         return isinstance(word, Nodes)
@@ -229,7 +232,7 @@ class HostLink(threading.Thread):
         best, offset = float("inf"), 0.0
         for number in range(_TICKS):
             asked = self._clock()
-            answer = node.ask(Tick(number), _ANSWER_WITHIN, self._aside)
+            answer = node.ask(Tick(number), _ANSWER_WITHIN, self.aside)
             now = self._clock()
             if isinstance(answer, Tock) and now - asked < best:
                 best, offset = now - asked, (asked + now) / 2 - answer.monotonic

@@ -13,12 +13,14 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from esault.cluster.connection import Connection, Lost
 from esault.cluster.key import ClusterKey
 from esault.cluster.shipment import needed, relative, ship
 from esault.cluster.tls import Refused
 from esault.cluster.words import Deliver, Died, Keep, Lodge, Probing, Readings, Said, Voice, Welcome
 from esault.control.evacuation import Evacuation
 from esault.control.placement import Cluster
+from esault.errors import UsageError
 from esault.messages.control import Exited, Fork, Kill, Release
 from esault.messages.probe import HostUsage, ProbeReading
 from esault.runtime.console import MarkedStream
@@ -76,22 +78,25 @@ class Hosts:
         link = HostLink(
             address,
             self._key,
-            lambda welcome, offset, ahead: self._order(address, welcome, slots, offset, ahead),
+            lambda node, welcome, offset, ahead: self._order(address, node, welcome, slots, offset, ahead),
             self._wake,
             lambda: time.monotonic() + self._spec.clock_offset,
         )
         self._links[address] = link
         link.start()
 
-    def _order(self, address: str, welcome: Welcome, slots: int, offset: float, ahead: float) -> Lodge:
-        """In a link's thread: what is asked of a node. Raises Refused for one that has a link already."""
+    def _order(
+        self, address: str, node: Connection, welcome: Welcome, slots: int, offset: float, ahead: float
+    ) -> Lodge:
+        """In a link's thread: what is asked of a node. Raises Lost for one that has a link already, Refused for one that will not do."""
         self._own[address] = {each.name: each.address for each in welcome.members}.get(welcome.name, address)
         other = self._addresses.get(welcome.name, address)
         if other != address and other in self._links and self._links[other].up == welcome.name:
             if self._own[other] != self._own[address]:
                 self._tell_twice(welcome.name, other, address)
             self._links[address].leave()
-            raise Refused(f"{other} is the same host")
+            raise Lost(f"{other} is the same host")
+        self._check_seen(address, node, welcome.name)
         spec, (files, versions) = self._spec, self._code
         located = spec.located
         return Lodge(
@@ -110,6 +115,17 @@ class Hosts:
             clock_offset=offset,
             ahead=ahead,
         )
+
+    def _check_seen(self, address: str, node: Connection, name: str) -> None:
+        """A host that has joined or come back must see what the others see. Raises Refused."""
+        sharing, aside = self._hosts.sharing, self._links[address].aside
+        own = [share for _, share in sharing.pinned] if name == sharing.host else []
+        try:
+            for share in (*sharing.shares, *own):
+                if not share.seen_by(node, aside):
+                    raise Refused(share.unseen(name))
+        except UsageError as error:
+            raise Refused(str(error)) from None
 
     # starting --------------------------------------------------------------------------------------
 
@@ -156,6 +172,8 @@ class Hosts:
         elif isinstance(event, LostHost):
             self._lost(event)
         elif isinstance(event, Refusing):
+            if event.misfit and self._refusals.get(link.address) != event.why and "leaving" not in event.why:
+                self.notices.append(f"{event.why}; it takes no part so far")
             self._refusals[link.address] = event.why
         elif isinstance(event, News):
             self._news(link, event)
@@ -170,7 +188,9 @@ class Hosts:
             return
         self._addresses[event.name] = link.address
         self._refusals.pop(link.address, None)
-        self.cluster.join(event.name, event.slots, event.offers)
+        sharing = self._hosts.sharing
+        own = [share.folder for _, share in sharing.pinned] if event.name == sharing.host else []
+        self.cluster.join(event.name, event.slots, (*event.offers, *own))
         if event.remark:
             self.notices.append(event.remark)
         self.notices.append(f"host {event.name} ({link.address}) offers {event.slots} slots")

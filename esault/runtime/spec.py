@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from esault.cluster.shared import Sharing
 from esault.control.placement import PlacementRules
 from esault.messages.checkpoint import Kept
 from esault.messages.control import Build
@@ -54,6 +55,8 @@ class HostsSpec:
     names: Mapping[str, str] = field(default_factory=dict)
     #: addresses of nodes that are full or away, and called while the run goes on
     absent: tuple[str, ...] = ()
+    #: what a host must see to take part
+    sharing: Sharing = field(default_factory=Sharing)
 
 
 @dataclass(frozen=True)

@@ -44,9 +44,9 @@ def report_of(folder):
     return json.loads((folder / "r.json").read_text())
 
 
-def start(command, nodes, *options, flow="gated", rate=2000.0, p=2):
+def start(command, nodes, *options, flow="gated", rate=2000.0, p=2, out="out.jsonl"):
     """A run that goes on until `end`."""
-    more = {"path": "in.txt", "out": "out.jsonl", "gate": "gate", "rate": rate, "p": p}
+    more = {"path": "in.txt", "out": out, "gate": "gate", "rate": rate, "p": p}
     command.start(flow, *nodes.options, "--policy", "none", "--report", "r.json", *options, **more)
     until(lambda: status(command).get("phase") == "running")
 
