@@ -4,8 +4,8 @@ A sender says in its status how many frames it has sent to whom, a receiver how 
 nothing in its inbox has not seen a while after it was sent will not come: the channel is broken. Two looks must find it so,
 with nothing seen between them: a process that was frozen, or had no processor for a second, says what it saw before it has read on.
 
-Between hosts a link may be cut for as long as the driver bears without giving a host up, and TCP, which doubles its pauses, needs that
-time twice more before it tries again, four times if that try is lost as well; statuses go another way and are there before.
+Between hosts a link may be cut for as long as the driver bears without giving a host up, and TCP, where it doubles its pauses, tries
+again after up to twice that time, or four times if that try is lost as well; statuses go another way and are there before.
 """
 
 from __future__ import annotations
