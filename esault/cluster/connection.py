@@ -29,7 +29,8 @@ _USER_TIMEOUT = 3000
 #: seconds until an idle connection of sub-units is looked at, between two looks, and looks in vain until it is given up: the driver tells
 #: of hosts that are lost long before, and two that do not reach each other for a while must find their connection as it was
 _PATIENT = (30, 10, 6)
-#: ... and milliseconds between two tries to send what was not acknowledged, at most; TCP doubles them up to minutes. Python has no name for it
+#: where the other end always reads: milliseconds between two tries to send what was not acknowledged, at most. Python has no name for it. Not
+#: for sub-units: the number of tries does not change, and a connection would be given up after fifteen seconds, not minutes
 _TCP_RTO_MAX_MS, _LONGEST_PAUSE = 44, 1000
 
 
@@ -235,12 +236,12 @@ def prepare(made: socket.socket, always_read: bool) -> None:
     options = [("TCP_KEEPIDLE", idle), ("TCP_KEEPINTVL", every), ("TCP_KEEPCNT", times)]
     if always_read:
         options.append(("TCP_USER_TIMEOUT", _USER_TIMEOUT))
+        if sys.platform == "linux":
+            with contextlib.suppress(OSError):  # before 6.15
+                made.setsockopt(socket.IPPROTO_TCP, _TCP_RTO_MAX_MS, _LONGEST_PAUSE)
     for name, value in options:
         if hasattr(socket, name):
             made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError):  # Linux before 6.15
-            made.setsockopt(socket.IPPROTO_TCP, _TCP_RTO_MAX_MS, _LONGEST_PAUSE)
 
 
 def call(host: str, port: int, context: ssl.SSLContext, seconds: float) -> Connection:

@@ -78,6 +78,7 @@ def test_a_unit_is_split_over_links_that_delay_and_lose_and_a_host_is_cut_off_tw
 def test_hosts_that_do_not_reach_each_other_for_a_while_lose_and_repeat_nothing(command, nodes, network, tmp_path):
     """The driver reaches both: nobody is given up, and what is on its way comes late."""
     write_text(tmp_path, 3000)
+    network.suffer(*BAD[:2])  # a try that is lost as well would take TCP twice as long again
     start(command, nodes, p=3)
     until(lambda: sum(sum(host["sent"].values()) for host in hosts(command).values()) > 10_000)
     network.part("a", "b")
