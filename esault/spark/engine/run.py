@@ -14,6 +14,7 @@ from typing import Any
 
 from esault.control.summary import Snapshot, UnitSnapshot
 from esault.errors import TopologyFailed
+from esault.flow.end_sinks import end_sinks
 from esault.flow.user_error import UserError
 from esault.messages.settings import Settings
 from esault.report import Checkpoints, Latency, Report, RootCounts, UnitReport, iso
@@ -151,10 +152,7 @@ class _Life:
             self._failure = str(error)
         finally:
             ok = self._failure is None and self._ended == "drained"
-            for sink in self._begun:
-                sink.repeated = False
-                with contextlib.suppress(Exception):
-                    sink.end(ok)
+            end_sinks(self._begun, ok, repeated=False)
         if self._failure is None and self._ended == "drained":
             self._kept.ended()
         collected = {
