@@ -83,7 +83,7 @@ class ElasticUnit(Unit):
             )
         if self.change is not None or any(r.leaving for r in self.subs.values()):
             raise UsageError(f"unit {name!r} is being changed already; try again when that is over")
-        if self.finishing or self.table is None or not all(r.started_at is not None for r in self.subs.values()):
+        if not self.steady:
             raise UsageError(f"unit {name!r} cannot be changed now: it is starting, ending, or has just lost a process")
 
     def _owner(self, incarnation: int) -> None:
@@ -378,6 +378,7 @@ class ElasticUnit(Unit):
 
     def begin_from(self, kept: KeptUnit, number: int, now: float) -> None:
         """Start with the state of a checkpoint."""
+        self.finished_before = kept.finished
         self._position = dict(kept.positions)
         self._source.update(kept.sources)
         restores = {

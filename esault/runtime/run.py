@@ -16,6 +16,7 @@ from esault.control.chronicle import Chronicle
 from esault.control.elasticity.scaling import EVERY_UNIT, check_policies
 from esault.control.replicas import check_settings
 from esault.errors import TopologyFailed, UsageError
+from esault.flow.end_sinks import end_sinks
 from esault.messages.settings import Settings
 from esault.report import Report
 from esault.runtime.ending import ending_signals, leave_terminal
@@ -314,10 +315,7 @@ def _run_local(
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
-        for sink in plan.sinks:
-            with contextlib.suppress(Exception):
-                sink.sink.repeated = may_repeat(local.driver)
-                sink.sink.end(ended_ok)
+        end_sinks([sink.sink for sink in plan.sinks], ended_ok, may_repeat(local.driver))
     report = local.report()
     if metrics is not None and chronicle is not None:
         page = chronicle.last(local.driver, local.now())
