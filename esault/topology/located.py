@@ -149,8 +149,9 @@ class Located:
             # Only if the module itself is missing, not one that it imports.
             if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
                 raise LocateError(
-                    f"there is no module {error.name!r} (looked in {self.folder} and on the Python path)"
-                ) from error
+                    f"there is no module {error.name!r} (looked in {self.folder} and on the Python path); a file is "
+                    "named with its ending, as in words.py"
+                ) from None
             raise
 
     def _functions(self, module: ModuleType) -> str:

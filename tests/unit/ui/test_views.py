@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import signal
+
+import pytest
 
 from esault.control.summary import Snapshot, UnitSnapshot
 from esault.ui.live import LiveView, picture
 from esault.ui.plain import PlainView
 from esault.ui.rates import Rates, percent, short
+from esault.ui.shielded import ShieldedView
 
 
 def snapshot(now, done=50.0, errors=0, phase="running"):
@@ -83,3 +88,24 @@ def test_the_live_view_prints_user_lines_above_itself():
     view.line("count/3", "a [b] c")
     view.close()
     assert "[count/3] a [b] c" in console.file.getvalue()
+
+
+@pytest.mark.parametrize(("number", "ended", "shown"), [(errno.EPIPE, 1, 1), (errno.ENOSPC, 0, 3)])
+def test_a_view_that_cannot_be_shown_ends_the_run_in_order_only_if_nobody_reads_any_more(number, ended, shown):
+    calls, signals = [], []
+
+    class Broken:
+        def line(self, mark, text):
+            calls.append(text)
+            raise OSError(number, "cannot be written")
+
+        notice = update = line
+
+    before = signal.signal(signal.SIGTERM, lambda *_: signals.append(1))
+    try:
+        view = ShieldedView(Broken())
+        for text in "abc":
+            view.line("count/1", text)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert (len(signals), len(calls)) == (ended, shown)
