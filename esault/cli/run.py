@@ -21,14 +21,17 @@ class _Run(click.Command):
 
     def get_help(self, ctx: click.Context) -> str:
         text = super().get_help(ctx)
-        named = [a for a in sys.argv[1:] if not a.startswith("-") and a != "run"]
-        if named:
+        try:
+            named = self.make_parser(ctx).parse_args(sys.argv[2:])[0].get("topology")
+        except click.UsageError:
+            named = None
+        if isinstance(named, str):
             try:
-                known = place_of(named[0]).parameters()
+                known = place_of(named).parameters()
             except EsaultError as error:
                 return f"{text}\n\n({error})"
             lines = [f"  {p}" for p in known] or ["  none"]
-            text += f"\n\nParameters of {named[0]} (--set NAME=VALUE):\n" + "\n".join(lines)
+            text += f"\n\nParameters of {named} (--set NAME=VALUE):\n" + "\n".join(lines)
         return text
 
 

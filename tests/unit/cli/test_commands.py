@@ -94,6 +94,7 @@ def test_new_refuses_names_that_cannot_be_imported(words, capsys, name, text):
         (["dance"], "there is no command 'dance'; there are: new, check, run"),
         (["rnu", "words.py"], "did you mean run?"),
         (["run", "words.py", "--fixed", "nobody"], "there is no unit 'nobody'"),
+        (["throttle", "count", "-1", "--for", "2"], "a number of tuples a second above 0"),
         (["analyze", "nowhere"], "there is no module 'nowhere'"),
         (["bench", "throughput", "--out", "x"], "checkout"),
         (["bench"], "checkout"),
@@ -150,8 +151,9 @@ def test_what_spark_cannot_run_is_said_by_check(words, tmp_path, capsys):
 
 def test_help_of_run_lists_the_topologys_parameters(words, capsys, monkeypatch):
     call(capsys, "new", words)
-    monkeypatch.setattr("sys.argv", ["esault", "run", words, "--help"])
-    code, out, _ = call(capsys, "run", words, "--help")
+    asked = ["run", "--set", "out=x", words, "--help"]
+    monkeypatch.setattr("sys.argv", ["esault", *asked])
+    code, out, _ = call(capsys, *asked)
     assert code == 0
     assert "out: str = out/words.jsonl" in out
 
