@@ -92,7 +92,10 @@ class Node:
         try:
             self._listener = listen(host, port)
         except OSError as error:
-            raise UsageError(f"--listen {listen_at}: {error.strerror or error}") from None
+            raise UsageError(
+                f"--listen {listen_at}: {error.strerror or error}; is a node there already? Name another port, or an address of "
+                "this host"
+            ) from None
         if name is not None and not re.fullmatch(r"[\w.-]{1,64}", name):
             raise UsageError(f"--name {name!r}: write letters, digits, dots and dashes, 64 at most")
         self._host = host

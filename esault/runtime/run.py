@@ -172,11 +172,21 @@ def execute(request: Request) -> Report:
         report = {"local": _local, "actors": _actors, "spark": _spark}[request.engine](request)
     except TopologyFailed as error:
         if request.report is not None and isinstance(error.report, Report):
-            error.report.write(request.report)
+            try:
+                error.report.write(request.report)
+            except OSError as unwritten:
+                raise TopologyFailed(f"{error}\n{_unwritten(request.report, unwritten)}", error.report) from error
         raise
     if request.report is not None:
-        report.write(request.report)
+        try:
+            report.write(request.report)
+        except OSError as error:
+            raise TopologyFailed(f"{_unwritten(request.report, error)}, and says:\n{report}", report) from error
     return report
+
+
+def _unwritten(path: str | Path, error: OSError) -> str:
+    return f"the report of the run, which is over, cannot be written to {path} ({error.strerror or error})"
 
 
 def _actors(request: Request) -> Report:
