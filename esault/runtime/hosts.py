@@ -160,6 +160,7 @@ class Hosts:
             )
             link.leave()
             return
+        link.begin()
         self._addresses[event.name] = link.address
         self._refusals.pop(link.address, None)
         self.cluster.join(event.name, event.slots, event.offers)
