@@ -21,6 +21,8 @@ __all__ = ["HostInlet", "host_inlets"]
 
 #: connections to one socket that have not shown a key
 MOST_STRANGERS: Final = 64
+#: connections that are accepted between two looks at the others
+ACCEPTED_AT_ONCE: Final = 4
 _LONGEST_NAME: Final = 256
 
 
@@ -69,8 +71,9 @@ class HostInlet(Inlet):
         return came
 
     def _accept_far(self) -> None:
+        # A few at a time: somebody who calls without end must not keep the data loop from its frames.
         with contextlib.suppress(BlockingIOError):
-            while True:
+            for _ in range(ACCEPTED_AT_ONCE):
                 try:
                     made, name = self._far.accept()
                 except ConnectionError:
