@@ -9,13 +9,14 @@ import ssl
 import struct
 import time
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from esault.cluster.letter import MAX_LETTER, pack, unpack
 from esault.cluster.tls import Refused, Tls
 from esault.errors import FrameError
 
-__all__ = ["Connection", "Lost", "Strangers", "call", "listen"]
+__all__ = ["Connection", "Lost", "Strangers", "call", "crowding", "listen"]
 
 _LENGTH = struct.Struct("<I")
 _AT_ONCE = 256 << 10
@@ -62,6 +63,14 @@ class Strangers:
                 self._last,
                 reasons,
             )
+
+
+def crowding(peers: Sequence[str]) -> int:
+    """Who of these strangers, the oldest first, makes room for another one: the oldest of the address that most of them come from,
+    so that somebody who calls again and again only pushes out himself."""
+    addresses = [peer.rpartition(":")[0] for peer in peers]
+    ((most, _),) = Counter(addresses).most_common(1)
+    return addresses.index(most)
 
 
 class Connection:

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 from esault.cluster import address as addresses
-from esault.cluster.connection import Connection, Lost, Strangers, call, listen
+from esault.cluster.connection import Connection, Lost, Strangers, call, crowding, listen
 from esault.cluster.key import ClusterKey
 from esault.cluster.lodgings import Lodgings
 from esault.cluster.shared import read_mark
@@ -75,12 +75,12 @@ class Node:
                 f"--listen {listen_at}: without a key a node listens on this machine alone; make one with `esault keys FILE`, copy it "
                 "to all hosts, and say --key FILE"
             )
+        if name is not None and not re.fullmatch(r"[\w.-]{1,64}", name):
+            raise UsageError(f"--name {name!r}: write letters, digits, dots and dashes, 64 at most")
         try:
             self._listener = listen(host, port)
         except OSError as error:
             raise UsageError(f"--listen {listen_at}: {error.strerror or error}") from None
-        if name is not None and not re.fullmatch(r"[\w.-]{1,64}", name):
-            raise UsageError(f"--name {name!r}: write letters, digits, dots and dashes, 64 at most")
         self.address = addresses.join(host, self._listener.getsockname()[1])
         self.name = name or f"{socket.gethostname()}-{self._listener.getsockname()[1]}"
         self.offers = offers
@@ -172,9 +172,8 @@ class Node:
                 return
             strangers = [each for each in self._callers.values() if each.hello is None]
             if len(strangers) >= _MOST_STRANGERS:
-                self._turn_away(
-                    min(strangers, key=lambda each: each.connection.since), "too many connections that say nothing"
-                )
+                crowding_one = strangers[crowding([each.connection.peer for each in strangers])]
+                self._turn_away(crowding_one, "too many connections that say nothing")
             try:
                 connection = Connection(made, self._key.server, server=True)
             except (OSError, Lost):

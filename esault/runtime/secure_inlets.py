@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from esault.cluster.address import join
-from esault.cluster.connection import Strangers, listen, prepare
+from esault.cluster.connection import Strangers, crowding, listen, prepare
 from esault.cluster.tls import Refused, Tls
 from esault.runtime.inlets import AT_ONCE, Connection, Inlet, Take
 from esault.runtime.links import HEADER, PREFACE
@@ -82,7 +82,9 @@ class HostInlet(Inlet):
                     c for c in self._connections.values() if isinstance(c, _SecureConnection) and not c.greeted
                 ]
                 if len(strangers) >= MOST_STRANGERS:
-                    self._turn_away(strangers[0], "too many connections that say nothing")
+                    self._turn_away(
+                        strangers[crowding([c.peer for c in strangers])], "too many connections that say nothing"
+                    )
                 made.setblocking(False)
                 prepare(made, always_read=False)
                 self._connections[made.fileno()] = _SecureConnection(made, self._context, f"{name[0]}:{name[1]}")

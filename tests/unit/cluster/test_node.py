@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from esault.cluster import lodgings
-from esault.cluster.connection import Connection
+from esault.cluster.connection import Connection, crowding
 from esault.cluster.key import ClusterKey, make_key
 from esault.cluster.node import Node
 from esault.cluster.versions import hello
@@ -92,6 +92,12 @@ def test_callers_without_end_do_not_keep_the_node_from_those_it_knows(node, call
     finally:
         for each in strangers:
             each.close()
+
+
+def test_who_calls_again_and_again_pushes_out_nobody_but_himself():
+    peers = ["10.0.0.9:1", *(f"10.0.0.8:{port}" for port in range(5)), "[fd00::1]:7", "10.0.0.9:2"]
+    assert crowding(peers) == 1
+    assert crowding(["10.0.0.9:1", "10.0.0.8:1"]) == 0
 
 
 def test_a_mistake_in_what_one_caller_says_ends_nothing_else(node, call, caplog):
