@@ -341,6 +341,9 @@ class ElasticUnit(Unit):
 
     def _on_unregister(self, message: Unregister, now: float) -> None:
         super()._on_unregister(message, now)
+        self._tabled.discard(message.incarnation)
+        self._parting.discard(message.incarnation)
+        self._ends.pop(message.incarnation, None)
         if self.change is not None:  # it may have waited for this sender
             self.events.append(("check", ""))
 
@@ -496,6 +499,9 @@ class ElasticUnit(Unit):
             unit, _ = self.senders.pop(sender)
             self._switching.pop(sender, None)
             self._ends.pop(sender, None)
+            self._tabled.discard(sender)
+            for incarnation in built:  # it has its END from there: a run may last for thousands of senders
+                self._tell(incarnation, Gone(sender))
             self._tell_unit(unit, Left(self.name, sender))
             self._check_settled()
 
@@ -514,7 +520,10 @@ class ElasticUnit(Unit):
         self._check_ended()
 
     def _no_longer_asked(self, incarnation: int) -> None:
-        """It is gone: nobody waits for its answers."""
+        """It is gone: nobody waits for its answers, or asks for the way to it."""
+        if self.change is None and self.table is not None:
+            named = {*self.subs, *self.table.owners()}
+            self._endpoints = {i: endpoints for i, endpoints in self._endpoints.items() if i in named}
         for readers in self._ends.values():
             readers.discard(incarnation)
         for sender in list(self._adding):

@@ -175,7 +175,7 @@ class SubUnit(Reading):
         self.senders.gone(message.incarnation, message.last)
         if self.watermarks is not None:
             self.watermarks.merging.gone(self._ticket, message.incarnation)
-        self._sender_done(message.incarnation)
+        self._sender_gone(message.incarnation)
 
     def _on_connect(self, message: Connect) -> None:
         for table in message.tables:
