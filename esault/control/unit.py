@@ -124,7 +124,7 @@ class Unit:
         #: tuples flow
         self.going = False
         self._next_number = 1
-        #: (data, express) endpoints of all that were ever built: a table may name a dead one for a while
+        #: (data, express) endpoints of all that were built: a table may name a dead one for a while
         self._endpoints: dict[int, tuple[str, str]] = {}
         #: Adds that are not confirmed: sender -> our sub-units that have not answered
         self._adding: dict[int, set[int]] = {}
