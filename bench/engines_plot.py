@@ -1,4 +1,4 @@
-"""The plot of bench engines: throughput, sustained rate and latency of each topology, an engine a colour."""
+"""The plot of bench engines: throughput, sustained rate and latency of each topology, an engine a colour; lines: least to most."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ ENGINES = {
     "plain Spark SQL, one batch": COLOURS["peer, no Python in the loop"],
 }
 ACTORS, SPARK, BATCH = ENGINES
+#: median, least and most
+Spread = tuple[float, float, float]
 TITLES = (
     "thousand tuples/s, closed loop",
     "thousand tuples/s, sustained (open loop)",
@@ -24,24 +26,29 @@ TITLES = (
 )
 
 
-def bars(each: dict[str, Any]) -> list[dict[str, float]]:
-    """What there is to draw of a topology, for each title: engine -> value."""
+def bars(each: dict[str, Any]) -> list[dict[str, Spread]]:
+    """What there is to draw of a topology, for each title: engine -> (median, least, most)."""
     actors, spark, sql = (each.get(name, {}) for name in ("actors", "spark", "sql"))
-    middle = lambda spread: (spread or {}).get("median")
-    thousand = lambda rate: None if rate is None else rate / 1e3
+    speed, kept_up = "tuples_per_second", "sustained_tuples_per_second"
     panels = (
         {
-            ACTORS: thousand(middle(actors.get("tuples_per_second"))),
-            SPARK: thousand(spark.get("tuples_per_second")),
-            BATCH: thousand(sql.get("tuples_per_second")),
+            ACTORS: _spread(actors.get(speed), 1e3),
+            SPARK: _spread(spark.get(speed), 1e3),
+            BATCH: _spread(sql.get(speed), 1e3),
         },
-        {
-            ACTORS: thousand(actors.get("sustained_tuples_per_second")),
-            SPARK: thousand(spark.get("sustained_tuples_per_second")),
-        },
-        *({ACTORS: middle(actors.get(f"{p}_ms")), SPARK: spark.get(f"{p}_ms")} for p in ("p50", "p99")),
+        {ACTORS: _spread(actors.get(kept_up), 1e3), SPARK: _spread(spark.get(kept_up), 1e3)},
+        *({ACTORS: _spread(actors.get(f"{p}_ms")), SPARK: _spread(spark.get(f"{p}_ms"))} for p in ("p50", "p99")),
     )
     return [{engine: value for engine, value in panel.items() if value is not None} for panel in panels]
+
+
+def _spread(figure: dict[str, float] | float | None, unit: float = 1.0) -> Spread | None:
+    """Of several runs or of one; None where there is none."""
+    if figure is None:
+        return None
+    if not isinstance(figure, dict):
+        return figure / unit, figure / unit, figure / unit
+    return figure["median"] / unit, figure["least"] / unit, figure["most"] / unit
 
 
 def draw(path: Path, found: dict[str, Any]) -> bool:
@@ -62,13 +69,14 @@ def draw(path: Path, found: dict[str, Any]) -> bool:
         height = 0.8 / max(1, len(engines))
         for row, panels in enumerate(measured.values()):
             for j, engine in enumerate(engines):
-                value = panels[i].get(engine)
-                at = row + (j - (len(engines) - 1) / 2) * height
-                if value is None:
+                if engine not in panels[i]:
                     continue
-                place.barh(at, value, height * 0.9, color=ENGINES[engine])
+                value, least, most = panels[i][engine]
+                at = row + (j - (len(engines) - 1) / 2) * height
+                error = [[value - least], [most - value]] if most > least else None
+                place.barh(at, value, height * 0.9, xerr=error, capsize=3, color=ENGINES[engine])
                 place.annotate(
-                    f" {value:,.3g}" if value < 100 else f" {value:,.0f}", (value, at), va="center", fontsize=8
+                    f" {value:,.3g}" if value < 100 else f" {value:,.0f}", (most, at), va="center", fontsize=8
                 )
         rates = [f"{name}\n{found[name]['rate']:,.0f}/s" if "latency" in title else name for name in measured]
         place.set_yticks(range(len(measured)), rates, fontsize=9)
@@ -77,8 +85,10 @@ def draw(path: Path, found: dict[str, Any]) -> bool:
         if "latency" in title:
             place.set_xscale("log")
         place.margins(x=0.15)
+        if "latency" in title:
+            place.set_xlim(left=0.1)
     patches = [pyplot.Rectangle((0, 0), 1, 1, color=colour) for colour in ENGINES.values()]
-    figure.legend(patches, list(ENGINES), loc="lower center", ncols=len(ENGINES), fontsize=9, frameon=False)
+    figure.legend(patches, [*ENGINES], loc="lower center", ncols=len(ENGINES), fontsize=9, frameon=False)
     figure.tight_layout(rect=(0, 0.05, 1, 1))
     figure.savefig(path, dpi=110)
     pyplot.close(figure)
