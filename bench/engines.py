@@ -37,7 +37,7 @@ from bench.result import write_with
 
 __all__ = ["main"]
 
-#: tuples a second for latencies: what the Spark engine keeps up with, too
+#: tuples a second for latencies: a small part of what actors can do, so that the Spark engine has a chance to keep up
 RATES = {"word_count": 5_000.0, "flight_delays": 5_000.0, "tpch_q3": 10_000.0, "traffic": 5_000.0}
 FIGURES = ("p50", "p99")
 #: seconds of the Spark engine's open loops: its first batches take some of them
@@ -212,7 +212,7 @@ def _lines(found: dict[str, Any]) -> list[str]:
             sustained = spark.get("sustained_tuples_per_second")
             parts = [f"sustained {_k(sustained)}"] if sustained is not None else []
             parts += [f"{figure} {_ms(spark[f'{figure}_ms'])}" for figure in FIGURES]
-            parts += [f"start {spark['start_up_seconds']:.1f} s"]
+            parts += [f"{spark['behind_seconds']:.1f} s behind at the end", f"start {spark['start_up_seconds']:.1f} s"]
             lines.append(f"  Spark engine {_k(spark['tuples_per_second']):>14}   {'   '.join(parts)}")
         if "sql" in each:
             lines.append(f"  Spark SQL  {_k(each['sql']['tuples_per_second']):>16}, one batch with all data at hand")

@@ -89,7 +89,13 @@ def _result():
         "p99_ms": None,
         "sustained_tuples_per_second": 1.5e5,
     }
-    spark = {"tuples_per_second": None, "start_up_seconds": 9.0, "p50_ms": 2000.0, "p99_ms": 4000.0}
+    spark = {
+        "tuples_per_second": None,
+        "start_up_seconds": 9.0,
+        "p50_ms": 2000.0,
+        "p99_ms": 4000.0,
+        "behind_seconds": 2.0,
+    }
     common = {"tuples": 1000, "checked_rows": 10, "rate": 5000.0, "actors": actors}
     return {
         "word_count": {**common, "spark": spark, "sql": {"tuples_per_second": 1e6}},
@@ -105,7 +111,7 @@ def test_the_table_and_the_plot_have_each_engine_and_say_what_is_missing(tmp_pat
     found = _result()
     text = "\n".join(_lines(found))
     assert "200.0 k/s (100.0 k/s to 400.0 k/s)   sustained 150.0 k/s   p50 0.4 ms, p99 no row   start 0.50 s" in text
-    assert "too quick to tell   p50 2,000.0 ms   p99 4,000.0 ms   start 9.0 s" in text
+    assert "too quick to tell   p50 2,000.0 ms   p99 4,000.0 ms   2.0 s behind at the end   start 9.0 s" in text
     assert "Spark engine: not timed; its final rows are right" in text
     assert "tpch_q3: skipped: it rained" in text
     assert bars(found["word_count"])[0] == {
