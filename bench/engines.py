@@ -137,10 +137,12 @@ def _spark(data: Data, sizes: argparse.Namespace) -> dict[str, Any]:
         "behind_seconds": late,
         "runs": {"half": half, "whole": whole, "open": slow},
     }
-    if sizes.spark_sustained and engine is not None:
+    if sizes.spark_sustained:
         # A micro-batch takes seconds at any rate: by so much the last tuple is always late.
         trials = Trials(partial(_at, data, "spark"), sizes.spark_seconds, data.tuples, SPARK_BEHIND, late)
-        found["sustained_tuples_per_second"] = bisect(trials.sustains, 0.0, engine, SPARK_CLOSE)
+        found["sustained_tuples_per_second"] = bisect(
+            trials.sustains, 0.0, engine or whole["tuples_per_second"], SPARK_CLOSE
+        )
         found["trials"] = trials.made
     return found
 

@@ -124,6 +124,31 @@ def test_the_table_and_the_plot_have_each_engine_and_say_what_is_missing(tmp_pat
     assert not draw(tmp_path / "none.png", {"tpch_q3": found["tpch_q3"]})
 
 
+def test_sparks_rate_is_that_of_the_second_half_and_bisection_takes_its_batches_for_granted(monkeypatch, tmp_path):
+    from bench import engines
+    from bench.engines_data import Data
+
+    fastest, start, batch, asked = 1000.0, 8.0, 3.0, []
+
+    def launch(module, *arguments, longest):
+        given = dict(zip(arguments[1::2], arguments[2::2]))
+        tuples, rate = given["--tuples"], given.get("--rate")
+        asked.append(rate)
+        seconds = start + tuples / fastest if rate is None else max(tuples / rate, tuples / fastest) + batch
+        latency = {"p50": 1.0, "p99": 2.0}
+        return {"read": tuples, "wrong": None, "seconds": seconds, "start_up_seconds": 9.0, "latency_ms": latency}
+
+    monkeypatch.setattr(engines, "launch", launch)
+    monkeypatch.setitem(engines.RATES, "word_count", 100.0)
+    sizes = SimpleNamespace(spark_seconds=20.0, spark_sustained=True)
+    found = engines._spark(Data("word_count", tmp_path, {"lines": 40_000}), sizes)
+    assert found["tuples_per_second"] == pytest.approx(fastest)
+    assert found["behind_seconds"] == pytest.approx(batch, abs=0.1)
+    assert found["sustained_tuples_per_second"] == pytest.approx(fastest)
+    assert [trial["sustained"] for trial in found["trials"]] == [True, False]
+    assert asked == [None, None, 100.0, 1000.0, 2000.0]
+
+
 def test_a_topology_that_is_not_measured_is_refused_with_the_names_there_are(monkeypatch, capsys):
     from bench import engines
 
