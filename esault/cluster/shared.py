@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from esault.cluster.hosts_file import HostsFile
 from esault.cluster.key import ClusterKey
 from esault.cluster.survey import ANSWER_WITHIN, Found, greet
 from esault.cluster.tls import Refused
-from esault.cluster.words import Look, Looked, Nodes
+from esault.cluster.words import Look, Looked, Refusal
 from esault.errors import UsageError
 
 __all__ = ["Share", "Sharing", "Written", "check_shared", "read_mark"]
@@ -50,8 +50,8 @@ class Share:
     what: str
     folder: str
 
-    def seen_by(self, node: Connection, aside: Callable[[Any], bool] | None = None) -> bool:
-        """Whether the host of this node does; `aside` as in `Connection.ask`. Raises Lost, Refused, UsageError."""
+    def seen_by(self, node: Connection) -> bool:
+        """Whether the host of this node does. Raises Lost, Refused, UsageError."""
         text = secrets.token_hex(_LENGTH // 2)
         mark = Path(self.folder) / f"{_MARK}{secrets.token_hex(4)}"
         try:
@@ -59,7 +59,7 @@ class Share:
         except OSError as error:
             raise UsageError(f"{self.what}: {self.folder} cannot be written: {error.strerror or error}") from None
         try:
-            answer = node.ask(Look(str(mark)), ANSWER_WITHIN, aside or (lambda letter: isinstance(letter, Nodes)))
+            answer = node.ask(Look(str(mark)), ANSWER_WITHIN, Looked, Refusal)
         finally:
             with contextlib.suppress(OSError):
                 mark.unlink()

@@ -62,6 +62,7 @@ class Hosts:
         self.notices: deque[str] = deque()
         self._lines: deque[tuple[str, str]] = deque()
         self._lines_there = threading.Event()
+        self._dropping = False
         self._ended = False
         self._crowded = 0
         located = spec.located
@@ -96,7 +97,7 @@ class Hosts:
                 self._tell_twice(welcome.name, other, address)
             self._links[address].leave()
             raise Lost(f"{other} is the same host")
-        self._check_seen(address, node, welcome.name)
+        self._check_seen(node, welcome.name)
         spec, (files, versions) = self._spec, self._code
         located = spec.located
         return Lodge(
@@ -116,13 +117,13 @@ class Hosts:
             ahead=ahead,
         )
 
-    def _check_seen(self, address: str, node: Connection, name: str) -> None:
+    def _check_seen(self, node: Connection, name: str) -> None:
         """A host that has joined or come back must see what the others see. Raises Refused."""
-        sharing, aside = self._hosts.sharing, self._links[address].aside
+        sharing = self._hosts.sharing
         own = [share for _, share in sharing.pinned] if name == sharing.host else []
         try:
             for share in (*sharing.shares, *own):
-                if not share.seen_by(node, aside):
+                if not share.seen_by(node):
                     raise Refused(share.unseen(name))
         except UsageError as error:
             raise Refused(str(error)) from None
@@ -164,9 +165,7 @@ class Hosts:
             if event.usage is not None:
                 self.usage[event.usage.name] = event.usage
         elif isinstance(event, Voice):
-            if len(self._lines) < _MOST_LINES:
-                self._lines.append((event.mark, event.text))
-                self._lines_there.set()
+            self._heard(event)
         elif isinstance(event, Joined):
             self._joined(link, event)
         elif isinstance(event, LostHost):
@@ -180,12 +179,22 @@ class Hosts:
         else:
             self.notices.append(f"a host said something that is not known: {event!r:.200}")
 
+    def _heard(self, event: Voice) -> None:
+        if len(self._lines) < _MOST_LINES:
+            self._lines.append((event.mark, event.text))
+            self._lines_there.set()
+            self._dropping = self._dropping and len(self._lines) > _MOST_LINES // 2
+        elif not self._dropping:
+            self._dropping = True
+            self.notices.append(f"{_MOST_LINES:,} printed lines wait for a slow terminal: further ones are dropped")
+
     def _joined(self, link: HostLink, event: Joined) -> None:
         other = self._addresses.get(event.name)
         if other is not None and other != link.address and event.name in self.cluster.hosts:
             self._tell_twice(event.name, other, link.address)
             link.leave()
             return
+        link.begin()
         self._addresses[event.name] = link.address
         self._refusals.pop(link.address, None)
         sharing = self._hosts.sharing
@@ -294,11 +303,10 @@ class Hosts:
 
     def _print(self) -> None:
         """In a thread: what user code printed on other hosts; a slow terminal holds up nothing else."""
-        streams: dict[str, MarkedStream] = {}
         while True:
             self._lines_there.wait()
             self._lines_there.clear()
             while self._lines:
                 with contextlib.suppress(IndexError):
                     mark, text = self._lines.popleft()
-                    streams.setdefault(mark, MarkedStream(self._spec.console_fd, mark)).write(f"{text}\n")
+                    MarkedStream(self._spec.console_fd, mark).write(f"{text}\n")  # a whole line: nothing is left of it
