@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import select
 import socket
 import ssl
 import struct
+import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -24,6 +26,12 @@ _AT_ONCE = 256 << 10
 _MOST_REASONS = 8
 #: milliseconds after which data that nobody acknowledges breaks a connection
 _USER_TIMEOUT = 3000
+#: seconds until an idle connection of sub-units is looked at, between two looks, and looks in vain until it is given up: the driver tells
+#: of hosts that are lost long before, and two that do not reach each other for a while must find their connection as it was
+_PATIENT = (30, 10, 6)
+#: where the other end always reads: milliseconds between two tries to send what was not acknowledged, at most. Python has no name for it. Not
+#: for sub-units: the number of tries does not change, and a connection would be given up after fifteen seconds, not minutes
+_TCP_RTO_MAX_MS, _LONGEST_PAUSE = 44, 1000
 
 
 class Lost(Exception):
@@ -241,9 +249,13 @@ def prepare(made: socket.socket, always_read: bool) -> None:
     """
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    options = [("TCP_KEEPIDLE", 1), ("TCP_KEEPINTVL", 1), ("TCP_KEEPCNT", 3)]
+    idle, every, times = (1, 1, 3) if always_read else _PATIENT
+    options = [("TCP_KEEPIDLE", idle), ("TCP_KEEPINTVL", every), ("TCP_KEEPCNT", times)]
     if always_read:
         options.append(("TCP_USER_TIMEOUT", _USER_TIMEOUT))
+        if sys.platform == "linux":
+            with contextlib.suppress(OSError):  # before 6.15
+                made.setsockopt(socket.IPPROTO_TCP, _TCP_RTO_MAX_MS, _LONGEST_PAUSE)
     for name, value in options:
         if hasattr(socket, name):
             made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

@@ -100,7 +100,7 @@ class Node:
         self._signals = 0
         self._select = selectors.DefaultSelector()
         self._select.register(self._listener, selectors.EVENT_READ, self._accept)
-        self._lodgings = Lodgings(self.name, host, key.path, slots, self._select)
+        self._lodgings = Lodgings(self.name, self._listener.getsockname()[0], key.path, slots, self._select)
 
     # serving ---------------------------------------------------------------------------------------
 

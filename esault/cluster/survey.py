@@ -14,7 +14,7 @@ from esault.cluster.versions import differences, hello
 from esault.cluster.words import Refusal, Welcome
 from esault.errors import UsageError
 
-__all__ = ["Found", "greet", "share_out", "survey"]
+__all__ = ["Found", "Unreachable", "greet", "share_out", "survey"]
 
 #: seconds that a host has to answer
 ANSWER_WITHIN = 5.0
@@ -28,13 +28,20 @@ class Found:
     welcome: Welcome
 
 
+class Unreachable(UsageError):
+    """Nobody answers there."""
+
+
 def greet(address: str, key: ClusterKey) -> tuple[Connection, Found]:
-    """A connection to one node, and what it says of itself. Raises UsageError, naming the address and what is wrong."""
+    """A connection to one node, and what it says of itself. Raises UsageError, naming the address and what is wrong.
+
+    Unreachable, where nobody answers.
+    """
     host, port = split(address)
     try:
         node = call(host, port, key.client, ANSWER_WITHIN)
     except Lost as error:
-        raise UsageError(f"host {address} cannot be reached: {error}; is `esault node` running there?") from None
+        raise Unreachable(f"host {address} cannot be reached: {error}; is `esault node` running there?") from None
     except Refused as error:
         raise UsageError(f"host {address} is not let in: {error}") from None
     try:
@@ -65,12 +72,26 @@ def ask(address: str, key: ClusterKey) -> Found:
     return found
 
 
-def survey(addresses: Sequence[str], key: ClusterKey) -> list[Found]:
-    """These nodes and those that have joined them. Raises UsageError for the first of those named that will not do."""
+def survey(addresses: Sequence[str], key: ClusterKey) -> tuple[list[Found], dict[str, Unreachable]]:
+    """These nodes and those that have joined them; and of those named the ones that do not answer.
+
+    Raises UsageError for the first of those named that answers and will not do, and where none answers.
+    """
     found: dict[str, Found] = {}
     names: dict[str, str] = {}
+    absent: dict[str, Unreachable] = {}
+
+    def ask_named(address: str) -> Found | Unreachable:
+        try:
+            return ask(address, key)
+        except Unreachable as error:
+            return error
+
     with ThreadPoolExecutor(max_workers=min(32, len(addresses))) as pool:
-        for each in pool.map(lambda address: ask(address, key), addresses):
+        for address, each in zip(addresses, pool.map(ask_named, addresses)):
+            if isinstance(each, Unreachable):
+                absent[address] = each
+                continue
             name = each.welcome.name
             if name in names and names[name] != each.address:
                 raise UsageError(
@@ -78,6 +99,8 @@ def survey(addresses: Sequence[str], key: ClusterKey) -> list[Found]:
                 )
             names[name] = each.address
             found[each.address] = each
+    if not found:
+        raise next(iter(absent.values()))
     for member in [m for each in list(found.values()) for m in each.welcome.members]:
         if member.name in names:
             continue
@@ -87,7 +110,7 @@ def survey(addresses: Sequence[str], key: ClusterKey) -> list[Found]:
             continue  # it has left, or comes back while the run goes on
         names[member.name] = member.address
         found[member.address] = more
-    return list(found.values())
+    return list(found.values()), absent
 
 
 def share_out(found: Iterable[Found], slots: int | None) -> tuple[tuple[str, int], ...]:

@@ -533,7 +533,7 @@ class Driver:
             since = now - (self.running_since or now)
             self.scaling.decide(self.units, now, since, self.hosts, self._settle_slots)
         if self.phase == "running":
-            for _, receiver, sender, text in list(self._lost_tails.find(self.units, now)):
+            for _, receiver, sender, text in list(self._lost_tails.find(self.units, self.places.hosts, now)):
                 self.handle(Broken(receiver, sender, text), now)
             self.notices.extend(self._silences.find(self.units.values(), now))
             self.scaling.sampler.forget({incarnation for unit in self.units.values() for incarnation in unit.subs})

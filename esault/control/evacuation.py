@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from esault.control.driver import Driver
 from esault.control.placement import Cluster
+from esault.control.resources import seat_of
 from esault.errors import UsageError
 
 __all__ = ["Evacuation"]
@@ -39,6 +40,12 @@ class Evacuation:
                 for incarnation in here:
                     if not unit.subs[incarnation].ended:
                         staying.setdefault(driver.places.hosts[incarnation], []).append(f"{name}/{incarnation}")
+                continue
+            if not cluster.open_to(seat_of(driver.plan, name, None)):
+                for incarnation in here:
+                    self._tell(
+                        driver, f"{name}/{incarnation} stays on its draining host: no other offers what {name!r} needs"
+                    )
                 continue
             moving = True
             owners = unit.table.owners() if unit.table is not None else []

@@ -114,6 +114,10 @@ class Cluster:
         if slot is not None and 0 <= slot.number < host.slots:
             host.free.add(slot.number)
 
+    def open_to(self, seat: Seat) -> bool:
+        """Whether a host that does not drain offers what is needed."""
+        return any(not host.draining and not self._missing(host, seat) for host in self.hosts.values())
+
     def _named(self, seat: Seat) -> HostRecord:
         assert seat.host is not None
         host = self.hosts.get(seat.host)

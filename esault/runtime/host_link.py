@@ -78,6 +78,8 @@ class Refusing:
     """The host does not take this run, or cannot be reached; it will be asked again."""
 
     why: str
+    #: it is there and will not do
+    misfit: bool
 
 
 @dataclass(frozen=True)
@@ -96,11 +98,12 @@ class HostLink(threading.Thread):
         self,
         address: str,
         key: ClusterKey,
-        order: Callable[[Welcome, float, float], Lodge],
+        order: Callable[[Connection, Welcome, float, float], Lodge],
         on_event: Callable[[], None],
         clock: Callable[[], float],
     ) -> None:
-        """`order`: makes what is asked for, of the node's welcome, the clock offset of its host and how far its clock is ahead."""
+        """`order`: makes what is asked for, of the connection to the node, its welcome, the clock offset of its host and how far its
+        clock is ahead. Raises Refused for a node that will not do, Lost for one that will not do now."""
         super().__init__(name=f"esault-host-{address}", daemon=True)
         self.address = address
         self._key = key
@@ -157,7 +160,7 @@ class HostLink(threading.Thread):
                 pause = _AGAIN
             except (Lost, Refused) as error:
                 if self.up is None:
-                    self._tell(Refusing(f"{self.address}: {error}"))
+                    self._tell(Refusing(f"{self.address}: {error}", isinstance(error, Refused)))
                 else:
                     name, self.up = self.up, None
                     pause = _AGAIN
@@ -185,10 +188,10 @@ class HostLink(threading.Thread):
             ahead = welcome.wall - (asked + self._clock()) / 2
             self._tell(News(welcome.name, welcome.members, welcome.draining))
             if welcome.draining:
-                raise Refused(f"host {welcome.name} drains")
-            order = self._order(welcome, self._compare_clocks(node), ahead)
+                raise Lost(f"host {welcome.name} drains")
+            order = self._order(node, welcome, self._compare_clocks(node), ahead)
             if order.slots < 1:
-                raise Refused(f"host {welcome.name} has no free slot of its {welcome.slots}")
+                raise Lost(f"host {welcome.name} has no free slot of its {welcome.slots}")
             lodged = node.ask(order, _READY_WITHIN, Lodged, Refusal)
             if isinstance(lodged, Refusal):
                 raise Refused(lodged.text)

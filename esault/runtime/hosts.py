@@ -13,11 +13,14 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from esault.cluster.connection import Connection, Lost
 from esault.cluster.key import ClusterKey
 from esault.cluster.shipment import needed, relative, ship
+from esault.cluster.tls import Refused
 from esault.cluster.words import Deliver, Died, Keep, Lodge, Probing, Readings, Said, Voice, Welcome
 from esault.control.evacuation import Evacuation
 from esault.control.placement import Cluster
+from esault.errors import UsageError
 from esault.messages.control import Exited, Fork, Kill, Release
 from esault.messages.probe import HostUsage, ProbeReading
 from esault.runtime.console import MarkedStream
@@ -45,8 +48,10 @@ class Hosts:
         self.cluster = Cluster(hosts.rules)
         self.evacuation = Evacuation()
         self._links: dict[str, HostLink] = {}
-        #: addresses by host name
-        self._addresses: dict[str, str] = {}
+        #: addresses by host name, of those that are not lost
+        self._addresses: dict[str, str] = dict(hosts.names)
+        #: addresses by which the nodes behind our links know themselves, by ours
+        self._own: dict[str, str] = {}
         self._where: dict[int, str] = {}
         self._since = time.monotonic()
         self._refusals: dict[str, str] = {}
@@ -66,21 +71,33 @@ class Hosts:
         self._code = (files, needed(files, first))
         for address, slots in hosts.nodes:
             self._add(address, slots)
+        for address in hosts.absent if self._hosts_members else ():
+            self._add(address, hosts.slots_of_newcomers)
         threading.Thread(target=self._print, name="esault-voices", daemon=True).start()
 
     def _add(self, address: str, slots: int) -> None:
         link = HostLink(
             address,
             self._key,
-            lambda welcome, offset, ahead: self._order(welcome, slots, offset, ahead),
+            lambda node, welcome, offset, ahead: self._order(address, node, welcome, slots, offset, ahead),
             self._wake,
             lambda: time.monotonic() + self._spec.clock_offset,
         )
         self._links[address] = link
         link.start()
 
-    def _order(self, welcome: Welcome, slots: int, offset: float, ahead: float) -> Lodge:
-        """In a link's thread: what is asked of a node."""
+    def _order(
+        self, address: str, node: Connection, welcome: Welcome, slots: int, offset: float, ahead: float
+    ) -> Lodge:
+        """In a link's thread: what is asked of a node. Raises Lost for one that has a link already, Refused for one that will not do."""
+        self._own[address] = {each.name: each.address for each in welcome.members}.get(welcome.name, address)
+        other = self._addresses.get(welcome.name, address)
+        if other != address and other in self._links and self._links[other].up == welcome.name:
+            if self._own[other] != self._own[address]:
+                self._tell_twice(welcome.name, other, address)
+            self._links[address].leave()
+            raise Lost(f"{other} is the same host")
+        self._check_seen(node, welcome.name)
         spec, (files, versions) = self._spec, self._code
         located = spec.located
         return Lodge(
@@ -100,14 +117,23 @@ class Hosts:
             ahead=ahead,
         )
 
+    def _check_seen(self, node: Connection, name: str) -> None:
+        """A host that has joined or come back must see what the others see. Raises Refused."""
+        sharing = self._hosts.sharing
+        own = [share for _, share in sharing.pinned] if name == sharing.host else []
+        try:
+            for share in (*sharing.shares, *own):
+                if not share.seen_by(node):
+                    raise Refused(share.unseen(name))
+        except UsageError as error:
+            raise Refused(str(error)) from None
+
     # starting --------------------------------------------------------------------------------------
 
     @property
     def ready(self) -> bool:
         """Whether all hosts that were named are up."""
-        return all(link.up is not None for link in self._links.values()) and len(self.cluster.hosts) >= len(
-            self._hosts.nodes
-        )
+        return all(self._links[address].up in self.cluster.hosts for address, _ in self._hosts.nodes)
 
     @property
     def late(self) -> str | None:
@@ -145,6 +171,8 @@ class Hosts:
         elif isinstance(event, LostHost):
             self._lost(event)
         elif isinstance(event, Refusing):
+            if event.misfit and self._refusals.get(link.address) != event.why and "leaving" not in event.why:
+                self.notices.append(f"{event.why}; it takes no part so far")
             self._refusals[link.address] = event.why
         elif isinstance(event, News):
             self._news(link, event)
@@ -163,22 +191,27 @@ class Hosts:
     def _joined(self, link: HostLink, event: Joined) -> None:
         other = self._addresses.get(event.name)
         if other is not None and other != link.address and event.name in self.cluster.hosts:
-            self.notices.append(
-                f"{other} and {link.address} are both named {event.name!r}: the second is left out; start it with --name"
-            )
+            self._tell_twice(event.name, other, link.address)
             link.leave()
             return
         link.begin()
         self._addresses[event.name] = link.address
         self._refusals.pop(link.address, None)
-        self.cluster.join(event.name, event.slots, event.offers)
+        sharing = self._hosts.sharing
+        own = [share.folder for _, share in sharing.pinned] if event.name == sharing.host else []
+        self.cluster.join(event.name, event.slots, (*event.offers, *own))
         if event.remark:
             self.notices.append(event.remark)
-        if time.monotonic() - self._since > 1.0 or link.address not in dict(self._hosts.nodes):
-            self.notices.append(f"host {event.name} ({link.address}) offers {event.slots} slots")
+        self.notices.append(f"host {event.name} ({link.address}) offers {event.slots} slots")
+
+    def _tell_twice(self, name: str, first: str, second: str) -> None:
+        self.notices.append(
+            f"{first} and {second} are both named {name!r}: the second is left out; start it with --name"
+        )
 
     def _lost(self, event: LostHost) -> None:
         self.cluster.lose(event.name)
+        self._addresses.pop(event.name, None)  # it may come back at another one
         self.usage.pop(event.name, None)
         self.notices.append(f"host {event.name} is lost: {event.why}")
         gone = [incarnation for incarnation, host in self._where.items() if host == event.name]
@@ -188,7 +221,8 @@ class Hosts:
 
     def _news(self, link: HostLink, event: News) -> None:
         for member in event.members:
-            if member.address not in self._links and not self._ended and self._hosts_members:
+            known = member.address in self._links or member.name in self._addresses
+            if not known and not self._ended and self._hosts_members:
                 self._add(member.address, self._hosts.slots_of_newcomers)
         if event.draining and event.name in self.cluster.hosts and not self.cluster.hosts[event.name].draining:
             self.cluster.drain(event.name)
@@ -244,7 +278,7 @@ class Hosts:
             if host.draining and not host.used and name not in self._where.values():
                 self.cluster.lose(name)
                 self.usage.pop(name, None)
-                self._links[self._addresses[name]].release()
+                self._links[self._addresses.pop(name)].release()
                 self.notices.append(f"host {name} is empty and leaves the run")
 
     def probe(self, targets: Mapping[int, tuple[str, float]], epoch: int) -> None:

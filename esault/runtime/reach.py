@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from esault.cluster.address import is_loopback, split
 from esault.cluster.hosts_file import read_hosts
 from esault.cluster.key import ClusterKey, loopback_key
-from esault.cluster.shared import check_shared
+from esault.cluster.shared import Written, check_shared
 from esault.cluster.survey import share_out, survey
 from esault.control.placement import PlacementRules
 from esault.errors import UsageError
@@ -22,9 +23,17 @@ __all__ = ["reach"]
 
 
 def reach(
-    plan: Plan, hosts: str | os.PathLike[str], key: str | os.PathLike[str] | None, slots: int | None, state: Path | None
+    plan: Plan,
+    hosts: str | os.PathLike[str],
+    key: str | os.PathLike[str] | None,
+    slots: int | None,
+    state: Path | None,
+    notice: Callable[[str], None] = lambda text: None,
 ) -> HostsSpec:
-    """The hosts that this topology can run on now. Raises UsageError, naming the host or the unit and what to do."""
+    """The hosts that this topology can run on now; `notice` is told of those that it begins without.
+
+    Raises UsageError, naming the host or the unit and what to do.
+    """
     file = read_hosts(hosts)
     key = key if key is not None else file.key
     if key is None:
@@ -38,8 +47,22 @@ def reach(
     _check_units(plan, file.apart, f"{hosts}: [apart]")
     _check_plan(plan)
     opened = ClusterKey(key)
-    found = survey(file.hosts, opened)
-    check_shared(_written(plan, state), file, found, opened)
+    found, absent = survey(file.hosts, opened)
+    later = "" if slots is not None else ", and uses it as soon as it can"
+    for error in absent.values():
+        notice(f"{error} The run begins without it{later}")
+    full = [each for each in found if not each.welcome.free]
+    for each in full:
+        why = "drains" if each.welcome.draining else f"has all of its {each.welcome.slots} slots taken"
+        notice(f"host {each.welcome.name} ({each.address}) {why}: the run begins without it{later}")
+    sharing = check_shared(_written(plan, state), file, found, opened)
+    needs = {unit: list(words) for unit, words in file.needs.items()}
+    for unit, share in sharing.pinned:
+        notice(
+            f"{share.what} lies in no folder that hosts.toml says is shared: unit {unit!r} stays on host {sharing.host}, "
+            "which sees it, and the run ends if that host is lost"
+        )
+        needs.setdefault(unit, []).append(share.folder)
     offered = {word for each in found for word in each.welcome.offers}
     for unit, words in file.needs.items():
         for word in words:
@@ -47,8 +70,12 @@ def reach(
                 raise UsageError(
                     f"unit {unit!r} needs {word!r}, which no host offers: start a node with --offers {word}"
                 )
-    rules = PlacementRules(file.strategy, dict(file.needs), dict(file.apart))
-    return HostsSpec(share_out(found, slots), opened.path, rules, 0 if slots is None else -1)
+    rules = PlacementRules(file.strategy, {unit: tuple(words) for unit, words in needs.items()}, dict(file.apart))
+    # with few slots the host that some units stay on is the first to be asked for one
+    shares = share_out(sorted(found, key=lambda each: each.welcome.name != sharing.host), slots)
+    names = {each.welcome.name: each.address for each in found}
+    waiting = (*absent, *(each.address for each in full))
+    return HostsSpec(shares, opened.path, rules, 0 if slots is None else -1, names, waiting, sharing)
 
 
 def _check_units(plan: Plan, named: Any, where: str) -> None:
@@ -73,15 +100,15 @@ def _check_plan(plan: Plan) -> None:
             )
 
 
-def _written(plan: Plan, state: Path | None) -> list[tuple[str, Any]]:
-    """All that several hosts write, by what it is."""
-    written: list[tuple[str, Any]] = [] if state is None else [("the state of the run", state)]
-    for sink in plan.sinks:
-        path = getattr(sink.sink, "path", None)
-        if path is not None:
-            written.append((f"sink {sink.name!r}", path))
+def _written(plan: Plan, state: Path | None) -> list[Written]:
+    """All that the processes of the run write."""
+    written = [] if state is None else [Written("the state of the run", state)]
     for name, unit in plan.units.items():
+        for sink in unit.sinks:
+            path = getattr(sink.sink, "path", None)
+            if path is not None:
+                written.append(Written(f"sink {sink.name!r}", path, unit.original or name))
         path = getattr(unit.on_error, "path", None)
         if path is not None:
-            written.append((f"the dead letters of unit {name!r}", path))
+            written.append(Written(f"the dead letters of unit {name!r}", path, unit.original or name))
     return written

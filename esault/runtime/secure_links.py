@@ -135,15 +135,22 @@ class SecureLink(StreamLink):
             logging.getLogger("esault").warning(
                 "no link to %s on %s: %s", self._target.name, self._target.address, error
             )
-            self._break()
+            super()._break()
             return False
         if tls.open:
             name = self._target.name.encode()
             tls.write(PREFACE + HEADER.pack(len(name)) + name)
         self._hand_over(tls.outgoing())
-        if not tls.open and not self._broken and self._rest is None:
+        if not tls.open and self._socket is not None and self._rest is None:
             self._wire.wait_for(self, select.EPOLLIN)
-        return tls.open
+        return tls.open and self._socket is not None
+
+    def _break(self) -> None:
+        """What fails before anything was sent, such as a way there that is missing for a while, is tried again."""
+        if self._tls is not None and not self._tls.open:
+            self._drop()
+        else:
+            super()._break()
 
     def _drop(self) -> None:
         """Before anything was sent: the next frame connects anew."""

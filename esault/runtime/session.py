@@ -82,8 +82,8 @@ def new_run() -> str:
     return f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
 
 
-def check_plan(plan: Plan, slots: int, parallelism: Mapping[str, int]) -> None:
-    """What can be known before anything starts. Raises SourceError, SinkError, UsageError."""
+def check_plan(plan: Plan, slots: int, parallelism: Mapping[str, int], remedy: str = "") -> None:
+    """What can be known before anything starts; `remedy` for too few slots. Raises SourceError, SinkError, UsageError."""
     for name, n in parallelism.items():
         unit = plan.units.get(name)
         if unit is None:
@@ -96,7 +96,7 @@ def check_plan(plan: Plan, slots: int, parallelism: Mapping[str, int]) -> None:
     needed = sum(width(u, parallelism) for u in plan.units.values())
     if needed > slots:
         raise UsageError(
-            f"{plan.name} needs {needed} slots to start and there are {slots}; say --slots {needed}, or start with less"
+            f"{plan.name} needs {needed} slots to start and there are {slots}; {remedy or f'say --slots {needed}'}, or start with less"
         )
     for unit in plan.units.values():
         if unit.spout is not None:
@@ -176,7 +176,7 @@ class Session:
                 from esault.runtime.reach import reach
 
                 kept = None if self._state is None else self._state.path
-                self._hosts = reach(self.plan, hosts, key, slots, kept)
+                self._hosts = reach(self.plan, hosts, key, slots, kept, self._view.notice)
                 slots = sum(each for _, each in self._hosts.nodes)
             elif key is not None:
                 raise UsageError("--key is about several hosts: name them with --hosts hosts.toml")
@@ -195,7 +195,8 @@ class Session:
 
     def _check(self, slots: int, policies: Mapping[str, str] | None) -> None:
         kept = self._state.kept if self._state is not None else None
-        check_plan(self.plan, slots, {**(widths(kept, self.plan) if kept is not None else {}), **self._parallelism})
+        widened = {**(widths(kept, self.plan) if kept is not None else {}), **self._parallelism}
+        check_plan(self.plan, slots, widened, "" if self._hosts is None else "start more nodes")
         self._policies = {EVERY_UNIT: DEFAULT, **(policies or {})}
         check_policies(self.plan, self._policies)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from esault.cluster.shared import Sharing
 from esault.control.placement import PlacementRules
 from esault.messages.checkpoint import Kept
 from esault.messages.control import Build
@@ -47,8 +49,14 @@ class HostsSpec:
     #: the file of the cluster's key
     key: str
     rules: PlacementRules
-    #: slots asked of a node that joins later; 0: all that are free
+    #: slots asked of a node that joins later; 0: all that are free; -1: none take part
     slots_of_newcomers: int = 0
+    #: names of these nodes and their addresses: a node may know itself by another address
+    names: Mapping[str, str] = field(default_factory=dict)
+    #: addresses of nodes that are full or away, and called while the run goes on
+    absent: tuple[str, ...] = ()
+    #: what a host must see to take part
+    sharing: Sharing = field(default_factory=Sharing)
 
 
 @dataclass(frozen=True)

@@ -170,10 +170,15 @@ def test_what_is_wrong_is_said_before_anything_starts(nodes, tmp_path, command, 
         return str(caught.value)
 
     code, _, err = command.run("counted", *nodes.options, path="in.txt", out="out.jsonl", p=2)
-    assert (code, "needs 5 slots to start and there are 2" in err) == (2, True), err
+    assert (code, "needs 5 slots to start and there are 2; start more nodes" in err) == (2, True), err
     assert not (tmp_path / "out.jsonl").exists()
     here = f'hosts = ["{nodes["a"].address}"]\n'
     other = str(make_key(tmp_path / "other"))
+    said = []
+    (tmp_path / "hosts.toml").write_text(here.replace("]", ', "127.0.0.1:1", "no.such.host.invalid"]'))
+    spec = reach(plan, "hosts.toml", nodes.key, None, None, said.append)
+    assert (spec.nodes, spec.absent) == (((nodes["a"].address, 2),), ("127.0.0.1:1", "no.such.host.invalid"))
+    assert ["127.0.0.1:1 cannot be reached" in said[0], "no.such.host.invalid cannot be" in said[1]] == [True, True]
     assert "another key, so it belongs to another cluster" in told(other, here)
     assert "--slots 3: the hosts have 2 free slots" in told(nodes.key, slots=3)
     assert "unit 'count' needs 'gpu', which no host offers" in told(nodes.key, here + '[needs]\ncount = ["gpu"]\n')

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 import signal
+import socket
 import time
 from collections import Counter
 
 import pytest
-from nodes import until
+from nodes import NodeProcess, until
 from test_checkpointed_runs import check, wanted, write_text
 from test_hosts import hosts_of
 
@@ -43,9 +44,9 @@ def report_of(folder):
     return json.loads((folder / "r.json").read_text())
 
 
-def start(command, nodes, *options, flow="gated", rate=2000.0, p=2):
+def start(command, nodes, *options, flow="gated", rate=2000.0, p=2, out="out.jsonl"):
     """A run that goes on until `end`."""
-    more = {"path": "in.txt", "out": "out.jsonl", "gate": "gate", "rate": rate, "p": p}
+    more = {"path": "in.txt", "out": out, "gate": "gate", "rate": rate, "p": p}
     command.start(flow, *nodes.options, "--policy", "none", "--report", "r.json", *options, **more)
     until(lambda: status(command).get("phase") == "running")
 
@@ -79,6 +80,31 @@ def test_a_host_joins_and_another_drains_and_nothing_is_lost_or_repeated(command
     assert (report["deaths"], report["roots"]["replayed"]) == (0, 0)
     assert f"host {leaving} drains" in err
     assert "c" in hosts_of(report, "count")
+
+
+def test_a_run_begins_without_hosts_that_are_away_and_takes_them_when_they_are_there(command, nodes, tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        away = f"127.0.0.1:{free.getsockname()[1]}"
+    nodes.start("a", slots=5)
+    nodes.start("dead", more=("--join", nodes["a"].address))
+    until(lambda: "node dead" in nodes["a"].said())
+    nodes["dead"].kill()
+    # a host by a name that it does not know itself by, and one that is away
+    (tmp_path / "hosts.toml").write_text(f"hosts = {[nodes['a'].address.replace('127.0.0.1', 'localhost'), away]}\n")
+    write_text(tmp_path, 3000)
+    start(command, nodes)
+    assert set(hosts(command)) == {"a"}
+    late = nodes.nodes["late"] = NodeProcess(tmp_path, "late", "--key", nodes.key, "--slots", "4", listen=away)
+    late.ready()
+    until(lambda: "late" in hosts(command))
+    scale(command, "count", 4)
+    err = end(command)
+    check(tmp_path / "out.jsonl", wanted(tmp_path))
+    assert f"host {away} cannot be reached: Connection refused" in err
+    said = [line for line in err.splitlines() if " offers " in line]
+    assert [line.partition(" (")[0] for line in said] == ["host a", "host late"], "each host is announced once"
+    assert "refused" not in nodes["a"].said()
 
 
 def test_a_host_with_the_spout_drains_by_going_back_to_a_checkpoint(command, nodes, tmp_path):

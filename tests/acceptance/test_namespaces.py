@@ -22,7 +22,7 @@ if REASON is not None:
 
 @pytest.fixture(scope="module")
 def network():
-    made = Network("driver", "a", "b", "c")
+    made = Network("driver", "a", "b", "c", "d")
     yield made
     made.remove()
 
@@ -32,7 +32,7 @@ def nodes(tmp_path, network):
     made = Nodes(tmp_path, network)
     yield made
     made.end()
-    for name in "abc":
+    for name in "abcd":
         network.cut(name, False)
 
 
@@ -40,6 +40,12 @@ def nodes(tmp_path, network):
 def command(command, network):
     command.prefix = network.on("driver")
     return command
+
+
+@pytest.fixture
+def other_command(other_command, network):
+    other_command.prefix = network.on("driver")
+    return other_command
 
 
 def test_a_unit_grows_over_hosts_one_joins_and_one_drains_and_every_word_counts_once(command, nodes, network, tmp_path):
@@ -96,24 +102,73 @@ def test_a_host_that_is_lost_is_given_up_within_three_seconds_and_each_count_lan
     assert "host b is lost" in err
 
 
-def test_a_path_that_hosts_do_not_share_is_refused(command, nodes, tmp_path):
-    nodes.start("a")
-    write_text(tmp_path, 10)
-    text = (tmp_path / "hosts.toml").read_text()
-    (tmp_path / "hosts.toml").write_text(text.replace(str(tmp_path), "/mnt/elsewhere"))
-    code, _, err = command.run("counted", *nodes.options, path="in.txt", out="out.jsonl")
-    assert code == 2
-    assert "sink 'out' lies at out.jsonl, which hosts.toml does not say is the same on all hosts" in err
-    nodes.name_all()
+def seeing_another(folder):
+    """What a command begins with to see an empty folder there."""
+    return ("unshare", "-m", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(folder))
+
+
+def test_a_host_that_does_not_see_a_shared_folder_is_refused_and_may_not_join(command, nodes, tmp_path):
     (tmp_path / "elsewhere").mkdir()
-    mount = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(tmp_path / "elsewhere"))
-    nodes.start("b", prefix=mount)
-    code, _, err = command.run("counted", *nodes.options, path="in.txt", out="elsewhere/out.jsonl")
+    out = "elsewhere/out.jsonl"
+    nodes.start("a", slots=5)
+    nodes.start("b", prefix=seeing_another(tmp_path / "elsewhere"))
+    write_text(tmp_path, 3000)
+    code, _, err = command.run("counted", *nodes.options, path="in.txt", out=out)
     assert code == 2
     assert "host b does not see in" in err
     assert "what this machine has just written there" in err
     assert list((tmp_path / "elsewhere").iterdir()) == []
     assert all(node.process.poll() is None for node in nodes.nodes.values())
+    nodes.name_all("a")
+    start(command, nodes, out=out)
+    nodes.start("c", more=("--join", nodes["a"].address), prefix=seeing_another(tmp_path / "elsewhere"))
+    until(lambda: "node c" in nodes["a"].said())
+    nodes.start("d", more=("--join", nodes["a"].address))
+    until(lambda: "d" in hosts(command))
+    scale(command, "count", 4)
+    assert set(hosts(command)) == {"a", "d"}
+    err = end(command)
+    check(tmp_path / out, wanted(tmp_path))
+    assert "host c does not see in" in err
+    assert [p.name for p in (tmp_path / "elsewhere").iterdir() if p.name.startswith(".esault-mark")] == []
+
+
+def test_a_sink_on_a_path_that_is_not_shared_stays_on_the_host_that_sees_it(command, other_command, nodes, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    out = "elsewhere/out.jsonl"
+    nodes.start("b", "c", prefix=seeing_another(tmp_path / "elsewhere"))
+    write_text(tmp_path, 3000)
+
+    def undeclared(*names):
+        nodes.name_all(*names)
+        text = (tmp_path / "hosts.toml").read_text()
+        (tmp_path / "hosts.toml").write_text(text.replace(f'"{tmp_path}"', f'"{tmp_path}/state"'))
+
+    undeclared("b", "c")
+    code, _, err = command.run("counted", *nodes.options, path="in.txt", out=out)
+    assert code == 2
+    assert "sink 'out' lies at elsewhere/out.jsonl, which hosts.toml does not say is the same on all hosts" in err
+    assert "or start a node on this machine, for no host sees the same there" in err
+    nodes.start("a")
+    undeclared()
+    code, _, err = command.run("counted", *nodes.options, "--checkpoint", "1", "--state", "s", path="in.txt", out=out)
+    assert (code, "the state of the run lies at" in err) == (2, True), err
+    start(command, nodes, "--checkpoint", "0.5", "--state", "state/s", out=out, p=2)
+    scale(command, "count", 4)
+    until(lambda: checkpoint_of(command) >= 1)
+    err = end(command)
+    check(tmp_path / out, wanted(tmp_path))
+    report = report_of(tmp_path)
+    assert hosts_of(report, "count") == {"a"}
+    assert {"b", "c"} <= hosts_of(report, "split") | hosts_of(report, "lines")
+    assert "unit 'count' stays on host a, which sees it" in err
+    # and that host is lost
+    start(other_command, nodes, out="elsewhere/other.jsonl")
+    nodes["a"].kill()
+    code, _, err = other_command.wait()
+    assert code == 1
+    assert "unit 'count' needs " in err
+    assert "elsewhere, which no host offers" in err
 
 
 def test_without_a_key_a_node_listens_on_no_other_address(network):

@@ -12,7 +12,8 @@ SENDER, RECEIVER, CHANNEL = 1, 2, 7
 class Link:
     """A sender and a receiver that say in their statuses what they have sent and seen."""
 
-    def __init__(self):
+    def __init__(self, hosts=("a", "a")):
+        self.hosts = dict(zip((SENDER, RECEIVER), hosts))
         self.said = {}
         last = SimpleNamespace(last=self.said.get)
         source = SimpleNamespace(subs={}, senders={}, measurements=last)
@@ -26,7 +27,7 @@ class Link:
         self.said[RECEIVER] = SimpleNamespace(
             now=now if received_at is None else received_at, seen={SENDER: seen}, rows=rows
         )
-        return list(self.tails.find(self.units, now))
+        return list(self.tails.find(self.units, self.hosts, now))
 
 
 def test_what_was_sent_and_is_never_seen_is_missing():
@@ -58,3 +59,14 @@ def test_what_waits_in_the_inbox_is_not_missing():
     link = Link()
     for second in range(10):
         assert not link.look(10.0 + 1.1 * second, sent=5, seen=3, backlog=100)
+
+
+def test_between_hosts_a_link_that_was_cut_is_given_the_time_that_tcp_needs():
+    link = Link(("a", "b"))
+    silence = 2.5  # of a host that is not given up
+    for second in range(int(4 * silence)):
+        assert not link.look(10.0 + second, sent=5, seen=3)
+    assert not link.look(20.5, sent=5, seen=5)
+    link = Link(("a", "b"))
+    found = [link.look(10.0 + second, sent=5, seen=3) for second in range(13)]
+    assert found[-2:] == [[(link.unit, RECEIVER, SENDER, "2 frames at the end are missing")], []]
