@@ -148,6 +148,17 @@ def test_windows_are_those_of_the_other_engines(spark: Any, tmp_path: Path, monk
     assert report.units["minutes"].late == 0
 
 
+def test_calls_that_wait_give_what_they_give_on_the_other_engines(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("esault.spark.engine.reading.AHEAD", 150)  # several batches
+    local = expected("waiting", tmp_path)
+    report = run("waiting", tmp_path)
+    for name in ("rows", "totals"):
+        assert bag(report.collected[name]) == bag(local.landed(name)), name
+    assert report.units["ask"].errors == 30
+
+
 def test_a_source_that_cannot_seek_is_spooled(spark: Any, tmp_path: Path) -> None:
     report = run("poured", tmp_path)
     assert sorted(report.collected["totals"]) == [(i, 20) for i in range(5)]
