@@ -151,6 +151,7 @@ class Reading:
         self._draining = self._pausing = False
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+        self._opened = False
         #: why it cannot go on; for people
         self.failure: str | None = None
         #: all that will ever be read has been published
@@ -158,11 +159,15 @@ class Reading:
 
     # asked from other threads ----------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Open all, here; then read, in a thread. Raises UserError."""
+    def open(self) -> None:
+        """Open all spouts. Raises UserError."""
         for part, context in zip(self.parts, self._contexts):
             if not part.ended or self._offset["end"]:
                 part.open(context)
+        self._opened = True
+
+    def start(self) -> None:
+        """Read, in a thread."""
         self._thread = threading.Thread(target=self._run, name="esault-spouts", daemon=True)
         self._thread.start()
 
@@ -199,6 +204,8 @@ class Reading:
         self._stop.set()
         if self._thread is not None:
             self._thread.join(10.0)
+        elif self._opened:
+            self._close()
 
     # the thread ------------------------------------------------------------------------------------
 
