@@ -93,17 +93,19 @@ class AsyncRunner(Runner):
     def _turn(self) -> None:
         """Begin what may, run what is ready, send on what came of it; wait where there was nothing to do."""
         calls, loop, operator = self._calls, self._loop, self.operator
-        started = time.monotonic()
-        began = False
+        began, at = False, time.monotonic()
         while (call := calls.next()) is not None:
             loop.start(operator.call(call))
             began = True
+        # As on actors: busy as far as its calls are taken up, since one that waits for an answer can do no more with them.
         taken_up = calls.open / calls.most
         more = loop.step(LONGEST_STEP)
+        self.count.busy += (time.monotonic() - at) * taken_up
         if not (self._take() or began or more):
-            wait = loop.wake_at - time.monotonic()
+            at = time.monotonic()
+            wait = loop.wake_at - at
             self._poll.poll(None if wait == float("inf") else max(0.0, wait * 1000))
-        self.count.busy += (time.monotonic() - started) * taken_up
+            self.count.busy += (time.monotonic() - at) * taken_up
 
     def _take(self) -> bool:
         """Send on what calls that have ended emitted; whether there were any."""

@@ -66,7 +66,7 @@ def _range(job: Job, runners: Runners, partition: int, frame: Any) -> Iterator[S
     runners.outbox.begin(f"{unit}/{part}", row, time.time())
     for _ in read_range(job, runners, frame):
         yield from runners.outbox.take()
-    runners.settle()  # a word is said behind the rows
+    runners.settle()  # clocks on the ways from here go by what comes of it
     runners.say(f"{unit}/{part}", SILENT)
     end = {(unit, part): (row + count, behind)}
     passing = job.layout.passing[partition % job.layout.partitions]

@@ -100,7 +100,7 @@ def _batch(
     for at, frame in enumerate(ordered):
         task.take(frame)
         if frame[0] <= WORD and (at + 1 == len(ordered) or ordered[at + 1][0] > WORD):
-            runners.settle()  # a word is said behind the rows
+            runners.settle()  # clocks on the ways from here go by what comes of it
             yield from task.advance()
         yield from outbox.take()
     runners.settle()

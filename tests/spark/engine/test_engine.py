@@ -154,7 +154,7 @@ def test_calls_that_wait_give_what_they_give_on_the_other_engines(
     monkeypatch.setattr("esault.spark.engine.reading.AHEAD", 150)  # several batches
     local = expected("waiting", tmp_path)
     report = run("waiting", tmp_path)
-    for name in ("rows", "totals"):
+    for name in ("rows", "totals", "sums"):
         assert bag(report.collected[name]) == bag(local.landed(name)), name
     assert report.units["ask"].errors == 30
 

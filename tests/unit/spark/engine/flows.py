@@ -338,15 +338,26 @@ class Remember(Bolt):
         self.emit(self.key, self.seen, stream="totals")
 
 
+class Sum(Bolt):
+    def __init__(self):
+        self.sum = 0
+
+    def process(self, key, value):
+        self.sum += value[1]
+
+    def finish(self):
+        self.emit(self.key, (self.window.start, self.sum))
+
+
 def waiting(out: str = "out") -> Topology:
-    """Bolts that wait: one behind the spout, one with an object for each key."""
+    """Bolts that wait: one behind the spout, one with an object for each key; windows behind both."""
     t = Topology("waiting")
-    asked = t.spout("numbers", Items([(f"k{i % 9}", i) for i in range(300)])).bolt(
-        "ask", Ask, grouping=shuffle(), on_error=skip(), concurrency=8
-    )
+    numbers = t.spout("numbers", Items([(f"k{i % 9}", i) for i in range(300)]), time=float)
+    asked = numbers.bolt("ask", Ask, grouping=shuffle(), on_error=skip(), concurrency=8)
     kept = asked.bolt("remember", Remember, grouping=by_key(), concurrency=4, streams=("totals",))
     kept.sink("rows", Collect())
     kept["totals"].sink("totals", Collect())
+    kept.window("sums", Sum, TumblingWindow(50), time=lambda value: value[1]).sink("sums", Collect())
     return t
 
 

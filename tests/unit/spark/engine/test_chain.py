@@ -89,18 +89,20 @@ def test_calls_that_wait_end_with_their_batch_in_order_for_each_key(
     chain = Chain(f"{FLOWS}:waiting", tmp_path / "run", cores=1)
     assert chain.job.layout.inlined("ask")
     remember = chain.located.load_module().Remember
-    remember.most_calls = 0
+    remember.most_calls = closed_before_the_end = 0
     while not chain.epochs.ended.is_set():
+        closed_before_the_end = len(read_collected(str(chain.folder), "sums"))
         chain.batch(1)
         if new_workers:
             chain.forget_workers()
     chain.forget_workers()
     assert (remember.open_calls, remember.most_calls) == (0, 4)
-    for name in ("rows", "totals"):
+    assert 0 < closed_before_the_end < len(local.landed("sums"))  # time passes bolts that wait, too
+    for name in ("rows", "totals", "sums"):
         assert bag(read_collected(str(chain.folder), name)) == bag(local.landed(name)), name
     counts = chain.tally.units
     assert (counts["ask"].rows_in, counts["ask"].errors, counts["remember"].rows_in) == (300, 30, 270)
-    assert counts["remember"].busy > 0
+    assert counts["remember"].busy > 0 and counts["sums"].late == 0
 
 
 def test_an_error_of_a_call_ends_the_others_without_a_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
