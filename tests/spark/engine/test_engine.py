@@ -25,7 +25,7 @@ from esault.topology.locate import locate
 FLOWS = str(Path(__file__).parents[2] / "unit" / "spark" / "engine" / "flows.py")
 EXACTLY = Settings(delivery="eo")
 
-pytestmark = pytest.mark.timeout(400)  # for a machine that has much else to do: a second or three on one that has not
+pytestmark = pytest.mark.timeout(400)  # for a machine that has much else to do
 
 
 def run(name: str, out: Path, **options: Any) -> Any:
