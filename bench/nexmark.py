@@ -15,49 +15,21 @@ of it. With --quick it is left out unless it is asked for.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from bench.arguments import parse
+from bench.bisection import CLOSE, CLOSE_QUICK, Trials, bisect
 from bench.machine import facts
 from bench.measure import LaunchError, Run, in_turns, launch, missing, summary
 from bench.nexmark_answers import SQL
 from bench.result import Bar, write
 
-__all__ = ["bisect", "main"]
+__all__ = ["main"]
 
-#: of the time that the events take to become due: the last one may be late by that; a rate this much too high makes it so
-BEHIND = 0.05
-#: seconds; to be behind by less is not to be behind
-SHORTEST = 0.1
-#: bisection ends when the bounds are so close; with --quick the second
-CLOSE, CLOSE_QUICK = 0.05, 0.2
-#: events of a run at most: they are in memory before the first is read
-MOST = 2_000_000
 #: events in a second of their own time where rows are compared: ten times slower than where time is taken, for more windows
 SLOW = 1000
 FIGURES = ("p50", "p99", "max")
-
-
-def bisect(sustains: Callable[[float], bool], low: float, high: float, close: float = CLOSE) -> float:
-    """The highest rate found that is sustained, between `low`, which is taken to be, and `high`; within `close` of one that is not.
-
-    If `high` is sustained it is doubled first, twice at most: then that is what is found.
-    """
-    for _ in range(3):
-        if not sustains(high):
-            break
-        low, high = high, 2 * high
-    else:
-        return low
-    while high - low > close * high:
-        middle = (low + high) / 2
-        if sustains(middle):
-            low = middle
-        else:
-            high = middle
-    return low
 
 
 def _run(query: str, events: int, *more: object) -> Run:
@@ -73,15 +45,6 @@ def _right(query: str, events: int, run: Run) -> Run:
     if run["wrong"]:
         raise RuntimeError(f"{query}: {run['wrong']}")
     return run
-
-
-def _sustains(query: str, seconds: float, trials: list[dict[str, float]], rate: float) -> bool:
-    events = min(MOST, max(1, int(rate * seconds)))
-    run = _run(query, events, "--rate", rate)
-    behind = run["seconds"] - (events - 1) / rate
-    trials.append({"rate": rate, "events": events, "behind_seconds": behind, "p99_ms": run["latency_ms"]["p99"]})
-    print(f"    {rate:,.0f}/s: {behind:.2f} s behind after {events / rate:.1f} s", flush=True)
-    return behind <= max(SHORTEST, BEHIND * events / rate)
 
 
 def _measured(query: str, sizes: argparse.Namespace) -> dict[str, Any]:
@@ -103,15 +66,15 @@ def _measured(query: str, sizes: argparse.Namespace) -> dict[str, Any]:
     )
     paced = next(iter(open_loop.values()))
     throughput = summary([run["events_per_second"] for run in closed])
-    trials: list[dict[str, float]] = []
-    sustained = bisect(partial(_sustains, query, sizes.seconds, trials), 0.0, 1.25 * throughput["most"], sizes.close)
+    trials = Trials(lambda events, rate: _run(query, events, "--rate", rate), sizes.seconds)
+    sustained = bisect(trials.sustains, 0.0, 1.25 * throughput["most"], sizes.close)
     return {
         "checked_rows": checked["checked"],
         "rows": closed[0]["rows"],
         "events_per_second": throughput,
         **{f"{figure}_ms": summary([run["latency_ms"][figure] for run in paced]) for figure in FIGURES},
         "sustained_events_per_second": sustained,
-        "trials": trials,
+        "trials": trials.made,
         **({"spark": _spark(query, sizes)} if sizes.spark else {}),
         "runs": {"closed": closed, "open": paced},
     }

@@ -12,15 +12,12 @@ import json
 import tempfile
 import time
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from bench.nexmark_answers import SQL, answer, load, rows
-from bench.quiet_view import QuietView
+from bench.topology_run import figures, run_topology
 from esault.control.elasticity.policy import DEFAULT, POLICIES
-from esault.control.elasticity.scaling import EVERY_UNIT
-from esault.runtime.run import Request, execute
 from esault.topology.locate import locate
 
 __all__ = ["compared", "difference", "run"]
@@ -69,41 +66,14 @@ def run() -> None:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
         params = {"query": arguments.query, "events": arguments.events, "out": str(out), "keep": arguments.check}
+        times = {"rate": arguments.rate, "per_second": arguments.per_second, "made": arguments.engine != "spark"}
         place = locate(f"{Path(__file__).with_name('nexmark_topologies.py')}:measured")
-        policies = {} if arguments.engine == "spark" else {EVERY_UNIT: arguments.policy}
-        report = execute(
-            Request(
-                place,
-                {
-                    **params,
-                    "rate": arguments.rate,
-                    "per_second": arguments.per_second,
-                    "made": arguments.engine != "spark",
-                },
-                arguments.engine,
-                policies=policies,
-                view=QuietView(),
-            )
-        )
-        said = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+        report = run_topology(place, {**params, **times}, arguments.engine, arguments.policy)
+        result = figures(report, ["events"], started, out)
         checked, wrong = 0, None
         if arguments.check:
             checked, wrong = compared(arguments.query, arguments.events, Path(f"{out}.rows"), arguments.per_second)
-    sources = [each for each in said if "begun" in each]
-    sinks = [each for each in said if each.get("rows")]
-    begun = min((each["begun"] for each in sources), default=started)
-    ended = max([each["ended"] for each in sources] + [each["last"] for each in sinks], default=time.time())
-    result: dict[str, Any] = {
-        "first": begun,
-        "seconds": ended - begun,
-        "read": report.units["events"].tuples_out,
-        "rows": sum(each["rows"] for each in sinks),
-        "latency_ms": asdict(report.end_to_end_ms),
-        "parallelism": {name: unit.parallelism[-1][1] for name, unit in report.units.items() if unit.parallelism},
-        "checked": checked,
-        "wrong": wrong,
-    }
-    print(json.dumps(result))
+    print(json.dumps({**result, "checked": checked, "wrong": wrong}))
 
 
 if __name__ == "__main__":

@@ -11,15 +11,14 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-import time
 from pathlib import Path
 
 from bench.nexmark_answers import SQL, rows, tables
+from bench.spark_batch import CONF, timed
 from esault.spark.session import session
 
 __all__ = ["run"]
 
-CONF = {"spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "2"}
 #: files of a table, so that both cores have some
 FILES = 4
 
@@ -42,11 +41,7 @@ def run() -> None:
             for i in range(FILES):
                 pyarrow.parquet.write_table(table.slice(i * each, each), Path(folder) / name / f"{i}.parquet")
             spark.read.parquet(f"{folder}/{name}").createOrReplaceTempView(name)
-        begun = 0.0
-        for _ in range(2):
-            begun = time.time()
-            spark.sql(SQL[arguments.query]).write.format("noop").mode("overwrite").save()
-        seconds = time.time() - begun
+        begun, seconds = timed(spark, [SQL[arguments.query]])
         found = rows((row[0], tuple(row[1:])) for row in spark.sql(SQL[arguments.query]).collect())
     if arguments.check:
         from bench.nexmark_run import difference

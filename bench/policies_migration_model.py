@@ -15,16 +15,15 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from esault.sim.loads import WORKERS
+
 __all__ = [
     "CORES", "MEMORY", "NETWORK", "NODES", "PLACES", "REPLICAS", "ROUND", "SCHEDULE", "Decider", "Figures", "Look", "Move",
     "Replica", "Report", "p99", "rate", "run", "share",
 ]  # fmt: skip
 
 #: worker -> its ten cycles of 60 s, high or low (tables A.2 to A.14)
-SCHEDULE = {
-    1: "HHLLHHHLLL", 2: "HLLLHHHHLL", 3: "LHLHLLLHHH", 4: "HLLHLHLHHL", 5: "HLLLHLLLHL", 6: "HHHLHLHLLL", 7: "LHHLLHHHHL",
-    8: "HHLHLLLLLL", 9: "LHHHLLLLHH", 10: "LHLLLLHLLH", 11: "LLHHLLLLHL", 12: "LHHLHLHHHH", 13: "HHLLLLHLLL",
-}  # fmt: skip
+SCHEDULE = dict(enumerate(WORKERS, 1))
 #: events a second in a low cycle, and always under the stable load (table A.1); in a high one 500 more
 LOW = {w: 100 if w % 2 else 50 for w in SCHEDULE}
 HIGHER = 500

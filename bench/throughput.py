@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from bench.arguments import parse
-from bench.engines import BYTEWAX, ENGINES, GROUPS, NO_ACKS, OURS, TABLE, VECTORISED, Engine, chosen
 from bench.loads import SEED, Load, make
 from bench.machine import facts
 from bench.measure import Run, command, in_turns, missing, ratio, summary
 from bench.peers import FOLDER, PEERS, Found, find
 from bench.result import Bar, write
+from bench.throughput_engines import BYTEWAX, ENGINES, GROUPS, NO_ACKS, OURS, TABLE, VECTORISED, Engine, chosen
 from esault.messages.settings import Settings
 
 __all__ = ["main"]

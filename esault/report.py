@@ -14,6 +14,8 @@ from typing import Any
 __all__ = ["Change", "Checkpoints", "Decision", "Latency", "Report", "Restored", "RootCounts", "UnitReport"]
 
 SCHEMA = 1
+#: changes that are told in words, the newest; report.json has all
+_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -188,8 +190,12 @@ class Report:
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(path.name + ".new")
-        temporary.write_text(json.dumps(self.as_dict(), indent=2) + "\n")
-        temporary.replace(path)
+        try:
+            temporary.write_text(json.dumps(self.as_dict(), indent=2) + "\n", encoding="utf-8")
+            temporary.replace(path)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
 
     def __str__(self) -> str:
         lines = [f"{self.topology}: {self.ended} after {self.seconds:.1f} s on the {self.engine} engine"]
@@ -210,22 +216,28 @@ class Report:
                     else ""
                 )
             )
+        if len(self.changes) > _SHOWN:
+            lines.append(f"  {len(self.changes) - _SHOWN:,} changes of parallelism, and at last:")
         lines += [
             f"  {c.t:.1f} s, {c.unit}: {c.kind}, "
             + (
                 f"dropped: {c.dropped}; it stays at {c.after} sub-units ({c.policy}: {c.reason or 'asked for'})"
                 if c.dropped
                 else f"{c.before} -> {c.after} sub-units ({c.policy}: {c.reason or 'asked for'}); "
-                f"{c.moved_keys:,} keys moved, none of their tuples held back longer than {c.held_back_ms:.1f} ms"
+                + (
+                    f"{c.moved_keys:,} keys moved, none of their tuples held back longer than {c.held_back_ms:.1f} ms"
+                    if c.moved_keys
+                    else "no keys to move"
+                )
             )
-            for c in self.changes
+            for c in self.changes[-_SHOWN:]
         ]
         if self.deaths:
             lines.append(f"  {self.deaths} processes died and were replaced")
         kept = self.checkpoints
         if kept.taken:
             lines.append(
-                f"  {kept.taken:,} checkpoints, {kept.bytes:,} bytes, the last one in {1000 * kept.last_seconds:.0f} ms"
+                f"  {kept.taken:,} checkpoint{'s' * (kept.taken != 1)}, {kept.bytes:,} bytes, the last one in {1000 * kept.last_seconds:.0f} ms"
             )
         lines += [
             f"  {r.t:.1f} s: all went back to {f'checkpoint {r.checkpoint}' if r.checkpoint else 'the beginning'} ({r.reason})"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
+import io
+import os
 import sys
 from typing import Any
 
@@ -52,6 +55,15 @@ class _Commands(click.Group):
         command: click.Command = importlib.import_module(f"esault.cli.{cmd_name}").command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in _COMMANDS:
+            near = difflib.get_close_matches(args[0], _COMMANDS, 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(_COMMANDS)}"
+            raise click.UsageError(f"there is no command {args[0]!r}; {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
@@ -68,8 +80,10 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> Any:
     """The console script."""
+    _mend_streams()
     try:
         cli.main(args=arguments, prog_name="esault", standalone_mode=False)
+        sys.stdout.flush()
     except Outcome as outcome:
         sys.exit(outcome.code)
     except click.exceptions.Exit as done:
@@ -86,7 +100,38 @@ def main(arguments: list[str] | None = None) -> Any:
         print(f"error: {error}", file=sys.stderr)
         _print_cause(error)
         sys.exit(WRONG_USE)
+    except OSError as error:
+        if not _is_output(error):
+            raise
+        # Python would try again when it ends
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        print(f"error: the output cannot be written: {error.strerror or error}", file=sys.stderr)
+        sys.exit(FAILED)
     sys.exit(0)
+
+
+def _mend_streams() -> None:
+    """A command may be started with streams closed, or on a terminal that does not know all letters."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:  # else a file or a socket of the run would get this number, and be printed into
+            os.open(os.devnull, os.O_RDWR)
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace" if name == "stdout" else "backslashreplace")
+
+
+def _is_output(error: OSError) -> bool:
+    """Whether it came of printing: what else the system refuses is said by the errors of the engine."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    where = trace.tb_frame.f_globals.get("__name__", "") if trace is not None else ""
+    return where.startswith(("esault.cli.", "click."))
 
 
 def _print_cause(error: BaseException) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from pathlib import Path
 
 import click
@@ -64,13 +66,21 @@ def command(file: str) -> None:
     if path.suffix != ".py":
         raise UsageError(f"{file}: a topology's file ends in .py, such as {path.stem or 'words'}.py")
     if not path.stem.isidentifier():
-        raise UsageError(f"{file}: a topology's file is imported, so its name must be one that Python can import")
+        name = re.sub(r"\W|^(?=\d)", "_", path.stem)
+        raise UsageError(
+            f"{file}: a topology's file is imported, so its name must be one that Python can import, such as {name}.py"
+        )
+    made = False
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x") as out:
+        with path.open("x", encoding="utf-8") as out:
+            made = True
             out.write(_TEXT.format(name=path.name, topology=path.stem.replace("_", "-")))
     except FileExistsError:
         raise UsageError(f"{file} exists already; name another file, or remove it") from None
     except OSError as error:
+        if made:  # half of it is of no use
+            with contextlib.suppress(OSError):
+                path.unlink()
         raise UsageError(f"{file} cannot be written: {error.strerror or error}") from None
     print(f"{file} is there. Next: esault run {file}")

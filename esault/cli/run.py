@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Iterable
 
 import click
 
@@ -20,14 +21,17 @@ class _Run(click.Command):
 
     def get_help(self, ctx: click.Context) -> str:
         text = super().get_help(ctx)
-        named = [a for a in sys.argv[1:] if not a.startswith("-") and a != "run"]
-        if named:
+        try:
+            named = self.make_parser(ctx).parse_args(sys.argv[2:])[0].get("topology")
+        except click.UsageError:
+            named = None
+        if isinstance(named, str):
             try:
-                known = place_of(named[0]).parameters()
+                known = place_of(named).parameters()
             except EsaultError as error:
                 return f"{text}\n\n({error})"
             lines = [f"  {p}" for p in known] or ["  none"]
-            text += f"\n\nParameters of {named[0]} (--set NAME=VALUE):\n" + "\n".join(lines)
+            text += f"\n\nParameters of {named} (--set NAME=VALUE):\n" + "\n".join(lines)
         return text
 
 
@@ -48,7 +52,12 @@ class _Run(click.Command):
 @click.option("--key", metavar="FILE", type=click.Path(), help="The hosts' key, where hosts.toml does not name it.")
 @click.option("--master", metavar="URL", help="Of --engine spark: the cluster.  [default: all cores of this machine]")
 @click.option("--parallelism", metavar="UNIT=N", multiple=True, help="Start a unit with N sub-units; may be repeated.")
-@click.option("--fixed", metavar="UNIT=N", multiple=True, help="Start a unit with N sub-units and keep it there.")
+@click.option(
+    "--fixed",
+    metavar="UNIT[=N]",
+    multiple=True,
+    help="Keep a unit at N sub-units; without N at as many as it starts with. May be repeated.",
+)
 @click.option(
     "--policy",
     metavar="[UNIT=]NAME[:PARAMETER=VALUE,...]",
@@ -148,12 +157,12 @@ def command(
                 settings=with_checkpoints(
                     Settings(delivery="none" if acks == "off" else "alo", ackers=ackers), checkpoint
                 ),
-                parallelism={**_counts(parallelism), **_counts(fixed)},
+                parallelism={**_counts(parallelism), **_counts(t for t in fixed if "=" in t)},
                 slots=slots,
                 seconds=seconds,
                 report=report,
                 view=view,
-                policies={**_policies(policy), **dict.fromkeys(_counts(fixed), "none")},
+                policies={**_policies(policy), **dict.fromkeys((t.partition("=")[0] for t in fixed), "none")},
                 state=state,
                 resume=resume,
                 restart=restart,
@@ -181,7 +190,7 @@ def _policies(texts: tuple[str, ...]) -> dict[str, str]:
     return policies
 
 
-def _counts(texts: tuple[str, ...]) -> dict[str, int]:
+def _counts(texts: Iterable[str]) -> dict[str, int]:
     counts = {}
     for text in texts:
         name, equals, number = text.partition("=")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from esault.cli.running_option import run_option
+from esault.errors import UsageError
 
 __all__ = ["command"]
 
 
-@click.command("throttle")
+@click.command("throttle", context_settings={"ignore_unknown_options": True})
 @click.argument("unit")
 @click.argument("rate", type=float)
 @click.option(
@@ -30,6 +31,10 @@ def command(unit: str, rate: float, seconds: float, run: str | None) -> None:
     """
     from esault.runtime.doors import ask, choose
 
+    if not rate > 0:
+        raise UsageError(
+            f"unit {unit!r} cannot be throttled to {rate:g}: a rate is a number of tuples a second above 0"
+        )
     chosen = choose(run)
     for _ in ask(chosen.door, {"do": "throttle", "unit": unit, "rate": rate, "seconds": seconds}):
         print(f"{chosen.name}, {unit}: {rate:g} tuples a second at most for {seconds:g} s")

@@ -9,13 +9,14 @@ import ssl
 import struct
 import time
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from esault.cluster.letter import MAX_LETTER, pack, unpack
 from esault.cluster.tls import Refused, Tls
 from esault.errors import FrameError
 
-__all__ = ["Connection", "Lost", "Strangers", "call", "listen"]
+__all__ = ["Connection", "Lost", "Strangers", "call", "crowding", "listen"]
 
 _LENGTH = struct.Struct("<I")
 _AT_ONCE = 256 << 10
@@ -64,6 +65,14 @@ class Strangers:
             )
 
 
+def crowding(peers: Sequence[str]) -> int:
+    """Who of these strangers, the oldest first, makes room for another one: the oldest of the address that most of them come from,
+    so that somebody who calls again and again only pushes out himself."""
+    addresses = [peer.rpartition(":")[0] for peer in peers]
+    ((most, _),) = Counter(addresses).most_common(1)
+    return addresses.index(most)
+
+
 class Connection:
     """One end. Nothing blocks but `wait` and `ask`."""
 
@@ -75,6 +84,8 @@ class Connection:
         self._out = bytearray()
         #: what the peer has sent of a letter that is not whole
         self._in = bytearray()
+        #: letters that came while another one was waited for
+        self._kept: list[Any] = []
         self._unsent: list[bytes] = []
         self.peer = _peer(made)
         self.since = time.monotonic()
@@ -124,7 +135,7 @@ class Connection:
 
     def receive(self) -> list[Any]:
         """The letters that have come. Raises Lost; Refused for who does not hold the key or sends what is no letter."""
-        got: list[Any] = []
+        got, self._kept = self._kept, []
         while True:
             try:
                 size = self._socket.recv_into(self._buffer)
@@ -187,20 +198,27 @@ class Connection:
     def wait(self, seconds: float, *also: int) -> list[int]:
         """Until something comes in, or one of the descriptors `also` can be read, or so long; who can be read."""
         own = self.fileno()
+        if self._kept:
+            seconds = 0.0
         ready, room, _ = select.select([own, *also], [own] if self._out else [], [], max(0.0, seconds))
         if room:
             self.flush()
-        return ready
+        return [own, *ready] if self._kept and own not in ready else ready
 
-    def ask(self, message: Any, seconds: float) -> Any:
-        """Send, and wait for the next letter. Raises Lost, Refused."""
+    def ask(self, message: Any, seconds: float, *answers: type) -> Any:
+        """Send, and wait for a letter of one of these types, or for any. Others are given by the next `receive`: a node tells
+        its news whenever there are some. Raises Lost, Refused."""
+        kept = self.receive()
         self.send(message)
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             self.wait(left)
             got = self.receive()
-            if got:
-                return got[0]
+            for at, letter in enumerate(got):
+                if not answers or isinstance(letter, answers):
+                    self._kept = [*kept, *got[:at], *got[at + 1 :]]
+                    return letter
+            kept += got
         raise Lost(f"no answer within {seconds:g} s")
 
     def close(self, within: float = 0.0) -> None:
@@ -245,8 +263,7 @@ def call(host: str, port: int, context: ssl.SSLContext, seconds: float) -> Conne
             if left <= 0:
                 raise Lost(f"no answer within {seconds:g} s")
             connection.wait(left)
-            if connection.receive():
-                break
+            connection._kept = connection.receive()
     except BaseException:
         connection.close()
         raise

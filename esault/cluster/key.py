@@ -62,9 +62,10 @@ def make_key(path: str | os.PathLike[str]) -> Path:
     data = _new_key()
     draft = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(data)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
+            with open(descriptor, "wb") as file:
+                file.write(data)
             os.link(draft, target)  # fails where there is one: nobody's key is overwritten
         finally:
             os.unlink(draft)

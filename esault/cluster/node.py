@@ -9,27 +9,24 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import re
 import selectors
 import signal
 import socket
-import subprocess
-import sys
-import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from esault.cluster import address as addresses
-from esault.cluster.connection import Connection, Lost, Strangers, call, listen
+from esault.cluster.connection import Connection, Lost, Strangers, call, crowding, listen
 from esault.cluster.key import ClusterKey
-from esault.cluster.letter import pack
+from esault.cluster.lodgings import Lodgings
 from esault.cluster.shared import read_mark
 from esault.cluster.shipment import check_versions
 from esault.cluster.tls import Refused
 from esault.cluster.versions import PYTHON, differences, hello
-from esault.cluster.words import Hello, Lodge, Lodged, Look, Looked, Member, Nodes, Refusal, Tick, Tock, Welcome
+from esault.cluster.words import Hello, Lodge, Look, Looked, Member, Nodes, Refusal, Tick, Tock, Welcome
 from esault.errors import UsageError
 from esault.version import VERSION
 
@@ -39,6 +36,8 @@ __all__ = ["Node"]
 _LOOK_EVERY = 0.2
 #: seconds that a caller has to show its key and say hello, and callers at a time that have not
 _PATIENCE, _MOST_STRANGERS = 5.0, 64
+#: callers that are let in between two looks at the others
+_ACCEPTED_AT_ONCE = 4
 #: seconds between two tries to join, and that one may take
 _JOIN_EVERY, _JOIN_WITHIN = 2.0, 1.0
 #: seconds by which clocks may differ without a word
@@ -51,19 +50,6 @@ log = logging.getLogger("esault.node")
 class _Caller:
     connection: Connection
     hello: Hello | None = None
-
-
-@dataclass
-class _Lodging:
-    """A run that has slots here."""
-
-    run: str
-    name: str
-    slots: int
-    process: subprocess.Popen[bytes]
-    #: who asked for it, until it has been told the port
-    caller: _Caller | None
-    said: bytearray = field(default_factory=bytearray)
 
 
 class Node:
@@ -89,28 +75,32 @@ class Node:
                 f"--listen {listen_at}: without a key a node listens on this machine alone; make one with `esault keys FILE`, copy it "
                 "to all hosts, and say --key FILE"
             )
+        if name is not None and not re.fullmatch(r"[\w.-]{1,64}", name):
+            raise UsageError(f"--name {name!r}: write letters, digits, dots and dashes, 64 at most")
         try:
             self._listener = listen(host, port)
         except OSError as error:
-            raise UsageError(f"--listen {listen_at}: {error.strerror or error}") from None
-        if name is not None and not re.fullmatch(r"[\w.-]{1,64}", name):
-            raise UsageError(f"--name {name!r}: write letters, digits, dots and dashes, 64 at most")
-        self._host = host
+            raise UsageError(
+                f"--listen {listen_at}: {error.strerror or error}; is a node there already? Name another port, or an address of "
+                "this host"
+            ) from None
         self.address = addresses.join(host, self._listener.getsockname()[1])
         self.name = name or f"{socket.gethostname()}-{self._listener.getsockname()[1]}"
-        self.slots, self.offers = slots, offers
+        self.offers = offers
         self.draining = False
         self._key = key
         self._join = join
         self._joined: Connection | None = None
         self._join_at = 0.0
+        #: it was let in once: what is refused later is no mistake of who started this node
+        self._has_joined = False
         self._members = {self.name: Member(self.name, self.address)}
         self._callers: dict[int, _Caller] = {}
-        self._lodgings: dict[str, _Lodging] = {}
         self._strangers = Strangers(f"node {self.name}")
         self._signals = 0
         self._select = selectors.DefaultSelector()
         self._select.register(self._listener, selectors.EVENT_READ, self._accept)
+        self._lodgings = Lodgings(self.name, host, key.path, slots, self._select)
 
     # serving ---------------------------------------------------------------------------------------
 
@@ -125,16 +115,20 @@ class Node:
             signal.signal(number, self._signalled)
         try:
             while self._signals < 2 and not (self.draining and not self._lodgings):
-                for key, _ in self._select.select(_LOOK_EVERY):
-                    key.data()
+                self.turn(_LOOK_EVERY)
                 if self._signals and not self.draining:
                     self.drain()
-                self._look()
         finally:
             signal.set_wakeup_fd(-1)
             self.close()
             wake_read.close()
             wake_write.close()
+
+    def turn(self, seconds: float) -> None:
+        """Deal with what has come, or comes within so long."""
+        for key, _ in self._select.select(seconds):
+            key.data()
+        self._look()
 
     def _signalled(self, number: int, frame: Any) -> None:
         self._signals += 1
@@ -152,12 +146,7 @@ class Node:
 
     def close(self) -> None:
         """End all that lodge here, and hang up."""
-        for lodging in self._lodgings.values():
-            lodging.process.kill()
-        for lodging in self._lodgings.values():
-            lodging.process.wait()
-            if lodging.process.stdout is not None:
-                lodging.process.stdout.close()
+        self._lodgings.close()
         for caller in self._callers.values():
             caller.connection.close()
         if self._joined is not None:
@@ -166,31 +155,35 @@ class Node:
         self._select.close()
 
     @property
-    def free(self) -> int:
-        """Slots that no run has."""
-        return max(0, self.slots - sum(each.slots for each in self._lodgings.values()))
+    def slots(self) -> int:
+        """Sub-units that there is room for."""
+        return self._lodgings.slots
 
     # callers ---------------------------------------------------------------------------------------
 
     def _accept(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                try:
-                    made, _ = self._listener.accept()
-                except ConnectionError:
-                    continue
-                strangers = [each for each in self._callers.values() if each.hello is None]
-                if len(strangers) >= _MOST_STRANGERS:
-                    self._turn_away(
-                        min(strangers, key=lambda each: each.connection.since), "too many connections that say nothing"
-                    )
-                try:
-                    connection = Connection(made, self._key.server, server=True)
-                except (OSError, Lost):
-                    made.close()
-                    continue
-                caller = self._callers[connection.fileno()] = _Caller(connection)
-                self._select.register(connection, selectors.EVENT_READ, lambda caller=caller: self._read(caller))
+        # A few at a time: somebody who calls without end must not keep the node from those whom it knows.
+        for _ in range(_ACCEPTED_AT_ONCE):
+            try:
+                made, _ = self._listener.accept()
+            except BlockingIOError:
+                return
+            except ConnectionError:
+                continue
+            except OSError as error:  # no more descriptors, or no memory: who is here stays, and others come later
+                self._strangers.note("somebody", f"it cannot be accepted: {error.strerror or error}")
+                return
+            strangers = [each for each in self._callers.values() if each.hello is None]
+            if len(strangers) >= _MOST_STRANGERS:
+                crowding_one = strangers[crowding([each.connection.peer for each in strangers])]
+                self._turn_away(crowding_one, "too many connections that say nothing")
+            try:
+                connection = Connection(made, self._key.server, server=True)
+            except (OSError, Lost):
+                made.close()
+                continue
+            caller = self._callers[connection.fileno()] = _Caller(connection)
+            self._select.register(connection, selectors.EVENT_READ, partial(self._read, caller))
 
     def _read(self, caller: _Caller) -> None:
         try:
@@ -199,6 +192,9 @@ class Node:
         except Refused as error:
             self._turn_away(caller, str(error))
         except Lost:
+            self._hang_up(caller)
+        except Exception:  # a mistake in it, or in what was said, is no reason to end the runs of others
+            log.exception("node %s cannot deal with what %s said", self.name, caller.connection.peer)
             self._hang_up(caller)
 
     def _turn_away(self, caller: _Caller, why: str) -> None:
@@ -210,9 +206,6 @@ class Node:
             return
         self._select.unregister(caller.connection)
         caller.connection.close()
-        for lodging in self._lodgings.values():
-            if lodging.caller is caller:
-                lodging.caller = None
 
     def _take(self, caller: _Caller, message: Any) -> None:
         if isinstance(message, Hello):
@@ -238,6 +231,7 @@ class Node:
                 f"host {self.name} has eSault {VERSION} and Python {PYTHON}, and you have eSault {message.esault} and Python {message.python}: install the same on both",
                 differs,
             )
+            self._hang_up(caller)
             return
         other = self._members.get(message.name)
         if message.name and other is not None and other.address != message.address:
@@ -246,20 +240,20 @@ class Node:
                 f"there is a node named {message.name!r} already, at {other.address}; say --name",
                 "a name twice",
             )
+            self._hang_up(caller)
             return
-        runs = {each.run: each.slots for each in self._lodgings.values()}
         caller.connection.send(
             Welcome(
                 self.name,
-                self.slots,
-                0 if self.draining else self.free,
+                self._lodgings.slots,
+                0 if self.draining else self._lodgings.free,
                 self.offers,
                 self.draining,
                 tuple(self._members.values()),
                 VERSION,
                 PYTHON,
                 time.time(),
-                runs,
+                self._lodgings.runs,
             )
         )
         caller.hello = message
@@ -274,9 +268,11 @@ class Node:
     # members ---------------------------------------------------------------------------------------
 
     def _learn(self, members: tuple[Member, ...]) -> None:
-        news = [each for each in members if self._members.get(each.name) != each]
+        """Remember who is new. Of two with one name the first stands: nodes that knew different ones would else tell each other so
+        for ever."""
+        news = [each for each in members if each.name not in self._members]
         if news:
-            self._members.update({each.name: each for each in news if each.name != self.name})
+            self._members.update({each.name: each for each in news})
             self._tell_news()
 
     def _tell_news(self) -> None:
@@ -297,17 +293,23 @@ class Node:
             return
         self._join_at = now + _JOIN_EVERY
         host, port = addresses.split(self._join)
+        joined: Connection | None = None
         try:
             joined = call(host, port, self._key.client, _JOIN_WITHIN)
             answer = joined.ask(hello(self.name, self.address), _JOIN_WITHIN)
+            if not isinstance(answer, Welcome):
+                text = answer.text if isinstance(answer, Refusal) else repr(answer)[:200]
+                if not self._has_joined:
+                    joined.close()
+                    raise UsageError(f"{self._join} does not let this node join: {text}")
+                raise Refused(text)
         except (Lost, Refused) as error:
+            if joined is not None:
+                joined.close()
             log.warning("node %s cannot join %s yet: %s", self.name, self._join, error)
             self._join_at = now + 2 * _JOIN_EVERY
             return
-        if not isinstance(answer, Welcome):
-            joined.close()
-            text = answer.text if isinstance(answer, Refusal) else repr(answer)[:200]
-            raise UsageError(f"{self._join} does not let this node join: {text}")
+        self._has_joined = True
         log.info("node %s has joined %s", self.name, self._join)
         self._joined = joined
         self._select.register(joined, selectors.EVENT_READ, self._read_joined)
@@ -330,14 +332,8 @@ class Node:
         try:
             if self.draining:
                 raise UsageError(f"host {self.name} drains and takes no runs")
-            if message.run in self._lodgings:
-                raise UsageError(f"run {message.run} is just leaving host {self.name}")
-            if not 0 < message.slots <= self.free:
-                who = ", ".join(f"{each.name} has {each.slots}" for each in self._lodgings.values())
-                raise UsageError(
-                    f"host {self.name} has {self.free} of {self.slots} slots free, not {message.slots} ({who or 'no run is here'})"
-                )
             check_versions(message.versions, self.name)
+            self._lodgings.take(message, partial(self._answer, caller))
         except UsageError as error:
             self._refuse(caller, str(error), str(error))
             return
@@ -348,53 +344,14 @@ class Node:
                 message.ahead,
                 caller.connection.peer,
             )
-        fd, path = tempfile.mkstemp(prefix="esault-lodge-")  # readable by this user alone
-        with open(fd, "wb") as file:
-            file.write(pack(message))
-        process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "esault.runtime.lodge",
-                path,
-                self.name,
-                self._host,
-                self._key.path,
-                str(os.getpid()),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
-        assert process.stdout is not None
-        os.set_blocking(process.stdout.fileno(), False)
-        lodging = self._lodgings[message.run] = _Lodging(message.run, message.name, message.slots, process, caller)
-        self._select.register(process.stdout, selectors.EVENT_READ, lambda: self._hear(lodging))
-        log.info("run %s (%s) has %d slots on node %s", message.run, message.name, message.slots, self.name)
 
-    def _hear(self, lodging: _Lodging) -> None:
-        assert lodging.process.stdout is not None
-        data = lodging.process.stdout.read(65536)
-        if data == b"":
-            self._select.unregister(lodging.process.stdout)
-            return
-        if data is None or lodging.caller is None:
-            return
-        lodging.said += data
-        line, newline, _ = bytes(lodging.said).partition(b"\n")
-        if not newline:
-            return
-        caller, lodging.caller = lodging.caller, None
-        word, _, rest = line.decode("utf-8", "replace").partition(" ")
-        answer = Lodged(lodging.run, int(rest)) if word == "port" else Refusal(rest.replace("\\n", "\n"))
-        with contextlib.suppress(Lost):
+    def _answer(self, caller: _Caller, answer: Any) -> None:
+        with contextlib.suppress(Lost):  # it has hung up
             caller.connection.send(answer)
 
     def _look(self) -> None:
         """Now and then: who has ended, who says nothing, what could not be sent."""
-        for lodging in list(self._lodgings.values()):
-            if lodging.process.poll() is not None:
-                self._ended(lodging)
+        self._lodgings.look()
         self._strangers.tell()
         now = time.monotonic()
         for caller in list(self._callers.values()):
@@ -407,18 +364,3 @@ class Node:
                     self._hang_up(caller)
         if self._join is not None and self._joined is None and not self.draining:
             self._try_to_join()
-
-    def _ended(self, lodging: _Lodging) -> None:
-        del self._lodgings[lodging.run]
-        assert lodging.process.stdout is not None
-        with contextlib.suppress(KeyError, ValueError):
-            self._select.unregister(lodging.process.stdout)
-        lodging.process.stdout.close()
-        if lodging.caller is not None:
-            with contextlib.suppress(Lost):
-                lodging.caller.connection.send(
-                    Refusal(
-                        f"the run's first process on host {self.name} ended at once (exit code {lodging.process.returncode}); see its log"
-                    )
-                )
-        log.info("run %s has left node %s", lodging.run, self.name)

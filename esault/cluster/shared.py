@@ -18,7 +18,7 @@ from esault.cluster.hosts_file import HostsFile
 from esault.cluster.key import ClusterKey
 from esault.cluster.survey import ANSWER_WITHIN, Found, greet
 from esault.cluster.tls import Refused
-from esault.cluster.words import Look, Looked
+from esault.cluster.words import Look, Looked, Refusal
 from esault.errors import UsageError
 
 __all__ = ["check_shared", "read_mark"]
@@ -76,7 +76,7 @@ def _look(folder: str, name: str, found: Sequence[Found], key: ClusterKey) -> No
         for each in found:
             node, _ = greet(each.address, key)
             try:
-                answer = node.ask(Look(str(mark)), ANSWER_WITHIN)
+                answer = node.ask(Look(str(mark)), ANSWER_WITHIN, Looked, Refusal)
             except (Lost, Refused) as error:
                 raise UsageError(f"host {each.address} hung up: {error}") from None
             finally:

@@ -62,7 +62,7 @@ def ship(folder: str, path: str | None, module: str | None) -> tuple[ShippedFile
 
 
 def unload(files: Iterable[ShippedFile], into: Path) -> None:
-    """Write the files into the folder. Raises UsageError for one that is not what was sent, or would go elsewhere."""
+    """Write the files into the folder. Raises UsageError for one that is not what was sent, would go elsewhere or cannot be written."""
     for file in files:
         place = PurePosixPath(file.path)
         if place.is_absolute() or ".." in place.parts or not place.parts:
@@ -70,8 +70,11 @@ def unload(files: Iterable[ShippedFile], into: Path) -> None:
         if hashlib.sha256(file.data).hexdigest() != file.sha256:
             raise UsageError(f"{file.path} is not what was sent: its hash differs")
         target = into.joinpath(*place.parts)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(file.data)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(file.data)
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{file.path!r} cannot be written: {error}") from None
 
 
 def needed(files: Sequence[ShippedFile], first: str) -> dict[str, str]:

@@ -18,6 +18,8 @@ PUT_OFF = 0.25
 BREATH = 0.6
 #: longest pause between two, seconds, when they cannot be completed
 LONGEST_PAUSE = 30.0
+#: times that the pause is doubled; from a millisecond on this is the longest
+MOST_DOUBLED = 15
 
 
 @dataclass
@@ -136,7 +138,8 @@ class Checkpoints:
         """Give up the one that is on. What keeps them from being complete may last: the next ones come ever more slowly."""
         self._failed += 1
         if self._due is not None:
-            self._due = now + min(LONGEST_PAUSE, self._every * 2**self._failed)
+            # A full disk may last for days: the power is bounded, beyond 2**1023 there is no float.
+            self._due = now + min(LONGEST_PAUSE, self._every * 2 ** min(self._failed, MOST_DOUBLED))
         self._troubled(text)
         self.abandon()
 

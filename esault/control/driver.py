@@ -536,5 +536,6 @@ class Driver:
             for _, receiver, sender, text in list(self._lost_tails.find(self.units, now)):
                 self.handle(Broken(receiver, sender, text), now)
             self.notices.extend(self._silences.find(self.units.values(), now))
+            self.scaling.sampler.forget({incarnation for unit in self.units.values() for incarnation in unit.subs})
         self.deliver(now)
         self._step_pipelines(now)

@@ -8,17 +8,16 @@ it is replaced, and the change goes on.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar
 
 from esault.control.change import Change, ChangeRecord, merged, moved, rescaled, split
-from esault.control.unit import SubUnitRecord, Unit
+from esault.control.parting_unit import PartingUnit
+from esault.control.unit import SubUnitRecord
 from esault.control.unit_throttle import UnitThrottle
 from esault.errors import UsageError
 from esault.messages.change import (
     Cancel,
-    EndRead,
     Get,
     Give,
     Given,
@@ -38,7 +37,7 @@ from esault.topology.grouping import ByKey, PartialKey
 __all__ = ["ElasticUnit"]
 
 
-class ElasticUnit(Unit):
+class ElasticUnit(PartingUnit):
     """A unit and the change that is on, if one is."""
 
     change: Change | None = None
@@ -49,12 +48,6 @@ class ElasticUnit(Unit):
         super().__init__(*args, **kwargs)
         #: changes that have ended, dropped ones included
         self.changes: list[ChangeRecord] = []
-        #: who of ours has read END of which sender
-        self._ends: dict[int, set[int]] = defaultdict(set)
-        #: senders that have sent END and wait for us to have read it
-        self._parting: set[int] = set()
-        #: senders that have had a table
-        self._tabled: set[int] = set()
         #: replacements that were sent Get and have not said Ready
         self._readying: set[int] = set()
         self._throttle = UnitThrottle(self.name)
@@ -83,7 +76,7 @@ class ElasticUnit(Unit):
             )
         if self.change is not None or any(r.leaving for r in self.subs.values()):
             raise UsageError(f"unit {name!r} is being changed already; try again when that is over")
-        if self.finishing or self.table is None or not all(r.started_at is not None for r in self.subs.values()):
+        if not self.steady:
             raise UsageError(f"unit {name!r} cannot be changed now: it is starting, ending, or has just lost a process")
 
     def _owner(self, incarnation: int) -> None:
@@ -341,6 +334,9 @@ class ElasticUnit(Unit):
 
     def _on_unregister(self, message: Unregister, now: float) -> None:
         super()._on_unregister(message, now)
+        self._tabled.discard(message.incarnation)
+        self._parting.discard(message.incarnation)
+        self._ends.pop(message.incarnation, None)
         if self.change is not None:  # it may have waited for this sender
             self.events.append(("check", ""))
 
@@ -378,6 +374,7 @@ class ElasticUnit(Unit):
 
     def begin_from(self, kept: KeptUnit, number: int, now: float) -> None:
         """Start with the state of a checkpoint."""
+        self.finished_before = kept.finished
         self._position = dict(kept.positions)
         self._source.update(kept.sources)
         restores = {
@@ -476,29 +473,6 @@ class ElasticUnit(Unit):
             record.leaving_from.discard(message.target)
             self._check_left(record)
 
-    def _on_leaving(self, message: Leaving, now: float) -> None:
-        """A sender has sent END: it may go when all of ours have read it."""
-        self._parting.add(message.incarnation)
-        self._check_parting(message.incarnation)
-
-    def _on_end_read(self, message: EndRead, now: float) -> None:
-        if message.sender not in self.senders:
-            return
-        self._ends[message.sender].add(message.incarnation)
-        self._check_parting(message.sender)
-
-    def _check_parting(self, sender: int) -> None:
-        if sender not in self._parting or sender not in self.senders:
-            return
-        built = {r.incarnation for r in self.subs.values() if r.built is not None}
-        if built <= self._ends[sender]:
-            self._parting.discard(sender)
-            unit, _ = self.senders.pop(sender)
-            self._switching.pop(sender, None)
-            self._ends.pop(sender, None)
-            self._tell_unit(unit, Left(self.name, sender))
-            self._check_settled()
-
     def _on_stopped(self, message: Stopped, now: float) -> None:
         record = self.subs.get(message.incarnation)
         if record is None or not record.leaving or self.finishing:
@@ -514,7 +488,10 @@ class ElasticUnit(Unit):
         self._check_ended()
 
     def _no_longer_asked(self, incarnation: int) -> None:
-        """It is gone: nobody waits for its answers."""
+        """It is gone: nobody waits for its answers, or asks for the way to it."""
+        if self.change is None and self.table is not None:
+            named = {*self.subs, *self.table.owners()}
+            self._endpoints = {i: endpoints for i, endpoints in self._endpoints.items() if i in named}
         for readers in self._ends.values():
             readers.discard(incarnation)
         for sender in list(self._adding):
@@ -589,11 +566,9 @@ class ElasticUnit(Unit):
         super()._take_over(record, now)
 
     _HANDLERS: ClassVar[dict[type, str]] = {
-        **Unit._HANDLERS,
+        **PartingUnit._HANDLERS,
         Ready: "_on_ready",
         Installed: "_on_installed",
         Given: "_on_given",
-        EndRead: "_on_end_read",
-        Leaving: "_on_leaving",
         Left: "_on_left",
     }

@@ -38,11 +38,15 @@ class Silences:
 
     def find(self, units: Iterable[_Unit], now: float) -> Iterator[str]:
         """A line for each that has been silent for long and was not told of."""
+        living = set[int]()
         for unit in units:
             for incarnation in unit.subs:
+                living.add(incarnation)
                 if now - self._heard.get(incarnation, now) > SILENCE and incarnation not in self._told:
                     self._told.add(incarnation)
                     yield (
                         f"no word from {unit.name}/{incarnation} for {SILENCE:.0f} s: user code that does not "
                         "return, or a frozen process"
                     )
+        for incarnation in self._heard.keys() - living:
+            self.forget(incarnation)

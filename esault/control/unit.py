@@ -115,6 +115,8 @@ class Unit:
         #: (now, parallelism), for the report
         self.history: list[tuple[float, int]] = []
         self.finishing = False
+        #: its objects were finished in the checkpoint that it began with
+        self.finished_before = False
         self.draining = False
         self.wired = False
         #: all units have been built and learn of each other
@@ -122,7 +124,7 @@ class Unit:
         #: tuples flow
         self.going = False
         self._next_number = 1
-        #: (data, express) endpoints of all that were ever built: a table may name a dead one for a while
+        #: (data, express) endpoints of all that were built: a table may name a dead one for a while
         self._endpoints: dict[int, tuple[str, str]] = {}
         #: Adds that are not confirmed: sender -> our sub-units that have not answered
         self._adding: dict[int, set[int]] = {}
@@ -428,6 +430,12 @@ class Unit:
     def all_stopped(self) -> bool:
         """Whether every living sub-unit has said its last word."""
         return all(r.stopped or r.built is None for r in self.subs.values())
+
+    @property
+    def steady(self) -> bool:
+        """Whether it is neither starting nor ending. A newcomer of one that had finished would finish what it gets once more."""
+        ending = self.finishing or self.finished_before
+        return not ending and self.table is not None and all(r.started_at is not None for r in self.subs.values())
 
     # measures and deaths ---------------------------------------------------------------------------
 

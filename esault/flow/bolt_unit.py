@@ -311,6 +311,9 @@ class BoltSubUnit(SubUnit):
         return replace(super().status(), key_load=self.key_load.summary(), watermark=known)
 
     def _sender_done(self, sender: int) -> None:
+        self.changes.ended(sender)
+
+    def _sender_gone(self, sender: int) -> None:
         self.changes.gone(sender)
 
     def _read_change(self, frame: Frame) -> None:

@@ -149,7 +149,10 @@ class Reading:
         """A sender sends by this version of the table from now on."""
 
     def _sender_done(self, sender: int) -> None:
-        """A sender has sent END, or is dead."""
+        """A sender has sent END."""
+
+    def _sender_gone(self, sender: int) -> None:
+        """A sender is dead, or has left."""
 
     def _read_change(self, frame: Frame) -> None:
         """A frame of a change of this unit, from another of its owners."""

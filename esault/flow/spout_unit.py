@@ -51,6 +51,8 @@ class SpoutSubUnit(SubUnit):
         #: somebody releases its slices
         self._released = False
         self._pace = ReadPace()
+        #: the run goes on from a checkpoint behind the end of this source, and has not been given more yet
+        self._ended_before = self._was_finished
         self._told: Any = None
         #: where the cuts of checkpoints went that are not known to be complete
         self._cuts: dict[int, Any] = {}
@@ -130,6 +132,8 @@ class SpoutSubUnit(SubUnit):
             # What overtakes others keeps the name that it has by its place of arrival.
             first = self._rows if self._windows is None else self._windows.first()
             ids = [f"{self._source}:{i}" for i in range(first, first + len(keys))]
+        if self._ended_before:
+            self._tell_grown()
         self._rows += len(keys)
         position = (self._call(self._spout.position, "position"), self._rows) if self._seekable else None
         due = self._spout.due()
@@ -141,6 +145,14 @@ class SpoutSubUnit(SubUnit):
         if self._leaf:
             self.end_to_end.record(after - (now if due is None else due), len(keys))
         return True
+
+    def _tell_grown(self) -> None:
+        """A checkpoint holds the end of this source, and it gives more all the same."""
+        self._ended_before = False
+        self.context.logger.warning(
+            "it had ended before the checkpoint that the run goes on from, and gives more tuples now: they are processed, but what had "
+            "finished behind it is not finished again, and they are late in windows; begin anew with --restart to have all in one"
+        )
 
     def _columns(self, rows: Columns) -> tuple[Any, Any]:
         assert isinstance(self.emitter, BatchEmitter)

@@ -175,7 +175,7 @@ class SubUnit(Reading):
         self.senders.gone(message.incarnation, message.last)
         if self.watermarks is not None:
             self.watermarks.merging.gone(self._ticket, message.incarnation)
-        self._sender_done(message.incarnation)
+        self._sender_gone(message.incarnation)
 
     def _on_connect(self, message: Connect) -> None:
         for table in message.tables:
@@ -236,8 +236,11 @@ class SubUnit(Reading):
 
     def _on_completed(self, message: Completed) -> None:
         self._completed = max(self._completed, message.number)
-        for number in sorted(n for n in self._prepared if n <= message.number):
-            self.outputs.complete(number, self._prepared.pop(number))
+        try:
+            for number in sorted(n for n in self._prepared if n <= message.number):
+                self.outputs.complete(number, self._prepared.pop(number))
+        except Exception as error:
+            self._fail(failure_text(self.plan.name, error))
 
     def _on_throttle(self, message: Throttle) -> None:
         now = self.clock()
@@ -448,8 +451,8 @@ class SubUnit(Reading):
             try:
                 self.outputs.commit(self.clock(), closing=True)
                 self.acks.send()
-            except EsaultError as error:
-                self._fail(str(error))
+            except Exception as error:
+                self._fail(failure_text(self.plan.name, error))
         self._close_objects()
         for text in self.outputs.close_sinks():
             if not self.failed:

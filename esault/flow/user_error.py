@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Protocol
 
 from esault.errors import EsaultError
@@ -31,11 +31,20 @@ class LetterBox(Protocol):
 
 
 def traceback_of(error: BaseException) -> str:
-    """The traceback as the user would see it in a plain script: without the engine's own first frames."""
+    """The traceback as the user would see it in a plain script: without the engine's own first frames, and without its
+    last ones where it refused something, such as an emit."""
     tb: TracebackType | None = error.__traceback__
-    while tb is not None and tb.tb_frame.f_code.co_filename.startswith(_ENGINE):
+    while tb is not None and _is_engine(tb.tb_frame):
         tb = tb.tb_next
-    return "".join(traceback.format_exception(type(error), error, tb)).rstrip()
+    frames = [frame for frame, _ in traceback.walk_tb(tb)]
+    if isinstance(error, EsaultError) and error.__cause__ is None:
+        while frames and _is_engine(frames[-1]):
+            frames.pop()
+    return "".join(traceback.format_exception(type(error), error, tb, limit=len(frames))).rstrip()
+
+
+def _is_engine(frame: FrameType) -> bool:
+    return frame.f_code.co_filename.startswith(_ENGINE)
 
 
 def _came_from_code(error: EsaultError) -> bool:

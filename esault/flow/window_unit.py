@@ -36,6 +36,8 @@ class WindowSubUnit(BoltSubUnit):
         if not marks.advance(self.taken, self._unfinished, self.changes.active) or self._over:
             self._at_work = False
             return False
+        if self.writer.snapshot is not None and marks.merging.current > operator.levels.own:
+            self.writer.before((None,))  # where it stood at the cut: else what is read again behind that would be late
         operator.advance(marks.merging.current)
         if self._tracked and not self.roots.credit:
             return False

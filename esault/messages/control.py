@@ -90,7 +90,7 @@ class Add:
 
 @dataclass(frozen=True)
 class Gone:
-    """This sender is dead: what it sent and you have not read is dropped; it counts as every barrier and END."""
+    """This sender is dead, or has left in order: what it sent and you have not read is dropped; it counts as every barrier and END."""
 
     incarnation: int
     #: it died when its unit was ending: it has no successor

@@ -19,6 +19,7 @@ from esault.control.chronicle import Chronicle, Page
 from esault.control.driver import Driver
 from esault.control.summary import how_ended, may_repeat, report, snapshot
 from esault.errors import EsaultError, UsageError
+from esault.flow.end_sinks import end_sinks
 from esault.messages.control import Exited
 from esault.messages.probe import HostUsage
 from esault.runtime.actor import HandlerFailed, ReportingActor, UnknownMessage
@@ -438,10 +439,7 @@ class DriverActor(ReportingActor):
                 except Exception:
                     core.failure = f"a sink cannot commit:\n{traceback.format_exc()}"
             ended = how_ended(core)
-            for begun in self._begun_sinks:
-                with contextlib.suppress(Exception):
-                    begun.repeated = may_repeat(core)
-                    begun.end(ended == "drained")
+            end_sinks(self._begun_sinks, ended == "drained", may_repeat(core))
             if self._hosts is not None:
                 self._hosts.leave()
             if self._chronicle is not None:

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
-from esault.cluster.connection import Connection, Lost, Strangers, listen
+from esault.cluster.connection import Connection, Lost, Strangers, crowding, listen
 from esault.cluster.key import ClusterKey
 from esault.cluster.tls import Refused
 from esault.cluster.words import Beat, Enter, Entered, Goodbye
@@ -115,8 +115,9 @@ class DriverLine(threading.Thread):
         with contextlib.suppress(BlockingIOError, ConnectionError):
             made, _ = self._listener.accept()
             if len(callers) >= _MOST_STRANGERS:
-                self._strangers.note(callers[0].peer, "too many connections that say nothing")
-                callers.pop(0).close()
+                crowding_one = callers.pop(crowding([caller.peer for caller in callers]))
+                self._strangers.note(crowding_one.peer, "too many connections that say nothing")
+                crowding_one.close()
             try:
                 callers.append(Connection(made, self._context, server=True))
             except (OSError, Lost):

@@ -112,10 +112,18 @@ class HostLink(threading.Thread):
         #: the host's name, while it is up
         self.up: str | None = None
         self._outbox: deque[Any] = deque()
+        #: whoever says words knows of this lodge: until then they were meant for the one before
+        self._begun = False
         self._leaving = self._releasing = False
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
+
+    def begin(self) -> None:
+        """`Joined` was heard: what is said from now on is for this lodge, and what was said before for one that is no more."""
+        self._outbox.clear()
+        self._begun = True
+        self._wake()
 
     def say(self, word: Any) -> None:
         """To the lodge, in order. Words to a host that is lost go nowhere."""
@@ -181,14 +189,12 @@ class HostLink(threading.Thread):
             order = self._order(welcome, self._compare_clocks(node), ahead)
             if order.slots < 1:
                 raise Refused(f"host {welcome.name} has no free slot of its {welcome.slots}")
-            lodged = self._await(node, order, _READY_WITHIN)
+            lodged = node.ask(order, _READY_WITHIN, Lodged, Refusal)
             if isinstance(lodged, Refusal):
                 raise Refused(lodged.text)
             lodge = call(host, lodged.port, self._key.client, _ANSWER_WITHIN)
-            if not isinstance(lodge.ask(Enter(order.run), _ANSWER_WITHIN), Entered):
-                raise Refused("the lodge did not let this driver in")
-            self._outbox.clear()
-            self._releasing = False
+            lodge.ask(Enter(order.run), _ANSWER_WITHIN, Entered)
+            self._begun = self._releasing = False
             self.up = welcome.name
             remark = ""
             if abs(ahead) > _CLOCKS:
@@ -200,36 +206,26 @@ class HostLink(threading.Thread):
             if lodge is not None:
                 lodge.close()
 
-    def _await(self, node: Connection, order: Lodge, seconds: float) -> Lodged | Refusal:
-        node.send(order)
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0 and not self._leaving:
-            node.wait(min(left, 0.5))
-            for word in node.receive():
-                if isinstance(word, (Lodged, Refusal)):
-                    return word
-        raise Lost(f"the host had no place ready within {seconds:g} s")
-
     def _compare_clocks(self, node: Connection) -> float:
         """Our clock minus the host's monotonic one, by the quickest of a few round trips."""
         best, offset = float("inf"), 0.0
         for number in range(_TICKS):
             asked = self._clock()
-            answer = node.ask(Tick(number), _ANSWER_WITHIN)
+            answer = node.ask(Tick(number), _ANSWER_WITHIN, Tock)
             now = self._clock()
-            if isinstance(answer, Tock) and now - asked < best:
+            if answer.number == number and now - asked < best:
                 best, offset = now - asked, (asked + now) / 2 - answer.monotonic
         return offset
 
     def _serve(self, node: Connection, lodge: Connection) -> None:
         heard = beat_at = time.monotonic()
-        node_there = True
+        node_there = self._hear(node)  # what it said while it was asked for other things
         while not self._leaving and not self._releasing:
             now = time.monotonic()
             if now >= beat_at:
                 beat_at = now + BEAT_EVERY
                 lodge.send(Beat())
-            while self._outbox:
+            while self._begun and self._outbox:
                 lodge.send(self._outbox.popleft())
             also = [self._wake_read, *([node.fileno()] if node_there else [])]
             ready = lodge.wait(max(0.0, beat_at - time.monotonic()), *also)
@@ -237,12 +233,7 @@ class HostLink(threading.Thread):
                 with contextlib.suppress(BlockingIOError):
                     os.read(self._wake_read, 65536)
             if node_there and node.fileno() in ready:
-                try:
-                    for word in node.receive():
-                        if isinstance(word, Nodes) and self.up is not None:
-                            self._tell(News(self.up, word.members, word.draining))
-                except (Lost, Refused):
-                    node_there = False  # its lodges die with it, which the other connection tells
+                node_there = self._hear(node)
             if lodge.fileno() in ready:
                 got = [word for word in lodge.receive() if not isinstance(word, Beat)]
                 heard = time.monotonic()
@@ -255,8 +246,18 @@ class HostLink(threading.Thread):
             elif time.monotonic() - heard > SILENCE:
                 raise Lost(f"no word from it for {SILENCE:g} s")
         with contextlib.suppress(Lost):
-            while self._outbox:
+            while self._begun and self._outbox:
                 lodge.send(self._outbox.popleft())
             lodge.send(Goodbye(ENDED))
             lodge.close(2.0)
         self.up = None
+
+    def _hear(self, node: Connection) -> bool:
+        """Pass on what the node says; whether it is there. Its lodges die with it, which the other connection tells."""
+        try:
+            for word in node.receive():
+                if isinstance(word, Nodes) and self.up is not None:
+                    self._tell(News(self.up, word.members, word.draining))
+        except (Lost, Refused):
+            return False
+        return True

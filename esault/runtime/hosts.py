@@ -57,6 +57,7 @@ class Hosts:
         self.notices: deque[str] = deque()
         self._lines: deque[tuple[str, str]] = deque()
         self._lines_there = threading.Event()
+        self._dropping = False
         self._ended = False
         self._crowded = 0
         located = spec.located
@@ -138,9 +139,7 @@ class Hosts:
             if event.usage is not None:
                 self.usage[event.usage.name] = event.usage
         elif isinstance(event, Voice):
-            if len(self._lines) < _MOST_LINES:
-                self._lines.append((event.mark, event.text))
-                self._lines_there.set()
+            self._heard(event)
         elif isinstance(event, Joined):
             self._joined(link, event)
         elif isinstance(event, LostHost):
@@ -152,6 +151,15 @@ class Hosts:
         else:
             self.notices.append(f"a host said something that is not known: {event!r:.200}")
 
+    def _heard(self, event: Voice) -> None:
+        if len(self._lines) < _MOST_LINES:
+            self._lines.append((event.mark, event.text))
+            self._lines_there.set()
+            self._dropping = self._dropping and len(self._lines) > _MOST_LINES // 2
+        elif not self._dropping:
+            self._dropping = True
+            self.notices.append(f"{_MOST_LINES:,} printed lines wait for a slow terminal: further ones are dropped")
+
     def _joined(self, link: HostLink, event: Joined) -> None:
         other = self._addresses.get(event.name)
         if other is not None and other != link.address and event.name in self.cluster.hosts:
@@ -160,6 +168,7 @@ class Hosts:
             )
             link.leave()
             return
+        link.begin()
         self._addresses[event.name] = link.address
         self._refusals.pop(link.address, None)
         self.cluster.join(event.name, event.slots, event.offers)
@@ -260,11 +269,10 @@ class Hosts:
 
     def _print(self) -> None:
         """In a thread: what user code printed on other hosts; a slow terminal holds up nothing else."""
-        streams: dict[str, MarkedStream] = {}
         while True:
             self._lines_there.wait()
             self._lines_there.clear()
             while self._lines:
                 with contextlib.suppress(IndexError):
                     mark, text = self._lines.popleft()
-                    streams.setdefault(mark, MarkedStream(self._spec.console_fd, mark)).write(f"{text}\n")
+                    MarkedStream(self._spec.console_fd, mark).write(f"{text}\n")  # a whole line: nothing is left of it

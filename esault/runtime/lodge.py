@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +47,10 @@ def main(arguments: list[str]) -> int:
     try:
         spec = _spec(lodge, host, address, key, run_dir, owner)
         spec.located.build(spec.params).plan()  # its modules are in every child then, and what is wrong is said now
-    except EsaultError as error:
+    except BaseException as error:
+        shutil.rmtree(run_dir, ignore_errors=True)  # no actor system will: the code that was shipped does not stay
+        if not isinstance(error, EsaultError):
+            raise
         _tell(f"refused the topology cannot be built on host {host}: {error}")
         return 1
     console = ConsoleReader(lambda mark, text: None)

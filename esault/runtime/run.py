@@ -16,6 +16,7 @@ from esault.control.chronicle import Chronicle
 from esault.control.elasticity.scaling import EVERY_UNIT, check_policies
 from esault.control.replicas import check_settings
 from esault.errors import TopologyFailed, UsageError
+from esault.flow.end_sinks import end_sinks
 from esault.messages.settings import Settings
 from esault.report import Report
 from esault.runtime.ending import ending_signals, leave_terminal
@@ -171,11 +172,21 @@ def execute(request: Request) -> Report:
         report = {"local": _local, "actors": _actors, "spark": _spark}[request.engine](request)
     except TopologyFailed as error:
         if request.report is not None and isinstance(error.report, Report):
-            error.report.write(request.report)
+            try:
+                error.report.write(request.report)
+            except OSError as unwritten:
+                raise TopologyFailed(f"{error}\n{_unwritten(request.report, unwritten)}", error.report) from error
         raise
     if request.report is not None:
-        report.write(request.report)
+        try:
+            report.write(request.report)
+        except OSError as error:
+            raise TopologyFailed(f"{_unwritten(request.report, error)}, and says:\n{report}", report) from error
     return report
+
+
+def _unwritten(path: str | Path, error: OSError) -> str:
+    return f"the report of the run, which is over, cannot be written to {path} ({error.strerror or error})"
 
 
 def _actors(request: Request) -> Report:
@@ -314,10 +325,7 @@ def _run_local(
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
-        for sink in plan.sinks:
-            with contextlib.suppress(Exception):
-                sink.sink.repeated = may_repeat(local.driver)
-                sink.sink.end(ended_ok)
+        end_sinks([sink.sink for sink in plan.sinks], ended_ok, may_repeat(local.driver))
     report = local.report()
     if metrics is not None and chronicle is not None:
         page = chronicle.last(local.driver, local.now())

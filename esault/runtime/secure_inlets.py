@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from esault.cluster.address import join
-from esault.cluster.connection import Strangers, listen, prepare
+from esault.cluster.connection import Strangers, crowding, listen, prepare
 from esault.cluster.tls import Refused, Tls
 from esault.runtime.inlets import AT_ONCE, Connection, Inlet, Take
 from esault.runtime.links import HEADER, PREFACE
@@ -21,6 +21,8 @@ __all__ = ["HostInlet", "host_inlets"]
 
 #: connections to one socket that have not shown a key
 MOST_STRANGERS: Final = 64
+#: connections that are accepted between two looks at the others
+ACCEPTED_AT_ONCE: Final = 4
 _LONGEST_NAME: Final = 256
 
 
@@ -69,8 +71,9 @@ class HostInlet(Inlet):
         return came
 
     def _accept_far(self) -> None:
+        # A few at a time: somebody who calls without end must not keep the data loop from its frames.
         with contextlib.suppress(BlockingIOError):
-            while True:
+            for _ in range(ACCEPTED_AT_ONCE):
                 try:
                     made, name = self._far.accept()
                 except ConnectionError:
@@ -79,7 +82,9 @@ class HostInlet(Inlet):
                     c for c in self._connections.values() if isinstance(c, _SecureConnection) and not c.greeted
                 ]
                 if len(strangers) >= MOST_STRANGERS:
-                    self._turn_away(strangers[0], "too many connections that say nothing")
+                    self._turn_away(
+                        strangers[crowding([c.peer for c in strangers])], "too many connections that say nothing"
+                    )
                 made.setblocking(False)
                 prepare(made, always_read=False)
                 self._connections[made.fileno()] = _SecureConnection(made, self._context, f"{name[0]}:{name[1]}")

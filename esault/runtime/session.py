@@ -316,7 +316,7 @@ class Session:
         told = 0
         # a driver that has not begun knows no end in order: it hears of it once all run
         begun = waits = False
-        until = None
+        until, timed = None, self._seconds is not None
         driving: Owner | None = None
         while True:
             if self._porter is not None:
@@ -341,10 +341,10 @@ class Session:
                     if self._porter is not None:
                         self._porter.seen(message)
                     begun = begun or message.phase == "running"
-                    if until is None and message.phase == "running" and self._seconds is not None:
-                        until = time.monotonic() + self._seconds
-            if until is not None and time.monotonic() >= until and told == 0:
-                told = 1
+                    if timed and until is None and message.phase == "running":
+                        until = time.monotonic() + (self._seconds or 0.0)
+            if until is not None and time.monotonic() >= until:
+                until, timed = None, False
                 handle.tell(driver, DrainRun())
             if self._signals > told:
                 told += 1

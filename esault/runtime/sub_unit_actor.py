@@ -24,10 +24,12 @@ class SubUnitActor(ReportingActor):
         super().__init__()
         birth = self._birth = requirements
         self.reporter = birth.driver
-        self._loop: DataLoop | None = None
         self._read_fd, self._write_fd = os.pipe()
         os.set_blocking(self._read_fd, False)
         os.set_blocking(self._write_fd, False)
+        # Made now, begun at `Wake`: that comes from the keeper, and the driver's first words may overtake it.
+        loop = SubUnitLoop if birth.build.unit else AckerLoop
+        self._loop: DataLoop = loop(birth.spec, birth.build, self._said)
 
     def receiveMsg_Wake(self, message: Wake, sender: Any) -> None:
         """Begin."""
@@ -41,7 +43,6 @@ class SubUnitActor(ReportingActor):
         handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
         logging.root.handlers[:] = [handler]
         self.watch(self._read_fd, self._send_out)
-        self._loop = (SubUnitLoop if build.unit else AckerLoop)(spec, build, self._said)
         self._loop.start()
 
     def _said(self) -> None:
@@ -57,7 +58,6 @@ class SubUnitActor(ReportingActor):
                 pass
         except BlockingIOError:
             pass
-        assert self._loop is not None
         messages = []
         while self._loop.outbox:
             messages.append(self._loop.outbox.popleft())
@@ -68,9 +68,8 @@ class SubUnitActor(ReportingActor):
 
     def receiveMsg_Mail(self, message: Mail, sender: Any) -> None:
         """Control messages for the core; a Build makes this process another sub-unit."""
-        if self._loop is not None:
-            for each in message.messages:
-                if isinstance(each, Build):
-                    set_title(f"esault {self._birth.spec.name} {each.unit}/{each.incarnation}")
-            self._loop.mail.extend(message.messages)
-            self._loop.wake()
+        for each in message.messages:
+            if isinstance(each, Build):
+                set_title(f"esault {self._birth.spec.name} {each.unit}/{each.incarnation}")
+        self._loop.mail.extend(message.messages)
+        self._loop.wake()

@@ -42,8 +42,14 @@ def plot(report: ReportTable, folder: str) -> str | None:
     axes = figure.add_subplot()
     if over_time:
         _lines(axes, report, numbers)
+        axes.yaxis.set_major_formatter(_readable)
+        axes.grid(alpha=0.3)
     else:
         _bars(axes, report, labels[0], numbers[0], bars)
+        axes.xaxis.set_major_formatter(_readable)
+        axes.grid(axis="x", alpha=0.3)
+        axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(report.name)
     path = os.path.join(folder, f"{file_name(report.name)}.png")
     try:
@@ -77,6 +83,11 @@ def _bars(axes: Axes, report: ReportTable, label: int, number: int, bars: int) -
     axes.set_xlabel(_plain(report.columns[number]))
     if bars < len(report.rows):
         axes.set_ylabel(f"the first {bars} of {len(report.rows)} rows")
+
+
+def _readable(number: float, _: object = None) -> str:
+    """As in the table: 120,000."""
+    return f"{number:,.10g}"
 
 
 def _height(value: Any) -> float:

@@ -15,6 +15,8 @@ __all__ = ["progress"]
 
 #: seconds between two lines
 EVERY = 3.0
+#: where there are no tasks, since Spark plans or the tables are being written down, a line comes after so many seconds
+STILL = 15.0
 
 
 @contextlib.contextmanager
@@ -24,12 +26,18 @@ def progress(spark: SparkSession, what: str, say: Callable[[str], None], every: 
     began = time.monotonic()
 
     def watch() -> None:
+        said = began
         while not over.wait(every):
+            line = ""
             # a session that is ending, or is no classic one, has nothing to tell
             with contextlib.suppress(Exception):
                 line = _line(spark.sparkContext.statusTracker())
-                if line and not over.is_set():
-                    say(f"  {what}: {line}, {time.monotonic() - began:.0f} s")
+            now = time.monotonic()
+            if not line and now - said >= STILL:
+                line = "between tasks"
+            if line and not over.is_set():
+                said = now
+                say(f"  {what}: {line}, {now - began:.0f} s")
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()

@@ -122,6 +122,8 @@ class Spooled(Spout[Any, Any]):
 
     def settle(self) -> None:
         """What has been read is durable. Raises CheckpointError."""
+        if self._fd < 0:
+            return  # it was never opened: the source had ended before
         try:
             os.fsync(self._fd)
         except OSError as error:
@@ -146,12 +148,15 @@ class Spooled(Spout[Any, Any]):
         return self.spout.lag()
 
     def close(self) -> None:
-        self.spout.close()
-        self._close_segment()
+        try:
+            self.spout.close()
+        finally:
+            self._close_segment()
 
     def _close_segment(self) -> None:
         if self._closer is not None:
             self._closer()
+            self._fd, self._closer = -1, None
 
     # the disk --------------------------------------------------------------------------------------
 
@@ -170,11 +175,12 @@ class Spooled(Spout[Any, Any]):
         try:
             if self._fd >= 0:
                 os.fsync(self._fd)
-                self._close_segment()
-            self._fd = os.open(self._path(number), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            self._closer = weakref.finalize(self, os.close, self._fd)
+            # Before the old one is closed: where this fails, what is left is still a file of ours.
+            fd = os.open(self._path(number), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise self._failed(error) from error
+        self._close_segment()
+        self._fd, self._closer = fd, weakref.finalize(self, os.close, fd)
         self._segment, self._size = number, 0
 
     @staticmethod

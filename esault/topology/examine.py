@@ -11,6 +11,7 @@ from typing import Any
 from esault.errors import TopologyError
 from esault.topology.bolt import BatchBolt, Bolt, takes_columns
 from esault.topology.function import accepts, is_async, is_generator
+from esault.topology.returns import returned_instead_of_emitted
 from esault.topology.sink import Sink
 from esault.topology.spout import Spout
 
@@ -89,6 +90,7 @@ def examine_bolt_class(cls: type, unit: str) -> bool:
         cls, unit, ("emit_batch", "emit_columns", "keyed", "context") if batch else ("emit", "key", "window", "context")
     )
     _examine_attributes(cls, unit)
+    _examine_returns(cls, unit, _BATCH_BOLT_HOOKS if batch else _BOLT_HOOKS)
     if not batch:
         _examine_slots(cls, unit)
     return batch
@@ -221,6 +223,20 @@ def _examine_attributes(cls: type, unit: str) -> None:
                 f"unit {unit!r}: {base.__name__}.{name} is a {type(value).__name__} on the class: shared by all keys "
                 f"of a process, and it does not move. Set it in __init__: self.{name} = ...; a constant can stand "
                 "outside the class, or be a tuple or a frozenset"
+            )
+
+
+def _examine_returns(cls: type, unit: str, hooks: Mapping[str, tuple[str, ...]]) -> None:
+    """What hooks return is thrown away: who returns and never emits has taken the one for the other."""
+    emit = "self.emit_batch(rows)" if issubclass(cls, BatchBolt) else "self.emit(key, value)"
+    for name in hooks:
+        if not name.startswith("process"):
+            continue
+        value = returned_instead_of_emitted(getattr(cls, name), _user_bases(cls))
+        if value is not None:
+            raise TopologyError(
+                f"unit {unit!r}: {cls.__name__}.{name} returns {value}, which is thrown away, and nothing is emitted; "
+                f"use {emit} instead, or a plain `return`"
             )
 
 

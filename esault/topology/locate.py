@@ -59,7 +59,7 @@ def _close(path: str) -> str:
     """A hint at a file of nearly that name."""
     folder, name = os.path.split(path)
     try:
-        files = [file for file in os.listdir(folder) if file.endswith(".py")]
+        files = [file for file in os.listdir(folder) if file.endswith(".py") and file != name]  # a link to nothing
     except OSError:
         return "; the folder is not there either"
     close = difflib.get_close_matches(name, files, n=1)

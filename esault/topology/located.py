@@ -149,8 +149,9 @@ class Located:
             # Only if the module itself is missing, not one that it imports.
             if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
                 raise LocateError(
-                    f"there is no module {error.name!r} (looked in {self.folder} and on the Python path)"
-                ) from error
+                    f"there is no module {error.name!r} (looked in {self.folder} and on the Python path); a file is "
+                    "named with its ending, as in words.py"
+                ) from None
             raise
 
     def _functions(self, module: ModuleType) -> str:
@@ -165,10 +166,11 @@ class Located:
             for name, function in own.items()
             if function.__annotations__.get("return") in (Topology, "Topology", "esault.Topology")
         ]
-        names = typed or list(own)
-        if not names:
+        if typed:
+            return f"; it has {', '.join(typed)}: write {self.source}:{typed[0]}"
+        if not own:
             return "; it defines no public function: write `def topology() -> Topology:`"
-        return f"; it has {', '.join(names)}: write {self.source}:{names[0]}"
+        return f"; if one of {', '.join(own)} returns a Topology, write {self.source}:NAME"
 
     def _say(self, error: BaseException) -> str:
         """What the exception says, and on which line; its traceback then starts in the user's file."""

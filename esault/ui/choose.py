@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 
 from esault.runtime.session import View
+from esault.ui.shielded import ShieldedView
 
 __all__ = ["choose"]
 
@@ -14,14 +15,16 @@ __all__ = ["choose"]
 @contextlib.contextmanager
 def choose(plain: bool) -> Iterator[View]:
     """The live view on a terminal, lines elsewhere."""
+    chosen: View
     if plain or not sys.stdout.isatty():
         from esault.ui.plain import PlainView
 
-        yield PlainView()
-        return
-    from esault.ui.live import LiveView
+        chosen = PlainView()
+    else:
+        from esault.ui.live import LiveView
 
-    view = LiveView()
+        chosen = LiveView()
+    view = ShieldedView(chosen)
     try:
         yield view
     finally:

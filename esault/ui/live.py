@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from esault.control.summary import Snapshot
+from esault.control.summary import Snapshot, UnitSnapshot
 from esault.ui.rates import Rates, percent, short
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class LiveView:
         """The run as it is."""
         from rich.live import Live
 
-        shown = picture(snapshot, self._rates.update(snapshot))
+        shown = picture(snapshot, self._rates.update(snapshot), self._console.width)
         if self._live is None:
             # No thread of its own: it is drawn when there is something new.
             self._live = Live(shown, console=self._console, auto_refresh=False, transient=True)
@@ -49,29 +49,30 @@ class LiveView:
             self._live = None
 
 
-def picture(snapshot: Snapshot, rates: dict[str, float]) -> Any:
-    """The table and the lines below it, for rich."""
+#: the table's columns, and those that a narrow terminal does without, in this order
+_COLUMNS = ("unit", "sub-units", "tuples/s", "tuples", "p50 ms", "p99 ms", "waiting", "errors")
+_DROPPED = ("p50 ms", "tuples", "errors", "p99 ms", "sub-units", "waiting")
+_GAP = 2
+
+
+def picture(snapshot: Snapshot, rates: dict[str, float], width: int = 120) -> Any:
+    """The table and the lines below it, for rich; `width` is the terminal's, in columns."""
     from rich.console import Group
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
 
+    rows = [_row(unit, rates) for unit in snapshot.units]
+    wide = {name: max(len(row[name]) for row in [{name: name}, *rows]) for name in _COLUMNS}
+    columns = list(_COLUMNS)
+    for name in _DROPPED:
+        if sum(wide[column] + _GAP for column in columns) - _GAP > width:
+            columns.remove(name)
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("unit", "sub-units", "tuples/s", "tuples", "p50 ms", "p99 ms", "waiting", "errors"):
-        table.add_column(name, justify="left" if name == "unit" else "right")
-    for unit in snapshot.units:
-        handled = unit.tuples_out if unit.kind == "spout" else unit.tuples_in
-        table.add_row(
-            unit.name,
-            str(unit.sub_units),
-            short(rates.get(unit.name, 0.0)),
-            short(handled),
-            f"{unit.p50_ms:.2f}" if unit.kind == "bolt" else "",
-            f"{unit.p99_ms:.2f}" if unit.kind == "bolt" else "",
-            short(unit.backlog),
-            str(unit.errors) if unit.errors else "",
-            style="red" if unit.errors else "",
-        )
+    for name in columns:
+        table.add_column(name, justify="left" if name == "unit" else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(row[name] for name in columns), style="red" if row["errors"] else "")
     state = "ending in order" if snapshot.draining else snapshot.phase
     below = f"{snapshot.topology}  {state}  {snapshot.seconds:.0f} s  {snapshot.roots_open} roots open"
     if snapshot.roots_replayed:
@@ -95,5 +96,18 @@ def picture(snapshot: Snapshot, rates: dict[str, float]) -> Any:
         below += f"  {done:.0f} % read"
     parts.append(Text(f"{below}  (Ctrl-C ends it in order)", style="dim"))
     if done is not None:  # the last line: a bar ends without a line break
-        parts.append(ProgressBar(total=100, completed=done, width=50))
+        parts.append(ProgressBar(total=100, completed=done, width=min(50, width)))
     return Group(*parts)
+
+
+def _row(unit: UnitSnapshot, rates: dict[str, float]) -> dict[str, str]:
+    return {
+        "unit": unit.name,
+        "sub-units": str(unit.sub_units),
+        "tuples/s": short(rates.get(unit.name, 0.0)),
+        "tuples": short(unit.tuples_out if unit.kind == "spout" else unit.tuples_in),
+        "p50 ms": f"{unit.p50_ms:.2f}" if unit.kind == "bolt" else "",
+        "p99 ms": f"{unit.p99_ms:.2f}" if unit.kind == "bolt" else "",
+        "waiting": short(unit.backlog),
+        "errors": str(unit.errors) if unit.errors else "",
+    }

@@ -1,4 +1,4 @@
-"""Lines, for logs and pipes: one a second at most, and only when something has changed."""
+"""Lines, for logs and pipes: one a second at most where something has changed, else one now and then."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from esault.ui.rates import Rates, percent, short
 __all__ = ["PlainView"]
 
 EVERY = 1.0
+#: a line comes although nothing has changed, so that a run which waits does not look dead
+STILL = 30.0
 
 
 class PlainView:
@@ -19,6 +21,7 @@ class PlainView:
         self._rates = Rates()
         self._next = 0.0
         self._last = ""
+        self._still = 0.0
 
     def line(self, mark: str, text: str) -> None:
         """A line that a process printed."""
@@ -41,6 +44,7 @@ class PlainView:
             handled = unit.tuples_out if unit.kind == "spout" else unit.tuples_in
             parts.append(f"{unit.name}{many} {short(handled)} ({short(rates.get(unit.name, 0.0))}/s)")
         text = "  ".join(parts)
-        if text.partition("  ")[2] != self._last:
+        if text.partition("  ")[2] != self._last or snapshot.now >= self._still:
+            self._still = snapshot.now + STILL
             self._last = text.partition("  ")[2]
             print(text, file=sys.stderr, flush=True)

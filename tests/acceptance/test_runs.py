@@ -190,6 +190,18 @@ def test_a_signal_ends_the_run_in_order(command, tmp_path, number):
     assert not command.processes()
 
 
+def test_a_reader_that_leaves_ends_the_run_in_order(command, tmp_path):
+    command.start("endless", "--report", "r.json")
+    assert command.process.stderr.readline()
+    for pipe in (command.process.stderr, command.process.stdout):
+        pipe.close()
+    assert command.process.wait(30) == 1  # there was nobody to tell
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["ended"] == "drained"
+    assert report["units"]["worker"]["tuples_in"] == report["units"]["numbers"]["tuples_out"] > 0
+    assert not command.processes()
+
+
 def test_a_signal_while_the_run_begins_ends_it_in_order_once_it_runs(command, tmp_path):
     command.start("endless", "--report", "r.json")
     command.until(lambda: run_dirs(command))  # made just before the signals are caught

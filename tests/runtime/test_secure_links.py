@@ -132,6 +132,22 @@ def test_strangers_who_say_nothing_or_nonsense_hold_up_nobody(inlet, wire):
             stranger.close()
 
 
+def test_callers_without_end_do_not_keep_a_socket_from_its_frames(inlet, wire):
+    link = wire.link(inlet.endpoint)
+    assert carry(inlet, wire, link, [b"x"]) == [b"x"]
+    address, _, port = Endpoint.read(inlet.endpoint).address.rpartition(":")
+    strangers = [socket.create_connection((address, int(port))) for _ in range(40)]
+    try:
+        assert link.send(b"y")
+        inlet.wait(5.0)
+        got = []
+        assert inlet.read(got.append)  # one look: it does not begin with all of those who wait
+        assert len(inlet._connections) < 40
+    finally:
+        for stranger in strangers:
+            stranger.close()
+
+
 def test_a_receiver_that_does_not_read_holds_the_sender_up_and_loses_nothing(inlet, wire):
     link = wire.link(inlet.endpoint)
     assert carry(inlet, wire, link, [b"x"]) == [b"x"]

@@ -10,25 +10,10 @@ from pathlib import Path
 import pytest
 from running import FOLDER, drained, real, rows, until_emitted
 
+from bench.engines_answers import Q3, TPCH
 from esault.testing import LocalRuntime
 from esault.topology.locate import locate
 
-QUERY = """
-SELECT l_orderkey, sum(l_extendedprice * (1 - l_discount)) AS revenue, o_orderdate, o_shippriority
-FROM customer, orders, lineitem
-WHERE c_mktsegment = 'BUILDING' AND c_custkey = o_custkey AND l_orderkey = o_orderkey
-  AND o_orderdate < DATE '1995-03-15' AND l_shipdate > DATE '1995-03-15'
-GROUP BY l_orderkey, o_orderdate, o_shippriority ORDER BY revenue DESC, o_orderdate
-"""
-COLUMNS = {
-    "customer": "c_custkey INT, c_name TEXT, c_address TEXT, c_nationkey INT, c_phone TEXT, c_acctbal DECIMAL(15, 2), "
-    "c_mktsegment TEXT, c_comment TEXT, c_end TEXT",
-    "orders": "o_orderkey INT, o_custkey INT, o_orderstatus TEXT, o_totalprice DECIMAL(15, 2), o_orderdate DATE, "
-    "o_orderpriority TEXT, o_clerk TEXT, o_shippriority INT, o_comment TEXT, o_end TEXT",
-    "lineitem": "l_orderkey INT, l_partkey INT, l_suppkey INT, l_linenumber INT, l_quantity DECIMAL(15, 2), "
-    "l_extendedprice DECIMAL(15, 2), l_discount DECIMAL(15, 2), l_tax DECIMAL(15, 2), l_returnflag TEXT, l_linestatus TEXT, "
-    "l_shipdate DATE, l_commitdate DATE, l_receiptdate DATE, l_shipinstruct TEXT, l_shipmode TEXT, l_comment TEXT, l_end TEXT",
-}
 pytestmark = pytest.mark.slow
 
 
@@ -51,10 +36,10 @@ def tables(tmp_path_factory):
 @pytest.fixture
 def wanted(tables, sql):
     """(order, revenue in ten-thousandths, date, priority) of the query in a database."""
-    for table, columns in COLUMNS.items():
+    for table, columns in TPCH.items():
         sql.execute(f"CREATE TABLE {table} ({columns})")
         sql.execute(f"COPY {table} FROM '{tables}/{table}.tbl' (DELIMITER '|', HEADER false)")
-    found = sql.execute(QUERY).fetchall()
+    found = sql.execute(Q3).fetchall()
     return [(order, int(revenue.scaleb(4)), f"{date}", priority) for order, revenue, date, priority in found]
 
 

@@ -6,25 +6,7 @@ from collections import Counter
 import pytest
 from running import drained, module, real, rows
 
-#: The same from the same files, by windows of SQL: DuckDB reads what parses, in the order of the lines.
-QUERY = """
-WITH lines AS (
-    SELECT filename AS trip, row_number() OVER () AS n, string_split(trim(line, E'\r\n '), ',') AS f
-    FROM read_csv('{folder}/Data/*/Trajectory/*.plt', columns = {{'line': 'TEXT'}}, delim = '\x01', quote = '', escape = '',
-                  header = false, skip = 6, filename = true, auto_detect = false)
-), fixes AS (
-    SELECT trip, n, try_cast(f[1] AS DOUBLE) AS lat, try_cast(f[2] AS DOUBLE) AS lon,
-           epoch(try_cast(f[6] || ' ' || f[7] AS TIMESTAMP)) AS t
-    FROM lines WHERE len(f) = 7
-), pairs AS (
-    SELECT *, lag(t) OVER trips AS t0, radians(lat) AS y, radians(lag(lat) OVER trips) AS y0,
-           radians(lon) AS x, radians(lag(lon) OVER trips) AS x0
-    FROM fixes WHERE abs(lat) <= 90 AND abs(lon) <= 180 AND t IS NOT NULL WINDOW trips AS (PARTITION BY trip ORDER BY n)
-)
-SELECT concat_ws(' ', floor(lat * 1000)::INT, floor(lon * 1000)::INT, hour(to_timestamp(t))), count(*),
-       avg(3.6 * 2 * 6371000 * asin(sqrt(pow(sin((y - y0) / 2), 2) + cos(y0) * cos(y) * pow(sin((x - x0) / 2), 2))) / (t - t0))
-FROM pairs WHERE t > t0 AND t <= t0 + 60 GROUP BY 1
-"""
+from bench.engines_answers import answer
 
 
 @pytest.fixture
@@ -33,16 +15,16 @@ def traces(tmp_path):
     return tmp_path / "traces"
 
 
-def wanted(sql, traces):
-    return {
-        road: (fixes, pytest.approx(kmh)) for road, fixes, kmh in sql.execute(QUERY.format(folder=traces)).fetchall()
-    }
+def wanted(traces):
+    """By windows of SQL, from the same files."""
+    roads = answer("traffic", traces)["roads"]
+    return {road: (fixes, pytest.approx(kmh)) for road, (fixes, kmh) in roads.items()}
 
 
-def test_the_average_of_each_road_and_hour_is_that_of_a_database(sql, traces):
+def test_the_average_of_each_road_and_hour_is_that_of_a_database(traces):
     local = drained("traffic.py", folder=traces, parallelism={"lines": 2, "map": 2, "speed": 2})
     roads = dict(rows(local, "roads"))  # the last average of each
-    assert roads == wanted(sql, traces)
+    assert roads == wanted(traces)
     assert len(roads) > 200
     assert sum(fixes for fixes, _ in roads.values()) > 5000
 
@@ -95,7 +77,7 @@ def test_the_same_seed_writes_the_same_files(tmp_path):
 
 
 @pytest.mark.slow
-def test_roads_on_real_processes(sql, traces, tmp_path):
+def test_roads_on_real_processes(traces, tmp_path):
     import pyarrow.parquet as pq
 
     from esault.sinks.landing import parts
@@ -105,7 +87,7 @@ def test_roads_on_real_processes(sql, traces, tmp_path):
     for part in parts(tmp_path / "out/roads"):
         for row in pq.read_table(part).to_pylist():
             landed[row["road"]] = max(landed.get(row["road"], (0, 0.0)), (row["fixes"], row["kmh"]))
-    assert landed == wanted(sql, traces)
+    assert landed == wanted(traces)
     assert all(
         json.loads(line)["key"].endswith(".plt") for line in (tmp_path / "out/bad.jsonl").read_text().splitlines()
     )

@@ -14,27 +14,12 @@ from functools import partial
 from slept import Total, numbers
 
 from esault import Topology, by_key
+from esault.sim.loads import WORKERS
 from esault.sinks import JsonLines
 from esault.sources import Items, Paced
 
 __all__ = ["topology"]
 
-#: of each worker, minute by minute: high or low (tables A.2 to A.14)
-SCHEDULE = (
-    "HHLLHHHLLL",
-    "HLLLHHHHLL",
-    "LHLHLLLHHH",
-    "HLLHLHLHHL",
-    "HLLLHLLLHL",
-    "HHHLHLHLLL",
-    "LHHLLHHHHL",
-    "HHLHLLLLLL",
-    "LHHHLLLLHH",
-    "LHLLLLHLLH",
-    "LLHHLLLLHL",
-    "LHHLHLHHHH",
-    "HHLLLLHLLL",
-)
 #: seconds an event costs; events a second more in a high minute; seconds from one level to the next
 COST, MORE, RAMP = 0.00172, 500, 10
 
@@ -43,7 +28,7 @@ def rate(worker: int, t: float, varied: bool = True) -> float:
     """Events a second for worker 1 to 13, t seconds after the start."""
     low = 100 if worker % 2 else 50
     minute = min(9, int(t // 60))
-    level = [low + MORE * (varied and high == "H") for high in SCHEDULE[worker - 1]]
+    level = [low + MORE * (varied and high == "H") for high in WORKERS[worker - 1]]
     before = level[minute - 1] if minute else low
     return before + (level[minute] - before) * min(1.0, (t - 60 * minute) / RAMP)
 

@@ -144,9 +144,13 @@ class Changes:
             # Its rows before the barrier may still stand undivided: `advance` sees to those before it sends ROWS.
             self._giving.barrier(sender)
 
+    def ended(self, sender: int) -> None:
+        """A sender has sent END: no more rows of its own come."""
+        self.barrier(sender, EVERY_VERSION)
+
     def gone(self, sender: int) -> None:
-        """A sender ended or died: no more rows of its own come."""
-        self._barriers[sender] = EVERY_VERSION
+        """A sender is dead or has left: no GIVE names it any more."""
+        self._barriers.pop(sender, None)
         if self._giving is not None:
             self._giving.barrier(sender)
 

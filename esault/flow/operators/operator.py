@@ -18,6 +18,8 @@ __all__ = ["STOPPING", "Operator", "by_stream"]
 
 #: ends the process, whatever the error policy says
 STOPPING = (KeyboardInterrupt, GeneratorExit)
+#: where an exception says which hook raised it, if another one had been called
+_HOOK = "__esault_hook__"
 
 
 class Operator:
@@ -51,7 +53,7 @@ class Operator:
 
     def _fail(self, error: BaseException, key: Any, hook: str) -> UserError:
         name = type(error).__name__
-        where = f"unit {self.plan.name!r}, {hook}, key {key!r}"
+        where = f"unit {self.plan.name!r}, {_hook_of(error, hook)}, key {key!r}"
         return UserError(f"{where}: {name}: {error}\n{traceback_of(error)}")
 
     def _attempt(self, call: Callable[[], Any], key: Any, value: Any, hook: str) -> bool:
@@ -89,7 +91,7 @@ class Operator:
             self.letters.put(
                 {
                     "unit": self.plan.name,
-                    "hook": hook,
+                    "hook": _hook_of(error, hook),
                     "key": key,
                     "value": value,
                     "error": f"{type(error).__name__}: {error}",
@@ -205,7 +207,12 @@ class Operator:
     def _silent(self, call: Callable[[], Any], what: str) -> Any:
         """Call what may not emit."""
         before = self.emitter.rows()
-        made = call()
+        try:
+            made = call()
+        except BaseException as error:
+            # It comes out of the tuple for which the object was made, and is not the fault of `process`.
+            vars(error).setdefault(_HOOK, what)
+            raise
         if self.emitter.rows() != before:
             raise RuntimeError(f"unit {self.plan.name!r} emitted in {what}; emit in process, tick or finish")
         return made
@@ -229,6 +236,12 @@ class Operator:
     def _say(self, error: UserError) -> None:
         """To the user's terminal."""
         print(str(error), file=sys.stderr)
+
+
+def _hook_of(error: BaseException, called: str) -> str:
+    """The hook of the user's that raised: objects are made and opened in the midst of other calls."""
+    hook: str = vars(error).get(_HOOK, called)
+    return hook
 
 
 def by_stream(cls: type[Any], plan: UnitPlan) -> bool:

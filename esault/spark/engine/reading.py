@@ -6,6 +6,7 @@ What a spout that cannot seek gives is kept on disk on the way (`esault.state.sp
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 import time
 from collections import deque
@@ -17,7 +18,7 @@ from esault.errors import PayloadError, SourceError
 from esault.flow.user_error import UserError, traceback_of
 from esault.payload.codec import Codec
 from esault.spark.engine.offsets import Offset, pack_position, publish, unpack_position
-from esault.state.spool import spooled
+from esault.state.spool import Spooled, spooled
 from esault.topology.columns import Columns
 from esault.topology.context import Context
 from esault.topology.plan import Plan, UnitPlan
@@ -57,10 +58,14 @@ class Part:
         self._divided = self.rows
         #: of a tuple, on the average of late
         self.row_bytes = 64.0
+        #: how much of how much was read, as the spout said last
+        self.progress: tuple[float, float] | None = None
+        self._opened = False
 
     def open(self, context: Context) -> None:
         """Open it and go to where it was. Raises UserError."""
         self.spout.context = context
+        self._opened = True
         self._call(lambda: self.spout.open(context), "open")
         if self._position is not None:
             position = self._codec.unpack(self._position)
@@ -95,6 +100,21 @@ class Part:
         position = self._call(self.spout.position, "position")
         self._position = self._codec.pack(position)
         return count
+
+    def ask_progress(self) -> None:
+        """Have the spout say how far it is. Raises UserError."""
+        self.progress = self._call(self.spout.progress, "progress")
+
+    def close(self) -> None:
+        """Close it, if it was opened; an error is told and ends nothing, since all has been read."""
+        if not self._opened:
+            return
+        self._opened = False
+        try:
+            self.spout.close()
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}\n{traceback_of(error)}"
+            print(f"unit {self.unit!r}, close: {text}", file=sys.stderr)
 
     def processed(self, rows: int, position: bytes | None) -> None:
         """All before this is in an epoch that was committed."""
@@ -142,6 +162,10 @@ class Reading:
                     unit = spooled(unit, state, number)
                 assert unit.spout is not None
                 self.parts.append(Part(name, number, unit.spout, part, self._codec))
+                if not (isinstance(unit.spout, Spooled) or offset["end"]):
+                    self.parts[
+                        -1
+                    ].ended = False  # the run goes on, and this source can be asked again: it may have grown
                 self._contexts.append(
                     Context(name, sub_unit=number, part=number, parts=len(states), run=run, run_dir=run_dir)
                 )
@@ -151,7 +175,6 @@ class Reading:
         self._draining = self._pausing = False
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._opened = False
         #: why it cannot go on; for people
         self.failure: str | None = None
         #: all that will ever be read has been published
@@ -160,11 +183,14 @@ class Reading:
     # asked from other threads ----------------------------------------------------------------------
 
     def open(self) -> None:
-        """Open all spouts. Raises UserError."""
-        for part, context in zip(self.parts, self._contexts):
-            if not part.ended or self._offset["end"]:
-                part.open(context)
-        self._opened = True
+        """Open all spouts. Raises UserError; then all that was opened is closed."""
+        try:
+            for part, context in zip(self.parts, self._contexts):
+                if not (part.ended and isinstance(part.spout, Spooled)):  # opened anew it might begin anew
+                    part.open(context)
+        except UserError:
+            self._close()
+            raise
 
     def start(self) -> None:
         """Read, in a thread."""
@@ -190,7 +216,7 @@ class Reading:
 
     def progress(self, unit: str) -> tuple[float, float] | None:
         """How much of how much was read."""
-        known = [part.spout.progress() for part in self.parts if part.unit == unit]
+        known = [part.progress for part in self.parts if part.unit == unit]
         if not known or any(p is None for p in known):
             return None
         return sum(p[0] for p in known if p), sum(p[1] for p in known if p)
@@ -204,7 +230,7 @@ class Reading:
         self._stop.set()
         if self._thread is not None:
             self._thread.join(10.0)
-        elif self._opened:
+        else:
             self._close()
 
     # the thread ------------------------------------------------------------------------------------
@@ -216,6 +242,7 @@ class Reading:
                     self._stop.wait(0.002)
             while not self._stop.wait(0.05):
                 self._settle()
+            self._settle()  # what was committed last
         except UserError as error:
             self.failure = str(error)
         except Exception as error:
@@ -234,6 +261,7 @@ class Reading:
                 if not part.ended and room > 0:
                     before = part.ended
                     happened = part.read(min(READ_ROWS, room), now) > 0 or part.ended != before or happened
+                    part.ask_progress()
         ended = all(part.ended for part in self.parts)
         end = self._offset["end"] or ended or (draining and not self._pausing)
         pulses = {} if end else self._pulses_due(now)
@@ -275,10 +303,7 @@ class Reading:
 
     def _close(self) -> None:
         for part in self.parts:
-            try:
-                part.spout.close()
-            except Exception as error:
-                self.failure = self.failure or f"unit {part.unit!r}, close: {error}\n{traceback_of(error)}"
+            part.close()
 
 
 def _pulse_every(unit: UnitPlan) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import signal
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import Any
 
 from esault.control.summary import Snapshot, UnitSnapshot
 from esault.errors import TopologyFailed
+from esault.flow.end_sinks import end_sinks
 from esault.flow.user_error import UserError
 from esault.messages.settings import Settings
 from esault.report import Checkpoints, Latency, Report, RootCounts, UnitReport, iso
@@ -38,8 +40,6 @@ __all__ = ["SparkRun"]
 
 #: seconds between two looks at the run
 LOOK = 0.05
-#: seconds that Spark has to say that the last batch is over
-PATIENCE = 30.0
 
 
 @dataclass
@@ -87,6 +87,23 @@ class SparkRun:
                     return _Life(self, spark, folder, kept).run()
 
 
+class _Last(threading.Thread):
+    """Waits until Spark has the last batch in its log, too, so that whoever watches can hear of a second signal meanwhile."""
+
+    def __init__(self, running: Any) -> None:
+        super().__init__(name="esault-last-batch", daemon=True)
+        self._running = running
+        #: what it ended with in place of that
+        self.error: Exception | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self._running.processAllAvailable()
+        except Exception as error:
+            self.error = error
+
+
 class _Life:
     """One life of a run, in a session."""
 
@@ -100,9 +117,8 @@ class _Life:
         layout = kept.lay_out(self._plan, asked.parallelism, cores)
         spark.conf.set("spark.sql.shuffle.partitions", str(layout.partitions))
         located = asked.located
-        if not spark.sparkContext.master.startswith(("local[", "local")) or spark.sparkContext.master.startswith(
-            "local-cluster"
-        ):
+        master = spark.sparkContext.master
+        if not master.startswith("local") or master.startswith("local-cluster"):
             shipped = ship(located, folder)
             spark.sparkContext.addPyFile(str(shipped.path))
             located = shipped.located
@@ -116,7 +132,6 @@ class _Life:
         self._reading = Reading(self._plan, self._fresh, asked.run_id, str(folder), folder, kept.folder, offset)
         self._epochs.on_commit = self._reading.processed
         self._started = time.time()
-        self._running = False
         self._begun: list[Any] = []
         self._ended = "failed"
         self._failure: str | None = None
@@ -137,10 +152,7 @@ class _Life:
             self._failure = str(error)
         finally:
             ok = self._failure is None and self._ended == "drained"
-            for sink in self._begun:
-                sink.repeated = False
-                with contextlib.suppress(Exception):
-                    sink.end(ok)
+            end_sinks(self._begun, ok, repeated=False)
         if self._failure is None and self._ended == "drained":
             self._kept.ended()
         collected = {
@@ -174,19 +186,21 @@ class _Life:
         """Until it is over, one way or another."""
         pause = self._asked.settings.delivery == "eo"
         told = draining = 0
+        last: _Last | None = None
         while True:
             self._view.update(self._snapshot("running", bool(draining)))
-            if self._epochs.ended.is_set():
-                self._wait(running)
+            over = last is not None and not last.is_alive()  # before it is asked whether anything failed
+            ended = self._epochs.ended.is_set()
+            if ended and (over or self._signals > 1):
                 self._ended = "drained"
                 return
-            self._failure = self._reading.failure or self._epochs.failure
-            if self._failure is None and not running.isActive:
-                error = running.exception()
-                text = str(error) if error is not None else "its query ended by itself"
-                self._failure = query.what_spark_said(text) or f"Spark: {text}"
-            if self._failure is not None:
-                return
+            if not ended:
+                self._failure = self._reading.failure or self._epochs.failure or self._what_ended(running, last)
+                if self._failure is not None:
+                    return
+                if over:
+                    self._ended = "paused"
+                    return
             seconds = self._asked.seconds
             if seconds is not None and time.time() - self._started >= seconds and not draining:
                 draining = 1
@@ -200,17 +214,18 @@ class _Life:
                 if not draining:
                     draining = 1
                     self._reading.drain(pause)
-            if draining and pause and self._reading.over.is_set() and not self._reading.ending:
-                self._wait(running)
-                if self._epochs.failure is None:
-                    self._ended = "drained" if self._epochs.ended.is_set() else "paused"
-                    return
+            paused = draining and pause and self._reading.over.is_set() and not self._reading.ending
+            if last is None and (ended or paused):
+                last = _Last(running)
             time.sleep(LOOK)
 
-    def _wait(self, running: Any) -> None:
-        """Until Spark has the last batch in its log, too."""
-        with contextlib.suppress(Exception):  # it failed: `_watch` says with what
-            running.processAllAvailable()
+    def _what_ended(self, running: Any, last: _Last | None) -> str | None:
+        """Why the query is over; None where it is not, or all that was published has been processed."""
+        if running.isActive and (last is None or last.error is None):
+            return None
+        error = running.exception() or (last.error if last is not None else None)
+        text = str(error) if error is not None else "its query ended by itself"
+        return query.what_spark_said(text) or f"Spark: {text}"
 
     def _stop(self, running: Any) -> None:
         with contextlib.suppress(Exception):

@@ -3,28 +3,6 @@ from __future__ import annotations
 import pytest
 
 
-@pytest.mark.parametrize("limit", [3.0, 97.0, 130.0, 350.0])
-def test_bisection_ends_just_below_what_is_not_sustained(limit):
-    from bench.nexmark import bisect
-
-    asked = []
-
-    def sustains(rate):
-        asked.append(rate)
-        return rate <= limit
-
-    found = bisect(sustains, 0.0, 100.0)
-    assert found <= limit
-    assert found >= min(0.94 * limit, limit - 0.05 * 100)
-    assert len(asked) < 12
-
-
-def test_a_rate_that_never_fails_is_not_sought_for_ever():
-    from bench.nexmark import bisect
-
-    assert bisect(lambda rate: True, 0.0, 100.0) == 400.0
-
-
 @pytest.fixture
 def answered():
     duckdb = pytest.importorskip("duckdb")

@@ -41,7 +41,7 @@ def _engines():
     ],
 )
 def test_peers_are_named(text, groups):
-    from bench.engines import chosen
+    from bench.throughput_engines import chosen
 
     assert chosen(text) == groups
 
@@ -95,8 +95,8 @@ def test_colours_tell_ours_from_peers_with_python_in_the_loop_and_without():
 
 
 def test_every_engine_has_a_name_of_its_own_and_a_group_that_can_be_named():
-    from bench.engines import ENGINES, GROUPS
     from bench.peers import PEERS
+    from bench.throughput_engines import ENGINES, GROUPS
 
     assert len({engine.name for engine in ENGINES}) == len(ENGINES)
     assert {engine.group for engine in ENGINES} == {None, *GROUPS}

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from esault.cli.main import main
@@ -84,7 +91,11 @@ def test_new_refuses_names_that_cannot_be_imported(words, capsys, name, text):
         (["run", "words.py", "--resume"], "say how often with --checkpoint"),
         (["run", "words.py", "--acks", "off", "--checkpoint", "1"], "with acks off there are no checkpoints"),
         (["run"], "TOPOLOGY"),
-        (["dance"], "dance"),
+        (["dance"], "there is no command 'dance'; there are: new, check, run"),
+        (["rnu", "words.py"], "did you mean run?"),
+        (["run", "words.py", "--fixed", "nobody"], "there is no unit 'nobody'"),
+        (["throttle", "count", "-1", "--for", "2"], "a number of tuples a second above 0"),
+        (["analyze", "nowhere"], "there is no module 'nowhere'"),
         (["bench", "throughput", "--out", "x"], "checkout"),
         (["bench"], "checkout"),
         (["analyze", "words.py"], "lands no table"),
@@ -140,10 +151,55 @@ def test_what_spark_cannot_run_is_said_by_check(words, tmp_path, capsys):
 
 def test_help_of_run_lists_the_topologys_parameters(words, capsys, monkeypatch):
     call(capsys, "new", words)
-    monkeypatch.setattr("sys.argv", ["esault", "run", words, "--help"])
-    code, out, _ = call(capsys, "run", words, "--help")
+    asked = ["run", "--set", "out=x", words, "--help"]
+    monkeypatch.setattr("sys.argv", ["esault", *asked])
+    code, out, _ = call(capsys, *asked)
     assert code == 0
     assert "out: str = out/words.jsonl" in out
+
+
+def test_a_unit_is_fixed_at_a_number_or_where_it_starts(words, capsys):
+    call(capsys, "new", words)
+    fixed = ["--engine", "local", "--parallelism", "count=2", "--fixed", "count", "--fixed", "split=3"]
+    assert call(capsys, "run", words, "--report", "r.json", *fixed)[0] == 0
+    units = json.loads(Path("r.json").read_text())["units"]
+    assert [[n for _, n in units[name]["parallelism"]] for name in ("split", "count")] == [[3], [2]]
+
+
+def test_a_report_for_which_there_is_no_room_any_more_is_said_and_shown(words, capsys, monkeypatch):
+    call(capsys, "new", words)
+
+    def full(path, *_, **__):
+        path.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_text", full)
+    code, _, err = call(capsys, "run", words, "--engine", "local", "--report", "r.json")
+    assert code == 1
+    assert "cannot be written to r.json (No space left on device)" in err and "words: drained" in err
+    assert not list(Path().glob("r.json*"))
+
+
+@pytest.mark.parametrize(
+    ("start", "code", "said"),
+    [
+        ("exec >/dev/full", 1, "error: the output cannot be written: No space left on device"),
+        ("exec >&- 2>&- <&-", 0, ""),
+        ("export LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0", 0, ""),
+    ],
+)
+def test_streams_that_cannot_be_written_show_no_frames(words, capsys, start, code, said):
+    call(capsys, "new", words)
+    root = str(Path(__file__).parents[3])
+    done = subprocess.run(
+        ["sh", "-c", f"{start}; exec {sys.executable} -m esault check {words}"],
+        env={**os.environ, "PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.strip()) == (code, said)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from esault.cluster.connection import Connection, Lost, call, listen
 from esault.cluster.key import ClusterKey, loopback_key, make_key
 from esault.cluster.tls import Refused
-from esault.cluster.words import Beat, Nodes
+from esault.cluster.words import Beat, Nodes, Tick
 from esault.errors import UsageError
 
 
@@ -88,6 +88,20 @@ def test_letters_of_all_sizes_come_back_between_holders_of_one_key(key):
     for letter in (Beat(), Nodes((), True), ("x" * 3_000_000, 5)):
         assert mine.ask(letter, 10) == letter
     mine.close()
+    assert isinstance(host.ended_with(), Lost)
+
+
+def test_news_that_come_before_an_answer_are_kept(key):
+    host = Host(key)
+    caller = call("127.0.0.1", host.port, key.client, 5)
+    news = [Nodes((), False), Nodes((), True)]
+    for each in news:
+        caller.send(each)  # which the host says back, before it is asked for anything
+    assert caller.ask(Tick(7), 5, Tick) == Tick(7)
+    assert caller.wait(0) == [caller.fileno()]  # they are there, whatever the socket says
+    assert caller.receive() == news
+    assert caller.ask(Beat(), 5) == Beat()
+    caller.close()
     assert isinstance(host.ended_with(), Lost)
 
 

@@ -53,6 +53,9 @@ def test_what_is_not_what_was_sent_or_goes_elsewhere_is_not_written(folder, tmp_
         with pytest.raises(UsageError, match="outside"):
             unload([ShippedFile(path, hashlib.sha256(b"").hexdigest(), b"")], tmp_path / "there")
     assert not list(tmp_path.glob("**/x.py"))
+    for path in ("a\0b.py", "flow.py/x.py"):  # which no folder takes
+        with pytest.raises(UsageError, match="cannot be written"):
+            unload([file, ShippedFile(path, hashlib.sha256(b"").hexdigest(), b"")], tmp_path / "there")
 
 
 def test_too_much_code_is_a_mistake_that_is_told(folder, monkeypatch):

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.control.checkpoints import BREATH, PUT_OFF, Checkpoints
-from esault.messages.checkpoint import Checkpoint, Snapped
+from esault.control.checkpoints import BREATH, LONGEST_PAUSE, PUT_OFF, Checkpoints
+from esault.messages.checkpoint import Checkpoint, NotSnapped, Snapped
 
 TICK = 0.1
 
@@ -71,3 +71,20 @@ def test_however_long_they_take_there_is_time_for_changes(every, lasts):
         assert after - end >= min(BREATH, took) - 1e-6
         assert any(end <= moment < after for moment in free)
     assert max(after - before for before, after in pairwise(begun)) <= max(every, lasts + BREATH + TICK) + PUT_OFF
+
+
+def test_where_none_can_be_completed_for_a_day_the_run_goes_on():
+    """A full disk: the pause between two tries is doubled until it is the longest, and no further."""
+    told = []
+    checkpoints = Checkpoints(1.0, 30.0, lambda i, message: None, lambda cut: None, troubled=told.append)
+    now, tried = 0.0, []
+    while len(tried) < 1100:
+        checkpoints.tick([Unit()], now)
+        if checkpoints.current is not None:
+            tried.append(now)
+            checkpoints.not_snapped(NotSnapped(1, checkpoints.current.number, "the disk is full"), now)
+        now += 1.0
+    assert len(told) == 1100
+    gaps = [after - before for before, after in pairwise(tried)]
+    assert gaps[:3] == [2.0, 4.0, 8.0]
+    assert set(gaps[10:]) == {LONGEST_PAUSE}

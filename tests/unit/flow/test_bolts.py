@@ -137,6 +137,31 @@ def test_what_the_system_refused_is_said_once_and_what_code_raised_with_its_trac
     assert "ValueError: theirs" in raised(ValueError("theirs"))
 
 
+@pytest.mark.parametrize("hook", ["__init__", "open"])
+def test_an_object_that_cannot_be_made_is_said_of_the_hook_that_raised(hook):
+    class Closed(Bolt):
+        def process(self, key, value):
+            raise AssertionError("not reached")
+
+    def broken(self, *_):
+        raise ValueError("no database")
+
+    setattr(Closed, hook, broken)
+    with pytest.raises(TopologyFailed, match=rf"unit '\w+', {hook}, key 'a': ValueError: no database"):
+        small.run(small.through([("a", 1)], Closed))
+
+
+def test_a_refused_emit_ends_at_the_users_line():
+    class Sends(Bolt):
+        def process(self, key, value):
+            self.emit(key, object())
+
+    with pytest.raises(TopologyFailed) as failed:
+        small.run(small.through([("a", 1)], Sends))
+    assert "self.emit(key, object())" in str(failed.value)
+    assert "emitter.py" not in str(failed.value)
+
+
 def test_an_error_in_a_step_names_the_step():
     t = Topology("steps")
     t.spout("rows", Items([("a", 0)])).map(lambda v: 1 // v).sink("out", Collect())

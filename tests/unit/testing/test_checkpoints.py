@@ -9,8 +9,9 @@ import pytest
 from counting import Count, Landed, Nothing, Split, text, totals, words
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from test_change_machine import Fed
 
-from esault import Topology, TopologyFailed, UsageError, by_key, shuffle
+from esault import Bolt, Topology, TopologyFailed, UsageError, by_key, shuffle
 from esault.messages.settings import Settings
 from esault.payload.codec import Codec
 from esault.testing import LocalRuntime
@@ -185,3 +186,42 @@ def test_what_dies_again_and_again_without_a_checkpoint_in_between_ends_the_topo
         TopologyFailed, match="3 times in a row everything went back to a checkpoint and none was completed"
     ):
         local.run_until_drained()
+
+
+class Total(Bolt):
+    """Says at its end what it has counted."""
+
+    def __init__(self):
+        self.total = 0
+
+    def process(self, key, value):
+        self.total += value
+
+    def finish(self):
+        self.emit(self.key, self.total)
+
+
+def test_what_had_finished_before_a_checkpoint_is_not_changed_after_it_and_finishes_once():
+    feed, other = {"rows": [(n % 20, 1) for n in range(200)], "ended": True}, {"rows": [], "ended": False}
+    t = Topology("ended")
+    t.spout("rows", Fed(feed)).bolt("total", Total, grouping=by_key(), parallelism=2).sink("totals", Landed())
+    t.spout("other", Fed(other)).sink("rest", Landed())  # keeps the run alive
+    local = LocalRuntime(t, settings=Settings(delivery="eo"))
+    local.run_for(1.0)
+    local.checkpoint()
+    local.run_for(1.0)
+    assert len(local.landed("totals")) == 20
+    local.kill(local.sub_units("total")[0])
+    refused, until = set(), local.clock() + 1.0
+    while local.clock() < until:  # also before the ends of its inputs have come once more
+        try:
+            local.split("total", local.sub_units("total")[0])
+        except UsageError as error:
+            refused.add(str(error))
+        local.step() or local.wait()
+    assert any("ending" in text for text in refused)
+    local.checkpoint()
+    other["ended"] = True
+    local.run_until_drained()
+    assert len(local.kept) >= 2 and local.report().restores
+    assert sorted((row.key, row.value) for row in local.landed("totals")) == [(n, 10) for n in range(20)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from counting import Nothing
+from counting import Landed, Nothing
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_change_machine import Fed
@@ -121,3 +121,56 @@ def test_what_had_closed_before_a_checkpoint_is_late_after_it_on_any_number_of_s
     assert not set(opened) & set(closed)
     assert sorted(n for numbers in (*closed.values(), *opened.values()) for n in numbers) == [*range(60), 100]
     assert [row.value["n"] for row in again.landed("late")] == [99]
+
+
+def test_where_the_watermark_stood_is_of_the_moment_of_the_cut(monkeypatch):
+    monkeypatch.setattr("esault.flow.checkpoint.state_writer.SNAPSHOT_TURN", 0.0)  # a key a turn: rows flow meanwhile
+    monkeypatch.setattr("esault.flow.checkpoint.snapshot.SLICE", 1)
+    keys = [f"k{i}" for i in range(400)]
+    # All keys are in the first checkpoint; a third of them has changed at the second, and time goes on at once behind it.
+    rows = [(key, {"at": 0, "n": n}) for n, key in enumerate(keys)]
+    rows += [(keys[n % 130], {"at": 5 + n // 4, "n": 400 + n}) for n in range(1200)]
+    feed = {"rows": rows[:400], "ended": False}
+    options = Settings(delivery="eo", root_rows=8, max_pending=64)
+    local = LocalRuntime(chain(Fed(feed), TumblingWindow(10), AGAIN, parallelism=1), settings=options)
+    local.run_for(1.0)
+    local.checkpoint()
+    local.run_for(1.0)
+    feed["rows"] = rows[:600]
+    local.run_for(1.0)
+    local.checkpoint()
+    feed["rows"], feed["ended"] = rows, True
+    while len(local.kept) < 2:
+        local.clock.advance(0.002)
+        local.step() or local.wait()
+    local.kill(local.sub_units("window")[0])
+    local.run_until_drained()
+    assert [row.value["n"] for row in local.landed("late")] == []
+    assert gathered([(row.key, row.value) for row in local.landed("table")]) == windows_of(TumblingWindow(10), rows)
+
+
+def test_rows_of_a_source_that_has_grown_behind_its_end_are_late_and_told(caplog):
+    """Another source keeps the run alive, so that there is a checkpoint behind the end of this one."""
+    rows = [("ab"[i % 2], {"at": i, "n": i}) for i in range(60)]
+    feed, other = {"rows": rows[:40], "ended": True}, {"rows": [("k", 1)], "ended": False}
+
+    def topology():
+        t = chain(Fed(feed), TumblingWindow(10), AGAIN, parallelism=1)
+        t.spout("other", Fed(other)).sink("rest", Landed())
+        return t
+
+    local = LocalRuntime(topology(), settings=Settings(delivery="eo"))
+    local.run_for(1.0)
+    local.checkpoint()
+    local.run_for(1.0)
+    assert not caplog.records
+    feed["rows"], other["ended"] = rows, True
+    kept = local.kept[-1]
+    again = LocalRuntime(topology(), settings=Settings(delivery="eo"), kept=kept, last_number=kept.number)
+    again.vault.pieces.update(local.vault.pieces)
+    again.run_until_drained()
+    closed = gathered([(row.key, row.value) for row in local.landed("table")])
+    assert closed == windows_of(TumblingWindow(10), rows[:40]) and not again.landed("table")
+    assert sorted(row.value["n"] for row in again.landed("late")) == [*range(40, 60)]
+    assert again.report().units["window"].late == 20
+    assert [r.message for r in caplog.records if "had ended before the checkpoint" in r.message]

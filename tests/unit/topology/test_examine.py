@@ -155,6 +155,47 @@ def test_a_batch_hook_that_yields_is_refused(hook):
         examine_bolt_class(batch_bolt(**{hook: generator}), "x")
 
 
+def test_who_returns_and_never_emits_is_told_to_emit():
+    class Upper(Bolt):
+        def process(self, key, value):
+            return key, value.upper()
+
+    class Uppers(BatchBolt):
+        def process_batch(self, rows):
+            return [(key, value.upper()) for key, value in rows]
+
+    with pytest.raises(
+        TopologyError, match=r"Upper\.process returns \(key, value\.upper\(\)\), .* self\.emit\(key, value\)"
+    ):
+        examine_bolt_class(Upper, "x")
+    with pytest.raises(TopologyError, match=r"Uppers\.process_batch returns .* self\.emit_batch\(rows\)"):
+        examine_bolt_class(Uppers, "x")
+
+
+def test_a_return_is_no_mistake_where_something_may_be_emitted():
+    def send(bolt, value):
+        bolt.emit(None, value)
+
+    class Base(Bolt):
+        def process(self, key, value):
+            return self.emit(key, value)
+
+    class Child(Base):
+        def process(self, key, value):
+            return super().process(key, value) or True
+
+    class Hands(Bolt):
+        def process(self, key, value):
+            def inner():
+                return 1
+
+            if value:
+                return None
+            return send(self, value + inner())
+
+    assert not any(examine_bolt_class(cls, "x") for cls in (Base, Child, Hands))
+
+
 def test_hooks_of_a_bolt_may_be_async_where_process_is():
     assert examine_bolt_class(bolt(process=coroutine, open=coroutine, finish=coroutine), "x") is False
     assert is_asynchronous(bolt(process_stream=coroutine))

@@ -255,7 +255,7 @@ def test_what_is_no_topology_function_is_refused(file, text, said):
         ),
         (
             "from os.path import join\ndef sales(): ...\ndef _hidden(): ...\ndef helper(): ...",
-            "numbers.py has no function 'topology'; it has sales, helper: write numbers.py:sales",
+            "numbers.py has no function 'topology'; if one of sales, helper returns a Topology, write numbers.py:NAME",
         ),
         (
             "from __future__ import annotations\nfrom esault import Topology\n"

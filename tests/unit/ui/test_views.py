@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import signal
+
+import pytest
 
 from esault.control.summary import Snapshot, UnitSnapshot
 from esault.ui.live import LiveView, picture
 from esault.ui.plain import PlainView
 from esault.ui.rates import Rates, percent, short
+from esault.ui.shielded import ShieldedView
 
 
 def snapshot(now, done=50.0, errors=0, phase="running"):
@@ -48,6 +53,12 @@ def test_the_picture_names_units_rates_and_progress():
         assert part in text
 
 
+def test_a_narrow_terminal_loses_columns_and_cuts_none():
+    lines = text_of(picture(snapshot(101.0, errors=3), {"lines": 1000.0, "count": 5000.0}, width=38)).splitlines()
+    assert lines[0].split() == ["unit", "sub-units", "tuples/s", "waiting"]
+    assert lines[2].split() == ["count", "3", "5", "k", "12"]
+
+
 def test_numbers_are_short():
     assert [short(n) for n in (7, 1234, 1_500_000, 2e9)] == ["7", "1.23 k", "1.5 M", "2 G"]
 
@@ -62,13 +73,16 @@ def test_progress_is_unknown_if_one_source_cannot_know():
     )
 
 
-def test_lines_come_once_a_second_and_only_when_something_changed(capsys):
+def test_lines_come_once_a_second_where_something_changed_else_now_and_then(capsys):
     view = PlainView()
     for now in (100.0, 100.2, 100.4, 101.1, 101.2):
         view.update(snapshot(now))
+    view.update(Snapshot(**{**vars(snapshot(101.1)), "now": 103.0}))  # the rate has become 0: a line
+    view.update(Snapshot(**{**vars(snapshot(101.1)), "now": 120.0}))
+    view.update(Snapshot(**{**vars(snapshot(101.1)), "now": 134.0}))
     view.line("count/3", "hello")
     out = capsys.readouterr()
-    assert len(out.err.splitlines()) == 2
+    assert len(out.err.splitlines()) == 4
     assert "50 %" in out.err
     assert "count x3" in out.err
     assert out.out == "[count/3] hello\n"
@@ -83,3 +97,24 @@ def test_the_live_view_prints_user_lines_above_itself():
     view.line("count/3", "a [b] c")
     view.close()
     assert "[count/3] a [b] c" in console.file.getvalue()
+
+
+@pytest.mark.parametrize(("number", "ended", "shown"), [(errno.EPIPE, 1, 1), (errno.ENOSPC, 0, 3)])
+def test_a_view_that_cannot_be_shown_ends_the_run_in_order_only_if_nobody_reads_any_more(number, ended, shown):
+    calls, signals = [], []
+
+    class Broken:
+        def line(self, mark, text):
+            calls.append(text)
+            raise OSError(number, "cannot be written")
+
+        notice = update = line
+
+    before = signal.signal(signal.SIGTERM, lambda *_: signals.append(1))
+    try:
+        view = ShieldedView(Broken())
+        for text in "abc":
+            view.line("count/1", text)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert (len(signals), len(calls)) == (ended, shown)

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from esault import EndOfStream, SourceError, Spout, Topology
+from esault.flow.user_error import UserError
+from esault.sinks import Collect
 from esault.spark.engine import reading
 from esault.spark.engine.offsets import latest, start
 from esault.spark.engine.reading import Reading
@@ -37,3 +40,92 @@ def test_a_drain_that_is_asked_for_in_mid_step_is_that_of_the_next_one(
     assert not spouts.step(1.0) and spouts.over.is_set()
     read = latest(tmp_path)
     assert read["end"] is not pause and read["parts"]["numbers"][0][0] == spouts.parts[0].rows > 0
+
+
+class Watched(Spout[Any, Any]):
+    """Says what it was asked; gives what the test has put into `rows`."""
+
+    rows = 0
+
+    def __init__(self, name: str, said: list[Any], broken: bool = False) -> None:
+        self.name, self.said, self.broken, self.at = name, said, broken, 0
+
+    def open(self, context: Any) -> None:
+        if self.broken:
+            raise SourceError("cannot be opened")
+        self.said.append((self.name, "open"))
+
+    def read(self, limit: int) -> Any:
+        if self.at >= type(self).rows:
+            raise EndOfStream
+        self.at += 1
+        return [(self.name, self.at)]
+
+    def position(self) -> Any:
+        return self.at
+
+    def seek(self, position: Any) -> None:
+        self.at = position
+
+    def commit(self, position: Any) -> None:
+        self.said.append((self.name, "commit", position))
+
+    def close(self) -> None:
+        self.said.append((self.name, "close"))
+        raise OSError("it had gone")
+
+
+class Poured(Watched):
+    """Cannot seek."""
+
+    position = Spout.position  # type: ignore[assignment]
+    seek = Spout.seek  # type: ignore[assignment]
+
+
+def watched(folder: Path, offset: Any, **spouts: Watched) -> Reading:
+    t = Topology("watched")
+    for name, spout in spouts.items():
+        t.spout(name, spout).sink(f"{name}-rows", Collect())
+    plan = t.plan()
+    return Reading(plan, lambda: plan, "run", str(folder), folder, folder, offset)
+
+
+def test_a_spout_hears_of_the_last_commit_before_it_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Watched, "rows", 1)
+    said: list[Any] = []
+    spouts = watched(tmp_path, start({"a": 1}), a=Watched("a", said))
+    spouts.open()
+    spouts.start()
+    assert spouts.over.wait(10)
+    position = spouts.parts[0].state()[1]
+    spouts.processed({("a", 0): (1, reading.unpack_position(position))}, 1.0)
+    spouts.stop()  # at once, as where the last batch is committed
+    assert said == [("a", "open"), ("a", "commit", 1), ("a", "close")]
+    assert spouts.failure is None and "unit 'a', close: OSError: it had gone" in capsys.readouterr().err
+
+
+def test_what_was_opened_is_closed_where_another_cannot_be(tmp_path: Path) -> None:
+    said: list[Any] = []
+    spouts = watched(tmp_path, start({"a": 1, "b": 1}), a=Watched("a", said), b=Watched("b", said, broken=True))
+    with pytest.raises(UserError, match="unit 'b': cannot be opened"):
+        spouts.open()
+    assert ("a", "close") in said
+
+
+def test_a_run_that_goes_on_asks_again_what_had_ended_and_can_seek(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Watched, "rows", 2)
+    said: list[Any] = []
+    offset = start({"a": 1, "b": 1})
+    offset["parts"] = {"a": [[1, "AQ==", True, []]], "b": [[1, "kgAA", True, []]]}  # 1; (0, 0), of a spool
+    spouts = watched(tmp_path, offset, a=Watched("a", said), b=Poured("b", said))
+    spouts.open()
+    spouts.start()
+    assert spouts.over.wait(10)
+    spouts.stop()
+    read = latest(tmp_path)
+    assert (read["parts"]["a"][0][0], read["parts"]["b"][0][0], read["end"]) == (2, 1, True)
+    assert spouts.failure is None and {name for name, *_ in said} == {"a"}

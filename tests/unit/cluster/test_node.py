@@ -1,0 +1,176 @@
+"""A node and who calls it, turn by turn in one process."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+
+import pytest
+
+from esault.cluster import lodgings
+from esault.cluster.connection import Connection, crowding
+from esault.cluster.key import ClusterKey, make_key
+from esault.cluster.node import Node
+from esault.cluster.versions import hello
+from esault.cluster.words import Hello, Lodge, Lodged, Member, Nodes, Refusal, Tick, Tock, Welcome
+from esault.messages.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def key(tmp_path_factory):
+    return ClusterKey(make_key(tmp_path_factory.mktemp("keys") / "key"))
+
+
+@pytest.fixture
+def node(key):
+    made = Node("127.0.0.1:0", key, 4, name="a")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def call(node, key):
+    """Makes peers of the node."""
+    peers = []
+
+    def make(first=None):
+        peers.append(Peer(node, key, first))
+        return peers[-1]
+
+    yield make
+    for each in peers:
+        each.connection.close()
+
+
+class Peer:
+    """Somebody who calls the node."""
+
+    def __init__(self, node, key, first=None):
+        self.node = node
+        address, _, port = node.address.rpartition(":")
+        self.connection = Connection(socket.create_connection((address, int(port))), key.client, server=False)
+        self.said = []
+        self.ask(first or hello())
+
+    def ask(self, letter):
+        """What the node answers, turn by turn."""
+        self.connection.send(letter)
+        return self.hear()
+
+    def hear(self, turns=1000):
+        for _ in range(turns):
+            self.node.turn(0.01)
+            got = self.connection.receive()
+            if got:
+                self.said += got
+                return got[0]
+        raise AssertionError("no answer")
+
+
+def order(run="r1", slots=1):
+    return Lodge(run, "t", slots, "f", None, "m", (), "/", {}, Settings(), {}, None, 0.0, 0.0)
+
+
+def program(monkeypatch, text):
+    """In place of the lodge."""
+    monkeypatch.setattr(lodgings, "_LODGE", (sys.executable, "-S", "-c", text))
+
+
+def test_callers_without_end_do_not_keep_the_node_from_those_it_knows(node, call):
+    peer = call()
+    place = node._listener.getsockname()
+    strangers = [socket.create_connection(place) for _ in range(40)]
+    try:
+        peer.connection.send(Tick(7))
+        node.turn(0.1)  # one turn: the caller is heard although not all strangers have been
+        assert isinstance(peer.connection.receive()[0], Tock)
+        assert len(node._callers) < 40
+        for _ in range(20):
+            node.turn(0)
+        assert len(node._callers) == 41
+    finally:
+        for each in strangers:
+            each.close()
+
+
+def test_who_calls_again_and_again_pushes_out_nobody_but_himself():
+    peers = ["10.0.0.9:1", *(f"10.0.0.8:{port}" for port in range(5)), "[fd00::1]:7", "10.0.0.9:2"]
+    assert crowding(peers) == 1
+    assert crowding(["10.0.0.9:1", "10.0.0.8:1"]) == 0
+
+
+def test_a_mistake_in_what_one_caller_says_ends_nothing_else(node, call, caplog):
+    peer = call()
+    evil = call()
+    evil.connection.send(Nodes(("no member",), False))  # of the right class, with a wrong thing in it
+    assert isinstance(peer.ask(Tick(1)), Tock)
+    assert "cannot deal with" in caplog.text
+
+
+def test_a_lodge_that_cannot_be_started_is_refused_and_the_node_goes_on(node, call, monkeypatch, tmp_path):
+    peer = call()
+    monkeypatch.setattr(lodgings.tempfile, "tempdir", str(tmp_path / "none"))
+    refused = peer.ask(order())
+    assert isinstance(refused, Refusal)
+    assert "cannot start a process" in refused.text
+    monkeypatch.setattr(lodgings.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(lodgings, "_LODGE", (str(tmp_path / "none"),))
+    assert "cannot start a process" in peer.ask(order()).text
+    assert list(tmp_path.iterdir()) == []
+    program(monkeypatch, "import time; print('port 77', flush=True); time.sleep(60)")
+    assert peer.ask(order()) == Lodged("r1", 77)
+
+
+def test_what_a_lodge_says_before_it_ends_is_heard_and_its_order_does_not_stay(node, call, monkeypatch, tmp_path):
+    monkeypatch.setattr(lodgings.tempfile, "tempdir", str(tmp_path))
+    program(monkeypatch, "print('refused no such\\\\nmodule')")
+    peer = call()
+    peer.connection.send(order())
+    for _ in range(1000):
+        node.turn(0.01)
+        if len(node._lodgings):
+            break
+    for each in node._lodgings._all.values():
+        each.process.wait()  # it has said it and is gone before the node looks
+    node._lodgings.look()
+    assert peer.hear() == Refusal("no such\nmodule")
+    assert list(tmp_path.iterdir()) == []
+    program(monkeypatch, "raise SystemExit(3)")
+    assert "exit code 3" in peer.ask(order()).text
+
+
+def test_of_two_members_with_one_name_the_first_stands_and_nobody_is_told_for_ever(node, call):
+    other = call(hello("b", "10.0.0.2:7420"))
+    assert isinstance(other.said[0], Welcome)
+    other.ask(Nodes((Member("x", "10.0.0.8:1"),), False))
+    other.said.clear()
+    other.connection.send(Nodes((Member("x", "10.0.0.9:1"), Member("a", "10.0.0.9:1")), False))
+    assert isinstance(other.ask(Tick(1)), Tock)
+    assert [each for each in other.said if isinstance(each, Nodes)] == []
+
+
+def test_who_does_not_fit_is_told_and_hung_up_on_at_once(node, call, caplog):
+    peer = call(Hello(1, "0.0", "2.7"))
+    assert "install the same on both" in peer.said[0].text
+    assert not node._callers
+
+
+def test_a_node_that_was_let_in_once_is_not_ended_by_a_later_refusal(node, key):
+    """Its runs would end with it."""
+    member = Node("127.0.0.1:0", key, 1, name="b", join=node.address)
+    try:
+        member._has_joined = True
+        node._members["b"] = Member("b", "10.0.0.2:7420")  # whom it joins knows another one of its name by now
+        member._join_at = 0.0
+        stop = threading.Event()
+        server = threading.Thread(target=lambda: [node.turn(0.01) for _ in iter(stop.is_set, True)])
+        server.start()
+        try:
+            member.turn(0)
+        finally:
+            stop.set()
+            server.join()
+        assert member._joined is None
+    finally:
+        member.close()

@@ -1,0 +1,59 @@
+"""The driver's end of the connection to a host, without one."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from esault.cluster.connection import Lost
+from esault.cluster.words import Beat, Member, Nodes
+from esault.runtime.host_link import HostLink, News
+
+
+class Wire:
+    """A connection; what is done at each wait is given."""
+
+    def __init__(self, *steps, news=()):
+        self.steps, self.sent, self.news = list(steps), [], list(news)
+
+    def fileno(self):
+        return -1
+
+    def send(self, word):
+        self.sent.append(word)
+
+    def receive(self):
+        news, self.news = self.news, []
+        return news
+
+    def wait(self, seconds, *also):
+        if not self.steps:
+            raise Lost("the end")
+        self.steps.pop(0)()
+        return []
+
+
+@pytest.fixture
+def link():
+    made = HostLink("127.0.0.1:1", None, None, lambda: None, lambda: 0.0)
+    yield made
+    os.close(made._wake_read)
+    os.close(made._wake_write)
+
+
+def test_words_that_were_meant_for_the_lodge_before_do_not_go_to_the_next(link):
+    """The driver may say them before it has heard that the first one is lost: who is forked by them would be nobody's."""
+    link.say("fork, to the first")
+    lodge = Wire(lambda: link.say("also to the first"), link.begin, lambda: link.say("to the second"))
+    with pytest.raises(Lost):
+        link._serve(Wire(), lodge)
+    assert [word for word in lodge.sent if word != Beat()] == ["to the second"]
+
+
+def test_what_a_node_says_while_a_lodge_is_being_made_is_heard(link):
+    """That it drains, such as: it would wait for the end of the run."""
+    link.up = "b"
+    with pytest.raises(Lost):
+        link._serve(Wire(news=[Nodes((Member("b", "x:1"),), True)]), Wire())
+    assert list(link.events) == [News("b", (Member("b", "x:1"),), True)]

@@ -1,0 +1,51 @@
+"""What the command does while a run is on, without one."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from esault.errors import TopologyFailed
+from esault.runtime.session import Session
+from esault.runtime.spec import DrainRun, Over, StopRun
+
+
+class Handle:
+    """An actor system: what it says at each turn, and does meanwhile, is given."""
+
+    def __init__(self, *turns):
+        self.turns, self.told = list(turns), []
+
+    def listen(self, timeout):
+        if not self.turns:
+            return Over("the end")
+        turn = self.turns.pop(0)
+        return turn() if callable(turn) else turn
+
+    def tell(self, address, message):
+        self.told.append(message)
+
+    def alive(self):
+        return True
+
+
+def test_a_signal_after_the_time_is_over_is_answered_and_a_second_one_stops_at_once(monkeypatch):
+    from esault.runtime import session
+
+    monkeypatch.setattr(session, "Snapshot", SimpleNamespace)
+    watching = object.__new__(Session)
+    notices = []
+    watching._view = SimpleNamespace(notice=notices.append, update=lambda snapshot: None)
+    watching._porter = watching._metrics = None
+    watching._seconds, watching._signals, watching.stopped_at_once = 1e-9, 0, False
+
+    def signal():
+        watching._signals += 1
+
+    handle = Handle(SimpleNamespace(phase="running"), None, signal, None, signal)
+    with pytest.raises(TopologyFailed, match="the end"):
+        watching._watch(handle, None)
+    assert handle.told == [DrainRun(), DrainRun(), StopRun()]
+    assert "again to stop at once" in notices[0]
+    assert watching.stopped_at_once
