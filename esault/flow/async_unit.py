@@ -180,27 +180,13 @@ class AsyncSubUnit(BoltSubUnit):
 
     def _columns(self, calls: list[Call]) -> dict[str, tuple[list[Any], list[Any], list[str]]]:
         """Keys, values and ids by stream."""
-        columns: dict[str, tuple[list[Any], list[Any], list[str]]] = {}
-        several = len(self.plan.inputs) > 1
-        for call in calls:
-            if self.plan.wants_id and call.emitted:
-                parent = call.id
-                if call.batch is None or parent is None:
-                    parent = f"{self.context.sub_unit}:{call.hook[0]}c{call.number}"
-                elif several:
-                    parent = f"{parent}/{call.batch.entry.batch.input}"
-                ids = self.emitter.named(parent, call.emitted)
-            else:
-                ids = []
-            for i, (stream, key, value) in enumerate(call.emitted):
-                column = columns.get(stream)
-                if column is None:
-                    column = columns[stream] = ([], [], [])
-                column[0].append(key)
-                column[1].append(value)
-                if ids:
-                    column[2].append(ids[i])
-        return columns
+        return self.emitter.columns(calls, self._parent if self.plan.wants_id else None)
+
+    def _parent(self, call: Call) -> str:
+        """What ids of a call's rows begin with."""
+        if call.batch is None or call.id is None:
+            return f"{self.context.sub_unit}:{call.hook[0]}c{call.number}"
+        return f"{call.id}/{call.batch.entry.batch.input}" if len(self.plan.inputs) > 1 else call.id
 
     def _emit_of_hooks(self, calls: list[Call], now: float) -> None:
         with_ids = self.plan.wants_id

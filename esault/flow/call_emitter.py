@@ -6,7 +6,7 @@ call that waits for them, and one object may have several calls open, as with `s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -59,6 +59,23 @@ class CallEmitter(Emitter):
         call = CURRENT.get()
         if call is not None:
             del call.emitted[marks[-1] :]
+
+    def columns(
+        self, calls: Iterable[Call], parent: Callable[[Call], str] | None
+    ) -> dict[str, tuple[list[Any], list[Any], list[str]]]:
+        """Keys, values and ids of what these calls emitted, by stream; `parent` gives what ids of a call's rows begin with, None: no ids."""
+        columns: dict[str, tuple[list[Any], list[Any], list[str]]] = {}
+        for call in calls:
+            ids = self.named(parent(call), call.emitted) if parent is not None and call.emitted else []
+            for i, (stream, key, value) in enumerate(call.emitted):
+                column = columns.get(stream)
+                if column is None:
+                    column = columns[stream] = ([], [], [])
+                column[0].append(key)
+                column[1].append(value)
+                if ids:
+                    column[2].append(ids[i])
+        return columns
 
     def named(self, parent: str, calls: list[tuple[str, Any, Any]]) -> list[str]:
         """Ids of what one call emitted: the parent's, and the ordinal of the emit in its stream."""

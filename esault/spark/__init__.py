@@ -3,6 +3,7 @@
 | module | holds |
 |---|---|
 | `java`, `session` | a Java that fits, and a quiet local session that leaves no process behind |
+| `worker_python` | a Python for its workers that starts quickly |
 | `table` | a landed table as a DataFrame |
 | `data_source` | `format("esault")`, in batches and as a stream |
 | `compact` | few large parts in place of many small ones |

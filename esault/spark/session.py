@@ -17,6 +17,7 @@ from esault.spark.failure import failures, said, without_told
 from esault.spark.folder import temporary_folder
 from esault.spark.java import use_java
 from esault.spark.master import check_master
+from esault.spark.worker_python import worker_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,7 +79,10 @@ def session(
     if master is not None:
         check_master(master)
     with temporary_folder() as folder, _environment(paths, say):
-        jvm = _Jvm(str(folder), _conf(master, name, str(folder), conf or {}))
+        settings = _conf(master, name, str(folder), conf or {})
+        if settings["spark.master"].startswith("local"):
+            os.environ["PYSPARK_PYTHON"] = worker_python(folder)
+        jvm = _Jvm(str(folder), settings)
         try:
             yield jvm.session()
         except failures() as error:

@@ -12,9 +12,9 @@ from esault.sinks.spark_table import SparkTable
 from esault.topology.context import Context
 from esault.topology.sink import RunInfo
 
-#: less work for a JVM that lives for a minute
+#: less work for a JVM that lives for a minute; stacks are those of the Spark engine, whose plans are deep
 QUICK = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss8m",
     "spark.sql.shuffle.partitions": "1",
     "spark.driver.memory": "512m",
 }

@@ -32,7 +32,10 @@ ALLOWED = {
     "state": {"errors", "messages", "payload", "topology"},
     "sources": {"errors", "topology"},
     "sinks": {"errors", "topology", "payload"},
-    "spark": {*_VALUES, "topology", "flow", "control", "report", "sources", "sinks", "state", "version"},
+    "spark": {
+        *{*_VALUES, "topology", "flow", "control", "report", "sources", "sinks", "state", "version"},
+        "event_loop",
+    },
     "cluster": _VALUES,
     "runtime": {
         *{*_VALUES, "topology", "cluster", "flow", "control", "report", "testing", "sources", "sinks", "state"},

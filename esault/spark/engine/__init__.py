@@ -6,6 +6,7 @@
 | `layout`, `statefulness` | which unit runs where: inlined behind its senders, or as tasks of a level with state |
 | `job` | what the workers are told: plain values |
 | `frames`, `runners`, `task`, `event_time` | a worker's part: the plain cores of `esault.flow` between frames |
+| `runner`, `async_runner`, `worker_error` | one unit in a worker, also where its calls wait; what ends a topology there |
 | `reading`, `reader` | a spout on the driver, which learns positions, and in a worker, which reads from one to another |
 | `offsets`, `source` | positions as offsets of a Python data source |
 | `stages`, `processor` | those cores in `mapInArrow` and in `transformWithState` |

@@ -10,7 +10,7 @@ from esault.errors import SinkError
 from esault.flow.user_error import traceback_of
 from esault.payload.column import ROWS, plain
 from esault.spark.engine.job import Job
-from esault.spark.engine.runners import WorkerError
+from esault.spark.engine.worker_error import WorkerError
 from esault.topology.context import Context
 from esault.topology.sink import Sink
 

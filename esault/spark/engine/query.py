@@ -15,8 +15,8 @@ from esault.payload.codec import Codec
 from esault.spark.engine.frames import COUNTS, HANDLE
 from esault.spark.engine.job import Job
 from esault.spark.engine.journal import Journal, Record
-from esault.spark.engine.runners import WorkerError
 from esault.spark.engine.tally import Tally
+from esault.spark.engine.worker_error import WorkerError
 from esault.topology.plan import SinkPlan
 
 if TYPE_CHECKING:

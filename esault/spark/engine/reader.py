@@ -16,7 +16,9 @@ from esault.payload.codec import Codec
 from esault.payload.column import is_array
 from esault.sources.paced import Paced
 from esault.spark.engine.job import Job
-from esault.spark.engine.runners import Runner, Runners, WorkerError
+from esault.spark.engine.runner import Runner
+from esault.spark.engine.runners import Runners
+from esault.spark.engine.worker_error import WorkerError
 from esault.state.spool import SpoolReader, spool_folder
 from esault.topology.columns import Columns
 from esault.topology.spout import EndOfStream, Spout

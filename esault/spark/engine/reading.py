@@ -182,8 +182,8 @@ class Reading:
 
     # asked from other threads ----------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Open all, here; then read, in a thread. Raises UserError; then all that was opened is closed."""
+    def open(self) -> None:
+        """Open all spouts. Raises UserError; then all that was opened is closed."""
         try:
             for part, context in zip(self.parts, self._contexts):
                 if not (part.ended and isinstance(part.spout, Spooled)):  # opened anew it might begin anew
@@ -191,6 +191,9 @@ class Reading:
         except UserError:
             self._close()
             raise
+
+    def start(self) -> None:
+        """Read, in a thread."""
         self._thread = threading.Thread(target=self._run, name="esault-spouts", daemon=True)
         self._thread.start()
 
@@ -227,6 +230,8 @@ class Reading:
         self._stop.set()
         if self._thread is not None:
             self._thread.join(10.0)
+        else:
+            self._close()
 
     # the thread ------------------------------------------------------------------------------------
 

@@ -33,11 +33,6 @@ def _of_unit(unit: UnitPlan) -> list[str]:
         )
     if unit.copies > 1 or unit.gate:
         why.append("Spark runs a task that was lost again, and has no active replicas; leave replicas out")
-    if unit.concurrency is not None:
-        why.append(
-            "a task on Spark is called batch by batch, and leaves no call of an `async def process` open between two; write a plain "
-            "def, or run it on actors"
-        )
     if unit.buffer is not None:
         why.append(
             "no inbox fills up on Spark, which reads as much as it can process: there is nothing to drop; leave buffer and "

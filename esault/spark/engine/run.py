@@ -171,11 +171,12 @@ class _Life:
         kept.begin(self._job.layout, asked.run_id)
         if kept.resumed:
             self._epochs.again()
-        self._reading.start()
-        self._started = time.time()
+        self._reading.open()
         running = query.start(
             self._spark, self._job, self._folder, kept.checkpoint, self._epochs, asked.settings.checkpoint_every
         )
+        self._reading.start()  # not before: what is read is due from then on, and would have waited for the plan
+        self._started = time.time()
         try:
             self._watch(running)
         finally:

@@ -45,24 +45,33 @@ def read(job: Job, partition: int, frames: Iterable[bytes]) -> Iterator[Sealed]:
         if frame[0] == CONTROL:
             yield from _control(job, codec, frame[1], frame[2], frame[3])
             continue
-        _, unit, part, row, _, count, _, behind = frame
+        unit, part = frame[1:3]
         place = (job.run, unit, part)
         runners = _SPOUTS.pop(place, None)  # back at the end: one that failed may hold anything
         if runners is None:
             for other in [p for p in _SPOUTS if p[0] != job.run]:
                 _SPOUTS.pop(other).let_go()
             runners = Runners(job, unit, part, part)
-        runners.partition = partition
-        runners.outbox.begin(f"{unit}/{part}", row, time.time())
-        for _ in read_range(job, runners, frame):
-            yield from runners.outbox.take()
-        runners.say(f"{unit}/{part}", SILENT)
-        end = {(unit, part): (row + count, behind)}
-        runners.outbox.put(
-            job.layout.passing[partition % job.layout.partitions], (COUNTS, runners.counts(), end, False)
-        )
-        yield from runners.outbox.take(flush=True)
+        try:
+            yield from _range(job, runners, partition, frame)
+        except BaseException:
+            runners.let_go()
+            raise
         _SPOUTS[place] = runners
+
+
+def _range(job: Job, runners: Runners, partition: int, frame: Any) -> Iterator[Sealed]:
+    _, unit, part, row, _, count, _, behind = frame
+    runners.partition = partition
+    runners.outbox.begin(f"{unit}/{part}", row, time.time())
+    for _ in read_range(job, runners, frame):
+        yield from runners.outbox.take()
+    runners.settle()  # clocks on the ways from here go by what comes of it
+    runners.say(f"{unit}/{part}", SILENT)
+    end = {(unit, part): (row + count, behind)}
+    passing = job.layout.passing[partition % job.layout.partitions]
+    runners.outbox.put(passing, (COUNTS, runners.counts(), end, False))
+    yield from runners.outbox.take(flush=True)
 
 
 def _control(job: Job, codec: Codec, end: bool, pulses: dict[str, float], over: Any) -> Iterator[Sealed]:

@@ -24,7 +24,8 @@ from esault.routing.ring import canonical
 from esault.spark.engine.event_time import words_of
 from esault.spark.engine.frames import COUNTS, DATA, END, PULSE, WORD, Sealed, in_order
 from esault.spark.engine.job import Job
-from esault.spark.engine.runners import Runners, WorkerError
+from esault.spark.engine.runners import Runners
+from esault.spark.engine.worker_error import WorkerError
 
 __all__ = ["Store", "Task", "run_task"]
 
@@ -81,19 +82,32 @@ def run_task(job: Job, unit: str, number: int, partition: int, frames: list[byte
         task = Task(job, unit, number)
         if head is not None:
             task.restore(head, store.pieces())
-    codec = task.runners.codec
-    task.runners.partition = partition
-    task.runners.outbox.begin(f"{unit}/{number}", 0, time.time())
+    try:
+        yield from _batch(task, place, partition, frames, store)
+    except BaseException:
+        task.runners.let_go()
+        raise
+
+
+def _batch(
+    task: Task, place: tuple[str, str, int], partition: int, frames: list[bytes], store: Store
+) -> Iterator[Sealed]:
+    runners, (_, unit, number) = task.runners, place
+    codec, outbox = runners.codec, runners.outbox
+    runners.partition = partition
+    outbox.begin(f"{unit}/{number}", 0, time.time())
     ordered = in_order([codec.unpack(frame) for frame in frames])
-    for place_in, frame in enumerate(ordered):
+    for at, frame in enumerate(ordered):
         task.take(frame)
-        if frame[0] <= WORD and (place_in + 1 == len(ordered) or ordered[place_in + 1][0] > WORD):
+        if frame[0] <= WORD and (at + 1 == len(ordered) or ordered[at + 1][0] > WORD):
+            runners.settle()  # clocks on the ways from here go by what comes of it
             yield from task.advance()
-        yield from task.runners.outbox.take()
+        yield from outbox.take()
+    runners.settle()
     head = task.keep(store)
-    passing = job.layout.passing
-    task.runners.outbox.put(passing[partition % len(passing)], (COUNTS, task.runners.counts(), {}, False))
-    yield from task.runners.outbox.take(flush=True)
+    passing = runners.job.layout.passing
+    outbox.put(passing[partition % len(passing)], (COUNTS, runners.counts(), {}, False))
+    yield from outbox.take(flush=True)
     if not head[5]:
         _HERE[place] = (head[0], task)
 
@@ -160,6 +174,7 @@ class Task:
             self._ended = True
             self._dirty = None
             self.runner.each(lambda operator: operator.finishing(), time.time())
+            self.runners.settle()
             self.runners.close()
 
     def advance(self) -> Iterator[Sealed]:

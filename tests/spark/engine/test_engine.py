@@ -25,6 +25,8 @@ from esault.topology.locate import locate
 FLOWS = str(Path(__file__).parents[2] / "unit" / "spark" / "engine" / "flows.py")
 EXACTLY = Settings(delivery="eo")
 
+pytestmark = pytest.mark.timeout(400)  # for a machine that has much else to do
+
 
 def run(name: str, out: Path, **options: Any) -> Any:
     return execute(Request(locate(f"{FLOWS}:{name}"), {"out": str(out)}, "spark", **options))
@@ -146,6 +148,17 @@ def test_windows_are_those_of_the_other_engines(spark: Any, tmp_path: Path, monk
             json.dumps(row[:2], sort_keys=True) for row in want
         ), name
     assert report.units["minutes"].late == 0
+
+
+def test_calls_that_wait_give_what_they_give_on_the_other_engines(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("esault.spark.engine.reading.AHEAD", 150)  # several batches
+    local = expected("waiting", tmp_path)
+    report = run("waiting", tmp_path)
+    for name in ("rows", "totals", "sums"):
+        assert bag(report.collected[name]) == bag(local.landed(name)), name
+    assert report.units["ask"].errors == 30
 
 
 def test_a_source_that_cannot_seek_is_spooled(spark: Any, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 
 from esault import (
@@ -291,4 +292,88 @@ def expiring(out: str = "out") -> Topology:
     """Keys that have no tuples any more."""
     t = Topology("expiring")
     t.spout("numbers", Once()).bolt("count", Ticking, grouping=by_key(), expire_after=0.08).sink("gone", Collect())
+    return t
+
+
+class Ask(Bolt):
+    """Asks a service through what was made in the event loop."""
+
+    async def open(self, context):
+        self.loop = asyncio.get_running_loop()
+
+    async def process(self, key, value):
+        assert self.loop is asyncio.get_running_loop()
+        await asyncio.sleep(value % 3 / 1000)
+        if value % 10 == 7:
+            raise ValueError("no answer")
+        self.emit(key, value)
+
+    def __getstate__(self):
+        return {}
+
+
+class Remember(Bolt):
+    """Counts across the wait: a second call of its key at once would be lost."""
+
+    open_calls = most_calls = 0
+
+    def __init__(self):
+        self.seen = 0
+
+    async def process(self, key, value):
+        cls, seen = Remember, self.seen
+        cls.open_calls += 1
+        cls.most_calls = max(cls.most_calls, cls.open_calls)
+        await asyncio.sleep(value % 4 / 1000)
+        cls.open_calls -= 1
+        self.seen = seen + 1
+        self.emit(key, (self.seen, value))
+
+    async def tick(self, now):
+        await asyncio.sleep(0)
+        self.emit(self.key, ("tick", self.seen))
+
+    async def finish(self):
+        await asyncio.sleep(0.001)
+        self.emit(self.key, self.seen, stream="totals")
+
+
+class Sum(Bolt):
+    def __init__(self):
+        self.sum = 0
+
+    def process(self, key, value):
+        self.sum += value[1]
+
+    def finish(self):
+        self.emit(self.key, (self.window.start, self.sum))
+
+
+def waiting(out: str = "out") -> Topology:
+    """Bolts that wait: one behind the spout, one with an object for each key; windows behind both."""
+    t = Topology("waiting")
+    numbers = t.spout("numbers", Items([(f"k{i % 9}", i) for i in range(300)]), time=float)
+    asked = numbers.bolt("ask", Ask, grouping=shuffle(), on_error=skip(), concurrency=8)
+    kept = asked.bolt("remember", Remember, grouping=by_key(), concurrency=4, streams=("totals",))
+    kept.sink("rows", Collect())
+    kept["totals"].sink("totals", Collect())
+    kept.window("sums", Sum, TumblingWindow(50), time=lambda value: value[1]).sink("sums", Collect())
+    return t
+
+
+def waiting_hooks(out: str = "out") -> Topology:
+    """`tick` and `finish` wait too, this one also when a key expires; never ends."""
+    t = Topology("waiting-hooks")
+    t.spout("numbers", Endless()).bolt(
+        "remember", Remember, by_key(), tick_every=0.01, concurrency=4, streams=("totals",)
+    ).sink("rows", Collect())
+    once = t.spout("once", Once()).bolt("expire", Remember, by_key(), expire_after=0.04, streams=("totals",))
+    once["totals"].sink("gone", Collect())
+    return t
+
+
+def unanswered(out: str = "out") -> Topology:
+    """Fails while other calls are open."""
+    t = Topology("unanswered")
+    t.spout("numbers", Items([(i, i) for i in range(30)])).bolt("ask", Ask, by_key()).sink("rows", Collect())
     return t

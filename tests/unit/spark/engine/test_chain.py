@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from esault.sinks.collect import read_collected
+from esault.spark.engine.worker_error import WorkerError
 from esault.testing import LocalRuntime
 from esault.topology.locate import locate
 
@@ -77,6 +78,38 @@ def test_windows_hold_what_they_hold_on_the_actor_engine(
     assert len(read_collected(str(chain.folder), "counts")) == len(local.landed("counts"))
     assert not local.landed("late") and not read_collected(str(chain.folder), "late")
     assert closed_before_the_end > 0  # watermarks closed windows behind windows, not the end alone
+
+
+@pytest.mark.parametrize("new_workers", [False, True])
+def test_calls_that_wait_end_with_their_batch_in_order_for_each_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new_workers: bool
+) -> None:
+    monkeypatch.setattr("esault.spark.engine.reading.READ_ROWS", 70)
+    local = expected("waiting", str(tmp_path))
+    chain = Chain(f"{FLOWS}:waiting", tmp_path / "run", cores=1)
+    assert chain.job.layout.inlined("ask")
+    remember = chain.located.load_module().Remember
+    remember.most_calls = closed_before_the_end = 0
+    while not chain.epochs.ended.is_set():
+        closed_before_the_end = len(read_collected(str(chain.folder), "sums"))
+        chain.batch(1)
+        if new_workers:
+            chain.forget_workers()
+    chain.forget_workers()
+    assert (remember.open_calls, remember.most_calls) == (0, 4)
+    assert 0 < closed_before_the_end < len(local.landed("sums"))  # time passes bolts that wait, too
+    for name in ("rows", "totals", "sums"):
+        assert bag(read_collected(str(chain.folder), name)) == bag(local.landed(name)), name
+    counts = chain.tally.units
+    assert (counts["ask"].rows_in, counts["ask"].errors, counts["remember"].rows_in) == (300, 30, 270)
+    assert counts["remember"].busy > 0 and counts["sums"].late == 0
+
+
+def test_an_error_of_a_call_ends_the_others_without_a_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chain = Chain(f"{FLOWS}:unanswered", tmp_path / "run")
+    with pytest.raises(WorkerError, match=r"unit 'ask', process, key \d*7: ValueError: no answer"):
+        chain.batch()
+    assert not capsys.readouterr().err
 
 
 def bag_of_text(rows: Any) -> Counter[str]:

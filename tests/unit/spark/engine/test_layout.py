@@ -130,24 +130,17 @@ def test_a_bolt_has_state_where_something_of_it_could_stay(factory, options, exp
     assert stateless(t.plan().units["b"]) is expected
 
 
-class Waiting(Bolt):
-    async def process(self, key, value):
-        self.emit(key, value)
-
-
 def test_what_spark_cannot_do_is_refused_with_reason_and_remedy():
     t = Topology("t")
     source = t.spout("s", MicroBatches(Items([(1, 1)])))
     source.bolt("twins", Plain, grouping=by_key(), replicas=2).sink("out", _sink())
     source.bolt("small", Plain, grouping=by_key(), buffer=10, overflow="drop")
-    source.bolt("waits", Waiting, grouping=by_key())
     with pytest.raises(TopologyError) as refused:
         check_topology(t.plan())
     text = str(refused.value)
     assert text.startswith("t cannot run on the Spark engine:\n- unit 's': MicroBatches waits")
     assert "unit 'twins': " in text and "leave replicas out" in text
     assert "unit 'small': " in text and "leave buffer and overflow out" in text
-    assert "unit 'waits': a task on Spark is called batch by batch" in text and "write a plain def" in text
     assert text.count("twins") == 1
     assert refusals(plan()) == []
 

@@ -96,6 +96,7 @@ def test_a_spout_hears_of_the_last_commit_before_it_is_closed(
     monkeypatch.setattr(Watched, "rows", 1)
     said: list[Any] = []
     spouts = watched(tmp_path, start({"a": 1}), a=Watched("a", said))
+    spouts.open()
     spouts.start()
     assert spouts.over.wait(10)
     position = spouts.parts[0].state()[1]
@@ -109,7 +110,7 @@ def test_what_was_opened_is_closed_where_another_cannot_be(tmp_path: Path) -> No
     said: list[Any] = []
     spouts = watched(tmp_path, start({"a": 1, "b": 1}), a=Watched("a", said), b=Watched("b", said, broken=True))
     with pytest.raises(UserError, match="unit 'b': cannot be opened"):
-        spouts.start()
+        spouts.open()
     assert ("a", "close") in said
 
 
@@ -121,6 +122,7 @@ def test_a_run_that_goes_on_asks_again_what_had_ended_and_can_seek(
     offset = start({"a": 1, "b": 1})
     offset["parts"] = {"a": [[1, "AQ==", True, []]], "b": [[1, "kgAA", True, []]]}  # 1; (0, 0), of a spool
     spouts = watched(tmp_path, offset, a=Watched("a", said), b=Poured("b", said))
+    spouts.open()
     spouts.start()
     assert spouts.over.wait(10)
     spouts.stop()

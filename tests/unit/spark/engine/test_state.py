@@ -12,8 +12,8 @@ from esault.sinks.collect import read_collected
 from esault.spark.engine import reading, task
 from esault.spark.engine.offsets import publish, resumed
 from esault.spark.engine.query import what_spark_said
-from esault.spark.engine.runners import WorkerError
 from esault.spark.engine.source import controls, divided, ranges
+from esault.spark.engine.worker_error import WorkerError
 
 from .chain import Chain, _Rows
 
@@ -119,6 +119,29 @@ def test_keys_without_tuples_expire_once_wherever_their_task_runs(tmp_path: Path
         time.sleep(0.01)
     end(it)
     assert sorted(read_collected(str(it.folder), "gone")) == [(key, ("finish", 1)) for key in range(7)]
+
+
+@pytest.mark.parametrize("new_workers", [False, True])
+def test_hooks_that_wait_have_their_turn_among_the_tuples_of_a_key(tmp_path: Path, new_workers: bool) -> None:
+    it = chain("waiting_hooks", tmp_path)
+    until = time.time() + 30
+    while time.time() < until and (it.epoch < 6 or len(read_collected(str(it.folder), "gone")) < 7):
+        it.batch(1)
+        if new_workers:
+            it.forget_workers()
+        time.sleep(0.012)
+    gone = read_collected(str(it.folder), "gone")
+    end(it)
+    assert sorted(gone) == sorted(read_collected(str(it.folder), "gone")) == [(key, 1) for key in range(7)]
+    seen, ticks = dict.fromkeys(range(7), 0), 0
+    for key, (what, value) in read_collected(str(it.folder), "rows"):
+        if what == "tick":
+            assert value == seen[key]
+            ticks += 1
+        else:
+            seen[key] += 1
+            assert what == seen[key]
+    assert ticks >= 14 and sum(seen.values()) == it.tally.units["remember"].rows_in > 100
 
 
 def test_what_is_spooled_is_read_by_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,272 @@
+"""One unit in one process of Spark's: the plain cores of `esault.flow` around its objects, and its ways out."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from esault.flow.array_batch import ArrayBatch
+from esault.flow.batch_emitter import emitter
+from esault.flow.delivery.lineage import Lineage
+from esault.flow.operators.factory import operator
+from esault.flow.operators.operator import Operator
+from esault.flow.outlet import OutletRunner
+from esault.flow.route import Route, route
+from esault.flow.user_error import failure_text, traceback_of
+from esault.flow.watermark.clock import Clock
+from esault.messages.settings import Settings
+from esault.payload.column import ROWS, plain
+from esault.routing.table import OutputTable
+from esault.spark.engine.event_time import Heard
+from esault.spark.engine.frames import Port
+from esault.spark.engine.tally import Count
+from esault.spark.engine.worker_error import WorkerError
+from esault.topology.context import Context
+from esault.topology.plan import Edge, SinkPlan, UnitPlan
+from esault.topology.step import Step
+
+if TYPE_CHECKING:
+    from esault.spark.engine.runners import Runners
+
+__all__ = ["Runner"]
+
+#: nothing is acked on Spark
+_ROOT = (0, 0, 0)
+_SETTINGS = Settings(delivery="none")
+
+
+class Runner:
+    """One unit in one process."""
+
+    def __init__(self, runners: Runners, plan: UnitPlan, number: int, part: int) -> None:
+        self.plan = plan
+        self.count = Count()
+        self._runners = runners
+        job = runners.job
+        self.context = Context(
+            unit=plan.name,
+            sub_unit=number,
+            part=part,
+            parts=job.layout.parts.get(plan.name, 1),
+            run=job.run,
+            run_dir=job.run_dir,
+        )
+        self.emitter = emitter(plan, _SETTINGS, runners.codec)
+        self._several = len(plan.inputs) > 1
+        self._leaf = not plan.edges
+        self.operator: Operator | None = None
+        self._told: set[str] = set()
+        self._counted = (0, 0, 0)
+        self._guarded = False
+        if plan.kind == "bolt":
+            letters = runners.letters(plan.on_error.path, number)
+            self.operator = self.call(
+                lambda: operator(plan, self.context, self.emitter, runners.codec, letters, time.time())
+            )
+            self._begin()
+            self._guarded = job.layout.inlined(plan.name)
+        self._fresh = self.call(self._kept) if self._guarded else None
+        #: (target, what makes the watermark on the way there) of all routes; None: the unit's own goes on
+        self.edges: list[tuple[str, Clock | None]] = []
+        self._outlets = {
+            stream: OutletRunner(outlet, self._sink, self._route, self._clock, self._survive)
+            for stream, outlet in plan.streams.items()
+        }
+
+    def _begin(self) -> None:
+        """The operator is there."""
+
+    # ways out --------------------------------------------------------------------------------------
+
+    def _sink(self, sink: SinkPlan) -> Any:
+        return _Passing(self._runners, self.plan.name, sink.name)
+
+    def _clock(self, step: Step) -> Clock:
+        assert step.event_time is not None
+        return Heard(step.event_time, time.time, self.plan.kind == "bolt")
+
+    def _route(self, edge: Edge, clock: Clock | None) -> Route:
+        layout = self._runners.job.layout
+        self.edges.append((edge.target, clock))
+        made = route(self.plan.name, edge, _SETTINGS.route_cache)
+        channels: dict[int, Any]
+        if layout.inlined(edge.target):
+            channels = {0: _Inlined(self._runners.member(edge.target))}
+        else:
+            channels = {
+                task: self._runners.outbox.port(self.plan.name, layout.groups[edge.target, task], edge.target)
+                for task in range(layout.tasks[edge.target])
+            }
+        made.install(OutputTable.even(list(channels)), channels)
+        return made
+
+    # rows ------------------------------------------------------------------------------------------
+
+    def run(self, input: int, due: float, sent: float, keys: Any, values: Any, ids: Sequence[str] | None) -> None:
+        """Process tuples; what comes of them goes on at once. Raises WorkerError."""
+        operator = self.operator
+        assert operator is not None
+        started = time.time()
+        if (type(keys) not in ROWS or type(values) not in ROWS) and not operator.takes_arrays:
+            keys, values = plain(keys), plain(values)
+        ids = self._named(input, ids)
+        self.call(lambda: operator.run(input, keys, values, ids))
+        self.count.busy += time.time() - started
+        self.send(due)
+        if self._guarded:
+            self._check_stateless()
+        self._count(len(keys), sent, due)
+        self._errors()
+
+    def settle(self) -> None:
+        """All tuples that came have been processed when it returns. Raises WorkerError."""
+
+    def _named(self, input: int, ids: Sequence[str] | None) -> Sequence[str] | None:
+        """A row may come here by two ways, such as through either side of a diamond."""
+        return [f"{id}/{input}" for id in ids] if ids is not None and self._several else ids
+
+    def _count(self, rows: int, sent: float, due: float) -> None:
+        """Tuples that have been processed."""
+        now, count = time.time(), self.count
+        count.rows_in += rows
+        count.latency.record(now - sent, rows)
+        if self._leaf:
+            count.end_to_end.record(now - due, rows)
+
+    def send(self, due: float) -> None:
+        """What was emitted goes on its way. Raises WorkerError."""
+        for stream, keys, values, ids in self.emitter.take(self.plan.wants_id):
+            self.push(stream, due, keys, values, ids)
+
+    def push(self, stream: str, due: float, keys: Any, values: Any, ids: Sequence[str] | None) -> None:
+        """Rows of a stream. Raises WorkerError."""
+        self.count.rows_out += len(keys)
+        runner = self._outlets.get(stream)
+        if runner is None:
+            return
+        lineage, now = Lineage(_ROOT, due), time.time()
+        if type(keys) in ROWS and type(values) in ROWS:
+            self.call(lambda: runner.push(lineage, keys, values, ids, now))
+        else:
+            self.call(lambda: runner.push_arrays(lineage, ArrayBatch(keys, values), ids, now))
+
+    def each(self, hook: Callable[[Operator], Any], due: float) -> None:
+        """Tick, or finish, the unit's objects, or close windows. Raises WorkerError."""
+        operator = self.operator
+        assert operator is not None
+        started = time.time()
+        self.call(lambda: deque(hook(operator) or (), 0))
+        self.count.busy += time.time() - started
+        self.send(due)
+        self._errors()
+
+    def close(self) -> None:
+        """The end: `close` of the unit's objects."""
+        if self.operator is not None:
+            self.operator.close()
+
+    def let_go(self) -> None:
+        """The run is over, or goes on elsewhere."""
+
+    # errors ----------------------------------------------------------------------------------------
+
+    def call(self, call: Callable[[], Any]) -> Any:
+        """Call what may be user code. Raises WorkerError."""
+        try:
+            return call()
+        except WorkerError:
+            raise
+        except Exception as error:
+            raise WorkerError(failure_text(self.plan.name, error)) from None
+
+    def _errors(self) -> None:
+        """Counts of the operator are those of its life; ours those of a batch."""
+        operator = self.operator
+        if operator is not None:
+            errors, letters, late = self._counted
+            self._counted = operator.errors, operator.dead_letters, operator.late
+            self.count.errors += operator.errors - errors
+            self.count.dead_letters += operator.dead_letters - letters
+            self.count.late += operator.late - late
+
+    def _survive(self, step: Step, error: BaseException, key: Any, value: Any) -> None:
+        self.count.errors += 1
+        text = f"{type(error).__name__}: {error}"
+        if step.name not in self._told:
+            self._told.add(step.name)
+            what = "skipped"
+            if step.on_error.kind == "dead_letter":
+                what = f"kept in {self._runners.letters(step.on_error.path, self.context.sub_unit)}"
+            print(f"step {step.name!r}, key {key!r}: {text}\n{traceback_of(error)}", file=sys.stderr)
+            print(f"(the tuple is {what}; further errors of this step are only counted)", file=sys.stderr)
+        if step.on_error.kind == "dead_letter":
+            self.count.dead_letters += 1
+            box = self._runners.letters(step.on_error.path, self.context.sub_unit)
+            box.put(
+                {
+                    "unit": self.plan.name,
+                    "hook": step.name,
+                    "key": key,
+                    "value": value,
+                    "error": text,
+                    "traceback": traceback_of(error),
+                    "time": time.time(),
+                }
+            )
+            box.sync()
+
+    def _kept(self) -> Any:
+        operator = self.operator
+        assert operator is not None
+        if self.plan.batch:
+            return operator.states
+        return operator.peek(None)
+
+    def _check_stateless(self) -> None:
+        if self._kept() != self._fresh:
+            what = "keeps something in self.keyed" if self.plan.batch else "keeps something in its attributes"
+            raise WorkerError(
+                f"unit {self.plan.name!r} {what}, which could not be seen in its methods, so that its state would be lost "
+                "on Spark: make the attribute in __init__, or group the unit by_key() or single()"
+            )
+
+
+class _Inlined:
+    """A channel to a unit in the same process."""
+
+    queue: Sequence[Any] = ()
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+
+    def add(self, lineage: Lineage, input: int, keys: Any, values: Any, ids: Sequence[str] | None, now: float) -> None:
+        self._runner.run(input, lineage.due, now, keys, values, ids)
+
+    def add_whole(
+        self, lineage: Lineage, input: int, rows: int, keys: Any, values: Any, ids: Sequence[str] | None, now: float
+    ) -> None:
+        codec = self._runner._runners.codec
+        keys, values = codec.unpack(codec.pack((keys, values)))
+        self._runner.run(input, lineage.due, now, keys, values, ids)
+
+
+class _Passing:
+    """A sink's seat here: its rows go to where sinks are, without leaving the partition if Spark lets them."""
+
+    def __init__(self, runners: Runners, unit: str, sink: str) -> None:
+        self._runners = runners
+        self._unit = unit
+        self._sink = sink
+        self._ports: dict[int, Port] = {}
+        self.takes_arrays = next(s.sink.takes_arrays for s in runners.plan.sinks if s.name == sink)
+
+    def write(self, lineage: Lineage, keys: Any, values: Any, ids: Sequence[str] | None, now: float) -> None:
+        passing = self._runners.job.layout.passing
+        place = self._runners.partition % len(passing)
+        port = self._ports.get(place)
+        if port is None:
+            port = self._ports[place] = self._runners.outbox.port(self._unit, passing[place], self._sink)
+        port.write(lineage, keys, values, ids, now)
