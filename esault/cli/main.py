@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import importlib
 import io
@@ -82,32 +83,51 @@ def main(arguments: list[str] | None = None) -> Any:
     """The console script."""
     _mend_streams()
     try:
-        cli.main(args=arguments, prog_name="esault", standalone_mode=False)
+        code = _code_of(arguments)
         sys.stdout.flush()
-    except Outcome as outcome:
-        sys.exit(outcome.code)
-    except click.exceptions.Exit as done:
-        sys.exit(done.exit_code)
-    except click.exceptions.Abort:
-        sys.exit(STOPPED)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(WRONG_USE)
-    except TopologyFailed as error:
-        print(f"failed: {error}", file=sys.stderr)
-        sys.exit(FAILED)
-    except EsaultError as error:
-        print(f"error: {error}", file=sys.stderr)
-        _print_cause(error)
-        sys.exit(WRONG_USE)
     except OSError as error:
         if not _is_output(error):
             raise
-        # Python would try again when it ends
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-        print(f"error: the output cannot be written: {error.strerror or error}", file=sys.stderr)
-        sys.exit(FAILED)
-    sys.exit(0)
+        code = FAILED
+        _drop_unwritten()
+        with contextlib.suppress(OSError):
+            print(f"error: the output cannot be written: {error.strerror or error}", file=sys.stderr)
+    _drop_unwritten()
+    sys.exit(code)
+
+
+def _code_of(arguments: list[str] | None) -> int:
+    """Do it; the exit code, its cause having been printed."""
+    try:
+        cli.main(args=arguments, prog_name="esault", standalone_mode=False)
+    except Outcome as outcome:
+        return outcome.code
+    except click.exceptions.Exit as done:
+        return int(done.exit_code)
+    except click.exceptions.Abort:
+        return STOPPED
+    except click.ClickException as error:
+        error.show()
+        return WRONG_USE
+    except TopologyFailed as error:
+        print(f"failed: {error}", file=sys.stderr)
+        return FAILED
+    except EsaultError as error:
+        print(f"error: {error}", file=sys.stderr)
+        _print_cause(error)
+        return WRONG_USE
+    return 0
+
+
+def _drop_unwritten() -> None:
+    """What nobody reads any more: Python would try again when it ends, and end with a code of its own."""
+    for stream, number in ((sys.stdout, 1), (sys.stderr, 2)):
+        try:
+            stream.flush()
+        except OSError:
+            nothing = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nothing, number)
+            os.close(nothing)
 
 
 def _mend_streams() -> None:

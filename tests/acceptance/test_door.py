@@ -134,9 +134,15 @@ def test_a_throttle_slows_a_unit_down_and_loses_nothing(words, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("count", "0", "--for", "1"), "its rate is a number of tuples a second above 0, not 0.0"),
+        (
+            ("count", "0", "--for", "1"),
+            "unit 'count' cannot be throttled to 0: a rate is a number of tuples a second above 0",
+        ),
         (("count", "5", "--for", "0"), "its time is a number of seconds above 0, not 0.0"),
-        (("count", "nan", "--for", "1"), "its rate is a number of tuples a second above 0, not nan"),
+        (
+            ("count", "nan", "--for", "1"),
+            "unit 'count' cannot be throttled to nan: a rate is a number of tuples a second above 0",
+        ),
         (("cuont", "5", "--for", "1"), "there is no unit 'cuont'; there are: lines, split, count"),
         (("count", "5"), "Missing option '--for'"),
     ],
