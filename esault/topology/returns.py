@@ -15,7 +15,7 @@ __all__ = ["returned_instead_of_emitted"]
 def returned_instead_of_emitted(hook: Any, classes: Iterable[type]) -> str | None:
     """The text of a value that `hook` returns although none of these classes emits anything; None: nothing of the kind.
 
-    A call that is given `self` may emit elsewhere and passes, as does what has no source to read.
+    A call passes, for what it does may be the purpose (`return client.send(value)`), as does what has no source to read.
     """
     if any("emit" in name for cls in classes for name in _names(cls)):
         return None
@@ -26,7 +26,7 @@ def returned_instead_of_emitted(hook: Any, classes: Iterable[type]) -> str | Non
     if not isinstance(tree, (ast.FunctionDef, ast.AsyncFunctionDef)) or tree.name != hook.__name__:
         return None  # a lambda, or the file is not what it was when it was imported
     for value in _returned(tree.body):
-        if isinstance(value, ast.Constant):
+        if isinstance(value, (ast.Constant, ast.Call, ast.Await)):
             continue  # `return None`, `return True`: a way out
         if not any(isinstance(node, ast.Name) and node.id == "self" for node in ast.walk(value)):
             return ast.unparse(value)
