@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from esault.errors import CheckpointError
 from esault.flow.bounded_inbox import BoundedInbox
-from esault.flow.checkpoint.snapshot import Snapshot, Vault
+from esault.flow.checkpoint.snapshot import Vault
 from esault.flow.checkpoint.state_writer import StateWriter
 from esault.flow.delivery.lineage import Lineage
 from esault.flow.environment import Environment
@@ -21,7 +21,7 @@ from esault.flow.operators.factory import operator
 from esault.flow.operators.operator import Operator
 from esault.flow.sub_unit import OWN_ROOT_ROWS, SubUnit
 from esault.messages.change import Cancel, Get, Give, GiveTo, LostGiver
-from esault.messages.checkpoint import Abandon, NotSnapped, Restore, Snapped
+from esault.messages.checkpoint import Abandon, NotSnapped, Piece, Restore, Snapped
 from esault.messages.control import Build
 from esault.messages.probe import Counters
 from esault.messages.status import Rows, Status
@@ -382,9 +382,8 @@ class BoltSubUnit(SubUnit):
     def _not_snapped(self, number: int, error: CheckpointError) -> None:
         self.outbox.append(NotSnapped(self.incarnation, number, str(error)))
 
-    def _snapped(self, snapshot: Snapshot) -> None:
-        number, handles = self._cut_last
-        piece = snapshot.finish()
+    def _snapped(self, number: int, piece: Piece) -> None:
+        _, handles = self._cut_last
         self.outbox.append(
             Snapped(
                 self.incarnation, number, piece, handles=handles, finished=self._finished_elements, ended=self.finished

@@ -6,7 +6,6 @@ from typing import Any
 
 from esault.errors import FrameError, TopologyError
 from esault.flow.bolt_unit import BoltSubUnit
-from esault.flow.checkpoint.snapshot import Snapshot
 from esault.flow.environment import Environment
 from esault.flow.frame import FETCH, GOT, Frame
 from esault.flow.handover.copying import Copying
@@ -56,7 +55,7 @@ class CopySubUnit(BoltSubUnit):
         if wish is not None and wish.number == number:
             posts = {new: self.acks.post_to(new, endpoint) for new, endpoint in wish.news.items()}
             self._copying = Copying(wish.number, wish.moves, posts, self.operator, self.clock)
-            self.writer.snapshot = self._copying.snapshot
+            self.writer.hand_over(self._copying.snapshot)
         self._go_on()
 
     def _work(self, now: float) -> bool:
@@ -75,9 +74,6 @@ class CopySubUnit(BoltSubUnit):
         assert self._copying is not None
         if not self._copying.full:
             self.writer.advance()
-
-    def _snapped(self, snapshot: Snapshot) -> None:
-        """What was written went to another copy, not to a checkpoint."""
 
     def _read_change(self, frame: Frame) -> None:
         copying, body = self._copying, frame.body

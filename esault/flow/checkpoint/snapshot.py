@@ -15,19 +15,23 @@ __all__ = ["Snapshot", "StateFile", "Vault"]
 SLICE = 32
 
 
-class StateFile(Protocol):
-    """A file that is being written."""
+class Taker(Protocol):
+    """Takes the states of a snapshot."""
 
     def add(self, key: Any, state: bytes | None) -> None:
         """The packed state of a key; None: there is none any more."""
         ...
 
-    def finish(self) -> Piece:
-        """Make it durable. Raises OSError."""
-        ...
-
     def drop(self) -> None:
         """Give it up."""
+        ...
+
+
+class StateFile(Taker, Protocol):
+    """A file that is being written."""
+
+    def finish(self) -> Piece:
+        """Make it durable. Raises OSError."""
         ...
 
 
@@ -59,7 +63,7 @@ class Snapshot:
     """Names that are still to be written. An element is written before it is next touched, so all are of one moment."""
 
     def __init__(
-        self, number: int, names: Iterable[Any], source: Source, file: StateFile, clock: Callable[[], float]
+        self, number: int, names: Iterable[Any], source: Source, taker: Taker, clock: Callable[[], float]
     ) -> None:
         self.number = number
         #: in the order in which they are written, unless they are touched before; never from its front again: that a dict of
@@ -68,7 +72,7 @@ class Snapshot:
         self._order = iter(names)
         self._pending = set(names)
         self._source = source
-        self._file = file
+        self._taker = taker
         self._clock = clock
 
     def before(self, keys: Iterable[Any]) -> None:
@@ -83,7 +87,7 @@ class Snapshot:
 
     def _write(self, name: Any) -> None:
         self._pending.discard(name)
-        self._file.add(self._source.key_of(name), self._source.peek(name))
+        self._taker.add(self._source.key_of(name), self._source.peek(name))
 
     def advance(self, seconds: float) -> bool:
         """Write for so long; whether more is left."""
@@ -108,11 +112,7 @@ class Snapshot:
         """Whether all is written."""
         return not self._pending
 
-    def finish(self) -> Piece:
-        """Make the file durable. Raises OSError."""
-        return self._file.finish()
-
     def drop(self) -> None:
         """Give it up."""
         self._pending.clear()
-        self._file.drop()
+        self._taker.drop()

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from esault.errors import CheckpointError
-from esault.flow.checkpoint.snapshot import Snapshot, Source, Vault
+from esault.flow.checkpoint.snapshot import Snapshot, Source, StateFile, Vault
+from esault.messages.checkpoint import Piece
 from esault.routing.ring import canonical
 
 __all__ = ["SNAPSHOT_TURN", "StateWriter"]
@@ -33,12 +34,12 @@ class StateWriter:
         source: Saved,
         clock: Callable[[], float],
         seen_changes: bool,
-        finished: Callable[[Snapshot], None],
+        finished: Callable[[int, Piece], None],
         failed: Callable[[int, CheckpointError], None],
     ) -> None:
         """`seen_changes`: the keys of a batch are all that it changes; else all state is written each time.
 
-        `finished` is given a snapshot of which all is written, and may raise CheckpointError as well; `failed` the number of one that cannot be.
+        `finished` is given the number of a checkpoint and what was written for it, which is durable, and may raise CheckpointError as well; `failed` the number of one that cannot be.
         """
         self._source = source
         self._clock = clock
@@ -47,6 +48,7 @@ class StateWriter:
         self._failed = failed
         #: what is being written
         self.snapshot: Snapshot | None = None
+        self._file: StateFile | None = None
         #: keys that were processed since the last snapshot; None: all must be written
         self.dirty: set[Any] | None = None
         #: keys in the last base, and keys and pieces that were written since
@@ -69,11 +71,15 @@ class StateWriter:
             self._later_keys, self._later_pieces = more, self._later_pieces + 1
         self.dirty = set() if self._seen_changes else None
         try:
-            file = vault.create(number, incarnation, base)
+            self._file = vault.create(number, incarnation, base)
         except CheckpointError:
             self.dirty = None
             raise
-        self.snapshot = Snapshot(number, names, self._source, file, self._clock)
+        self.snapshot = Snapshot(number, names, self._source, self._file, self._clock)
+
+    def hand_over(self, snapshot: Snapshot) -> None:
+        """Write this one, whose states another copy takes: there is no file, and nobody is told of its end."""
+        self.snapshot, self._file = snapshot, None
 
     def advance(self) -> None:
         """Write for a moment."""
@@ -121,7 +127,8 @@ class StateWriter:
 
     def _finish(self) -> None:
         assert self.snapshot is not None
-        self._finished(self.snapshot)
+        if self._file is not None:
+            self._finished(self.snapshot.number, self._file.finish())
         self.snapshot = None
 
     def _fail(self, error: CheckpointError) -> None:

@@ -16,7 +16,6 @@ from esault.flow.delivery.acks import Post
 from esault.flow.frame import ROWS, STATE, STATE_END
 from esault.flow.handover.divide import MovedKeys
 from esault.flow.handover.giving import PORTION_BYTES, PORTION_KEYS, UNCONFIRMED_BYTES
-from esault.messages.checkpoint import Piece
 
 __all__ = ["Copying"]
 
@@ -72,17 +71,13 @@ class Copying:
         for post in self._posts.values():
             post.put(ROWS, (number, ()))
 
-    # as the snapshot's file --------------------------------------------------------------------
+    # takes the snapshot's states --------------------------------------------------------------------
 
     def add(self, key: Any, state: bytes | None) -> None:
         """The state of a key at the moment of the mark."""
         self._written.add(self._source.name_of(key))
         queue = self._asked if self._asking else self._rest
         queue.append((self._to[key], key, state or b""))
-
-    def finish(self) -> Piece:
-        """Nothing is made durable."""
-        raise NotImplementedError("a copy is no file")
 
     def drop(self) -> None:
         """It is given up."""

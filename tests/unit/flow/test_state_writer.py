@@ -54,8 +54,8 @@ class Disk:
     def peek(self, name):
         return self.state.get(name)
 
-    def finished(self, snapshot):
-        self.pieces.append((snapshot.number, snapshot.finish()))
+    def finished(self, number, piece):
+        self.pieces.append((number, piece))
 
     def process(self, key):
         if self.writer.snapshot is not None:
