@@ -16,9 +16,10 @@ import pytest
 from counting import Count, Landed, Split, totals
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import initialize, invariant, precondition, rule
+from walk import Walk
 
-from esault import BatchBolt, Bolt, EndOfStream, Spout, Topology, UsageError, by_key, partial_key, shuffle, single
+from esault import BatchBolt, Bolt, EndOfStream, Spout, Topology, by_key, partial_key, shuffle, single
 from esault.messages.settings import Settings
 from esault.payload.column import plain
 from esault.testing import LocalRuntime
@@ -130,7 +131,7 @@ def columns(feed, grouping):
     return t
 
 
-class Changes(RuleBasedStateMachine):
+class Changes(Walk):
     """Of one topology; `kills`: how many processes may die."""
 
     topology = staticmethod(chain)
@@ -159,23 +160,6 @@ class Changes(RuleBasedStateMachine):
     def emit(self, rows):
         if not self.feed["ended"]:
             self.feed["rows"].extend(("f", " ".join(words)) for words in rows)
-
-    @rule(steps=st.integers(1, 60))
-    def go_on(self, steps):
-        for _ in range(steps):
-            if self.local.driver.phase != "ended" and not self.local.step():
-                self.local.wait()
-
-    def wish(self, unit, what):
-        if self.local.driver.phase == "running":
-            try:
-                what(unit)
-            except UsageError:
-                pass  # not now: it says why
-
-    def owner(self, unit, which):
-        owners = self.local.sub_units(unit)
-        return owners[which % len(owners)]
 
     @rule(unit=st.sampled_from(UNITS), which=st.integers(0, 9))
     def split(self, unit, which):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from steady import Steady
 
-from esault import Bolt, EndOfStream, Spout, Topology, by_key, shuffle
+from esault import Bolt, Topology, by_key, shuffle
 from esault.control.elasticity.action import Rescale, Throttle
 from esault.control.elasticity.judge import Judge
 from esault.control.elasticity.policy import POLICIES
@@ -17,27 +18,14 @@ from esault.testing import LocalRuntime
 KEYS = 100
 
 
-class Steady(Spout):
-    """So many tuples a second, twice as many from the middle on."""
+class Doubling(Steady):
+    """Twice as many tuples a second from the middle on."""
 
-    def __init__(self, seconds, rate=400.0):
-        self.seconds, self.rate, self.start, self.count = seconds, rate, None, 0
-
-    def _due(self, passed):
-        return int(self.rate * (passed + max(0.0, passed - self.seconds / 2))) - self.count
-
-    def read(self, limit):
-        now = self.context.now()
-        if self.start is None:
-            self.start = now
-        if now - self.start > self.seconds:
-            raise EndOfStream
-        rows = [(f"k{(self.count + i) % KEYS}", 1) for i in range(min(self._due(now - self.start), limit))]
-        self.count += len(rows)
-        return rows
+    def due_by(self, passed):
+        return int(self.rate * (passed + max(0.0, passed - self.seconds / 2)))
 
     def lag(self):
-        return 0 if self.start is None else max(0, self._due(self.context.now() - self.start))
+        return 0 if self.start is None else max(0, self.due_by(self.context.now() - self.start) - self.count)
 
 
 class Twice(Bolt):
@@ -57,7 +45,9 @@ class Count(Bolt):
 
 def topology(seconds=4.0):
     t = Topology("together")
-    t.spout("load", Steady(seconds)).bolt("twice", Twice, grouping=shuffle()).bolt("count", Count, grouping=by_key())
+    t.spout("load", Doubling(seconds, rate=400, keys=KEYS)).bolt("twice", Twice, grouping=shuffle()).bolt(
+        "count", Count, grouping=by_key()
+    )
     return t
 
 

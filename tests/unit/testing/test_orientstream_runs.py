@@ -4,26 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from esault import Bolt, EndOfStream, Sink, Spout, Topology, by_key
+from steady import Steady
+
+from esault import Bolt, Sink, Topology, by_key
 from esault.testing import LocalRuntime
-
-
-class Steady(Spout):
-    """300 tuples a second for so many seconds."""
-
-    def __init__(self, seconds):
-        self.seconds, self.start, self.count = seconds, None, 0
-
-    def read(self, limit):
-        now = self.context.now()
-        if self.start is None:
-            self.start = now
-        if now - self.start > self.seconds:
-            raise EndOfStream
-        due = int((now - self.start) * 300) - self.count
-        rows = [(f"k{(self.count + i) % 100}", 1) for i in range(min(due, limit))]
-        self.count += len(rows)
-        return rows
 
 
 class Pass(Bolt):
@@ -47,7 +31,7 @@ class Landed(Sink):
 
 def test_units_that_are_too_wide_shrink_together_and_nothing_is_lost():
     t = Topology("wide")
-    line = t.spout("load", Steady(6.0)).bolt("pass", Pass, grouping=by_key(), parallelism=3)
+    line = t.spout("load", Steady(6.0, rate=300, keys=100)).bolt("pass", Pass, grouping=by_key(), parallelism=3)
     line.bolt("count", Count, grouping=by_key(), parallelism=4).sink("totals", Landed())
     local = LocalRuntime(t, policies={"": "orientstream:patience=1"})
     local.run_until_drained()

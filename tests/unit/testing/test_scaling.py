@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from steady import Steady
 
-from esault import Bolt, EndOfStream, Sink, Spout, Topology, by_key
+from esault import Bolt, Sink, Topology, by_key
 from esault.control.elasticity.action import Advise, Merge, Rescale, Split
 from esault.control.elasticity.policy import POLICIES
 from esault.messages.settings import Settings
@@ -15,22 +16,8 @@ from esault.testing import LocalRuntime
 KEYS = 200
 
 
-class Steady(Spout):
-    """500 tuples a second for so many seconds; it knows that it is never behind."""
-
-    def __init__(self, seconds):
-        self.seconds, self.start, self.count = seconds, None, 0
-
-    def read(self, limit):
-        now = self.context.now()
-        if self.start is None:
-            self.start = now
-        if now - self.start > self.seconds:
-            raise EndOfStream
-        due = int((now - self.start) * 500) - self.count
-        rows = [(f"k{(self.count + i) % KEYS}", 1) for i in range(min(due, limit))]
-        self.count += len(rows)
-        return rows
+class Unhurried(Steady):
+    """Knows that it is never behind."""
 
     def lag(self):
         return 0
@@ -52,7 +39,7 @@ class Landed(Sink):
 
 def topology(seconds, **options):
     t = Topology("scaled")
-    count = t.spout("load", Steady(seconds)).bolt("count", Count, grouping=by_key(), **options)
+    count = t.spout("load", Unhurried(seconds, rate=500, keys=KEYS)).bolt("count", Count, grouping=by_key(), **options)
     count.sink("totals", Landed())
     return t
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import initialize, precondition, rule
 from test_change_machine import EXAMPLES, Fed
+from walk import Walk
 from windowed import LATENESS, again_of, chain, gathered, sessions_of, windows_of
 
 from esault import UsageError
@@ -21,7 +22,7 @@ from esault.windows import SessionWindow, SlidingWindow, TumblingWindow
 UNITS = ["pass", "window", "again"]
 
 
-class Windows(RuleBasedStateMachine):
+class Windows(Walk):
     """Of one kind of window."""
 
     window = TumblingWindow(10)
@@ -59,23 +60,6 @@ class Windows(RuleBasedStateMachine):
         for key, behind, further in rows:
             self.time += further
             self.feed["rows"].append((key, {"at": self.time - behind, "n": len(self.feed["rows"])}))
-
-    @rule(steps=st.integers(1, 60))
-    def go_on(self, steps):
-        for _ in range(steps):
-            if self.local.driver.phase != "ended" and not self.local.step():
-                self.local.wait()
-
-    def wish(self, unit, what):
-        if self.local.driver.phase == "running":
-            try:
-                what(unit)
-            except UsageError:
-                pass  # not now: it says why
-
-    def owner(self, unit, which):
-        owners = self.local.sub_units(unit)
-        return owners[which % len(owners)]
 
     @rule(unit=st.sampled_from(UNITS), which=st.integers(0, 9), what=st.sampled_from(["split", "merge", "move"]))
     def change(self, unit, which, what):
