@@ -106,7 +106,7 @@ class BoltSubUnit(SubUnit):
                 self._emit_own(now)
         if self.writer.snapshot is not None:
             self._advance_snapshot()
-        more = self.changes.active and self.changes.advance(self.inbox)
+        more = self.changes.active and self._advance_change()
         if self.watermarks is not None and self._advance_time(now):
             return True
         return self._next(now, more)
@@ -252,8 +252,14 @@ class BoltSubUnit(SubUnit):
         else:
             method(self, message)
 
+    def _advance_change(self) -> bool:
+        """A slice of the changes' work; whether there is more to do at once."""
+        more = self.changes.advance(self.inbox)
+        if not self.changes.active:
+            self.key_load.forget()  # its ranges are others: what is known of them so far is a part, or too much
+        return more
+
     def _on_give(self, message: Give) -> None:
-        self.key_load.forget()
         self.writer.all()
         if self.watermarks is not None:
             self.watermarks.gave(message.version, tuple(message.news), self.clock())

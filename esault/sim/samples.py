@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from dataclasses import replace
 from typing import Any
 
+from esault.control.elasticity.load_share import LONGEST, SHORTEST, load_shares
 from esault.control.elasticity.totals import Totals
 from esault.control.elasticity.view import ProbeSample, Sample, UnitView
 from esault.messages.probe import KeyLoad
@@ -16,7 +18,7 @@ from esault.sim.modelled_unit import ModelledUnit
 __all__ = ["ModelledSamples"]
 
 #: seconds of counts that are kept
-KEPT = 6.0
+KEPT = LONGEST + 1.0
 #: points by which a sub-unit's keys are told, as the engine's
 POINTS = 128
 #: a sub-unit whose keys are looked at has seen so many
@@ -123,6 +125,9 @@ class ModelledSamples:
             shared = self._figures(unit, unit.lanes[0], now, window)
         samples = []
         width = unit.width
+        last = unit.records[-1] if unit.records else None
+        changed_at = None if last is None else last.at + last.seconds
+        shares = {} if pooled else self._shares(unit, now, changed_at or 0.0)
         for owner in unit.owners:
             lane = unit.lanes[0] if pooled else unit.lanes.get(owner)
             ranges = unit.ranges[owner]
@@ -148,6 +153,7 @@ class ModelledSamples:
                     processed=processed * per,
                     emitted=emitted * per,
                     busy=busy * per,
+                    load_share=shares.get(owner),
                     service=unit.part.service if processed > 0 else None,
                     latency=delay + unit.part.service,
                     backlog=int(backlog),
@@ -160,11 +166,21 @@ class ModelledSamples:
                     key_load=_key_load(unit, owner),
                 )
             )
-        last = unit.records[-1] if unit.records else None
-        changed_at = None if last is None else last.at + last.seconds
         return UnitView(
             unit.name, unit.plan, tuple(samples), unit.changing, changed_at, spouts, last, buffer=unit.part.buffer
         )
+
+    def _shares(self, unit: ModelledUnit, now: float, changed_at: float) -> dict[int, float]:
+        """What share of its tuples comes to each since the last change, as the engine's sampler counts it."""
+        since = max(changed_at, now - LONGEST)
+        counted: dict[int, float] = {}
+        for owner in unit.owners:
+            counts = self._counts.get((unit.name, owner))
+            if not counts or counts[-1][0] - since < SHORTEST:
+                return {}
+            first = bisect_left(counts, since - 1e-9, key=lambda count: count[0])
+            counted[owner] = counts[-1][1] - counts[min(first, len(counts) - 1)][1]
+        return load_shares(counted, {o: sum(high - low + 1 for low, high in unit.ranges[o]) for o in unit.owners})
 
     def _figures(self, unit: ModelledUnit, lane: Lane, now: float, window: float) -> _Count:
         """Seconds, and rates of arrivals, processed, emitted, busy."""

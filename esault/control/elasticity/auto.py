@@ -262,19 +262,26 @@ class Auto:
         else:
             state.idle.needed(needed, n, view.now)
         wanted, reason = n, ""
+        late = self._late(unit, state, view.now)
+        # One that has more than its part to do needs other ranges, not more sub-units.
+        anew = state.skew.share_anew(unit, view.now, rate, service, flow.busy if late else self.high)
         if n < most and not flow.rising:
+            slow = (
+                late
+                and not (anew or state.skew.waits)
+                and self._busy(state, view.now, max(soon) * service * unit.heaviest_share)
+            )
             sure = [flow.sure * r for r in soon]
             short = sized(sure, waiting, n, FULL / service, state.ready, by, self.latency, most) > n
-            slow = self._slow(unit, state, view.now, max(soon) * service / n)
             high = max(self.high, (1.0 + flow.busy) / 2)
             if max(max(sure) * service / high, (max(sure) + chance) * service) > n or short or slow:
                 fit = self._fit(work, chance, service, flow)
                 catching = sized(soon, waiting, n, FULL / service, state.ready, by, self.latency, most)
                 wanted = min(most, max(fit, catching, n + 1 if slow else n))
-                late = f", {state.late.share:.0%} of the probes were late" if slow else ""
+                probes = f", {state.late.share:.0%} of the probes were late" if slow else ""
                 reason = (
                     f"{work:,.0f} tuples/s of {1000 * service:.3g} ms each are work for {work * service:.1f} sub-units, "
-                    f"{waiting:,.0f} wait{late}; with {wanted} waits stay below {1000 * self.latency:.0f} ms"
+                    f"{waiting:,.0f} wait{probes}; with {wanted} waits stay below {1000 * self.latency:.0f} ms"
                 )
         if wanted <= n and flow.blind:
             wanted, reason = self._blind(unit, state, view.now, most)
@@ -283,7 +290,7 @@ class Auto:
         actions: list[Action] = []
         if wanted > n:
             actions.append(Rescale(reason, wanted, unit=unit.name))
-        elif anew := state.skew.share_anew(unit, view.now, service):
+        elif anew:
             actions.append(anew)
         elif needed < n and n > plan.min_parallelism and state.late.share < LATE:
             # With the rate known better there may be still less to do, and half way to where it would grow again nothing is undone.
@@ -304,14 +311,14 @@ class Auto:
         fit = enough(rate, service, flow.busy, self.latency, flow.burst)
         return max(fit, math.ceil((rate + chance) * service / ROOM))
 
-    def _slow(self, unit: UnitView, state: _Unit, now: float, busy: float) -> bool:
+    def _late(self, unit: UnitView, state: _Unit, now: float) -> bool:
         """Whether tuples wait for long although the last change has had its time: then the figures are too good."""
-        if state.late.share <= LATE or (
-            unit.changed_at is not None and now < unit.changed_at + self.catch_up + self.calm
-        ):
-            return False
-        full = state.full_since is not None and now - state.full_since >= self.calm
-        return full or busy > self.busy
+        had_time = unit.changed_at is None or now >= unit.changed_at + self.catch_up + self.calm
+        return had_time and state.late.share > LATE
+
+    def _busy(self, state: _Unit, now: float, heaviest: float) -> bool:
+        """Whether that may be for want of sub-units; `heaviest`: share of its time that the one with most to do works."""
+        return heaviest > self.busy or (state.full_since is not None and now - state.full_since >= self.calm)
 
     def _shrunk(
         self, unit: UnitView, state: _Unit, now: float, needed: int, least: int, work: float

@@ -17,10 +17,10 @@ from esault.routing.table import OutputTable
 
 __all__ = ["LoadCurve", "shared"]
 
-#: points by which a range stands whose keys nobody has sampled
+#: points by which a range stands as far as its keys are not sampled
 UNKNOWN_POINTS = 64
-#: samples below which a sub-unit's keys count as unknown
-FEWEST = 64
+#: sampled tuples as many of which count as lying evenly over the range: few say less than the hash, which spreads keys evenly
+PRIOR = 64
 #: shares that differ from the mean by less are left alone
 TOLERANCE = 0.03
 
@@ -36,20 +36,22 @@ class LoadCurve:
 
     @classmethod
     def of(cls, samples: Sequence[Sample]) -> LoadCurve:
-        """From samples: rates spread over sampled keys; over the whole range where there are few."""
+        """From samples: rates spread over sampled keys, and over the whole range as far as these are few."""
         points: list[tuple[int, float]] = []
+        total = sum(sample.arrivals for sample in samples) or 1.0
         for sample in samples:
             load = sample.key_load
-            rate = max(sample.arrivals, 1e-9)
+            rate = max(sample.arrivals if sample.load_share is None else total * sample.load_share, 1e-9)
             inside = [p for p in load.points if any(low <= p <= high for low, high in sample.ranges)]
-            if load.size >= FEWEST and len(inside) * 2 >= len(load.points):
-                points += [(p, rate / len(inside)) for p in inside]
-                continue
-            width = sum(high - low + 1 for low, high in sample.ranges)
+            # Where most lie elsewhere they are from before a change.
+            size = load.size if len(inside) * 2 >= len(load.points) else 0
+            known = rate * size / (size + PRIOR)
+            points += [(p, known / len(inside)) for p in inside if known]
+            width = max(1, sum(high - low + 1 for low, high in sample.ranges))
             for low, high in sample.ranges:
                 span = high - low + 1
-                many = max(1, round(UNKNOWN_POINTS * span / max(1, width)))
-                weight = rate * span / max(1, width) / many
+                many = max(1, round(UNKNOWN_POINTS * span / width))
+                weight = (rate - known) * span / width / many
                 points += [(low + int((i + 0.5) * span / many), weight) for i in range(many)]
         return cls(points)
 

@@ -114,7 +114,7 @@ class Probe:
         if service is None:
             return ()
         action = None if rising else self._grow(view, service, blind)
-        action = action or self._skew.share_anew(unit, now, service) or self._shrink(view, service)
+        action = action or self._skew.share_anew(unit, now, self._rate.mean, service) or self._shrink(view, service)
         advice = self._skew.heavy_key(unit, service)
         return [a for a in (action, advice) if a is not None]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 from esault.control.elastic_unit import ElasticUnit
+from esault.control.elasticity.load_share import LONGEST, SHORTEST, load_shares
 from esault.control.elasticity.totals import Totals
 from esault.control.elasticity.view import ProbeSample, Sample, UnitView
 from esault.control.unit import SubUnitRecord
@@ -134,8 +135,11 @@ class Sampler:
             if copy.table is not None:
                 for low, high, owner in copy.table.intervals():
                     ranges.setdefault(owner, []).append((low, high))
+            shares = self._shares(ranges, copy)
             for i in order:
                 sample = self._sample(i, copy.subs.get(i), tuple(ranges.get(i, ())), now, window, consume)
+                if i in shares:
+                    sample = replace(sample, load_share=shares[i])
                 if copy.plan.copy or i in self.hosts:
                     sample = replace(sample, copy=copy.plan.copy, host=self.hosts.get(i, sample.host))
                 samples.append(sample)
@@ -146,6 +150,22 @@ class Sampler:
         buffer = None if unit.plan.buffer is None else float(unit.plan.buffer * max(1, unit.width))
         died_at = max((copy.died_at for copy in unit.all_copies if copy.died_at is not None), default=None)
         return UnitView(unit.name, unit.plan, tuple(samples), changing, changed_at, spouts, last, None, buffer, died_at)
+
+    def _shares(self, ranges: Mapping[int, list[tuple[int, int]]], copy: ElasticUnit) -> dict[int, float]:
+        """What share of its tuples comes to each, since the last change at most; empty until that can be told of all."""
+        reports = [source.counters for i in ranges if (source := self._sources.get(i)) is not None and source.counters]
+        if not reports or len(reports) < len(ranges):
+            return {}
+        until = min(counters[-1].at for counters in reports)
+        since = max(until - LONGEST, *(counters[0].at for counters in reports))
+        if copy.changes:
+            since = max(since, copy.changes[-1].at + copy.changes[-1].seconds)
+        if until - since < SHORTEST:
+            return {}
+        counts = {
+            i: _totals(self._sources[i], until).arrivals - _totals(self._sources[i], since).arrivals for i in ranges
+        }
+        return load_shares(counts, {i: sum(high - low + 1 for low, high in own) for i, own in ranges.items()})
 
     def _sample(
         self,
@@ -216,11 +236,8 @@ def _totals(source: _Source, at: float) -> Totals:
     counters = source.counters
     before, after = counters[0], counters[-1]
     if len(counters) > 1:
-        before, after = counters[-2], counters[-1]
-        for earlier, later in pairwise(counters):
-            if later.at >= at:
-                before, after = earlier, later
-                break
+        i = min(max(1, bisect_left(counters, at, key=lambda each: each.at)), len(counters) - 1)
+        before, after = counters[i - 1], counters[i]
     length = after.at - before.at
     # One that has said nothing for long is not believed to have gone on.
     share = min(max(0.0, (at - before.at) / length), 1.0 + FORESEEN / length) if length > 0 else 1.0

@@ -7,8 +7,8 @@ from esault.control.elasticity.view import UnitView
 
 __all__ = ["Skew"]
 
-#: the heaviest sub-unit's load over the mean, from which the same number shared anew is a gain
-UNEVEN = 1.3
+#: the heaviest sub-unit's load over the mean, from which the same number shared anew is a gain: less is left after any change
+UNEVEN = 1.15
 #: sampled tuples from which a key's share is believed
 SAMPLED = 200
 
@@ -17,25 +17,33 @@ class Skew:
     """Of one unit; remembers since when, and what was said."""
 
     def __init__(self, full: float, calm: float) -> None:
-        """`full`: share of its time from which a sub-unit has too much; `calm`: seconds for which it must be so."""
+        """`full`: share of its time from which a sub-unit has too much to do; `calm`: seconds for which it must have."""
         self._full = full
         self._calm = calm
         self._uneven_since: float | None = None
         self._advised: set[str] = set()
 
+    @property
+    def waits(self) -> bool:
+        """Whether one has too much to do, though not for long enough yet."""
+        return self._uneven_since is not None
+
     def forget(self) -> None:
         """What was before says nothing any more."""
         self._uneven_since = None
 
-    def share_anew(self, unit: UnitView, now: float, service: float) -> Rescale | None:
-        """The same number with other ranges, where one has far more to do than the others."""
-        n = unit.width
-        loads = [s.arrivals for s in unit.samples]
-        mean = sum(loads) / n
-        heaviest = max(unit.samples, key=lambda s: s.arrivals)
-        uneven = n > 1 and heaviest.arrivals > UNEVEN * mean and heaviest.arrivals * service > self._full
+    def share_anew(
+        self, unit: UnitView, now: float, rate: float, service: float, full: float | None = None
+    ) -> Rescale | None:
+        """The same number with other ranges, where one has far more to do than the others.
+
+        `rate`: tuples/s that come to the unit, `service`: seconds for each; `full`: another share than usual.
+        """
+        n, share = unit.width, unit.heaviest_share
+        uneven = n > 1 and share * n > UNEVEN and share * rate * service > (self._full if full is None else full)
+        heaviest = max(unit.samples, key=lambda s: s.load_share or 0.0)
         keys = heaviest.key_load.heaviest
-        if uneven and keys and keys[0][2] * heaviest.arrivals > mean:
+        if uneven and keys and keys[0][2] * share * n > 1.0:
             uneven = False  # one key is all of it: no cut divides a key
         if not uneven:
             self._uneven_since = None
@@ -45,7 +53,6 @@ class Skew:
         if now - self._uneven_since < self._calm:
             return None
         self._uneven_since = None
-        share = heaviest.arrivals / max(1e-9, sum(loads))
         text = f"sub-unit {heaviest.sub_unit} has {share:.0%} of the load, {1 / n:.0%} would be its part"
         return Rescale(text, n, unit=unit.name)
 

@@ -49,6 +49,9 @@ class Sample:
     emitted: float = 0.0
     #: share of the window spent processing
     busy: float = 0.0
+    #: share of its unit's tuples that come for its ranges, over the last seconds in which these were its own, the same for all of the unit;
+    #: None where nothing is known yet
+    load_share: float | None = None
     #: seconds a tuple took without any waiting; None when too few were processed
     service: float | None = None
     #: mean seconds that a tuple waited and was worked on here of late; None when nothing is known
@@ -160,6 +163,12 @@ class UnitView:
     def width(self) -> int:
         """How many sub-units it has; active replicas of one count once."""
         return sum(sample.copy == 0 for sample in self.samples)
+
+    @property
+    def heaviest_share(self) -> float:
+        """The largest share of its tuples that comes to one sub-unit, 0 .. 1; an even part where nothing is known of them."""
+        known = [sample.load_share for sample in self.samples if sample.load_share is not None]
+        return max(known, default=1.0 / max(1, self.width))
 
     @property
     def first_copy(self) -> UnitView:

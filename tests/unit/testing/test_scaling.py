@@ -214,3 +214,29 @@ def test_a_policy_begins_no_change_while_a_checkpoint_is_taken_and_neither_starv
     for key, total in local.emitted("count"):
         assert total == seen[key] + 1, key
         seen[key] = total
+
+
+@pytest.mark.parametrize("after", [2, 5])
+def test_who_is_given_ranges_knows_his_keys_anew_and_is_cut_in_equal_parts(monkeypatch, after):
+    views = []
+
+    def decide(view):
+        views.append(view)
+        unit = view.unit
+        if unit.width == 4 and view.since_start > 4:
+            return [Rescale("the others' ranges", 2)]
+        if (
+            unit.width == 2
+            and unit.changed_at is not None
+            and view.now > unit.changed_at + 3
+            and len(unit.samples) != after
+        ):
+            return [Rescale("cut", after)]
+        return ()
+
+    run(monkeypatch, decide, seconds=16.0, parallelism=4)
+    end = views[-5].unit
+    assert end.width == after
+    assert sum(s.load_share for s in end.samples) == pytest.approx(1.0)
+    # Two that had kept what they knew of their old ranges were cut where a third of them was left: 1.3 times the mean.
+    assert end.heaviest_share * after < 1.2

@@ -110,7 +110,7 @@ def test_a_fall_is_one_change_where_only_doubt_speaks_for_another_sub_unit(seed)
     def fall(t):
         return 3000.0 if t < 15 else 600.0
 
-    run = simulate(one(fall, service=0.004, width=15), "auto", seconds=60, seed=seed)
+    run = simulate(one(fall, service=0.004, width=15, keys=[1.0] * 5000), "auto", seconds=60, seed=seed)
     assert [(c.before, c.after) for c in run.operators["work"].changes] == [(15, 3)]  # work for 2.4, just 3 at 80 %
 
 

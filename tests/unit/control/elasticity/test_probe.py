@@ -150,8 +150,8 @@ def test_an_uneven_share_is_shared_anew_without_more_sub_units():
     now, actions = 100.0, []
     for number in range(1, 80):
         now += 0.1
-        heavy = sample(1, [in_time(number, now - 0.1, 95)], arrivals=95.0, processed=95.0, busy=0.95)
-        light = sample(2, [in_time(number, now - 0.1, 15)], arrivals=15.0, processed=15.0, busy=0.15)
+        heavy = sample(1, [in_time(number, now - 0.1, 95)], arrivals=95.0, load_share=0.86, processed=95.0, busy=0.95)
+        light = sample(2, [in_time(number, now - 0.1, 15)], arrivals=15.0, load_share=0.14, processed=15.0, busy=0.15)
         actions += policy.decide(view(now, [heavy, light]))
     assert actions
     assert isinstance(actions[0], Rescale)
