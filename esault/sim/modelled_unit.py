@@ -79,8 +79,8 @@ class ModelledUnit:
         self.ranges: dict[int, tuple[tuple[int, int], ...]] = {}
         self.shares: dict[int, float] = {}
         self.key_points: dict[int, list[tuple[int, float]]] = {}
-        #: what views tell of them, once asked
-        self.key_loads: dict[int, KeyLoad] = {}
+        #: what views tell of them, once asked: how many had come then, and the sample of those that came since
+        self.key_loads: dict[int, tuple[float, KeyLoad]] = {}
         self._share()
         self.change: _Change | None = None
         self.records: list[ChangeRecord] = []

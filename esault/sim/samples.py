@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from bisect import bisect_left
-from collections import deque
+from collections import Counter, deque
 from dataclasses import replace
 from typing import Any
 
@@ -19,10 +20,8 @@ __all__ = ["ModelledSamples"]
 
 #: seconds of counts that are kept
 KEPT = LONGEST + 1.0
-#: points by which a sub-unit's keys are told, as the engine's
-POINTS = 128
-#: a sub-unit whose keys are looked at has seen so many
-SEEN = 1024
+#: points by which a sub-unit's keys are told, and tuples of which they are a sample, as the engine's
+POINTS, SAMPLED = 128, 2048
 
 #: at, arrived, processed, emitted, busy
 _Count = tuple[float, float, float, float, float]
@@ -66,8 +65,9 @@ class _Probes:
 class ModelledSamples:
     """Counts are noted at every tick; samples are differences of them."""
 
-    def __init__(self, net: float) -> None:
+    def __init__(self, net: float, seed: int = 1) -> None:
         self._net = net
+        self._order = random.Random(f"{seed} samples")
         self._counts: dict[tuple[str, int], deque[_Count]] = {}
         self._probes: dict[int, _Probes] = {}
         self._sources: dict[str, deque[tuple[float, float, float, float]]] = {}
@@ -163,7 +163,7 @@ class ModelledSamples:
                     probes=probes.told(now) if consume else (),
                     cpu=busy * per * unit.part.cpu,
                     memory=int(unit.part.state * unit.shares.get(owner, 0.0)),
-                    key_load=_key_load(unit, owner),
+                    key_load=self._key_load(unit, owner, lane),
                 )
             )
         return UnitView(
@@ -181,6 +181,24 @@ class ModelledSamples:
             first = bisect_left(counts, since - 1e-9, key=lambda count: count[0])
             counted[owner] = counts[-1][1] - counts[min(first, len(counts) - 1)][1]
         return load_shares(counted, {o: sum(high - low + 1 for low, high in unit.ranges[o]) for o in unit.owners})
+
+    def _key_load(self, unit: ModelledUnit, owner: int, lane: Lane) -> KeyLoad:
+        """What a sample of the tuples says that came since its ranges are its own: drawn anew when it has become twice as large."""
+        since, load = unit.key_loads.get(owner, (lane.arrived, KeyLoad()))
+        size = min(SAMPLED, int(lane.arrived - since))
+        if size > load.size and (size >= 2 * load.size or size == SAMPLED):
+            load = self._drawn(unit.key_points.get(owner, []), size)
+        unit.key_loads[owner] = since, load
+        return load
+
+    def _drawn(self, points: list[tuple[int, float]], size: int) -> KeyLoad:
+        if not points:
+            return KeyLoad()
+        drawn = sorted(self._order.choices([p for p, _ in points], [w for _, w in points], k=size))
+        step = max(1.0, size / POINTS)
+        marks = tuple(drawn[int(i * step + step / 2)] for i in range(min(size, POINTS)))
+        place, many = Counter(drawn).most_common(1)[0]
+        return KeyLoad(marks, ((f"key at {place}", place, many / size),), size)
 
     def _figures(self, unit: ModelledUnit, lane: Lane, now: float, window: float) -> _Count:
         """Seconds, and rates of arrivals, processed, emitted, busy."""
@@ -220,25 +238,3 @@ class ModelledSamples:
             lag_growth=(newest[2] - oldest[2]) / length if knows else 0.0,
             throttled=min(1.0, (newest[3] - oldest[3]) / length),
         )
-
-
-def _key_load(unit: ModelledUnit, owner: int) -> KeyLoad:
-    load = unit.key_loads.get(owner)
-    if load is None:
-        load = unit.key_loads[owner] = _looked_at(unit, owner)
-    return load
-
-
-def _looked_at(unit: ModelledUnit, owner: int) -> KeyLoad:
-    points = unit.key_points.get(owner, [])
-    total = sum(w for _, w in points)
-    if not total:
-        return KeyLoad()
-    marks: list[int] = []
-    reached, step = 0.0, total / POINTS
-    for place, weight in points:
-        reached += weight
-        while len(marks) < POINTS and reached >= (len(marks) + 0.5) * step:
-            marks.append(place)
-    place, weight = max(points, key=lambda p: p[1])
-    return KeyLoad(tuple(marks), ((f"key at {place}", place, weight / total),), SEEN)

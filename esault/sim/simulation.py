@@ -131,7 +131,7 @@ class _Simulation:
                 self.parts[part.name] = ModelledUnit(
                     part, model.timing, list(model.hosts), lambda: next(numbers), part.name in halved, self._changed
                 )
-        self.samples = ModelledSamples(model.timing.net)
+        self.samples = ModelledSamples(model.timing.net, seed)
         plan = Plan("model", {name: part.plan for name, part in self.parts.items()})
         self.scaling = Scaling(plan, policies, tick, self.notices.append, samples=self.samples, slack=0.0)
         self.units = {n: p for n, p in self.parts.items() if isinstance(p, ModelledUnit)}
