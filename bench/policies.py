@@ -193,7 +193,8 @@ def main() -> None:
             result = _compare(arguments.quick, seeds)
         else:
             length = 60.0 if arguments.quick else 250.0
-            result = compared(["auto", "probe"] if arguments.quick else ["auto", "probe", "esault"], length, [1])
+            policies = ["auto", "probe"] if arguments.quick else ["auto", "probe", "esault"]
+            result = compared(policies, length, range(1, min(seeds, 3) + 1))
         (folder / f"{part}.json").write_text(json.dumps(result) + "\n")
     drawn = _write(folder, arguments, told)
     print(f"{folder}/result.json, result.txt{drawn}")

@@ -69,7 +69,10 @@ def compared(policies: Sequence[str], seconds: float, seeds: Sequence[int], side
     """Policy -> its runs live and simulated, one for each seed."""
     todo = [(policy, seed) for seed in seeds for policy in policies]
     with ThreadPoolExecutor(side_by_side) as pool:
-        lived = list(pool.map(lambda each: live(each[0], seconds, each[1]), todo))
+        lived = []
+        for (policy, seed), run in zip(todo, pool.map(lambda each: live(each[0], seconds, each[1]), todo)):
+            lived.append(run)
+            print(f"  {len(lived)}/{len(todo)} live runs of {seconds:g} s ({policy}, seed {seed})", flush=True)
     found: dict[str, Any] = {policy: {"live": [], "sim": []} for policy in policies}
     for (policy, seed), run in zip(todo, lived):
         found[policy]["live"].append(run)

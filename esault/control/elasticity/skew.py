@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from esault.control.elasticity.action import Advise, Rescale
+from esault.control.elasticity.load_curve import LoadCurve, shared
 from esault.control.elasticity.view import UnitView
+from esault.routing.table import OutputTable
 
 __all__ = ["Skew"]
 
 #: the heaviest sub-unit's load over the mean, from which the same number shared anew is a gain: less is left after any change
 UNEVEN = 1.15
+#: the heaviest sub-unit's load, as a share of what it was, that other ranges must promise: where keys are few no cut divides them better
+GAIN = 0.93
 #: sampled tuples from which a key's share is believed
 SAMPLED = 200
 
@@ -53,6 +57,8 @@ class Skew:
         if now - self._uneven_since < self._calm:
             return None
         self._uneven_since = None
+        if not _gains(unit.first_copy):
+            return None
         text = f"sub-unit {heaviest.sub_unit} has {share:.0%} of the load, {1 / n:.0%} would be its part"
         return Rescale(text, n, unit=unit.name)
 
@@ -72,3 +78,14 @@ class Skew:
                     unit=unit.name,
                 )
         return None
+
+
+def _gains(unit: UnitView) -> bool:
+    """Whether other ranges would leave the heaviest clearly less, as far as is known where keys lie."""
+    table = OutputTable([(low, sample.sub_unit) for sample in unit.samples for low, _ in sample.ranges])
+    curve = LoadCurve.of(unit.samples)
+
+    def heaviest(table: OutputTable) -> float:
+        return max(sum(curve.load(*piece) for piece in table.ranges(owner)) for owner in table.owners())
+
+    return heaviest(shared(table, curve, table.owners(), ())) < GAIN * heaviest(table)
