@@ -10,7 +10,7 @@ import json
 import os
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from bench.elastic_model import WORDS, Shape
 from esault import Bolt, EndOfStream, Spout, Topology, by_key
 from esault.sinks import Collect
 
-__all__ = ["topology"]
+__all__ = ["BURST", "bursts", "topology"]
 
 #: tuples in a burst
 BURST = 64
@@ -28,19 +28,28 @@ AHEAD = 0.005
 FLUSH_EVERY = 0.5
 
 
+def bursts(shape: Shape, seed: int) -> Iterator[float]:
+    """When bursts are due, seconds from the start: at random, at a rate that changes with time; the same for the same seed."""
+    order, at = random.Random(seed), 0.0
+    while True:
+        at += order.expovariate(shape.rate(at) / BURST)
+        yield at
+
+
 class Emitter(Spout):
     """Bursts at random times, at a rate that changes with time; open loop."""
 
     def __init__(self, shape: Shape, seconds: float, seed: int) -> None:
-        self._shape, self._seconds = shape, seconds
-        self._order = random.Random(seed)
+        self._seconds = seconds
+        self._bursts = bursts(shape, seed)
+        self._order = random.Random(f"{seed} words")
         self._next = 0.0
         self._start: float | None = None
         self._due: float | None = None
         self._ahead: list[float] = []
 
     def _advance(self) -> None:
-        self._next += self._order.expovariate(self._shape.rate(self._next) / BURST)
+        self._next = next(self._bursts)
 
     def _fill(self, now: float) -> None:
         assert self._start is not None

@@ -8,19 +8,24 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from bench.elastic_figures import figures, lines
 from bench.elastic_model import WORDS, Shape
+from bench.elastic_topology import BURST, bursts
 from esault.sim import Model, Operator, Source, simulate
 
 __all__ = ["COMPARED", "compared", "live", "text"]
 
 ROOT = Path(__file__).parents[1]
-CAPACITY, BURST = 560.0, 64.0
+CAPACITY = 560.0
+#: seconds of the simulator's steps
+STEP = 0.02
 COMPARED = {
     "below_100_ms": "share of seconds under 100 ms",
     "average_parallelism": "sub-units on average",
@@ -59,7 +64,10 @@ def live(policy: str, seconds: float, seed: int) -> dict[str, Any]:
 def simulated(policy: str, seconds: float, seed: int) -> dict[str, Any]:
     """In virtual time."""
     count = Operator("count", ("emitter",), 1 / CAPACITY, width=2, most=16, keys=[1.0] * len(WORDS))
-    run = simulate(Model([Source("emitter", Shape().rate, burst=BURST), count]), policy, seconds=seconds, seed=seed)
+    # The very bursts that the spout sends: what one of the two has by chance, the other has, too.
+    due = Counter(int(at / STEP) for at in takewhile(lambda at: at < seconds, bursts(Shape(), seed)))
+    source = Source("emitter", lambda t: due[int(t / STEP)] * BURST / STEP, burst=0)
+    run = simulate(Model([source, count]), policy, seconds=seconds, seed=seed, step=STEP)
     seen = lines({str(second): each for second, each in run.latency.seconds.items()})
     trace = [(float(t), n) for t, n in run.operators["count"].trace]
     return {"lines": seen, "trace": trace, "figures": figures(seen, trace, seconds)}

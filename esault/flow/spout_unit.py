@@ -270,6 +270,12 @@ class SpoutSubUnit(SubUnit):
         except BaseException as error:
             print(f"unit {self.plan.name!r}, close: {error}\n{traceback_of(error)}", file=sys.stderr)
 
+    def _next_status(self, now: float) -> float:
+        # At round times, which are those at which windows of policies end: what is read between two reports and divided among two windows
+        # by time would look steadier than it is, and how far it does would change with the phase.
+        every = self.settings.status_every
+        return (now // every + 1) * every
+
     def status(self) -> Status:
         status = super().status()
         position = None

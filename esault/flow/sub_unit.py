@@ -330,9 +330,12 @@ class SubUnit(Reading):
                     self.roots.stalled = False
                     self._on_gap(self.incarnation, f"no ack came for {self.settings.replay_after:g} s")
         if now >= self._status_at:
-            self._status_at = now + self.settings.status_every
+            self._status_at = self._next_status(now)
             self.outbox.append(self.status())
         return worked
+
+    def _next_status(self, now: float) -> float:
+        return now + self.settings.status_every
 
     @property
     def _closing(self) -> bool:

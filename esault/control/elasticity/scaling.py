@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeGuard
@@ -237,12 +238,10 @@ class Scaling:
                 seat.judge.decide(View(*seen_by_all, unit=views[names[0]].first_copy), units, now)
 
     def _aligned(self, seat: _Seat, units: Mapping[str, Any], now: float, since_start: float) -> dict[str, Any] | None:
-        """What each unit counted in the window that has ended; None when none has. Windows begin with the run."""
-        start = now - since_start
-        ended = max(0, int((since_start - self._slack) / seat.period + 1e-6))
-        end = start + ended * seat.period
+        """What each unit counted in the window that has ended; None when none has. Windows end at round times, as spouts report."""
+        end = math.floor((now - self._slack) / seat.period + 1e-6) * seat.period
         seat.due = end + seat.period + self._slack
-        if seat.began is not None and end <= seat.began + 1e-6:
+        if end < now - since_start - 1e-6 or (seat.began is not None and end <= seat.began + 1e-6):
             return None
         totals = {name: self._samples.totals(unit, end) for name, unit in units.items()}
         began, before = seat.began, seat.before
