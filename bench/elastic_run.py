@@ -45,9 +45,12 @@ def run() -> None:
         )
         report = session.run()
         bins: dict[int, list[float]] = {}
+        logs: Counter[str] = Counter()
         for path in Path(folder).glob("server-*.jsonl"):
             for line in path.read_text().splitlines():
-                for second, (count, total, most) in json.loads(line).items():
+                read = json.loads(line)
+                logs.update(read["logs"])
+                for second, (count, total, most) in read["seconds"].items():
                     each = bins.setdefault(int(second), [0, 0.0, 0.0])
                     each[0], each[1], each[2] = each[0] + count, each[1] + total, max(each[2], most)
     # A word is finished once, wherever its state was; two finals of one word would show that a state was split.
@@ -60,6 +63,7 @@ def run() -> None:
         "words_in_two_places": sum(n > 1 for n in finals.values()),
         "replayed": report.roots.replayed,
         "seconds": {str(k): v for k, v in sorted(bins.items())},
+        "logs": logs,
         "parallelism": [(t * arguments.speed, n) for t, n in unit.parallelism],
         "changes": [asdict(c) for c in report.changes],
         "decisions": [asdict(d) for d in report.decisions],

@@ -7,15 +7,18 @@ process, summed up by second of the experiment.
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import time
+from collections import Counter as Counts
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from bench.elastic_model import WORDS, Shape
 from esault import Bolt, EndOfStream, Spout, Topology, by_key
+from esault.sim.latencies import FINE
 from esault.sinks import Collect
 
 __all__ = ["BURST", "bursts", "topology"]
@@ -93,6 +96,8 @@ class _Server:
         self.free_at = 0.0
         self.path: Path | None = None
         self.bins: dict[int, list[float]] = {}
+        #: tuples by logarithm of their latency
+        self.logs: Counts[int] = Counts()
         self.flush_at = 0.0
         self.slept = False
 
@@ -100,7 +105,7 @@ class _Server:
         """Owe the service time of one tuple; sleep when ahead. Latencies are in the experiment's time."""
         # What a sleep took too long is the machine's, not the server's: it goes on from where it would have been.
         late = self.slept and now - self.free_at < 2 * AHEAD
-        start = self.free_at if self.free_at > now or late else now
+        start = max(self.free_at, due) if self.free_at > now or late else now
         self.slept = False
         self.free_at = start + service
         latency = (self.free_at - due) * speed
@@ -111,6 +116,7 @@ class _Server:
             each[0] += 1
             each[1] += latency
             each[2] = max(each[2], latency)
+        self.logs[round(FINE * math.log(latency))] += 1
         if self.free_at - now > AHEAD / speed:
             time.sleep(self.free_at - now)
             self.slept = True
@@ -122,8 +128,8 @@ class _Server:
         self.flush_at = now + FLUSH_EVERY
         if self.bins and self.path is not None:
             with self.path.open("a") as file:
-                file.write(json.dumps({str(k): v for k, v in self.bins.items()}) + "\n")
-            self.bins = {}
+                file.write(json.dumps({"seconds": self.bins, "logs": self.logs}) + "\n")
+            self.bins, self.logs = {}, Counts()
 
 
 _SERVER = _Server()

@@ -6,10 +6,12 @@ The eSault paper's words (bench/elastic_topology.py): bursts of 64, a service of
 from __future__ import annotations
 
 import json
+import math
+import statistics
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import takewhile
 from pathlib import Path
@@ -19,6 +21,7 @@ from bench.elastic_figures import figures, lines
 from bench.elastic_model import WORDS, Shape
 from bench.elastic_topology import BURST, bursts
 from esault.sim import Model, Operator, Source, simulate
+from esault.sim.latencies import FINE, Latencies
 
 __all__ = ["COMPARED", "compared", "live", "text"]
 
@@ -28,6 +31,7 @@ CAPACITY = 560.0
 STEP = 0.02
 COMPARED = {
     "below_100_ms": "share of seconds under 100 ms",
+    "p99_ms": "p99, ms",
     "average_parallelism": "sub-units on average",
     "changes": "changes",
     "most": "most sub-units",
@@ -54,11 +58,19 @@ def live(policy: str, seconds: float, seed: int) -> dict[str, Any]:
     return {
         "lines": seen,
         "trace": trace,
-        "figures": figures(seen, trace, seconds),
+        "figures": {**figures(seen, trace, seconds), "p99_ms": 1000 * _percentile(run["logs"], 0.99)},
         "emitted": run["emitted"],
         "counted": run["counted"],
         "replayed": run["replayed"],
     }
+
+
+def _percentile(logs: Mapping[str, int], share: float) -> float:
+    """Seconds that this share of tuples took at most, from their counts by logarithm."""
+    latencies = Latencies()
+    for log, count in logs.items():
+        latencies.add(0.0, math.exp(int(log) / FINE), count)
+    return latencies.percentile(share)
 
 
 def simulated(policy: str, seconds: float, seed: int) -> dict[str, Any]:
@@ -70,7 +82,8 @@ def simulated(policy: str, seconds: float, seed: int) -> dict[str, Any]:
     run = simulate(Model([source, count]), policy, seconds=seconds, seed=seed, step=STEP)
     seen = lines({str(second): each for second, each in run.latency.seconds.items()})
     trace = [(float(t), n) for t, n in run.operators["count"].trace]
-    return {"lines": seen, "trace": trace, "figures": figures(seen, trace, seconds)}
+    found = {**figures(seen, trace, seconds), "p99_ms": 1000 * run.latency.percentile(0.99)}
+    return {"lines": seen, "trace": trace, "figures": found}
 
 
 def compared(policies: Sequence[str], seconds: float, seeds: Sequence[int], side_by_side: int = 3) -> dict[str, Any]:
@@ -90,7 +103,14 @@ def compared(policies: Sequence[str], seconds: float, seeds: Sequence[int], side
 
 def text(result: dict[str, Any]) -> list[str]:
     """For people."""
-    out = ["live on actors, and the same load in the simulator; one line for each seed"]
+    out = ["live on actors, and the same load, burst by burst, in the simulator; one line for each seed"]
+    for policy, runs in result.items():
+        for where in ("live", "sim"):
+            means = {name: statistics.fmean(run["figures"][name] for run in runs[where]) for name in COMPARED}
+            out.append(
+                f"  {policy:8} {where:4} mean: "
+                + ", ".join(f"{label} {means[name]:.3g}" for name, label in COMPARED.items())
+            )
     for policy, runs in result.items():
         for where in ("live", "sim"):
             for run in runs[where]:

@@ -290,6 +290,9 @@ class Auto:
         actions: list[Action] = []
         if wanted > n:
             actions.append(Rescale(reason, wanted, unit=unit.name))
+            if needed <= n and wanted == n + 1 and late:
+                # Nothing but late probes speaks for it: it is needed from now on, and not idle since long ago.
+                state.idle.needed(wanted, n, view.now)
         elif anew:
             actions.append(anew)
         elif needed < n and n > plan.min_parallelism and state.late.share < LATE:
