@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 
 import pytest
 from steady import Steady
 
-from esault import Bolt, Sink, Topology, by_key
+from esault import Bolt, EndOfStream, Sink, Spout, Topology, by_key
 from esault.control.elasticity.action import Advise, Merge, Rescale, Split
 from esault.control.elasticity.policy import POLICIES
 from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
+from esault.testing.manual_clock import ManualClock
 
 KEYS = 200
 
@@ -240,3 +242,54 @@ def test_who_is_given_ranges_knows_his_keys_anew_and_is_cut_in_equal_parts(monke
     assert sum(s.load_share for s in end.samples) == pytest.approx(1.0)
     # Two that had kept what they knew of their old ranges were cut where a third of them was left: 1.3 times the mean.
     assert end.heaviest_share * after < 1.2
+
+
+class Bursts(Spout):
+    """Sixty-four at once, at times that nobody foretells; one of them says when."""
+
+    def __init__(self):
+        self._order, self._next, self._start = random.Random(5), 0.0, None
+
+    def read(self, limit):
+        now = self.context.now()
+        if self._start is None:
+            self._start = now
+        if now - self._start > 30:
+            raise EndOfStream
+        if now - self._start < self._next:
+            return []
+        self._next += self._order.expovariate(8)
+        return [("at", now)] + [("more", 0.0)] * 63
+
+
+class Same(Bolt):
+    def process(self, key, value):
+        self.emit(key, value)
+
+
+class Windows:
+    """Keeps the windows of the spout; wants nothing."""
+
+    period = 0.25
+
+    def __init__(self, seen):
+        self._seen = seen
+
+    def decide(self, view):
+        self._seen.append(view.units["bursts"].window)
+        return ()
+
+
+def test_a_burst_counts_in_the_window_in_which_it_was_read(monkeypatch):
+    seen = []
+    monkeypatch.setitem(POLICIES, "auto", lambda: Windows(seen))
+    t = Topology("bursts")
+    t.spout("bursts", Bursts()).bolt("same", Same, grouping=by_key()).sink("rows", Landed())
+    local = LocalRuntime(t, policies={"same": "auto"}, clock=ManualClock(1_700_000_000.1))
+    local.run_until_drained()
+    read = [at for key, at in local.emitted("same") if key == "at"]
+    assert len(seen) > 100
+    assert all(window.end / 0.25 == round(window.end / 0.25) for window in seen)
+    came = [64 * sum(window.start < at <= window.end for at in read) for window in seen]
+    whole = sum(abs(window.arrivals - tuples) < 1 for window, tuples in zip(seen, came))
+    assert whole > 0.9 * len(seen)
