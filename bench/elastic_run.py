@@ -1,6 +1,6 @@
 """One run of the elasticity experiment on actors, in a process of its own; prints one line of JSON.
 
-python -m bench.elastic_run --policy SPEC [--start N] [--fixed N] [--seconds S] [--speed X] [--seed N]
+python -m bench.elastic_run --policy SPEC [--start N] [--most N] [--fixed N] [--seconds S] [--speed X] [--seed N] [--times FILE --burst N --capacity X]
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from bench.elastic_topology import BURST
 from bench.quiet_view import QuietView
 from esault.messages.settings import Settings
 from esault.runtime.session import Session
@@ -25,18 +26,26 @@ def run() -> None:
     """Run as the arguments say."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--policy", default="probe")
+    parser.add_argument("--start", type=int, default=2, help="sub-units at the start")
+    parser.add_argument("--most", type=int, default=16, help="sub-units at most")
     parser.add_argument("--fixed", type=int)
     parser.add_argument("--seconds", type=float, default=200.0, help="of real time")
     parser.add_argument("--speed", type=float, default=2.5)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--levels", type=int, default=4)
+    parser.add_argument(
+        "--times", default="", help="a file of JSON with seconds at which bursts are due, in place of the paper's"
+    )
+    parser.add_argument("--burst", type=int, default=BURST, help="tuples in one")
+    parser.add_argument("--capacity", type=float, default=560.0, help="tuples a second of one sub-unit")
     parser.add_argument("--max-pending", type=int, default=1_000_000)
     arguments = parser.parse_args()
     # The paper's mailboxes have no bound: neither has the window here, nor the inbox.
     settings = Settings(max_pending=arguments.max_pending, inbox_bytes=1 << 30)
     with tempfile.TemporaryDirectory() as folder:
+        names = ("seconds", "speed", "seed", "levels", "start", "most", "times", "burst", "capacity")
         params: dict[str, Any] = {"folder": folder}
-        params.update({name: getattr(arguments, name) for name in ("seconds", "speed", "seed", "levels")})
+        params.update({name: getattr(arguments, name) for name in names})
         if arguments.fixed:
             params.update(start=arguments.fixed, least=arguments.fixed, most=arguments.fixed)
         place = locate(f"{Path(__file__).with_name('elastic_topology.py')}:topology")

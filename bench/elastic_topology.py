@@ -12,7 +12,8 @@ import os
 import random
 import time
 from collections import Counter as Counts
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from esault import Bolt, EndOfStream, Spout, Topology, by_key
 from esault.sim.latencies import FINE
 from esault.sinks import Collect
 
-__all__ = ["BURST", "bursts", "topology"]
+__all__ = ["BURST", "bursts", "noted", "topology"]
 
 #: tuples in a burst
 BURST = 64
@@ -39,12 +40,18 @@ def bursts(shape: Shape, seed: int) -> Iterator[float]:
         yield at
 
 
-class Emitter(Spout):
-    """Bursts at random times, at a rate that changes with time; open loop."""
+def noted(path: str) -> Iterator[float]:
+    """Times that somebody has put into a file of JSON."""
+    yield from json.loads(Path(path).read_text())
+    yield math.inf
 
-    def __init__(self, shape: Shape, seconds: float, seed: int) -> None:
-        self._seconds = seconds
-        self._bursts = bursts(shape, seed)
+
+class Emitter(Spout):
+    """Bursts at times that are known beforehand, whoever is late; open loop."""
+
+    def __init__(self, times: Callable[[], Iterator[float]], seconds: float, seed: int, burst: int) -> None:
+        self._seconds, self._burst = seconds, burst
+        self._times, self._bursts = times, iter(())
         self._order = random.Random(f"{seed} words")
         self._next = 0.0
         self._start: float | None = None
@@ -64,7 +71,7 @@ class Emitter(Spout):
         """One burst, when it is due; its tuples carry when that was, and the second of the experiment."""
         now = self.context.now()
         if self._start is None:
-            self._start = now
+            self._start, self._bursts = now, self._times()
             self._advance()
         self._fill(now)
         self._due = None
@@ -75,7 +82,7 @@ class Emitter(Spout):
         at = self._ahead.pop(0)
         self._due = self._start + at
         choose = self._order.choice
-        return [(choose(WORDS), (self._due, at)) for _ in range(BURST)]
+        return [(choose(WORDS), (self._due, at)) for _ in range(self._burst)]
 
     def due(self) -> float | None:
         """When the burst was due."""
@@ -86,7 +93,7 @@ class Emitter(Spout):
         if self._start is None:
             return 0
         self._fill(self.context.now())
-        return len(self._ahead) * BURST
+        return len(self._ahead) * self._burst
 
 
 class _Server:
@@ -175,11 +182,13 @@ def topology(
     least: int = 1,
     most: int = 16,
     capacity: float = 560.0,
+    times: str = "",
+    burst: int = BURST,
 ) -> Topology:
-    """Words at the paper's rates times `speed`, for so many seconds of real time."""
+    """Words at the paper's rates times `speed`, for so many seconds of real time; or bursts at the times in a file."""
     t = Topology("elastic")
-    shape = Shape(levels=levels, speed=speed)
-    words = t.spout("emitter", Emitter(shape, seconds, seed))
+    due = partial(noted, times) if times else partial(bursts, Shape(levels=levels, speed=speed), seed)
+    words = t.spout("emitter", Emitter(due, seconds, seed, burst))
     made = type("Counter", (Counter,), {"service": 1 / (capacity * speed), "speed": speed, "folder": folder})
     counts = words.bolt(
         "count", made, grouping=by_key(), parallelism=start, min_parallelism=least, max_parallelism=most

@@ -7,7 +7,8 @@ Parts (`--only`, comma between them; what other parts have left in DIR is kept a
   migration_live
            the migration paper's varied load on actors: 13 workers on six hosts in network namespaces, ten minutes
   compare  every policy on every load shape and every recorded load, over seeds: p99 against sub-units, SPEC metrics, changes
-  live     the same load on actors and in the simulator
+  live     the eSault paper's load on actors and in the simulator
+  live_loads  other loads, a recorded one among them, on actors and in the simulator
 
 python -m bench.policies --out DIR [--quick] [--runs SEEDS] [--only PARTS]
 """
@@ -26,14 +27,16 @@ from typing import Any
 from bench.arguments import parse
 from bench.machine import facts
 from bench.policies_compare import FIXED, LOADS, MODELS, POLICIES, Job, compare, fronts, jobs
-from bench.policies_live import compared, text
-from bench.policies_plots import draw_compare, draw_live
+from bench.policies_live import compared, text, words
+from bench.policies_live_loads import live_loads, loads_text
+from bench.policies_plots import draw_compare, draw_live, draw_live_loads
 
 __all__ = ["main"]
 
 PAPERS = ("autoscale", "craa", "migration", "orientstream")
 LIVE = "migration_live"
-PARTS = (*PAPERS, LIVE, "compare", "live")
+LIVE_LOADS = "live_loads"
+PARTS = (*PAPERS, LIVE, "compare", "live", LIVE_LOADS)
 #: run over all seeds; the others over `FEW`
 CONTENDERS = ("auto", "probe", "ds2 quick", "flink quick", "hpa quick", "fixed peak")
 SEEDS, FEW = 5, 2
@@ -160,7 +163,7 @@ def _write(folder: Path, arguments: argparse.Namespace, told: Mapping[str, Calla
     if "compare" in parts:
         for model in dict.fromkeys(r["model"] for r in parts["compare"]["rows"]):
             drawn += draw_compare(folder, parts["compare"]["rows"], model)
-    return drawn + draw_live(folder, parts.get("live", {}))
+    return drawn + draw_live(folder, parts.get("live", {})) + draw_live_loads(folder, parts.get(LIVE_LOADS, {}))
 
 
 def _only(parser: argparse.ArgumentParser) -> None:
@@ -180,7 +183,7 @@ def main() -> None:
     papers = {part: import_module(f"bench.policies_{part}") for part in PAPERS}
     told: dict[str, Callable[[Any], list[str]]] = {part: module.lines for part, module in papers.items()}
     lived = import_module(f"bench.policies_{LIVE}")
-    told |= {LIVE: lived.lines, "compare": _compare_lines, "live": text}
+    told |= {LIVE: lived.lines, "compare": _compare_lines, "live": text, LIVE_LOADS: loads_text}
     for part in [p for p in PARTS if p in wanted]:
         print(f"{part} ...", flush=True)
         if part in papers:
@@ -189,12 +192,15 @@ def main() -> None:
         elif part == LIVE:
             result = lived.experiment(arguments.quick, min(arguments.runs or 1, 3))
             result["quick"] = arguments.quick
+        elif part == LIVE_LOADS:
+            result = live_loads(arguments.quick)
         elif part == "compare":
             result = _compare(arguments.quick, seeds)
         else:
             length = 60.0 if arguments.quick else 250.0
-            policies = ["auto", "probe"] if arguments.quick else ["auto", "probe", "esault"]
-            result = compared(policies, length, range(1, min(seeds, 3) + 1))
+            names = ["auto", "probe"] if arguments.quick else ["auto", "probe", "esault"]
+            trials = {seed: words(length, seed) for seed in range(1, min(seeds, 3) + 1)}
+            result = compared({name: name for name in names}, trials)
         (folder / f"{part}.json").write_text(json.dumps(result) + "\n")
     drawn = _write(folder, arguments, told)
     print(f"{folder}/result.json, result.txt{drawn}")

@@ -10,9 +10,11 @@ import math
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from bench.elastic_topology import BURST, bursts
 from esault.sim import Model, Operator, Source, simulate
 from esault.sim.latencies import FINE, Latencies
 
-__all__ = ["COMPARED", "compared", "live", "text"]
+__all__ = ["COMPARED", "Trial", "compared", "live", "simulated", "text", "words"]
 
 ROOT = Path(__file__).parents[1]
 CAPACITY = 560.0
@@ -39,17 +41,41 @@ COMPARED = {
 }
 
 
-def live(policy: str, seconds: float, seed: int) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Trial:
+    """A load on one unit over keys."""
+
+    #: seconds at which bursts are due, and tuples in one
+    times: tuple[float, ...]
+    seconds: float
+    burst: int = BURST
+    #: tuples a second of one sub-unit
+    capacity: float = CAPACITY
+    #: sub-units at the start and at most
+    start: int = 2
+    most: int = 16
+
+
+def words(seconds: float, seed: int) -> Trial:
+    """The eSault paper's."""
+    return Trial(tuple(takewhile(lambda at: at < seconds, bursts(Shape(), seed))), seconds)
+
+
+def live(policy: str, trial: Trial, seed: int) -> dict[str, Any]:
     """On actors, in a process of its own, in real time. Raises RuntimeError."""
-    command = [sys.executable, "-m", "bench.elastic_run", "--policy", policy, "--seed", str(seed), "--speed", "1"]
-    done = subprocess.run(
-        [*command, "--seconds", str(seconds)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=90 + 2 * seconds,
-        check=False,
-    )
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(trial.times, file)
+        file.flush()
+        command = [sys.executable, "-m", "bench.elastic_run", "--policy", policy, "--speed", "1", "--times", file.name]
+        given = {"seed": seed, **{n: getattr(trial, n) for n in ("seconds", "burst", "capacity", "start", "most")}}
+        done = subprocess.run(
+            [*command, *(part for name, value in given.items() for part in (f"--{name}", str(value)))],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=90 + 2 * trial.seconds,
+            check=False,
+        )
     if done.returncode or not done.stdout.strip():
         raise RuntimeError(f"the run of {policy!r}, seed {seed}, failed:\n{done.stderr.strip()[-3000:]}")
     run: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -58,7 +84,7 @@ def live(policy: str, seconds: float, seed: int) -> dict[str, Any]:
     return {
         "lines": seen,
         "trace": trace,
-        "figures": {**figures(seen, trace, seconds), "p99_ms": 1000 * _percentile(run["logs"], 0.99)},
+        "figures": {**figures(seen, trace, trial.seconds), "p99_ms": 1000 * _percentile(run["logs"], 0.99)},
         "emitted": run["emitted"],
         "counted": run["counted"],
         "replayed": run["replayed"],
@@ -73,32 +99,35 @@ def _percentile(logs: Mapping[str, int], share: float) -> float:
     return latencies.percentile(share)
 
 
-def simulated(policy: str, seconds: float, seed: int) -> dict[str, Any]:
-    """In virtual time."""
-    count = Operator("count", ("emitter",), 1 / CAPACITY, width=2, most=16, keys=[1.0] * len(WORDS))
-    # The very bursts that the spout sends: what one of the two has by chance, the other has, too.
-    due = Counter(int(at / STEP) for at in takewhile(lambda at: at < seconds, bursts(Shape(), seed)))
-    source = Source("emitter", lambda t: due[int(t / STEP)] * BURST / STEP, burst=0)
-    run = simulate(Model([source, count]), policy, seconds=seconds, seed=seed, step=STEP)
+def simulated(policy: str, trial: Trial, seed: int) -> dict[str, Any]:
+    """In virtual time, with the very bursts that the spout sends: what one of the two has by chance, the other has, too."""
+    count = Operator("count", ("emitter",), 1 / trial.capacity, trial.start, most=trial.most, keys=[1.0] * len(WORDS))
+    due = Counter(int(at / STEP) for at in trial.times)
+    source = Source("emitter", lambda t: due[int(t / STEP)] * trial.burst / STEP, burst=0)
+    run = simulate(Model([source, count]), policy, seconds=trial.seconds, seed=seed, step=STEP)
     seen = lines({str(second): each for second, each in run.latency.seconds.items()})
     trace = [(float(t), n) for t, n in run.operators["count"].trace]
-    found = {**figures(seen, trace, seconds), "p99_ms": 1000 * run.latency.percentile(0.99)}
+    found = {**figures(seen, trace, trial.seconds), "p99_ms": 1000 * run.latency.percentile(0.99)}
     return {"lines": seen, "trace": trace, "figures": found}
 
 
-def compared(policies: Sequence[str], seconds: float, seeds: Sequence[int], side_by_side: int = 3) -> dict[str, Any]:
+def compared(
+    policies: Mapping[str, str], trials: Mapping[int, Trial], side_by_side: int = 3, what: str = ""
+) -> dict[str, Any]:
     """Policy -> its runs live and simulated, one for each seed."""
-    todo = [(policy, seed) for seed in seeds for policy in policies]
+    todo = [(name, seed) for seed in trials for name in policies]
+    lived = []
     with ThreadPoolExecutor(side_by_side) as pool:
-        lived = []
-        for (policy, seed), run in zip(todo, pool.map(lambda each: live(each[0], seconds, each[1]), todo)):
-            lived.append(run)
-            print(f"  {len(lived)}/{len(todo)} live runs of {seconds:g} s ({policy}, seed {seed})", flush=True)
-    found: dict[str, Any] = {policy: {"live": [], "sim": []} for policy in policies}
-    for (policy, seed), run in zip(todo, lived):
-        found[policy]["live"].append(run)
-        found[policy]["sim"].append(simulated(policy, seconds, seed))
-    return found
+        runs = pool.map(lambda each: live(policies[each[0]], trials[each[1]], each[1]), todo)
+        for (name, seed), found in zip(todo, runs):
+            lived.append(found)
+            took = f"{trials[seed].seconds:g} s"
+            print(f"  {what}{len(lived)}/{len(todo)} live runs of {took} ({name}, seed {seed})", flush=True)
+    result: dict[str, Any] = {name: {"live": [], "sim": []} for name in policies}
+    for (name, seed), found in zip(todo, lived):
+        result[name]["live"].append(found)
+        result[name]["sim"].append(simulated(policies[name], trials[seed], seed))
+    return result
 
 
 def text(result: dict[str, Any]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["draw_compare", "draw_live"]
+__all__ = ["draw_compare", "draw_live", "draw_live_loads"]
 
 #: the ones to look for; the others are grey
 COLOURS = {
@@ -101,3 +101,28 @@ def draw_live(folder: Path, result: Mapping[str, Any]) -> str:
     figure.savefig(folder / "live.png", dpi=110)
     pyplot.close(figure)
     return ", live.png"
+
+
+def draw_live_loads(folder: Path, result: Mapping[str, Any]) -> str:
+    """Write live_loads.png: p99 against sub-units of each policy on each load, live and simulated."""
+    pyplot = _pyplot()
+    if pyplot is None or not result:
+        return ""
+    figure, axes = pyplot.subplots(1, len(result), figsize=(4.2 * len(result), 3.6), squeeze=False)
+    for column, (load, policies) in enumerate(result.items()):
+        axis = axes[0][column]
+        for (policy, runs), colour in zip(policies.items(), ("#cc3311", "#4477aa", "#228833")):
+            both = [runs[where][0]["figures"] for where in ("live", "sim")]
+            xs, ys = ([each[name] for each in both] for name in ("average_parallelism", "p99_ms"))
+            axis.plot(xs, ys, color=colour, linewidth=0.6)
+            axis.plot(xs[0], ys[0], "o", color=colour, label=policy)
+            axis.plot(xs[1], ys[1], "o", color=colour, markerfacecolor="white")
+        axis.set_title(load, fontsize=9)
+        axis.set_yscale("log")
+        axis.set_xlabel("sub-units on average")
+    axes[0][0].set_ylabel("p99, ms (hollow: simulated)")
+    axes[0][0].legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(folder / "live_loads.png", dpi=110)
+    pyplot.close(figure)
+    return ", live_loads.png"
