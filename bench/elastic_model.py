@@ -214,10 +214,6 @@ def _view(
         server.probes[probe.number] = probe
         fresh.append(ProbeSample(probe.number, now))
         open_ages = [now - p.sent for p in server.probes.values()]
-        ordered = sorted(server.places)
-        n = len(ordered)
-        step = max(1.0, n / 128)
-        points = tuple(ordered[int(i * step + step / 2)] for i in range(min(n, 128)))
         samples.append(
             Sample(
                 owner,
@@ -231,7 +227,7 @@ def _view(
                 probe_delay=server.delay,
                 probe_age=max(open_ages),
                 probes=tuple(fresh),
-                key_load=KeyLoad(points, (), n),
+                key_load=KeyLoad.of(server.places, str),
             )
         )
     unit = UnitView("count", plan, tuple(samples), changing, changed_at)

@@ -33,6 +33,13 @@ def _pyplot() -> Any:
     return pyplot
 
 
+def _saved(pyplot: Any, figure: Any, path: Path) -> str:
+    """Write it; its name, for a list of files."""
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)
+    return f", {path.name}"
+
+
 def draw_compare(folder: Path, rows: Sequence[Mapping[str, Any]], model: str) -> str:
     """Write compare_MODEL.png: for each load p99 against sub-units on average, a point for each policy. Says what was written."""
     pyplot = _pyplot()
@@ -69,9 +76,7 @@ def draw_compare(folder: Path, rows: Sequence[Mapping[str, Any]], model: str) ->
         f"{model}: p99 latency in ms (up is worse) against sub-units on average; large: on the front", fontsize=9
     )
     figure.tight_layout(rect=(0, 0.04, 1, 0.98))
-    figure.savefig(folder / f"compare_{model}.png", dpi=110)
-    pyplot.close(figure)
-    return f", compare_{model}.png"
+    return _saved(pyplot, figure, folder / f"compare_{model}.png")
 
 
 def draw_live(folder: Path, result: Mapping[str, Any]) -> str:
@@ -98,9 +103,7 @@ def draw_live(folder: Path, result: Mapping[str, Any]) -> str:
     axes[1][0].set_ylabel("mean latency, ms")
     axes[0][0].legend(fontsize=8)
     figure.tight_layout()
-    figure.savefig(folder / "live.png", dpi=110)
-    pyplot.close(figure)
-    return ", live.png"
+    return _saved(pyplot, figure, folder / "live.png")
 
 
 def draw_live_loads(folder: Path, result: Mapping[str, Any]) -> str:
@@ -123,6 +126,4 @@ def draw_live_loads(folder: Path, result: Mapping[str, Any]) -> str:
     axes[0][0].set_ylabel("p99, ms (hollow: simulated)")
     axes[0][0].legend(fontsize=8)
     figure.tight_layout()
-    figure.savefig(folder / "live_loads.png", dpi=110)
-    pyplot.close(figure)
-    return ", live_loads.png"
+    return _saved(pyplot, figure, folder / "live_loads.png")

@@ -196,7 +196,7 @@ class ElasticUnit(PartingUnit):
             super()._check_replacement(record, now)
 
     @property
-    def _keyed(self) -> bool:
+    def keyed(self) -> bool:
         """Whether rows and state move: by key, or all of them."""
         return self.plan.objects == "unit" or any(isinstance(i.grouping, (ByKey, PartialKey)) for i in self.plan.inputs)
 
@@ -208,7 +208,7 @@ class ElasticUnit(PartingUnit):
         if not all(n in self.subs and self.subs[n].started_at is not None for n in change.news):
             return
         change.phase = "readying"
-        change.waiting = change.getters if self._keyed else set()
+        change.waiting = change.getters if self.keyed else set()
         for getter in change.waiting:
             self._send_get(getter, change)
         self._check_ready(now)
@@ -267,10 +267,10 @@ class ElasticUnit(PartingUnit):
         if self._throttle.on(now):
             self._share_rate(now)
         senders = tuple(self.senders)
-        if self._keyed and self.plan.watermarks:
+        if self.keyed and self.plan.watermarks:
             self._gave.update(dict.fromkeys(change.givers, version))
         self._publish(after_death=False)
-        if self._keyed:
+        if self.keyed:
             change.waiting, change.giving = change.getters, change.givers
             for giver in change.givers:
                 moves = tuple((m.low, m.high, m.new) for m in change.moves if m.old == giver)

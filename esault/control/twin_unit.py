@@ -140,7 +140,7 @@ class TwinUnit(GroupedUnit):
 
     def _holders(self, record: SubUnitRecord) -> Iterator[TwinUnit]:
         """Copies that have the state of this sub-unit's ranges."""
-        if not self._keyed or self.table is None:
+        if not self.keyed or self.table is None:
             return
         owners = self.table.owners()
         place = record.incarnation if record.incarnation in owners else record.replaces or record.incarnation
@@ -182,7 +182,7 @@ class TwinUnit(GroupedUnit):
             if can:
                 self._begin_copy(record, giver, now)
             return  # else it is looked at again
-        if not self._keyed and any(self._alive(unit) for unit in self.others):
+        if not self.keyed and any(self._alive(unit) for unit in self.others):
             # There is no state, and the other copies have its rows.
             assert self.table is not None and record.replaces is not None
             self._start(record, now)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,9 +16,6 @@ __all__ = ["KeyLoadSampler"]
 PER_PROBE = 256
 #: tuples that are kept: shares of an eighth are known to within about 6 %
 KEPT = 2048
-#: points of a summary
-POINTS = 128
-HEAVIEST = 3
 LONGEST_NAME = 60
 
 
@@ -46,14 +43,8 @@ class KeyLoadSampler:
         """Of what was sampled of late."""
         if self._stale:
             self._stale = False
-            places = sorted([place for place, _ in self._kept])
-            n = len(places)
-            step = max(1.0, n / POINTS)
-            points = tuple(places[int(i * step + step / 2)] for i in range(min(n, POINTS)))
-            counts = Counter(places).most_common(HEAVIEST)
             names = dict(self._kept)
-            heaviest = tuple((repr(names[place])[:LONGEST_NAME], place, count / n) for place, count in counts)
-            self._last = KeyLoad(points, heaviest, n)
+            self._last = KeyLoad.of([place for place, _ in self._kept], lambda place: repr(names[place])[:LONGEST_NAME])
         return self._last
 
     def forget(self) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 __all__ = ["Counters", "HostUsage", "KeyLoad", "ProbeReading", "Usage"]
+
+#: points of a summary of sampled keys, and heavy keys in it
+POINTS, HEAVIEST = 128, 3
 
 
 class Counters(NamedTuple):
@@ -71,6 +75,16 @@ class KeyLoad:
     heaviest: tuple[tuple[str, int, float], ...] = ()
     #: tuples in the sample
     size: int = 0
+
+    @classmethod
+    def of(cls, places: Iterable[int], name: Callable[[int], str]) -> KeyLoad:
+        """Of sampled tuples by their places on the ring; `name` tells a heavy key by its place."""
+        ordered = sorted(places)
+        n = len(ordered)
+        step = max(1.0, n / POINTS)
+        points = tuple([ordered[int(i * step + step / 2)] for i in range(min(n, POINTS))])
+        counts = Counter(ordered).most_common(HEAVIEST)
+        return cls(points, tuple([(name(place), place, count / n) for place, count in counts]), n)
 
 
 @dataclass(frozen=True)

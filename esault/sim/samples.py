@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_left
-from collections import Counter, deque
+from collections import deque
 from dataclasses import replace
 from typing import Any
 
@@ -20,8 +20,8 @@ __all__ = ["ModelledSamples"]
 
 #: seconds of counts that are kept
 KEPT = LONGEST + 1.0
-#: points by which a sub-unit's keys are told, and tuples of which they are a sample, as the engine's
-POINTS, SAMPLED = 128, 2048
+#: tuples of which what is told of a sub-unit's keys is a sample, as the engine's
+SAMPLED = 2048
 
 #: at, arrived, processed, emitted, busy
 _Count = tuple[float, float, float, float, float]
@@ -194,11 +194,8 @@ class ModelledSamples:
     def _drawn(self, points: list[tuple[int, float]], size: int) -> KeyLoad:
         if not points:
             return KeyLoad()
-        drawn = sorted(self._order.choices([p for p, _ in points], [w for _, w in points], k=size))
-        step = max(1.0, size / POINTS)
-        marks = tuple(drawn[int(i * step + step / 2)] for i in range(min(size, POINTS)))
-        place, many = Counter(drawn).most_common(1)[0]
-        return KeyLoad(marks, ((f"key at {place}", place, many / size),), size)
+        drawn = self._order.choices([p for p, _ in points], [w for _, w in points], k=size)
+        return KeyLoad.of(drawn, lambda place: f"key at {place}")
 
     def _figures(self, unit: ModelledUnit, lane: Lane, now: float, window: float) -> _Count:
         """Seconds, and rates of arrivals, processed, emitted, busy."""

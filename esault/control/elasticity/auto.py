@@ -261,7 +261,7 @@ class Auto:
             state.idle.unknown(n, view.now)
         else:
             state.idle.needed(needed, n, view.now)
-        wanted, reason = n, ""
+        wanted, reason, slow = n, "", False
         late = self._late(unit, state, view.now)
         # One that has more than its part to do needs other ranges, not more sub-units.
         anew = state.skew.share_anew(unit, view.now, rate, service, flow.busy if late else self.high)
@@ -290,7 +290,7 @@ class Auto:
         actions: list[Action] = []
         if wanted > n:
             actions.append(Rescale(reason, wanted, unit=unit.name))
-            if needed <= n and wanted == n + 1 and late:
+            if slow and wanted == n + 1:
                 # Nothing but late probes speaks for it: it is needed from now on, and not idle since long ago.
                 state.idle.needed(wanted, n, view.now)
         elif anew:

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
+from esault.control.elasticity.load_share import PRIOR
 from esault.control.elasticity.view import Sample
 from esault.routing.ring import RING
 from esault.routing.table import OutputTable
@@ -19,8 +20,6 @@ __all__ = ["LoadCurve", "shared"]
 
 #: points by which a range stands as far as its keys are not sampled
 UNKNOWN_POINTS = 64
-#: sampled tuples as many of which count as lying evenly over the range: few say less than the hash, which spreads keys evenly
-PRIOR = 64
 #: shares that differ from the mean by less are left alone
 TOLERANCE = 0.03
 

@@ -137,9 +137,8 @@ class Sampler:
                     ranges.setdefault(owner, []).append((low, high))
             shares = self._shares(ranges, copy)
             for i in order:
-                sample = self._sample(i, copy.subs.get(i), tuple(ranges.get(i, ())), now, window, consume)
-                if i in shares:
-                    sample = replace(sample, load_share=shares[i])
+                own = tuple(ranges.get(i, ()))
+                sample = self._sample(i, copy.subs.get(i), own, shares.get(i), now, window, consume)
                 if copy.plan.copy or i in self.hosts:
                     sample = replace(sample, copy=copy.plan.copy, host=self.hosts.get(i, sample.host))
                 samples.append(sample)
@@ -152,7 +151,12 @@ class Sampler:
         return UnitView(unit.name, unit.plan, tuple(samples), changing, changed_at, spouts, last, None, buffer, died_at)
 
     def _shares(self, ranges: Mapping[int, list[tuple[int, int]]], copy: ElasticUnit) -> dict[int, float]:
-        """What share of its tuples comes to each, since the last change at most; empty until that can be told of all."""
+        """What share of its tuples comes to each, since the last change at most; empty until that can be told of all.
+
+        And where ranges do not decide: rows that go to whoever has the fewest waiting may well come unevenly.
+        """
+        if not copy.keyed:
+            return {}
         reports = [source.counters for i in ranges if (source := self._sources.get(i)) is not None and source.counters]
         if not reports or len(reports) < len(ranges):
             return {}
@@ -172,6 +176,7 @@ class Sampler:
         incarnation: int,
         record: SubUnitRecord | None,
         ranges: tuple[tuple[int, int], ...],
+        share: float | None,
         now: float,
         window: float,
         consume: bool,
@@ -207,6 +212,7 @@ class Sampler:
             processed=processed * per,
             emitted=(newest.emitted - oldest.emitted) * per,
             busy=busy * per,
+            load_share=share,
             service=busy / processed if processed > 0 else None,
             latency=source.delay,
             backlog=newest.backlog,

@@ -50,7 +50,7 @@ class Sample:
     #: share of the window spent processing
     busy: float = 0.0
     #: share of its unit's tuples that come for its ranges, over the last seconds in which these were its own, the same for all of the unit;
-    #: None where nothing is known yet
+    #: None where nothing is known yet, and where ranges do not decide who gets a tuple
     load_share: float | None = None
     #: seconds a tuple took without any waiting; None when too few were processed
     service: float | None = None

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from steady import Steady
 
-from esault import Bolt, EndOfStream, Sink, Spout, Topology, by_key
+from esault import Bolt, EndOfStream, Sink, Spout, Topology, by_key, shuffle
 from esault.control.elasticity.action import Advise, Merge, Rescale, Split
 from esault.control.elasticity.policy import POLICIES
 from esault.messages.settings import Settings
@@ -293,3 +293,13 @@ def test_a_burst_counts_in_the_window_in_which_it_was_read(monkeypatch):
     came = [64 * sum(window.start < at <= window.end for at in read) for window in seen]
     whole = sum(abs(window.arrivals - tuples) < 1 for window, tuples in zip(seen, came))
     assert whole > 0.9 * len(seen)
+
+
+def test_where_ranges_do_not_decide_nobody_has_a_share(monkeypatch):
+    views = []
+    monkeypatch.setitem(POLICIES, "probe", lambda: Written(lambda view: views.append(view) or ()))
+    t = Topology("shuffled")
+    t.spout("load", Unhurried(3.0, rate=500, keys=KEYS)).bolt("same", Same, grouping=shuffle(), parallelism=3)
+    LocalRuntime(t, policies={"same": "probe"}).run_until_drained()
+    assert sum(s.processed for s in views[-5].unit.samples) > 400
+    assert {s.load_share for view in views for s in view.unit.samples} == {None}
