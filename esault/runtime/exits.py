@@ -6,7 +6,10 @@ import signal
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-__all__ = ["how_ended", "newest_child"]
+__all__ = ["exit_code", "how_ended", "newest_child"]
+
+#: seconds that the threads of a process may take to end after it
+LAST_THREADS = 0.5
 
 _CRASHES = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGTRAP", "SIGSYS"}
 
@@ -19,6 +22,15 @@ def newest_child(actor: Any) -> BaseProcess | None:
     children = getattr(getattr(actor, "_myRef", None), "_child_procs", None)
     process = getattr(children[-1], "childProc", None) if children else None
     return process if isinstance(process, BaseProcess) else None
+
+
+def exit_code(child: BaseProcess) -> int | None:
+    """What a process that is gone ended with; None where nobody knows.
+
+    One with several threads is seen to be gone when the first of them is, and can be asked only when the last is.
+    """
+    child.join(LAST_THREADS)
+    return child.exitcode
 
 
 def how_ended(code: int | None) -> str:

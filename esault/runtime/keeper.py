@@ -18,7 +18,7 @@ from thespian.actors import ActorExitRequest, ChildActorExited, WakeupMessage
 import esault.runtime.sub_unit_actor  # noqa: F401 - so that children find it imported
 from esault.messages.control import Exited, Fork, Kill, Release
 from esault.runtime.actor import ReportingActor
-from esault.runtime.exits import how_ended, newest_child
+from esault.runtime.exits import exit_code, how_ended, newest_child
 from esault.runtime.owner import Owner
 from esault.runtime.spec import Birth, ForkedChild, KeepFor, Keeping, Leave, Pid, RunSpec, Wake
 from esault.runtime.sub_unit_actor import SubUnitActor
@@ -122,7 +122,7 @@ class Keeper(ReportingActor):
         self._processes.pop(incarnation, None)
         self._condemned.discard(incarnation)
         child = self._children.pop(incarnation, None)
-        reason = how_ended(child.exitcode if child is not None else None)
+        reason = how_ended(exit_code(child) if child is not None else None)
         if incarnation in self._killed:
             self._killed.discard(incarnation)
             reason = "the run ended it"

@@ -147,10 +147,12 @@ class Once(Spout):
         return [(i, i) for i in range(10)]
 
 
-def words(name: str, path: str, out: str = "", p: int = 1, rate: float = 0.0, most: int = 0) -> Topology:
+def words(name: str, path: str, out: str = "", p: int = 1, rate: float = 0.0, most: int = 0, go: str = "") -> Topology:
+    """With `go`, the stream stands still after two seconds until there is such a file."""
     t = Topology(name)
     source = TextFiles(path)
-    lines = t.spout("lines", Paced(source, rate) if rate else source)
+    pace = (lambda s: rate if s < 2.0 or os.path.exists(go) else 0.0) if go else rate
+    lines = t.spout("lines", Paced(source, pace) if rate else source)
     count = lines.bolt("split", Split, grouping=shuffle(), parallelism=p).bolt(
         "count", Count, grouping=by_key(), parallelism=p, max_parallelism=most or None
     )

@@ -78,10 +78,11 @@ def test_counts_are_exact_and_the_report_says_so(command, tmp_path):
 @pytest.mark.parametrize("unit", ["count", "split", "lines"])
 def test_a_killed_process_is_replaced_and_nothing_is_missing(command, tmp_path, unit):
     lines = write_lines(tmp_path, 6000)
-    command.start("words", "--report", "r.json", path="in.txt", out="table", rate=1500)
+    command.start("words", "--report", "r.json", path="in.txt", out="table", rate=1500, go=tmp_path / "go")
     victims = command.until(lambda: command.processes(f"{unit}/"))
     # Some way in, so that the last report of what it holds has come.
     command.until(lambda: len(landed(tmp_path / "table")) > 12_000)
+    (tmp_path / "go").touch()  # so much is still to come, however long the look took
     victims[0].kill()
     code, _, err = command.wait()
     assert code == 0, err
@@ -104,9 +105,10 @@ def test_a_killed_process_is_replaced_and_nothing_is_missing(command, tmp_path, 
 
 def test_a_killed_ack_server_is_replaced_and_nothing_is_missing(command, tmp_path):
     write_lines(tmp_path, 6000)
-    command.start("words", "--ackers", "2", path="in.txt", out="table", rate=1500)
+    command.start("words", "--ackers", "2", path="in.txt", out="table", rate=1500, go=tmp_path / "go")
     victims = command.until(lambda: command.processes("ack-server"))
     command.until(lambda: landed(tmp_path / "table"))
+    (tmp_path / "go").touch()
     victims[0].kill()
     code, _, err = command.wait()
     assert code == 0, err

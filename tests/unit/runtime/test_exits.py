@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
+import platform
 import signal
+import threading
+import time
 from types import SimpleNamespace
 
 import pytest
 
-from esault.runtime.exits import how_ended, newest_child
+from esault.runtime.exits import exit_code, how_ended, newest_child
+from esault.runtime.owner import Owner
 
 
 @pytest.mark.parametrize(
@@ -42,6 +47,33 @@ def test_what_a_process_ended_with_is_known_once_it_is_reaped(how):
     found = newest_child(actor)
     process.join()
     assert found.exitcode == how
+
+
+#: the system call that ends one thread, by machine
+EXIT = {"x86_64": 60, "aarch64": 93}.get(platform.machine())
+
+
+def end_thread_by_thread(event):
+    def last():
+        event.wait()
+        os._exit(7)
+
+    threading.Thread(target=last).start()
+    ctypes.CDLL(None).syscall(EXIT, 0)
+
+
+@pytest.mark.skipif(platform.system() != "Linux" or EXIT is None, reason="knows no system call that ends one thread")
+def test_what_a_process_ended_with_is_known_though_its_first_thread_ended_first():
+    context = multiprocessing.get_context("fork")
+    event = context.Event()
+    process = context.Process(target=end_thread_by_thread, args=(event,))
+    process.start()
+    owner = Owner.of(process.pid)
+    while owner.alive():
+        time.sleep(0.001)
+    assert process.exitcode is None
+    threading.Timer(0.05, event.set).start()
+    assert exit_code(process) == 7
 
 
 def test_another_thespian_may_not_tell():
