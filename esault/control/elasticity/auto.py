@@ -326,24 +326,28 @@ class Auto:
     def _shrunk(
         self, unit: UnitView, state: _Unit, now: float, needed: int, least: int, work: float
     ) -> tuple[int, str]:
-        n, patience = unit.width, max(state.idle.patience, LEAST_PATIENCE)
+        n, idle = unit.width, state.idle
         # As long as another change may follow this one since more is known, it can wait for as long as a change is worth.
-        kept = sum(state.idle.idle(rank, now) for rank in range(needed + 1, n + 1))
-        if least < needed and kept < state.idle.change:
+        kept = sum(idle.idle(rank, now) for rank in range(needed + 1, n + 1))
+        if least < needed and kept < idle.change:
             return n, ""
         left = n
-        while left > needed and state.idle.idle(left, now) >= patience:
+        while left > needed and idle.idle(left, now) >= max(idle.patience(left), LEAST_PATIENCE):
             left -= 1
-        # One change later is better than two, where the next will soon have waited long enough.
-        soon = left > needed and patience - state.idle.idle(left, now) < patience / 2
-        if left == n or (soon and state.idle.idle(n, now) < 2 * patience):
+        if left == n:
             return n, ""
+        # One change later is better than two, where the next will soon have waited long enough.
+        patience = max(idle.patience(left), LEAST_PATIENCE)
+        soon = left > needed and patience - idle.idle(left, now) < patience / 2
+        if soon and idle.idle(n, now) < 2 * patience:
+            return n, ""
+        unneeded = idle.idle(left + 1, now)
         # What only uncertainty keeps goes with the others, or would soon be a change of its own.
         left = min(left, least) if left == needed else left
         assert state.service is not None
         return left, (
             f"{work:,.0f} tuples/s of {1000 * state.service:.3g} ms each are work for {work * state.service:.1f} sub-units; "
-            f"{n - left} were not needed for {patience:.1f} s"
+            f"{n - left} were not needed for {unneeded:.1f} s"
         )
 
     def _blind(self, unit: UnitView, state: _Unit, now: float, most: int) -> tuple[int, str]:

@@ -2,17 +2,22 @@
 
 Keeping costs its seconds; stopping it costs `change` (worker-seconds that a stop and a later start are worth). Without a history
 the best rule waits as long as a change costs, and never pays more than twice what a prophet would (Karlin et al., 1988). With one,
-the wait is chosen that would have cost least over the idle times seen.
+the wait is chosen that would have cost least over the idle times seen: those of the sub-unit's own rank and of the ranks
+about it, as the third of twelve is not needed in long valleys and the twelfth between any two peaks.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
+from itertools import accumulate
 
 __all__ = ["IdleTimes"]
 
 #: idle times that are remembered, and from how many on they decide
-KEPT, ENOUGH = 48, 4
+KEPT, ENOUGH = 192, 4
+#: ranks as far as this from one's own are asked, the nearest first, until so many idle times are known
+NEAR, SURE = 2, 12
 
 
 class IdleTimes:
@@ -20,9 +25,11 @@ class IdleTimes:
 
     def __init__(self, change: float) -> None:
         self.change = change
-        self._ended: deque[float] = deque(maxlen=KEPT)
+        self._ended: deque[tuple[int, float]] = deque(maxlen=KEPT)
         #: rank -> when it was needed last
         self._needed_at: dict[int, float] = {}
+        #: rank -> its patience, until another idle time ends
+        self._known: dict[int, float] = {}
 
     def needed(self, count: int, width: int, now: float) -> None:
         """So many of `width` are needed now."""
@@ -30,7 +37,8 @@ class IdleTimes:
             before = self._needed_at.get(rank)
             if rank <= count:
                 if before is not None and now - before > 1.0:
-                    self._ended.append(now - before)
+                    self._ended.append((rank, now - before))
+                    self._known.clear()
                 self._needed_at[rank] = now
             elif before is None:
                 self._needed_at[rank] = now
@@ -43,15 +51,29 @@ class IdleTimes:
         """Seconds for which this one has not been needed."""
         return now - self._needed_at.get(rank, now)
 
-    @property
-    def patience(self) -> float:
-        """Seconds to wait before one that is not needed is stopped."""
-        if len(self._ended) < ENOUGH:
+    def patience(self, rank: int) -> float:
+        """Seconds to wait before this one is stopped when it is not needed."""
+        if rank not in self._known:
+            self._known[rank] = self._least_cost(self._near(rank))
+        return self._known[rank]
+
+    def _near(self, rank: int) -> list[float]:
+        """Idle times of the ranks about this one; where those are few, of all."""
+        for apart in range(NEAR + 1):
+            near = [seconds for other, seconds in self._ended if abs(other - rank) <= apart]
+            if len(near) >= SURE:
+                return near
+        return [seconds for _, seconds in self._ended]
+
+    def _least_cost(self, ended: list[float]) -> float:
+        """The wait that would have cost least; the shortest of several."""
+        if len(ended) < ENOUGH:
             return self.change
-        ended = list(self._ended)
-        choices = [0.0, self.change, *(d for d in ended if d < 4 * self.change)]
+        ended = sorted(ended)
+        sums = list(accumulate(ended, initial=0.0))
 
         def cost(wait: float) -> float:
-            return sum(d if d <= wait else wait + self.change for d in ended)
+            kept = bisect_right(ended, wait)
+            return sums[kept] + (len(ended) - kept) * (wait + self.change)
 
-        return min(sorted(choices), key=cost)
+        return min(sorted([0.0, self.change, *(d for d in ended if d < 4 * self.change)]), key=cost)

@@ -88,7 +88,7 @@ def test_no_tuple_is_forgotten_in_bins(windows):
 
 def test_without_a_past_one_waits_for_as_long_as_a_change_costs():
     idle = IdleTimes(5.0)
-    assert idle.patience == 5.0
+    assert idle.patience(4) == 5.0
     idle.needed(3, 4, 0.0)
     idle.needed(3, 4, 7.0)
     assert idle.idle(4, 7.0) == 7.0
@@ -110,9 +110,52 @@ def _lived(idle_seconds, change=5.0, times=8):
 
 
 def test_short_idle_times_teach_to_keep_and_long_ones_to_let_go():
-    assert _lived(3.0).patience >= 3.0  # to keep costs 3, to stop costs 5
-    assert _lived(150.0).patience == 0.0  # it will not be needed for long: at once
-    assert _lived(8.0).patience == 0.0
+    assert _lived(3.0).patience(2) >= 3.0  # to keep costs 3, to stop costs 5
+    assert _lived(150.0).patience(2) == 0.0  # it will not be needed for long: at once
+    assert _lived(8.0).patience(2) == 0.0
+
+
+def _two_kinds(times):
+    """The tenth sub-unit is not needed for 3 s at a time, and like all but two for a minute now and then."""
+    idle, now = IdleTimes(5.0), 0.0
+    for _ in range(times):
+        for count, seconds in [(10, 0.5), (9, 3.0)] * 3 + [(10, 0.5), (2, 60.0)]:
+            for _ in range(int(seconds * 4)):
+                idle.needed(count, 10, now)
+                now += 0.25
+    return idle
+
+
+def test_each_rank_waits_by_its_own_idle_times():
+    idle = _two_kinds(14)
+    assert idle.patience(3) == 0.0
+    assert idle.patience(10) >= 3.0
+
+
+def test_where_few_idle_times_are_known_of_a_rank_all_decide_together():
+    idle = _two_kinds(2)
+    assert {idle.patience(rank) for rank in range(1, 12)} == {idle.patience(10)}
+    assert _two_kinds(0).patience(3) == 5.0
+    new = _two_kinds(14)  # nobody was ever the 30th
+    assert new.patience(30) == new._least_cost([seconds for _, seconds in new._ended])
+
+
+@given(st.lists(st.floats(1.0, 200.0), min_size=4, max_size=60), st.floats(0.5, 40))
+def test_no_wait_would_have_cost_less(ended, change):
+    def cost(wait):
+        return sum(d if d <= wait else wait + change for d in ended)
+
+    chosen = cost(IdleTimes(change)._least_cost(ended))
+    assert all(chosen <= cost(wait) + 1e-6 for wait in [0.0, change, *(d for d in ended if d < 4 * change)])
+
+
+def test_what_was_learnt_counts_from_the_next_look_on():
+    idle = IdleTimes(5.0)
+    seen = []
+    for i in range(6):
+        idle.needed(2, 2, 40.0 * i)
+        seen.append(idle.patience(2))
+    assert seen == [5.0] * 2 + [0.0] * 4  # two ranks, so four idle times after the second look
 
 
 def test_enough_for_the_work_and_more_for_bursts():

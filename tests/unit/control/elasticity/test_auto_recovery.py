@@ -55,4 +55,4 @@ def test_a_time_of_which_nothing_is_known_teaches_nothing(counts):
     idle.unknown(6, now)
     assert all(idle.idle(rank, now) == 0.0 for rank in range(1, 7))
     idle.needed(6, 6, now)
-    assert idle.patience == other.patience
+    assert [idle.patience(rank) for rank in range(1, 7)] == [other.patience(rank) for rank in range(1, 7)]
