@@ -28,8 +28,6 @@ class IdleTimes:
         self._ended: deque[tuple[int, float]] = deque(maxlen=KEPT)
         #: rank -> when it was needed last
         self._needed_at: dict[int, float] = {}
-        #: rank -> its patience, until another idle time ends
-        self._known: dict[int, float] = {}
 
     def needed(self, count: int, width: int, now: float) -> None:
         """So many of `width` are needed now."""
@@ -38,7 +36,6 @@ class IdleTimes:
             if rank <= count:
                 if before is not None and now - before > 1.0:
                     self._ended.append((rank, now - before))
-                    self._known.clear()
                 self._needed_at[rank] = now
             elif before is None:
                 self._needed_at[rank] = now
@@ -53,9 +50,7 @@ class IdleTimes:
 
     def patience(self, rank: int) -> float:
         """Seconds to wait before this one is stopped when it is not needed."""
-        if rank not in self._known:
-            self._known[rank] = self._least_cost(self._near(rank))
-        return self._known[rank]
+        return self._least_cost(self._near(rank))
 
     def _near(self, rank: int) -> list[float]:
         """Idle times of the ranks about this one; where those are few, of all."""

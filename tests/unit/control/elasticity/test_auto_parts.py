@@ -158,6 +158,13 @@ def test_what_was_learnt_counts_from_the_next_look_on():
     assert seen == [5.0] * 2 + [0.0] * 4  # two ranks, so four idle times after the second look
 
 
+def test_what_a_change_is_worth_counts_at_once():
+    idle = IdleTimes(5.0)
+    assert idle.patience(2) == 5.0
+    idle.change = 9.0  # state has to move, too
+    assert idle.patience(2) == 9.0
+
+
 def test_enough_for_the_work_and_more_for_bursts():
     assert enough(0.0, 0.01, 0.8, 0.1) == 1
     assert enough(80.0, 0.01, 0.8, 0.1) == 1
