@@ -6,7 +6,7 @@ import signal
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-__all__ = ["exit_code", "how_ended", "newest_child"]
+__all__ = ["LAST_THREADS", "exit_code", "how_ended", "newest_child"]
 
 #: seconds that the threads of a process may take to end after it
 LAST_THREADS = 0.5
@@ -24,12 +24,12 @@ def newest_child(actor: Any) -> BaseProcess | None:
     return process if isinstance(process, BaseProcess) else None
 
 
-def exit_code(child: BaseProcess) -> int | None:
-    """What a process that is gone ended with; None where nobody knows.
+def exit_code(child: BaseProcess, patience: float = 0.0) -> int | None:
+    """What a process that is gone ended with; None where nobody knows, or not within `patience` seconds.
 
     One with several threads is seen to be gone when the first of them is, and can be asked only when the last is.
     """
-    child.join(LAST_THREADS)
+    child.join(patience)
     return child.exitcode
 
 

@@ -18,7 +18,7 @@ from thespian.actors import ActorExitRequest, ChildActorExited, WakeupMessage
 import esault.runtime.sub_unit_actor  # noqa: F401 - so that children find it imported
 from esault.messages.control import Exited, Fork, Kill, Release
 from esault.runtime.actor import ReportingActor
-from esault.runtime.exits import exit_code, how_ended, newest_child
+from esault.runtime.exits import LAST_THREADS, exit_code, how_ended, newest_child
 from esault.runtime.owner import Owner
 from esault.runtime.spec import Birth, ForkedChild, KeepFor, Keeping, Leave, Pid, RunSpec, Wake
 from esault.runtime.sub_unit_actor import SubUnitActor
@@ -117,12 +117,12 @@ class Keeper(ReportingActor):
             if address == message.childAddress:
                 self._gone(incarnation)
 
-    def _gone(self, incarnation: int) -> None:
+    def _gone(self, incarnation: int, patience: float = 0.0) -> None:
         del self._addresses[incarnation]
         self._processes.pop(incarnation, None)
         self._condemned.discard(incarnation)
         child = self._children.pop(incarnation, None)
-        reason = how_ended(exit_code(child) if child is not None else None)
+        reason = how_ended(exit_code(child, patience) if child is not None else None)
         if incarnation in self._killed:
             self._killed.discard(incarnation)
             reason = "the run ended it"
@@ -147,5 +147,6 @@ class Keeper(ReportingActor):
             return
         for incarnation, process in list(self._processes.items()):
             if incarnation in self._addresses and not process.alive():
-                self._gone(incarnation)
+                # Who says himself that he goes may take his time, and nobody waits for him; this one has at most threads that are on their way out.
+                self._gone(incarnation, LAST_THREADS)
         self.wakeupAfter(LOOK_EVERY)

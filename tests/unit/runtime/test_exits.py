@@ -71,9 +71,9 @@ def test_what_a_process_ended_with_is_known_though_its_first_thread_ended_first(
     owner = Owner.of(process.pid)
     while owner.alive():
         time.sleep(0.001)
-    assert process.exitcode is None
+    assert exit_code(process) is None
     threading.Timer(0.05, event.set).start()
-    assert exit_code(process) == 7
+    assert exit_code(process, 5.0) == 7
 
 
 def test_another_thespian_may_not_tell():
