@@ -10,7 +10,6 @@ from __future__ import annotations
 import random
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from bench.loads import LENGTH, records, sentences
 from bench.measure import missing
 from bench.topologies import Count, Split
 from esault import Sink, Topology, by_key, shuffle
-from esault.errors import UsageError
 from esault.messages.settings import Settings
 from esault.sinks import SparkTable
 from esault.sources import Items
@@ -129,11 +127,10 @@ class Workload:
                 if not local.step():
                     local.wait()
                 next_at -= 1
-                if state is not None and next_at <= 0:
-                    with suppress(UsageError):  # one is on, or there is nothing to keep any more
-                        local.checkpoint()
-                        checkpoints += 1
-                        next_at = CHECKPOINT_STEPS
+                if state is not None and next_at <= 0 and local.driver.may_checkpoint:
+                    local.checkpoint()
+                    checkpoints += 1
+                    next_at = CHECKPOINT_STEPS
         if local.driver.failure is not None:
             raise RuntimeError(f"workload {self.name}: the run failed: {local.driver.failure}")
         if sink.rows != self.results(rows):

@@ -22,6 +22,7 @@ __all__ = ["command"]
 )
 def command(topology: str, settings: tuple[str, ...], mermaid: bool, engine: str) -> None:
     """Build TOPOLOGY, find what is wrong with it, and draw it. Nothing is read or written."""
+    from esault.topology.declared import misfits
     from esault.topology.drawing import draw
     from esault.topology.drawing import mermaid as draw_mermaid
 
@@ -32,5 +33,9 @@ def command(topology: str, settings: tuple[str, ...], mermaid: bool, engine: str
 
         check_topology(plan)
     print(draw_mermaid(plan) if mermaid else draw(plan))
+    warnings = misfits(plan)
+    for warning in warnings:
+        click.echo(f"warning: {warning}", err=True)
     if not mermaid:
-        print(f"{plan.name}: {len(plan.units)} units, no mistakes found")
+        found = f"{len(warnings)} warning{'s' * (len(warnings) > 1)}" if warnings else "no mistakes found"
+        print(f"{plan.name}: {len(plan.units)} units, {found}")

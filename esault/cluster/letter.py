@@ -17,14 +17,12 @@ import dataclasses
 import functools
 import importlib
 import inspect
-from datetime import date
-from decimal import Decimal
 from pathlib import Path, PurePath
 from typing import Any
 
 import msgpack
 
-from esault.errors import FrameError
+from esault.errors import FrameError, PayloadError
 from esault.payload.codec import Codec
 
 __all__ = ["MAX_LETTER", "pack", "unpack"]
@@ -91,9 +89,10 @@ def _extend(thing: Any) -> Any:
             return plain(thing)
     if isinstance(thing, int):
         return msgpack.ExtType(_INT, thing.to_bytes(thing.bit_length() // 8 + 1, "big", signed=True))
-    if isinstance(thing, (date, Decimal)):
-        return msgpack.ExtType(_VALUE, Codec().pack(thing))
-    raise TypeError(f"{cls.__name__} is not known")
+    try:
+        return msgpack.ExtType(_VALUE, Codec().pack_value(thing))
+    except PayloadError as error:
+        raise TypeError(str(error)) from error
 
 
 def unpack(data: bytes | bytearray | memoryview) -> Any:

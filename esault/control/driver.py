@@ -379,13 +379,15 @@ class Driver:
         going_back = self.restores.lasting is not None
         return going_back or self.checkpoints.current is not None or self.checkpoints.wanted(self._now)
 
+    @property
+    def may_checkpoint(self) -> bool:
+        """Whether a checkpoint can begin now."""
+        idle = self.phase == "running" and self.checkpoints.current is None
+        return idle and self.checkpoints.may_begin(self.units.values())
+
     def checkpoint(self, now: float) -> int:
         """Begin a checkpoint; its number. Raises UsageError when it cannot be now."""
-        if (
-            self.phase != "running"
-            or self.checkpoints.current is not None
-            or not self.checkpoints.may_begin(self.units.values())
-        ):
+        if not self.may_checkpoint:
             raise UsageError(
                 f"{self.plan.name}: no checkpoint can be taken now: a change, a death or the end is being dealt with"
             )

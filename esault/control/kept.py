@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from esault.control.checkpoints import Cut
 from esault.control.elastic_unit import ElasticUnit
@@ -11,7 +12,7 @@ from esault.messages.checkpoint import Handle, Kept, KeptUnit, Piece
 from esault.routing.table import OutputTable
 from esault.topology.plan import Plan
 
-__all__ = ["check_plan", "kept_of", "table_like", "widths"]
+__all__ = ["check_plan", "kept_of", "renamed", "table_like", "widths"]
 
 
 def kept_of(
@@ -62,13 +63,22 @@ def widths(kept: Kept, plan: Plan) -> dict[str, int]:
     return found
 
 
+def renamed(kept: Kept, plan: Plan) -> Kept:
+    """The checkpoint with the names that its topology and units have today, as `Topology(..., moved=)` says."""
+    if not plan.moved:
+        return kept
+    units = {plan.now(name): unit for name, unit in kept.units.items()}
+    handles = tuple(replace(handle, unit=plan.now(handle.unit)) for handle in kept.handles)
+    return replace(kept, topology=plan.now(kept.topology), units=units, handles=handles)
+
+
 def check_plan(kept: Kept, plan: Plan, parallelism: Mapping[str, int]) -> None:
     """Whether this topology can go on from the checkpoint: unit names tie state to code. Raises UsageError."""
     anew = "or begin anew with --restart"
     if kept.topology != plan.name:
         raise UsageError(
-            f"checkpoint {kept.number} is one of topology {kept.topology!r}, and this is {plan.name!r}: name another place with --state, "
-            f"give the topology its name back, {anew}"
+            f"checkpoint {kept.number} is one of topology {kept.topology!r}, and this is {plan.name!r}: if it was renamed, say "
+            f"Topology({plan.name!r}, moved={{{kept.topology!r}: {plan.name!r}}}); else name another place with --state, {anew}"
         )
     for name, unit in kept.units.items():
         now = plan.units.get(name)
@@ -76,7 +86,8 @@ def check_plan(kept: Kept, plan: Plan, parallelism: Mapping[str, int]) -> None:
             if any(unit.chains) or unit.positions:
                 raise UsageError(
                     f"checkpoint {kept.number} holds the state of unit {name!r}, and there is no unit of that name any more "
-                    f"(there are: {', '.join(plan.units)}); give the unit its name back, {anew}"
+                    f"(there are: {', '.join(plan.units)}); if it was renamed, say Topology({plan.name!r}, moved={{{name!r}: "
+                    f"'its_name_now'}}), {anew}"
                 )
             continue
         if now.kind != unit.kind:

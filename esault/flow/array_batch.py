@@ -14,7 +14,7 @@ from esault.payload.column_wire import wired
 
 __all__ = ["ArrayBatch", "Numbers"]
 
-#: owner of a key, as the number of a channel; raises PayloadError for what cannot be a key
+#: owner of a key, as the number of a channel
 Owner = Callable[[Any], int]
 #: integer keys below this are looked up in one array, NumPy permitting
 DENSE = 1 << 16
@@ -88,7 +88,7 @@ class Numbers:
         self._dense: Any = None
 
     def of(self, keys: Any) -> Any:
-        """The number for each key: a list, or a NumPy array."""
+        """The number for each key, none of which is missing: a list, or a NumPy array."""
         if type(keys) in ROWS:
             return list(map(self._owner, keys))
         if hasattr(keys, "to_pylist"):
@@ -124,8 +124,6 @@ class Numbers:
 
         if hasattr(keys, "dictionary"):  # what it holds beside the keys that occur may be none
             keys = keys.dictionary_decode()
-        if keys.null_count:
-            self._owner(None)
         numpy = sys.modules.get("numpy")
         if numpy is not None and pa.types.is_integer(keys.type):
             return self.of(_integers(keys))

@@ -117,11 +117,8 @@ class AsyncSubUnit(BoltSubUnit):
             if call is None:
                 break
             if call.hook == "process":
-                keys = (call.key,)
-                if self.writer.snapshot is not None:
-                    self.writer.before(keys)
-                if self.writer.dirty is not None:
-                    self.writer.touched(keys)
+                if self.writer.snapshot is not None or self.writer.dirty is not None:
+                    self.writer.process((call.name,))
                 self.backlog -= 1
                 self._begun += 1
             self.loop.start(call.owner.call(call))

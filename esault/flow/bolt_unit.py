@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -25,7 +26,9 @@ from esault.messages.checkpoint import Abandon, NotSnapped, Piece, Restore, Snap
 from esault.messages.control import Build
 from esault.messages.probe import Counters
 from esault.messages.status import Rows, Status
-from esault.routing.ring import canonical, position
+from esault.payload.schema import Evolution
+from esault.routing.many_keys import names_of
+from esault.routing.ring import Name, canonical, position
 from esault.topology.grouping import ByKey, PartialKey
 from esault.topology.plan import UnitPlan
 
@@ -74,10 +77,13 @@ class BoltSubUnit(SubUnit):
         self._most_rows = FIRST_ROWS
         self._several = len(plan.inputs) > 1
         #: what a batch bolt or one object changes in its state nobody sees: all of it is written each time
-        seen_changes = plan.objects.endswith("key") and not plan.batch
-        self.writer = StateWriter(self.operator, clock, seen_changes, self._snapped, self._not_snapped)
+        self._seen_changes = plan.objects.endswith("key") and not plan.batch
+        self.writer = StateWriter(self.operator, clock, self._seen_changes, self._snapped, self._not_snapped)
         #: number and handles of the checkpoint that was begun last
         self._cut_last: tuple[int, dict[int, dict[str, Any]]] = (0, {})
+        #: state goes through bytes after some batches; how many there were
+        self._reload = build.settings.reload_state
+        self._turns = 0
         self.key_load = KeyLoadSampler()
         #: objects that this unit has no sub-unit for any more: finished at once
         self._surplus: list[Operator] = []
@@ -140,14 +146,17 @@ class BoltSubUnit(SubUnit):
             # A row may come here by two ways, such as through either side of a diamond: what it brings forth is two rows.
             ids = tuple([f"{id}/{batch.input}" for id in ids])
         writer = self.writer
-        if writer.snapshot is not None:
-            writer.before(batch.keys)
+        if writer.snapshot is not None or writer.dirty is not None:
+            writer.process(names_of(batch.keys) if self._seen_changes else ())
         self.operator.run(batch.input, batch.keys, batch.values, ids)
-        if writer.dirty is not None:
-            writer.touched(batch.keys)
-        if self.emitter.arrays:
-            self._emit_payload(lineage, self.emitter.take(self.plan.wants_id))
-        for stream, out in self.emitter.outs.items():
+        if self._reload:
+            self._turns += 1
+            if not self._turns & (self._turns - 1):  # the first, second, fourth, eighth ...
+                self.operator.reload(batch.keys)
+        emitter = self.emitter
+        if emitter.arrays:
+            self._emit_payload(lineage, emitter.take(self.plan.wants_id))
+        for stream, out in emitter.outs.items():
             keys = out.keys
             if keys:
                 self.tuples_out += len(keys)
@@ -343,6 +352,7 @@ class BoltSubUnit(SubUnit):
         """Take over the keys of this sub-unit's ranges, whoever wrote them."""
         one_each = self.plan.objects == "sub-unit"
         part, parts = self.context.part, self.context.parts
+        evolutions: list[Evolution] = []
         for number, chain in enumerate(restore.chains):
             if one_each and number % parts != part:
                 continue
@@ -355,12 +365,39 @@ class BoltSubUnit(SubUnit):
                 taker = self._new_operator()
                 self.emitter.on_trusted = trusted
                 self._surplus.append(taker)
-            states: dict[Any, tuple[Any, bytes | None]] = {}
+            states: dict[Name, tuple[Any, bytes | None]] = {}
             for piece in chain:
-                states.update((canonical(key), (key, state)) for key, state in vault.read(piece))
+                read = vault.read(piece)
+                evolution = Evolution(vault.schema(piece))
+                if evolution.needed(taker.own_class()):
+                    evolutions.append(evolution)
+                    read = self._evolved(taker, evolution, read, None if one_each else restore)
+                states.update((canonical(key), (key, state)) for key, state in read)
             for key, state in states.values():
                 if state is not None and (one_each or self._owns(key, restore)):
                     taker.get(key, state)
+        if evolutions:
+            self._say_dropped(evolutions)
+
+    def _evolved(
+        self, taker: Operator, evolution: Evolution, states: Iterable[tuple[Any, bytes | None]], restore: Restore | None
+    ) -> Iterator[tuple[Any, bytes | None]]:
+        """States as this version of the code has them; those of others' keys are not looked at."""
+        for key, state in states:
+            if state is None or (restore is not None and not self._owns(key, restore)):
+                yield key, state
+            elif key is None and self.plan.window is not None:
+                yield key, state  # up to when windows were closed
+            else:
+                yield key, taker.evolved(state, evolution)
+
+    def _say_dropped(self, evolutions: Sequence[Evolution]) -> None:
+        whole = evolutions[0]
+        for each in evolutions[1:]:
+            whole.dropped.update(each.dropped)
+        own = self.operator.own_class()
+        for line in whole.told(self.plan.name, own.__qualname__ if own is not None else "keyed"):
+            print(line, file=sys.stderr)
 
     def _owns(self, key: Any, restore: Restore) -> bool:
         if self.plan.objects == "unit":

@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
+from esault.routing.ring import Name
+
 __all__ = ["FREE", "Call", "Calls", "Owner"]
 
 #: in place of a name: the call stands in nobody's way, as a tuple without a key
@@ -45,7 +47,7 @@ class Call:
     def __init__(
         self,
         owner: Owner,
-        name: Any,
+        name: Name,
         key: Any,
         value: Any,
         hook: str,
@@ -56,7 +58,7 @@ class Call:
         then: Callable[[], None] | None = None,
     ) -> None:
         self.owner = owner
-        #: of the element; calls of one name are made one after the other, in the order in which they were added
+        #: of the key; calls of one name are made one after the other, in the order in which they were added
         self.name = name
         self.key = key
         self.value = value
@@ -94,8 +96,8 @@ class Calls:
         self.added = 0
         self._ready: deque[Call] = deque()
         #: behind the call of a name that is ready or open: those that follow
-        self._behind: dict[Any, deque[Call] | None] = {}
-        self._open: set[Any] = set()
+        self._behind: dict[Name, deque[Call] | None] = {}
+        self._open: set[Name] = set()
         self._alone = False
 
     def __bool__(self) -> bool:
@@ -159,23 +161,23 @@ class Calls:
             self._open.discard(call.name)
             self._follow(call.name)
 
-    def _follow(self, name: Any) -> None:
+    def _follow(self, name: Name) -> None:
         behind = self._behind[name]
         if behind:
             self._ready.append(behind.popleft())
         else:
             del self._behind[name]
 
-    def busy(self, name: Any) -> bool:
+    def busy(self, name: Name) -> bool:
         """Whether a call of this name is open."""
         return name in self._open
 
-    def queued(self, name: Any) -> bool:
+    def queued(self, name: Name) -> bool:
         """Whether a call of this name is open or waits."""
         return name in self._behind
 
     @property
-    def names(self) -> Iterator[Any]:
+    def names(self) -> Iterator[Name]:
         """Of calls that are open or wait."""
         return iter(self._behind)
 

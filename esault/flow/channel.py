@@ -14,15 +14,21 @@ from typing import Any
 from esault.errors import PayloadError
 from esault.flow.delivery.lineage import Lineage
 from esault.flow.frame import DATA, Root
+from esault.flow.refused_key import refused_key, refused_keys
 from esault.flow.wire import Link
 from esault.messages.settings import Settings
 from esault.payload.codec import Codec, explain
 from esault.payload.column import ROWS
+from esault.payload.packed_rows import Rows
+from esault.routing.ring import check_key
 
 __all__ = ["MAX_BATCH_ROWS", "InChannel", "OutChannel"]
 
 #: rows of one batch at most: a bolt may turn one tuple into a million
 MAX_BATCH_ROWS = 4096
+
+#: what half of a surrogate pair begins with in a frame; so do some letters of Korean
+_MAYBE_SURROGATE = b"\xed"
 
 
 class _OpenBatch:
@@ -162,11 +168,24 @@ class OutChannel:
         self._batches = []
         rows, self.rows, self.opened_at = self.rows, 0, 0.0
         self.rows_sent += rows
-        body = [now, *((b.root, b.id, b.input, b.keys, b.values, b.due, b.ids) for b in batches)]
+        body = [
+            now,
+            *(
+                (b.root, b.id, b.input, b.keys, b.values, b.due, b.ids)
+                if b.whole
+                else (b.root, b.id, b.input, Rows(b.keys), Rows(b.values), b.due, b.ids)
+                for b in batches
+            ),
+        ]
         try:
-            size = self.put(DATA, body)
+            frame = self._frame(DATA, body)
         except PayloadError:
             raise _culprit(self._unit, batches) from None
+        if _MAYBE_SURROGATE in frame:
+            for batch in batches:
+                keys = batch.keys if not batch.whole else getattr(batch.keys, "rows", ())
+                _check_texts(self._unit, keys)
+        size = self._offer(frame)
         if size > self._settings.frame_bytes:
             self._row_limit = max(1, self._settings.frame_rows * self._settings.frame_bytes // size)
         elif self._row_limit < self._settings.frame_rows:
@@ -174,7 +193,12 @@ class OutChannel:
 
     def put(self, kind: int, body: Any) -> int:
         """Send a frame behind all that was sent or flushed before it; its size in bytes."""
-        frame = self._codec.pack((kind, self._epoch, self.number, self.seq + 1, body))
+        return self._offer(self._frame(kind, body))
+
+    def _frame(self, kind: int, body: Any) -> bytes:
+        return self._codec.pack((kind, self._epoch, self.number, self.seq + 1, body))
+
+    def _offer(self, frame: bytes) -> int:
         self.seq += 1
         if self.queue or not self._link.send(frame):
             self.queue.append(frame)
@@ -197,6 +221,16 @@ class OutChannel:
         self.rows = 0
 
 
+def _check_texts(unit: str, keys: Sequence[Any]) -> None:
+    """Whether all texts among keys are text: a value may hold half of a surrogate pair, and a key has no place on the ring then."""
+    for key in keys:
+        try:
+            check_key(key)
+        except PayloadError as error:
+            if "surrogate" in str(error):
+                raise refused_keys(unit, (key,)) from None
+
+
 def _culprit(unit: str, batches: Sequence[_OpenBatch]) -> PayloadError:
     """Which of the rows it was that cannot travel."""
     for batch in batches:
@@ -205,7 +239,8 @@ def _culprit(unit: str, batches: Sequence[_OpenBatch]) -> PayloadError:
             for what, thing in (("key", key), ("value", value)):
                 reason = explain(thing)
                 if reason is not None:
-                    return PayloadError(
+                    refused = refused_key(unit, key) if what == "key" else None
+                    return refused or PayloadError(
                         f"unit {unit!r} emitted a tuple with key {key!r} whose {what} cannot travel: {reason}"
                     )
     return PayloadError(

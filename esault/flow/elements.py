@@ -9,11 +9,11 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from esault.errors import EsaultError, PayloadError, StateError
-from esault.payload.codec import Codec, find_unportable
-from esault.routing.ring import Canonical, canonical, check_key
+from esault.errors import EsaultError, FrameError, PayloadError, StateError
+from esault.payload.codec import Codec, explain
+from esault.routing.ring import Canonical, Name, canonical, key_of
 
-__all__ = ["Elements", "derive", "maker", "pack_state"]
+__all__ = ["Elements", "derive", "maker", "pack_state", "put_state"]
 
 
 def derive(cls: type[Any], members: dict[str, Any]) -> type[Any]:
@@ -56,22 +56,28 @@ def pack_state(unit: str, element: Any, codec: Codec) -> bytes:
     """The element's state, as it moves and is saved. Raises StateError naming the attribute."""
     state = element.__getstate__()
     try:
-        return codec.pack(state)
-    except PayloadError:
+        return codec.pack_value(state, element)
+    except PayloadError as error:
         if isinstance(state, dict):
             for name, value in state.items():
-                found = find_unportable(value)
-                if found is not None:
+                reason = explain(value, element)
+                if reason is not None:
                     raise StateError(
-                        f"unit {unit!r}: attribute {name!r} of {type(element).__name__} holds a {found[1].__name__}, "
-                        "which cannot be saved or moved. Make it in open(context) and leave it out of __getstate__, "
-                        "or keep plain values in attributes"
+                        f"unit {unit!r}: attribute {name!r} of {type(element).__name__} cannot be saved or moved: {reason}. "
+                        "What is no state is made in open(context), and left out of __getstate__"
                     ) from None
         raise StateError(
-            f"unit {unit!r}: the state of {type(element).__name__} (its __getstate__()) cannot be saved or moved: "
-            "it must be made of str, bytes, int, float, bool, None, datetime, date, Decimal, and tuples, lists, "
-            "dicts and sets of them"
+            f"unit {unit!r}: the state of {type(element).__name__} (its __getstate__()) cannot be saved or moved: {error}"
         ) from None
+
+
+def put_state(unit: str, element: Any, state: bytes, codec: Codec) -> None:
+    """Put a packed state into an element fresh from the factory. Raises StateError, or what its `__setstate__` raises."""
+    try:
+        found = codec.unpack(state, element)
+    except FrameError as error:
+        raise StateError(f"unit {unit!r}: the state of {type(element).__name__} cannot be restored: {error}") from None
+    element.__setstate__(found)
 
 
 class Elements(dict[Any, Any]):
@@ -100,7 +106,7 @@ class Elements(dict[Any, Any]):
         self._codec = codec
         self._look_alikes: dict[Canonical, Any] = {}
         #: states of elements that were put away, packed
-        self._away: dict[Any, bytes] = {}
+        self._away: dict[Name, bytes] = {}
         #: elements made or restored so far
         self.made = 0
 
@@ -110,13 +116,9 @@ class Elements(dict[Any, Any]):
             element = self._look_alikes.get(name)
             if element is not None:
                 return element
-        try:
-            check_key(key)
-        except PayloadError as error:
-            raise PayloadError(f"unit {self._unit!r} got a tuple whose key cannot be a key: {error}") from None
         return self._insert(name, key, self._away.pop(name, None))
 
-    def _insert(self, name: Any, key: Any, state: bytes | None) -> Any:
+    def _insert(self, name: Name, key: Any, state: bytes | None) -> Any:
         element = self._make()
         if not self.made and hasattr(element, "key"):
             raise EsaultError(
@@ -124,10 +126,10 @@ class Elements(dict[Any, Any]):
             )
         element.key = key
         if state is not None:
-            element.__setstate__(self._codec.unpack(state))
+            put_state(self._unit, element, state, self._codec)
         self.made += 1
         self._ready(element, key)
-        if isinstance(name, Canonical):
+        if type(name) is Canonical:
             self._look_alikes[name] = element
         else:
             self[name] = element
@@ -140,17 +142,20 @@ class Elements(dict[Any, Any]):
         """Elements, present or put away."""
         return len(self) + len(self._look_alikes) + len(self._away)
 
-    def live(self) -> Iterator[tuple[Any, Any]]:
-        """(name, element) of all that are present; a name is the key or its Canonical."""
+    def live(self) -> Iterator[tuple[Name, Any]]:
+        """(name, element) of all that are present."""
         yield from list(self.items())
         yield from list(self._look_alikes.items())
 
-    def holds(self, name: Any, element: Any) -> bool:
-        """Whether this element is still here."""
-        found = self._look_alikes.get(name) if isinstance(name, Canonical) else self.get(name)
-        return found is element
+    def present(self, name: Name) -> Any:
+        """The element of this name; None if there is none, or it was put away."""
+        return self._look_alikes.get(name) if type(name) is Canonical else self.get(name)
 
-    def names(self) -> Iterator[Any]:
+    def holds(self, name: Name, element: Any) -> bool:
+        """Whether this element is still here."""
+        return self.present(name) is element
+
+    def names(self) -> Iterator[Name]:
         """Names of all, present or put away."""
         yield from list(self)
         yield from list(self._look_alikes)
@@ -158,7 +163,7 @@ class Elements(dict[Any, Any]):
 
     # leaving and coming ------------------------------------------------------------------------
 
-    def put_away(self, name: Any) -> None:
+    def put_away(self, name: Name) -> None:
         """Close an idle element and keep its state, packed."""
         element = self._take(name)
         if element is not None:
@@ -168,9 +173,9 @@ class Elements(dict[Any, Any]):
     def wake_all(self) -> None:
         """Restore all that were put away, to finish them."""
         for name in list(self._away):
-            self._insert(name, name.key if isinstance(name, Canonical) else name, self._away.pop(name))
+            self._insert(name, key_of(name), self._away.pop(name))
 
-    def take_state(self, name: Any) -> bytes | None:
+    def take_state(self, name: Name) -> bytes | None:
         """Remove an element and give its packed state, closing it; None if there is none."""
         state = self._away.pop(name, None)
         if state is not None:
@@ -182,28 +187,34 @@ class Elements(dict[Any, Any]):
         self._close(element)
         return state
 
-    def peek_state(self, name: Any) -> bytes | None:
+    def peek_state(self, name: Name) -> bytes | None:
         """The packed state of an element, which stays; None if there is none."""
         state = self._away.get(name)
         if state is not None:
             return state
-        element = self._look_alikes.get(name) if isinstance(name, Canonical) else self.get(name)
+        element = self._look_alikes.get(name) if type(name) is Canonical else self.get(name)
         return None if element is None else pack_state(self._unit, element, self._codec)
 
     def put_state(self, key: Any, state: bytes) -> None:
         """Take over a key with its packed state; the element is made when its first tuple comes."""
         self._away[canonical(key)] = state
 
-    def forget(self, name: Any) -> None:
+    def forget(self, name: Name) -> None:
         """Remove an element without a word to it."""
         if self._take(name) is None:
             self._away.pop(name, None)
 
-    def wake(self, name: Any) -> Any:
+    def forget_all(self) -> None:
+        """Remove all elements without a word to them."""
+        self.clear()
+        self._look_alikes.clear()
+        self._away.clear()
+
+    def wake(self, name: Name) -> Any:
         """The element of this name, restored if it was put away; None if there is none."""
         if name in self._away:
-            return self._insert(name, name.key if isinstance(name, Canonical) else name, self._away.pop(name))
-        return self._look_alikes.get(name) if isinstance(name, Canonical) else self.get(name)
+            return self._insert(name, key_of(name), self._away.pop(name))
+        return self.present(name)
 
-    def _take(self, name: Any) -> Any:
-        return self._look_alikes.pop(name, None) if isinstance(name, Canonical) else self.pop(name, None)
+    def _take(self, name: Name) -> Any:
+        return self._look_alikes.pop(name, None) if type(name) is Canonical else self.pop(name, None)

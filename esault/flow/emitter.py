@@ -11,8 +11,8 @@ from typing import Any
 
 from esault.errors import PayloadError, TopologyError
 from esault.flow.delivery.roots import Payload
-from esault.payload.codec import Codec, explain
-from esault.routing.ring import check_key
+from esault.flow.refused_key import refused_key
+from esault.payload.codec import Codec
 
 __all__ = ["Emitter", "Out"]
 
@@ -166,18 +166,18 @@ class Emitter:
     def check(self, key: Any, value: Any) -> None:
         """Refuse what cannot travel. Raises PayloadError."""
         if key is not None:
-            try:
-                check_key(key)
-            except PayloadError as error:
-                raise PayloadError(f"unit {self._unit!r} emitted a tuple whose key cannot be a key: {error}") from None
+            refused = refused_key(self._unit, key)
+            if refused is not None:
+                raise refused
         if type(value) not in _PLAIN:
-            reason = explain(value)
-            if reason is not None:
+            try:
+                packed = self._codec.pack_value(value)
+            except PayloadError as error:
                 raise PayloadError(
-                    f"unit {self._unit!r} emitted a tuple with key {key!r} whose value cannot travel: {reason}"
-                )
+                    f"unit {self._unit!r} emitted a tuple with key {key!r} whose value cannot travel: {error}"
+                ) from None
             if self._watching:
-                self._watched.append((key, value, self._codec.pack(value)))
+                self._watched.append((key, value, packed))
         if self._left > 0:
             self._left -= 1
             if self.trusted and self.on_trusted is not None:
@@ -186,7 +186,7 @@ class Emitter:
     def check_unchanged(self) -> None:
         """Find values that were changed after they were emitted. Raises PayloadError."""
         for key, value, packed in self._watched:
-            if self._codec.pack(value) != packed:
+            if self._codec.pack_value(value) != packed:
                 raise PayloadError(
                     f"unit {self._unit!r} changed a value of type {type(value).__name__} after it had emitted it for key "
                     f"{key!r}; emit a copy (a tuple of it, dict(...), or copy.deepcopy)"

@@ -8,7 +8,8 @@ generations make the sweeps that much shorter and the life that much more exact.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+
+from esault.routing.ring import Name
 
 __all__ = ["IdleSweep"]
 
@@ -23,7 +24,7 @@ class IdleSweep:
         self._next = now + self._period
         self._sweep = 0
         #: number of the last sweep before which a name was used; those flagged
-        self._last: dict[Any, int] = {}
+        self._last: dict[Name, int] = {}
 
     def due(self, now: float) -> bool:
         """Whether it is time for a sweep."""
@@ -34,7 +35,7 @@ class IdleSweep:
         """When the next sweep is due."""
         return self._next
 
-    def sweep(self, now: float, names: Iterable[Any], used: set[Any]) -> list[Any]:
+    def sweep(self, now: float, names: Iterable[Name], used: set[Name]) -> list[Name]:
         """The names to remove. `used`: those with tuples since the last sweep; it is emptied."""
         self._sweep += 1
         self._next = max(self._next + self._period, now)

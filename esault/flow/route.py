@@ -14,6 +14,9 @@ from esault.errors import PayloadError, TopologyError
 from esault.flow.array_batch import ArrayBatch, Numbers
 from esault.flow.channel import OutChannel
 from esault.flow.delivery.lineage import Lineage
+from esault.flow.refused_key import no_key, refused_keys
+from esault.payload.column import ROWS, has_null
+from esault.routing.many_keys import are_keys
 from esault.routing.ring import is_ambiguous, position
 from esault.routing.table import OutputTable
 from esault.topology.grouping import Broadcast, ByKey, Grouping, PartialKey, Shuffle, Single
@@ -66,12 +69,11 @@ class _Cache(dict[Any, int]):
     Keys that Python takes for equal but are not (1 and True) are never kept, so they are computed each time.
     """
 
-    __slots__ = ("_numbers", "_size", "_starts", "_unit")
+    __slots__ = ("_numbers", "_size", "_starts")
 
-    def __init__(self, table: OutputTable, size: int, unit: str) -> None:
+    def __init__(self, table: OutputTable, size: int) -> None:
         super().__init__()
         self._size = size
-        self._unit = unit
         # A route never changes its table: two flat lists are enough, and are searched in C. In the sorted dict, which
         # can be split and merged, a look-up in 10 000 intervals takes five times as long.
         numbers = {owner: i for i, owner in enumerate(table.owners())}
@@ -97,15 +99,7 @@ class _Cache(dict[Any, int]):
         return self._numbers[bisect_right(self._starts, place) - 1]
 
     def __missing__(self, key: Any) -> int:
-        if key is None:
-            raise PayloadError(
-                f"unit {self._unit!r} emitted a tuple without a key (None), but what follows is grouped by key; "
-                "emit a key, or put key_by(...) before it"
-            )
-        try:
-            number = self._numbers[bisect_right(self._starts, position(key)) - 1]
-        except PayloadError as error:
-            raise PayloadError(f"unit {self._unit!r} emitted a tuple whose key cannot be a key: {error}") from None
+        number = self._numbers[bisect_right(self._starts, position(key)) - 1]
         if type(key) is str or not is_ambiguous(key):
             if len(self) >= self._size:
                 self.clear()
@@ -114,45 +108,53 @@ class _Cache(dict[Any, int]):
 
 
 class KeyRoute(Route):
-    """`by_key`: the owner of the key's place on the ring."""
+    """`by_key`: the owner of the key's place on the ring.
+
+    Each key is looked at here, also where all go to one: what cannot be a key must not be found when the unit grows.
+    """
 
     _cache: _Cache
     _numbers: Numbers
+    #: the channel that all take
+    _only: OutChannel | None
 
     def install(self, table: OutputTable, channels: Mapping[int, OutChannel]) -> None:
         again = self._table is not None
         super().install(table, channels)
-        cache = _Cache(table, self._cache_size, self._unit)
+        cache = _Cache(table, self._cache_size)
         if again:
             cache.keep(self._cache)
         self._cache = cache
+        self._only = self._channels[0] if len(self._channels) == 1 else None
         self._numbers = Numbers(cache.__getitem__)
 
     def push(
         self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
     ) -> None:
-        channels = self._channels
-        if len(channels) == 1:
-            channels[0].add(lineage, self._input, keys, values, ids, now)
+        if not are_keys(keys):
+            raise refused_keys(self._unit, keys)
+        if self._only is not None:
+            self._only.add(lineage, self._input, keys, values, ids, now)
             return
         try:
             numbers = list(map(self._cache.__getitem__, keys))
-        except TypeError as error:
-            if isinstance(error, PayloadError):
-                raise
-            raise _unhashable(self._unit, keys) from None
+        except PayloadError as error:  # what a str holds shows only here
+            raise refused_keys(self._unit, keys, str(error)) from None
         self._spread(numbers, lineage, keys, values, ids, now)
 
     def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
-        if len(self._channels) == 1:
+        if type(batch.keys) in ROWS:
+            if not are_keys(batch.keys):
+                raise refused_keys(self._unit, batch.keys)
+        elif has_null(batch.keys):
+            raise no_key(self._unit)
+        if self._only is not None:
             self._send((0,), lineage, batch, ids, now)
             return
         try:
             numbers = self._numbers.of(batch.keys)
-        except TypeError as error:
-            if isinstance(error, PayloadError):
-                raise
-            raise _unhashable(self._unit, batch.keys) from None
+        except PayloadError as error:
+            raise refused_keys(self._unit, batch.rows[0], str(error)) from None
         for number, part, part_ids in batch.divided(numbers, ids):
             self._send((number,), lineage, part, part_ids, now)
 
@@ -221,19 +223,17 @@ class _PartialKeyRoute(KeyRoute):
 
     def _choose(self, keys: Sequence[Any]) -> tuple[list[int], list[Any]]:
         """For each key a channel's number, and the name of the element there."""
+        if not are_keys(keys):
+            raise refused_keys(self._unit, keys)
         cache, sent, turn = self._cache, self._sent, self._turn
         numbers: list[int] = []
         halves: list[Any] = []
         for key in keys:
             zero, one = (key, "0"), (key, "1")
-            if key is None:
-                cache[None]
             try:
                 first, second = cache[zero], cache[one]
-            except TypeError as error:
-                if isinstance(error, PayloadError):
-                    raise
-                raise _unhashable(self._unit, keys) from None
+            except PayloadError as error:
+                raise refused_keys(self._unit, keys, str(error)) from None
             if first == second:
                 turn ^= 1
                 number, half = first, one if turn else zero
@@ -322,18 +322,6 @@ class _OwnRoute(Route):
                     )
                 rows[number].append(i)
         return rows
-
-
-def _unhashable(unit: str, keys: Sequence[Any]) -> PayloadError:
-    for key in keys:
-        try:
-            hash(key)
-        except TypeError:
-            return PayloadError(
-                f"unit {unit!r} emitted a tuple whose key cannot be a key: {key!r} of type {type(key).__name__}; "
-                "keys are str, bytes, int, bool, and tuples of them"
-            )
-    return PayloadError(f"unit {unit!r} emitted a tuple whose key cannot be a key")
 
 
 _ROUTES: dict[type[Grouping], type[Route]] = {

@@ -54,6 +54,10 @@ class SpoutSubUnit(SubUnit):
         #: the run goes on from a checkpoint behind the end of this source, and has not been given more yet
         self._ended_before = self._was_finished
         self._told: Any = None
+        #: the spout is open; else nothing is asked of it any more
+        self._open = True
+        #: what it said last of its progress and its lag
+        self._said: tuple[tuple[float, float] | None, int | None] = (None, None)
         #: where the cuts of checkpoints went that are not known to be complete
         self._cuts: dict[int, Any] = {}
         #: when the window was found closed, and for how long it has been before
@@ -136,7 +140,7 @@ class SpoutSubUnit(SubUnit):
             self._tell_grown()
         self._rows += len(keys)
         position = (self._call(self._spout.position, "position"), self._rows) if self._seekable else None
-        due = self._spout.due()
+        due = self._call(self._spout.due, "due")
         done = self.clock()
         roots.open([("", keys, values, ids)], now if due is None else due, position, done)
         after = self.clock()
@@ -222,7 +226,7 @@ class SpoutSubUnit(SubUnit):
                 settle()
             cut = (self._call(self._spout.position, "position"), self._rows)
             self._cuts[number] = cut[0]
-            position = self.codec.pack(cut)
+            position = self.codec.pack_value(cut)
         self.outbox.append(
             Snapped(
                 self.incarnation,
@@ -238,8 +242,11 @@ class SpoutSubUnit(SubUnit):
         super()._on_completed(message)
         for number in sorted(n for n in self._cuts if n <= message.number):
             position = self._cuts.pop(number)
-            if number == message.number:
-                self._call(partial(self._spout.commit, position), "commit")
+            if number == message.number and not self.failed:
+                try:
+                    self._call(partial(self._spout.commit, position), "commit")
+                except UserError as error:
+                    self._fail(str(error))
 
     _HANDLERS: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
         **SubUnit._HANDLERS,
@@ -264,6 +271,11 @@ class SpoutSubUnit(SubUnit):
 
     def _close_objects(self) -> None:
         try:
+            self._ask()  # how it stands in the end
+        except UserError as error:
+            self._fail(str(error))
+        self._open = False
+        try:
             self._spout.close()
         except _STOPPING:
             raise
@@ -276,22 +288,28 @@ class SpoutSubUnit(SubUnit):
         every = self.settings.status_every
         return (now // every + 1) * every
 
+    def _ask(self) -> None:
+        """Have the spout say how far it is, while it may be asked."""
+        if self._open and not self.failed:
+            self._said = (self._call(self._spout.progress, "progress"), self._call(self._spout.lag, "lag"))
+
     def status(self) -> Status:
+        self._ask()
         status = super().status()
         position = None
         if self._seekable and self.roots.committed is not None:
-            position = self.codec.pack(self.roots.committed)
+            position = self.codec.pack_value(self.roots.committed)
         throttled = self._throttled
         if self._closed_at is not None and not self._at_end:
             throttled += self.clock() - self._closed_at
         rows = replace(status.rows, throttled=throttled)
-        spout = self._spout
+        progress, lag = self._said
         return replace(
             status,
             rows=rows,
             position=position,
             read=self._rows,
-            progress=spout.progress(),
-            lag=spout.lag(),
+            progress=progress,
+            lag=lag,
             micro_batch=self._window_now(),
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 from esault.flow.bolt_unit import BoltSubUnit
 from esault.flow.environment import Environment
-from esault.flow.operators.window_operator import NOTHING, WindowOperator
+from esault.flow.operators.window_operator import WindowOperator
 from esault.flow.sub_unit import OWN_ROOT_ROWS
 from esault.messages.checkpoint import Restore
 from esault.messages.control import Build
@@ -43,11 +43,11 @@ class WindowSubUnit(BoltSubUnit):
             return False
         self._at_work = True
         for _ in range(CLOSED_IN_A_TURN):
-            key = operator.due()
-            if key is NOTHING:
+            name = operator.due()
+            if name is None:
                 self._at_work = False
                 break
-            self._touch(key)
+            self.writer.process((name,))
             operator.close_next()
             if self.emitter.rows() >= OWN_ROOT_ROWS:
                 break
@@ -56,13 +56,6 @@ class WindowSubUnit(BoltSubUnit):
             return True
         marks.passed = marks.merging.current
         return False
-
-    def _touch(self, key: Any) -> None:
-        """The windows of this key are about to change."""
-        if self.writer.dirty is not None:
-            self.writer.dirty.add(key)
-        if self.writer.snapshot is not None:
-            self.writer.before((key,))
 
     @property
     def _quiet(self) -> bool:

@@ -56,3 +56,5 @@ class Settings:
     checked_emits: int = 1000
     #: find values that are changed after they were emitted (LocalRuntime)
     watch_values: bool = False
+    #: put state through bytes every now and then, as a move would (LocalRuntime, --engine local)
+    reload_state: bool = False

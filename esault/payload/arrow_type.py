@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["arrow_reason", "has_lists"]
+__all__ = ["arrow_reason"]
 
-#: type -> (what in it cannot travel and the remedy, or None; whether its items hold lists)
-_known: dict[Any, tuple[str | None, bool]] = {}
+#: type -> what in it cannot travel and the remedy, or None
+_known: dict[Any, str | None] = {}
 _MOST_KNOWN = 1024
 
 
@@ -21,7 +21,7 @@ def arrow_reason(column: Any, name: str) -> str | None:
     if batch and len(set(column.schema.names)) < len(column.schema.names):
         return f"{name}: a pyarrow RecordBatch with two columns of one name cannot travel; rename one"
     for each in [field.type for field in column.schema] if batch else [column.type]:
-        reason = _look(each)[0]
+        reason = _look(each)
         if reason is None and name == "keys" and not _may_be_key(each):
             return (
                 f"keys: a pyarrow Array of {each} cannot be keys, which are bool, integers, binary and string; "
@@ -52,44 +52,36 @@ def _beyond(array: Any, name: str) -> str | None:
     return None
 
 
-def has_lists(column: Any) -> bool:
-    """Whether items of this Array or RecordBatch hold lists."""
-    types = [column.type] if hasattr(column, "type") else [field.type for field in column.schema]
-    return any(_look(each)[1] for each in types)
-
-
-def _look(kind: Any) -> tuple[str | None, bool]:
-    found = _known.get(kind)
-    if found is None:
+def _look(kind: Any) -> str | None:
+    if kind not in _known:
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
-        found = _known[kind] = _judge(kind)
-    return found
+        _known[kind] = _judge(kind)
+    return _known[kind]
 
 
-def _judge(kind: Any) -> tuple[str | None, bool]:
+def _judge(kind: Any) -> str | None:
     import pyarrow.types as t
 
     if _is_extension(kind):
-        return f"{kind} is an extension type; use the array's .storage", False
+        return f"{kind} is an extension type; use the array's .storage"
     if t.is_dictionary(kind):
         return _look(kind.value_type)
     if t.is_timestamp(kind):
         if kind.unit == "ns":
-            return f"{kind} has nanoseconds, which a datetime cannot hold; cast it to timestamp('us')", False
-        return _zone(kind), False
+            return f"{kind} has nanoseconds, which a datetime cannot hold; cast it to timestamp('us')"
+        return _zone(kind)
     if t.is_struct(kind):
         fields = [kind.field(i) for i in range(kind.num_fields)]
         if len({field.name for field in fields}) < len(fields):
-            return f"{kind} has two fields of one name; rename one", False
-        found = [_look(field.type) for field in fields]
-        return next((reason for reason, _ in found if reason is not None), None), any(lists for _, lists in found)
+            return f"{kind} has two fields of one name; rename one"
+        return next((reason for reason in map(_look, [field.type for field in fields]) if reason is not None), None)
     if t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind):
-        return _look(kind.value_type)[0], True
+        return _look(kind.value_type)
     simple = (t.is_float32, t.is_float64, t.is_date, t.is_decimal)
     if _may_be_key(kind) or any(is_one(kind) for is_one in simple):
-        return None, False
-    return f"{kind} has no plain Python object that can; cast it to another type", False
+        return None
+    return f"{kind} has no plain Python object that can; cast it to another type"
 
 
 def _is_extension(kind: Any) -> bool:

@@ -1,10 +1,9 @@
-"""The codec: values and state as MessagePack, and nothing that runs code on the way back.
+"""The codec: frames as MessagePack, and values and state as exactly what they are.
 
-None, bool, int, float, str, bytes, lists, tuples, dicts, and at any depth datetime, date, Decimal, set, frozenset and
-ints of any size. What arrives is the plain type: **every sequence is a tuple**, bytearray and memoryview
-are bytes, and a subclass is its base (a namedtuple is a tuple, an IntEnum an int, a Counter or an OrderedDict
-a dict, numpy.float64 a float). An aware datetime keeps its UTC offset, not the name of its zone. `msgpack.Timestamp`
-and `msgpack.ExtType` of codes that are not ours arrive as they are. Anything else is a PayloadError with a remedy.
+`pack` is for eSault's own messages: None, bool, int, float, str, bytes, lists, tuples and dicts, whose **sequences arrive as
+tuples**, and at any depth datetime, date, Decimal, set, frozenset and ints of any size. `pack_value` is for what users make: it
+arrives with its type and value, see `pickles`. Columns of tuples are packed row by row, and exactly, where `wired` made them.
+`unpack` reads all of it, and runs nothing that is not the user's own.
 
 Extension types: the code, and what is in it.
 
@@ -14,7 +13,11 @@ Extension types: the code, and what is in it.
     83  date                 year, month, day
     84  set                  MessagePack of an array
     85  frozenset            MessagePack of an array
-    86, 87, 88               whole columns that are arrays, see `column_wire`; read here, and packed only where `wired` made them
+    86, 87, 88               whole columns that are arrays, see `column_wire`
+    89                       a whole column of rows, see `packed_rows`
+
+A value is MessagePack where that says it exactly (a scalar, or a dict of them), else the byte C1, which never begins MessagePack,
+and a pickle.
 """
 
 from __future__ import annotations
@@ -29,14 +32,23 @@ import msgpack
 
 from esault.errors import FrameError, PayloadError
 from esault.payload.column_wire import LibraryMissing, read_arrow, read_numpy, read_records
-from esault.payload.portable import ARROW, MAX_DEPTH, MAX_SET_DEPTH, NUMPY, OWN_CODES, RECORDS, explain, find_unportable
+from esault.payload.packed_rows import RowPacker, Rows, read_rows
+from esault.payload.pickles import Writer, read
+from esault.payload.portable import ARROW, MAX_DEPTH, MAX_SET_DEPTH, NUMPY, OWN_CODES, RECORDS, ROWS, explain
+from esault.payload.remedy import type_name
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_SET_DEPTH", "Codec", "explain", "find_unportable"]
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_SET_DEPTH", "Codec", "explain"]
 
 #: bytes of one packed value or frame at most
 MAX_BYTES = 256 * 2**20
 #: bytes; shorter input cannot make the unpacker allocate much, whatever it claims
 _HARMLESS = 8192
+
+#: begins what is pickled; MessagePack has no word of this byte
+_PICKLED = b"\xc1"
+#: what MessagePack says exactly
+_FEW = 32
+_SCALARS = frozenset((str, int, float, bool, bytes, type(None)))
 
 _INT, _DECIMAL, _DATETIME, _DATE, _SET, _FROZENSET = OWN_CODES[:6]
 
@@ -49,11 +61,15 @@ _MICROSECOND = timedelta(microseconds=1)
 class Codec:
     """Packs and unpacks. Keeps a buffer between calls: one codec for each thread."""
 
-    __slots__ = ("_depth", "_pack", "_unpackers")
+    __slots__ = ("_depth", "_few", "_pack", "_rows", "_unpackers", "_writer")
 
     def __init__(self) -> None:
         self._pack = msgpack.Packer(default=self._extend).pack
+        self._writer = Writer()
+        self._rows = RowPacker(self._writer)
         self._depth = 0
+        #: so many scalars are packed as such and not as rows
+        self._few = _FEW
         self._unpackers: dict[int, Callable[[bytes], Any]] = {
             _INT: lambda data: int.from_bytes(data, "big", signed=True),
             _DECIMAL: lambda data: Decimal(data.decode("ascii")),
@@ -64,6 +80,7 @@ class Codec:
             NUMPY: read_numpy,
             ARROW: read_arrow,
             RECORDS: read_records,
+            ROWS: read_rows,
         }
 
     def pack(self, obj: Any) -> bytes:
@@ -75,21 +92,64 @@ class Codec:
             data: bytes = self._pack((obj,))[1:]
         except MemoryError:
             raise
+        except UnicodeEncodeError as error:
+            if not self._few:
+                raise PayloadError(f"the value cannot travel: {error}") from None
+            self._few = 0  # one of the rows is a text that is no UTF-8, which a pickle can say
+            try:
+                return self.pack(obj)
+            finally:
+                self._few = _FEW
+        except PayloadError:
+            raise
         except Exception as error:
-            raise PayloadError(explain(obj) or f"the value cannot travel: {error}") from None
+            raise PayloadError(f"the value cannot travel: {error}") from error
+        self._check_size(data)
+        return data
+
+    def pack_value(self, value: Any, owner: Any = None) -> bytes:
+        """A value, or the state of `owner`, as bytes that `unpack` reads as exactly that: types, and what stands in it twice.
+
+        Raises PayloadError, naming type and place inside `value`, for what cannot travel.
+        """
+        if type(value) is dict:
+            for item in value.values():
+                if type(item) not in _SCALARS:
+                    break
+            else:
+                try:
+                    plain: bytes = _pack_exactly(value)
+                    if len(plain) <= MAX_BYTES:
+                        return plain
+                except Exception:
+                    pass  # a key that is no text or number, a text that is no UTF-8
+        try:
+            data = _PICKLED + self._writer.write(value, owner)
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise PayloadError(explain(value, owner) or f"the value cannot travel: {error}") from error
+        self._check_size(data)
+        return data
+
+    def _check_size(self, data: bytes) -> None:
         if len(data) > MAX_BYTES:
             raise PayloadError(
                 f"the value takes {len(data) / 2**20:.0f} MiB, more than the {MAX_BYTES // 2**20} MiB that can travel "
                 "at once; split it into several tuples, or write it to a file and send the file's name"
             )
-        return data
 
-    def unpack(self, data: bytes | bytearray | memoryview) -> Any:
-        """The value in these bytes, all of them. Raises FrameError for anything that `pack` did not make, LibraryMissing."""
+    def unpack(self, data: bytes | bytearray | memoryview, owner: Any = None) -> Any:
+        """The value in these bytes, all of them; `owner` is whose state it is.
+
+        Raises FrameError for anything that `pack` or `pack_value` did not make, LibraryMissing.
+        """
         if len(data) > MAX_BYTES:
             raise FrameError(f"{len(data)} bytes are more than the {MAX_BYTES} that can be one frame")
         self._depth = 0
         try:
+            if data[0] == _PICKLED[0]:
+                return read(data, 1, owner)
             return self._read(data)
         except LibraryMissing:
             raise  # the bytes are all right
@@ -101,15 +161,20 @@ class Codec:
             # For an array msgpack at once allocates what the header claims (a slot for each byte of input at most),
             # for up to 1024 open arrays: 1 MB of headers could take 8 GB. A walk that builds nothing first finds
             # the claims that are not kept; it adds a fifth to the time of unpacking.
-            unpacker = msgpack.Unpacker(max_buffer_size=MAX_BYTES)
+            unpacker = msgpack.Unpacker(read_size=len(data), max_buffer_size=MAX_BYTES)
             unpacker.feed(data)
             unpacker.skip()
         return msgpack.unpackb(data, use_list=False, strict_map_key=False, raw=False, ext_hook=self._restore)
 
     # what msgpack has no type for ---------------------------------------------------------------
 
-    def _extend(self, obj: Any) -> msgpack.ExtType:
+    def _extend(self, obj: Any) -> Any:
         """Called by the packer for what it does not know."""
+        if type(obj) is Rows:
+            rows = obj.rows
+            if len(rows) < self._few and _SCALARS.issuperset(map(type, rows)):
+                return tuple(rows)  # MessagePack says it
+            return msgpack.ExtType(ROWS, self._rows.pack(rows))
         if isinstance(obj, int):
             return msgpack.ExtType(_INT, obj.to_bytes(obj.bit_length() // 8 + 1, "big", signed=True))
         if isinstance(obj, Decimal):
@@ -126,7 +191,7 @@ class Codec:
             data = msgpack.packb((tuple(obj),), default=self._extend)[1:]
             self._depth -= 1
             return msgpack.ExtType(code, data)
-        raise PayloadError("unknown type")  # `pack` says which, and where it is
+        raise PayloadError(f"{type_name(type(obj))} is not known")
 
     def _restore(self, code: int, data: bytes) -> Any:
         """Called by the unpacker for an extension type."""
@@ -142,6 +207,14 @@ class Codec:
         if type(items) is not tuple:
             raise FrameError("a set is packed as an array")
         return items
+
+
+def _inexact(obj: Any) -> Any:
+    raise PayloadError("MessagePack has no word for it")
+
+
+#: one for all threads, since it runs nothing of Python's while it packs: each packer holds a buffer of a megabyte
+_pack_exactly = msgpack.Packer(default=_inexact, strict_types=True).pack
 
 
 def _write_datetime(moment: datetime) -> bytes:

@@ -15,7 +15,18 @@ from typing import Any
 from esault.errors import PayloadError
 from esault.payload.remedy import type_name
 
-__all__ = ["ROWS", "bad_text", "checked", "is_array", "is_column", "listed", "numpy_reason", "plain", "take"]
+__all__ = [
+    "ROWS",
+    "bad_text",
+    "checked",
+    "has_null",
+    "is_array",
+    "is_column",
+    "listed",
+    "numpy_reason",
+    "plain",
+    "take",
+]
 
 #: types of columns that are no arrays
 ROWS = (tuple, list)
@@ -49,6 +60,15 @@ _OTHERS = {
 def is_array(column: Any) -> bool:
     """Whether a column that was checked is an array."""
     return type(column) not in ROWS
+
+
+def has_null(column: Any) -> bool:
+    """Whether an item is missing in an array."""
+    if not hasattr(column, "null_count"):
+        return False
+    if hasattr(column, "dictionary") and column.dictionary.null_count:  # which may belong to no item
+        column = column.dictionary_decode()
+    return bool(column.null_count)
 
 
 def is_column(thing: Any) -> bool:
@@ -159,23 +179,12 @@ def plain(column: Any) -> Any:
     if hasattr(column, "to_pylist"):
         try:
             items: list[Any] = column.to_pylist()
-        except (OverflowError, ValueError) as error:
+            return items
+        except (OverflowError, ValueError, ArithmeticError) as error:
             raise PayloadError(
                 f"an array holds what no plain Python object can ({error}); cast it to integers"
             ) from None
-        from esault.payload.arrow_type import has_lists
-
-        return [_with_tuples(item) for item in items] if has_lists(column) else items
     return column.tolist()
-
-
-def _with_tuples(item: Any) -> Any:
-    """Sequences as they arrive everywhere else."""
-    if isinstance(item, list):
-        return tuple([_with_tuples(each) for each in item])
-    if isinstance(item, dict):
-        return {name: _with_tuples(each) for name, each in item.items()}
-    return item
 
 
 def take(column: Any, places: Any) -> Any:

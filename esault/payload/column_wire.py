@@ -17,9 +17,10 @@ import msgpack
 
 from esault.errors import EsaultError, FrameError
 from esault.payload.column import ROWS, bad_text, numpy_reason
+from esault.payload.packed_rows import Rows
 from esault.payload.portable import ARROW, NUMPY, RECORDS
 
-__all__ = ["LibraryMissing", "read_arrow", "read_numpy", "read_records", "wired"]
+__all__ = ["LibraryMissing", "missing_library", "read_arrow", "read_numpy", "read_records", "wired"]
 
 _DTYPE = re.compile(r"[<>|](b1|i[1248]|u[1248]|f[248]|[SU][1-9]\d{0,7}|M8\[\d{0,9}(Y|M|W|D|h|m|s|ms|us)\])")
 #: the items begin at a multiple of so many bytes, for NumPy is fast with what is aligned
@@ -36,7 +37,7 @@ class LibraryMissing(EsaultError, ImportError):
 def wired(column: Any) -> Any:
     """The column as the codec packs it. It has been checked."""
     if type(column) in ROWS:
-        return column
+        return Rows(column)
     if not hasattr(column, "to_pylist"):
         name = column.dtype.str.encode()
         head = bytes([len(name)]) + name
@@ -57,7 +58,7 @@ def read_numpy(data: bytes) -> Any:
     try:
         import numpy as np
     except ImportError as error:
-        raise _missing("NumPy", "numpy") from error
+        raise missing_library("NumPy", "numpy") from error
     name = data[1 : 1 + data[0]]
     known = _dtypes.get(name)
     if known is None:
@@ -94,7 +95,7 @@ def read_records(data: bytes) -> Any:
     try:
         import pyarrow as pa
     except ImportError as error:
-        raise _missing("Arrow", "pyarrow") from error
+        raise missing_library("Arrow", "pyarrow") from error
     from esault.payload.arrow_type import arrow_reason
 
     with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
@@ -105,7 +106,8 @@ def read_records(data: bytes) -> Any:
     return batch
 
 
-def _missing(kind: str, library: str) -> LibraryMissing:
+def missing_library(kind: str, library: str) -> LibraryMissing:
+    """The error that says what to install."""
     return LibraryMissing(
         f"an array of {kind} came to a process whose Python has no {library}; install it there (pip install {library}), "
         "or emit lists"

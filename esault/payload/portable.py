@@ -6,143 +6,116 @@ Slow beside the packer, which does not say where it stopped: this is asked once 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, datetime
-from decimal import Decimal
 from reprlib import Repr
-from typing import Any, NamedTuple
+from typing import Any
 
-import msgpack
+from esault.errors import PayloadError
+from esault.payload.attributes import get_attributes
+from esault.payload.class_names import is_own
+from esault.payload.pickles import Writer
+from esault.payload.remedy import known_remedy, remedy, type_name
 
-from esault.payload.remedy import remedy, type_name
+__all__ = ["ARROW", "MAX_DEPTH", "MAX_SET_DEPTH", "NUMPY", "OWN_CODES", "RECORDS", "ROWS", "brief", "explain"]
 
-__all__ = ["ARROW", "MAX_DEPTH", "MAX_SET_DEPTH", "NUMPY", "OWN_CODES", "RECORDS", "explain", "find_unportable"]
-
-#: containers nest at most this deep: msgpack's unpacker has a stack of this size
+#: containers nest at most this deep in eSault's own messages: msgpack's unpacker has a stack of this size
 MAX_DEPTH = 1024
-#: sets nest in sets at most this deep: each level packs and unpacks on its own, deeper into the C stack
+#: sets nest in sets at most this deep there: each level packs and unpacks on its own, deeper into the C stack
 MAX_SET_DEPTH = 8
-#: the extension codes of the codec; those of arrays stand for whole columns
-OWN_CODES = range(80, 89)
-NUMPY, ARROW, RECORDS = 86, 87, 88
-
-_DEEP = f"is nested more than {MAX_DEPTH} deep, or contains itself, and cannot travel; flatten it"
-_DEEP_SETS = f"is nested in more than {MAX_SET_DEPTH} other sets and cannot travel; flatten it"
-_SURROGATE = 'holds a lone surrogate and cannot travel; use bytes: {name}.encode("utf-8", "surrogateescape")'
-_OWN_CODE = "has an extension code that eSault uses itself, 80 to 88, and cannot travel; use another code"
-_NANOSECONDS = "has nanoseconds, which a datetime cannot hold; use {name}.value or {name}.floor('us')"
-_NO_TIME = "is no time and cannot travel; use None"
-_VIEW = "is not contiguous and cannot travel; use {name}.tobytes()"
-_TYPE = "cannot travel; {remedy}"
+#: the extension codes of the codec; those of arrays and rows stand for whole columns
+OWN_CODES = range(80, 90)
+NUMPY, ARROW, RECORDS, ROWS = 86, 87, 88, 89
 
 _KEY, _ELEMENT = " (key)", " (element)"
+#: how deep a culprit is looked for
+_DEEPEST = 50
 
 _short = Repr()
 _short.maxstring = _short.maxother = _short.maxlong = 40
 
 
-class _Culprit(NamedTuple):
-    where: str
-    thing: Any
-    reason: str
+def explain(value: Any, owner: Any = None) -> str | None:
+    """For an error message: what cannot travel inside `value`, where, and what to use instead; None if all can.
 
-
-def find_unportable(value: Any) -> tuple[str, type] | None:
-    """Where inside `value` the first thing is that cannot travel, and its type; None when all of it can.
-
-    The place is written as in Python, `[2]['a']`, and is empty for `value` itself; the keys of a dict and the elements
-    of a set, which have no place, are marked ` (key)` and ` (element)`. What is nested too deeply or contains itself
-    is found at the place where that shows.
+    The place is written as in Python, `value[2].order`; the keys of a dict and the elements of a set, which have no place, are
+    marked ` (key)` and ` (element)`.
     """
-    culprit = _find(value)
-    return None if culprit is None else (culprit.where, type(culprit.thing))
-
-
-def explain(value: Any) -> str | None:
-    """For an error message: what cannot travel inside `value`, where, and what to use instead; None if all can."""
-    culprit = _find(value)
-    if culprit is None:
+    error = _failure(value, owner)
+    if error is None:
         return None
-    where, thing, reason = culprit
-    name = "it" if _KEY in where or _ELEMENT in where else f"value{where}"
-    inside = f" at value{where}" if where else ""
-    # Not `format`: what a user's own exception says may hold braces.
-    reason = reason.replace("{name}", name).replace("{remedy}", remedy(thing, name) if reason is _TYPE else "")
-    return f"{type_name(type(thing))}{inside} {reason}"
-
-
-def _find(value: Any) -> _Culprit | None:
-    # By hand and not by recursion: what msgpack packs may be nested deeper than Python's own stack.
-    walks: list[Iterator[tuple[str, Any]]] = [iter([("", value)])]
-    places: list[str] = [""]
-    levels: list[tuple[int, int]] = [(1, 0)]
-
-    def where(place: str) -> str:
-        way = "".join(places[1:]) + place
-        return way if len(way) <= 100 else f"{way[:60]}...{way[-30:]}"
-
-    while walks:
-        for place, thing in walks[-1]:
-            depth, sets = levels[-1]
-            reason = _DEEP if depth > MAX_DEPTH else _judge(thing, sets)
-            if reason is not None:
-                return _Culprit(where(place), thing, reason)
-            try:
-                parts = _parts(thing)
-            except Exception as error:  # a container of the user's own
-                return _Culprit(where(place), thing, f"fails when it is read: {_brief(error)}")
-            if parts is not None:
-                walks.append(iter(parts))
-                places.append(place)
-                # A set is packed on its own, as an array: its elements are on the second level of that.
-                levels.append((2, sets + 1) if isinstance(thing, (set, frozenset)) else (depth + 1, sets))
+    place, thing = "", value
+    seen = {id(value)}
+    for _ in range(_DEEPEST):
+        for where, part in _parts(thing):
+            if id(part) in seen:
+                continue
+            seen.add(id(part))
+            failed = _failure(part, owner)
+            if failed is not None:
+                place, thing, error = place + where, part, failed
                 break
         else:
-            walks.pop(), places.pop(), levels.pop()
+            break
+    if len(place) > 100:
+        place = f"{place[:60]}...{place[-30:]}"
+    name = "it" if _KEY in place or _ELEMENT in place else f"value{place}"
+    inside = f" at value{place}" if place else ""
+    return f"{type_name(type(thing))}{inside} {_reason(thing, name, error)}"
+
+
+def _failure(thing: Any, owner: Any) -> BaseException | None:
+    try:
+        Writer().write(thing, owner)
+    except MemoryError:
+        raise
+    except Exception as error:
+        return error
     return None
 
 
-def _judge(thing: Any, sets: int) -> str | None:
-    """Why this, apart from its parts, cannot travel; None if it can. In the order of the packer's own questions."""
-    if thing is None or isinstance(
-        thing, (int, float, bytes, bytearray, list, tuple, dict, msgpack.Timestamp, Decimal)
-    ):
-        if isinstance(thing, msgpack.ExtType) and thing.code in OWN_CODES:
-            return _OWN_CODE
-        return None
-    if isinstance(thing, str):
-        try:
-            thing.encode()
-        except UnicodeEncodeError:
-            return _SURROGATE
-        return None
-    if isinstance(thing, memoryview):
-        return None if thing.c_contiguous else _VIEW
-    if isinstance(thing, datetime):
-        if thing != thing:  # pandas.NaT
-            return _NO_TIME
-        return _NANOSECONDS if getattr(thing, "nanosecond", 0) else None
-    if isinstance(thing, date):
-        return None
-    if isinstance(thing, (set, frozenset)):
-        return _DEEP_SETS if sets == MAX_SET_DEPTH else None
-    return _TYPE
+def _reason(thing: Any, name: str, error: BaseException) -> str:
+    if isinstance(error, RecursionError):
+        return "is nested too deeply and cannot travel; flatten it"
+    known = known_remedy(thing, name)
+    if known is not None:
+        return f"cannot travel; {known}"
+    if isinstance(error, PayloadError):
+        return f"cannot travel: {error}"
+    if type(error) is TypeError and "pickle" in str(error):
+        return f"cannot travel; {remedy(thing, name)}"
+    return f"cannot travel, since it fails when it is read: {_brief_error(error)}; {remedy(thing, name)}"
 
 
-def _parts(thing: Any) -> list[tuple[str, Any]] | None:
-    """What is in a container, each with its place; None for what is no container."""
-    if isinstance(thing, msgpack.ExtType):
-        return None
-    if isinstance(thing, (list, tuple)):
-        return [(f"[{i}]", part) for i, part in enumerate(thing)]
-    if isinstance(thing, dict):
-        return [part for key, item in thing.items() for part in ((_KEY, key), (f"[{_brief(key)}]", item))]
-    if isinstance(thing, (set, frozenset)):
-        return [(_ELEMENT, part) for part in thing]
-    return None
+def _parts(thing: Any) -> Iterator[tuple[str, Any]]:
+    """What is in a container or an object, each with its place."""
+    try:
+        if isinstance(thing, dict):
+            yield from ((_KEY, key) for key in thing)
+            yield from ((f"[{brief(key)}]", item) for key, item in thing.items())
+        elif isinstance(thing, (list, tuple)):
+            yield from ((f"[{i}]", part) for i, part in enumerate(thing))
+        elif isinstance(thing, (set, frozenset)):
+            yield from ((_ELEMENT, part) for part in thing)
+        if isinstance(thing, type) or not is_own(type(thing).__module__):
+            return
+        if hasattr(thing, "__dict__"):
+            yield from ((f".{name}", part) for name, part in get_attributes(thing).items())
+        for base in type(thing).__mro__:
+            slots = vars(base).get("__slots__", ())
+            for name in (slots,) if isinstance(slots, str) else slots:
+                if hasattr(thing, name):
+                    yield f".{name}", getattr(thing, name)
+    except Exception:
+        return  # a container of the user's own that fails when it is read
 
 
-def _brief(thing: Any) -> str:
+def brief(thing: Any) -> str:
+    """Its repr, cut short."""
     try:
         return _short.repr(thing)
     except ValueError:  # an int of more digits than Python writes down
         return f"<{type(thing).__name__}>"
+
+
+def _brief_error(error: BaseException) -> str:
+    text = str(error)
+    return f"{type(error).__name__}: {text[:200]}"

@@ -22,18 +22,22 @@ __all__ = [
     "RING",
     "Canonical",
     "Key",
+    "Name",
     "canonical",
     "check_key",
     "encode",
     "is_ambiguous",
     "java_position",
     "java_string_hash",
+    "key_of",
     "mix32",
     "position",
 ]
 
 #: str, bytes, int, bool, None, or a tuple of these; `check_key` tells, for no type checker sees that True is no int
 Key = Any
+#: what stands for a key in dicts and sets, where Python would take it for another: the key, or a `Canonical` of it
+Name = Any
 
 #: number of places
 RING = 2**31
@@ -128,7 +132,7 @@ def _refusal(key: Any, where: str) -> PayloadError:
     elif isinstance(key, dict):
         fix = f"use tuple(sorted({name}.items()))"
     else:
-        fix = remedy(key, name)
+        fix = remedy(key, name, "use a tuple, a str or an int made from it")
     inside = f" at {name}" if where else ""
     return PayloadError(
         f"{type_name(kind)}{inside} cannot be a key: a key is str, bytes, int, bool, None, or a tuple of these, of "
@@ -173,8 +177,8 @@ class Canonical:
         return f"Canonical({self.key!r})"
 
 
-def canonical(key: Key) -> Key:
-    """The key as a dict key that keeps `1` and `True`, `(1,)` and `(True,)` apart: itself, or a `Canonical` of it.
+def canonical(key: Key) -> Name:
+    """The name of a key, which keeps `1` and `True`, `(1,)` and `(True,)` apart: itself, or a `Canonical` of it.
 
     A dict that is indexed by keys as they come, such as a route cache, must hold no ambiguous key under itself: looking
     up `1` would find `True`.
@@ -182,6 +186,11 @@ def canonical(key: Key) -> Key:
     if type(key) is str or not is_ambiguous(key):
         return key
     return Canonical(key)
+
+
+def key_of(name: Name) -> Key:
+    """The key of this name."""
+    return name.key if type(name) is Canonical else name
 
 
 def mix32(a: int) -> int:

@@ -275,7 +275,7 @@ def _run_local(
         chronicle = Chronicle()
     local = LocalRuntime(
         plan_of,
-        settings=request.settings,
+        settings=replace(request.settings, reload_state=True),
         parallelism=request.parallelism,
         real=True,
         run=run_id,

@@ -18,11 +18,12 @@ from esault.control.chronicle import Page
 from esault.control.elasticity.policy import DEFAULT
 from esault.control.elasticity.scaling import EVERY_UNIT, check_policies
 from esault.control.kept import check_plan as check_kept
-from esault.control.kept import widths
+from esault.control.kept import renamed, widths
 from esault.control.replicas import check_settings
 from esault.control.summary import Snapshot
 from esault.errors import CheckpointError, TopologyFailed, UsageError
 from esault.messages.settings import Settings
+from esault.payload.class_names import as_script
 from esault.report import Report
 from esault.runtime import system
 from esault.runtime.console import ConsoleReader
@@ -33,7 +34,8 @@ from esault.runtime.owner import Owner
 from esault.runtime.porter import Porter
 from esault.runtime.run_dir import make_run_dir
 from esault.runtime.spec import Begin, DrainRun, Driving, HostsSpec, Notice, Over, RunSpec, Scaled, StopRun, Throttled
-from esault.state.run_state import RunState, default_dir
+from esault.state.run_state import RunState, check_tables, state_path
+from esault.state.spool import rename_spools
 from esault.topology.landing_places import places
 from esault.topology.located import Located
 from esault.topology.plan import Plan
@@ -120,10 +122,15 @@ def open_state(
             if said:
                 raise UsageError(f"{name} is about checkpoints: say how often with --checkpoint SECONDS")
         return None
-    made = RunState(Path(state) if state is not None else default_dir(plan.name), resume, restart, notice)
+    path = state_path(plan, state, notice)
+    made = RunState(path, resume, restart, notice)
     try:
         if made.kept is not None:
+            made.kept = renamed(made.kept, plan)
+            rename_spools(path, {old: new for old, new in plan.moved.items() if isinstance(new, str)})
             check_kept(made.kept, plan, parallelism)
+        elif resume:
+            check_tables(plan, path)
     except BaseException:
         made.close()
         raise
@@ -254,7 +261,11 @@ class Session:
                 if on_started is not None:
                     on_started(spec)
                 report = self._recorded(handle, driver, spec)
-                report = replace(report, collected=_collected(self.plan, str(run_dir)), landed=places(self.plan.sinks))
+                report = replace(
+                    report,
+                    collected=_collected(self.plan, str(run_dir), self._located.path),
+                    landed=places(self.plan.sinks),
+                )
                 patience = 2.0
                 if state is not None:
                     self._mark_ended(state, report)
@@ -388,9 +399,10 @@ def _messages(received: Any) -> list[Any]:
     return unpack(received)
 
 
-def _collected(plan: Plan, run_dir: str) -> dict[str, list[Any]]:
+def _collected(plan: Plan, run_dir: str, path: str | None) -> dict[str, list[Any]]:
     if not plan.sinks:
         return {}
     from esault.sinks.collect import Collect, read_collected
 
-    return {s.name: read_collected(run_dir, s.name) for s in plan.sinks if isinstance(s.sink, Collect)}
+    with as_script(path):
+        return {s.name: read_collected(run_dir, s.name) for s in plan.sinks if isinstance(s.sink, Collect)}

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from esault.errors import PayloadError, SinkError
 from esault.payload.codec import Codec
+from esault.payload.packed_rows import Rows
 from esault.sinks.durable import unwritable
 from esault.topology.context import Context
 from esault.topology.sink import Row, Sink
@@ -125,7 +126,7 @@ def _remove(path: str) -> None:
 
 def _pack(codec: Codec, rows: list[tuple[Any, Any]]) -> Iterator[bytes]:
     try:
-        yield codec.pack(rows)
+        yield codec.pack(Rows(rows))
     except PayloadError as error:
         if len(rows) == 1:
             raise SinkError(f"the value of key {rows[0][0]!r} cannot be collected: {error}") from error

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from esault.errors import SinkError, TopologyError
 from esault.sinks.committed_file import CommittedFile
 from esault.sinks.durable import unwritable
-from esault.sinks.json_row import encode_row
+from esault.sinks.json_row import encode_row, with_objects
 from esault.sinks.row_log import RowLog
 from esault.topology.context import Context
 from esault.topology.sink import Row, RunInfo, Sink
@@ -28,8 +28,9 @@ class JsonLines(Sink):
 
     `mode` is for a file that is there already: "error" refuses it, "append" adds to it, "replace" empties it when
     the run begins. `with_time=True` adds "time", when the tuple was due at its spout, in seconds since the epoch.
-    How values are written that JSON has no word for is said in `esault.sinks.json_row`: datetimes in ISO 8601,
-    tuples as lists, Decimals and bytes (base64) as text, sets as sorted lists.
+    How values are written that JSON has no word for is said in `esault.sinks.json_row`: dataclasses, NamedTuples and models
+    as objects with their fields, datetimes in ISO 8601, tuples as lists, Decimals and bytes (base64) as text, sets as
+    sorted lists.
 
     A row appears in the file when it is committed, whole, and once per commit however often the commit comes. After
     a crash a half line may stand at the end until the next commit or run, which removes it. One run at a time writes
@@ -76,13 +77,15 @@ class JsonLines(Sink):
 
     def write(self, rows: Sequence[Row]) -> None:
         """Into this sub-unit's log."""
+        values = with_objects([row.value for row in rows])
         if self.with_time:
-            self._write([{"key": row.key, "value": row.value, "time": row.time} for row in rows])
+            self._write([{"key": row.key, "value": value, "time": row.time} for row, value in zip(rows, values)])
         else:
-            self._write([{"key": row.key, "value": row.value} for row in rows])
+            self._write([{"key": row.key, "value": value} for row, value in zip(rows, values)])
 
     def write_columns(self, keys: Sequence[Any], values: Sequence[Any], time: float, ids: Sequence[str] | None) -> None:
         """Into this sub-unit's log."""
+        values = with_objects(values)
         if self.with_time:
             self._write([{"key": key, "value": value, "time": time} for key, value in zip(keys, values)])
         else:

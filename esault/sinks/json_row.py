@@ -1,8 +1,14 @@
 """Keys and values as JSON text; what JSON has no word for is written as the table below says.
 
 tuple                          list
+record                         object with its fields: a dataclass, an attrs class, a msgspec.Struct, a pydantic model
+NamedTuple                     object, as the value or anywhere in a record; in a plain list, tuple or dict it is the list
+                               that Python's encoder makes of it
 datetime, date                 text, ISO 8601
 Decimal                        text, its digits
+UUID, Path                     text
+member of an Enum              its value
+scalar of NumPy                as Python's
 bytes                          text, base64
 set, frozenset                 list, sorted
 nan, inf, -inf                 text: "NaN", "Infinity", "-Infinity"
@@ -14,20 +20,34 @@ from __future__ import annotations
 import base64
 import json
 import math
+from collections.abc import Iterator, Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 from esault.errors import SinkError
+from esault.payload.record import Record, record_of
+from esault.payload.remedy import type_name
+from esault.sinks.scalar import plainer
 
-__all__ = ["encode_row"]
+__all__ = ["encode_row", "with_objects"]
+
+
+def with_objects(values: Sequence[Any]) -> Sequence[Any]:
+    """The values of rows, NamedTuples and other records among them as dicts."""
+    if all(record_of(kind) is None for kind in set(map(type, values))):
+        return values
+    try:
+        return [value if (record := record_of(type(value))) is None else _object(record, value) for value in values]
+    except (TypeError, RecursionError):
+        return values  # `encode_row` finds it too, and says which one it is
 
 
 def encode_row(row: dict[str, Any]) -> bytes:
-    """One line of JSON with its newline, UTF-8. Raises SinkError for a value that cannot travel either."""
+    """One line of JSON with its newline, UTF-8, of a dict with "key" and "value". SinkError for what has no place in it."""
     try:
         text = _encode(row)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         text = _encode_carefully(row)
     try:
         return text.encode() + b"\n"
@@ -39,13 +59,17 @@ def _encode_carefully(row: dict[str, Any]) -> str:
     try:
         return _encode(_plain(row))
     except RecursionError:
-        raise SinkError(f"the value of key {row.get('key')!r} is nested too deeply to be written as JSON") from None
+        raise SinkError(f"the value of key {row['key']!r} is nested too deeply to be written as JSON") from None
     except TypeError as error:
-        raise SinkError(f"the value of key {row.get('key')!r} cannot be written as JSON: {error}") from None
+        reason = _reason(row["key"], "key") or _reason(row["value"], "value") or str(error)
+        raise SinkError(f"the value of key {row['key']!r} cannot be written as JSON: {reason}") from None
 
 
 def _extend(value: Any) -> Any:
     """Called by the encoder for what JSON has no word for."""
+    way = plainer(type(value))
+    if way is not None and (plain := way(value)) is not value:
+        return plain
     if isinstance(value, date):  # and datetime
         return value.isoformat()
     if isinstance(value, Decimal):
@@ -53,8 +77,46 @@ def _extend(value: Any) -> Any:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, (set, frozenset)):
-        return _sorted(value)
-    raise TypeError(f"{type(value).__name__} is none of the types that values may have")
+        return _sorted(value, False)
+    record = record_of(type(value))
+    if record is None:
+        raise TypeError(f"of type {type_name(type(value))}")
+    return _object(record, value)
+
+
+#: types of values that are words of JSON as they are
+_WORDS = frozenset({str, int, bool, type(None)})
+
+
+def _object(record: Record, value: Any) -> dict[str, Any]:
+    try:
+        items = record.items(value).items()
+    except AttributeError as error:
+        raise TypeError(f"of type {type(value).__name__} and lacks a field: {error}") from None
+    return {name: one if type(one) in _WORDS else _plain(one, True) for name, one in items}
+
+
+def _reason(value: Any, place: str) -> str | None:
+    """Where the innermost thing is that has no place in JSON, and what to do; None where all have one."""
+    try:
+        _plain(value, True)
+    except TypeError as error:
+        for where, part in _parts(value):
+            inner = _reason(part, place + where)
+            if inner is not None:
+                return inner
+        return f"{place} is {error}; map it to text, numbers, lists and dicts before"
+    return None
+
+
+def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+    record = record_of(type(value))
+    if isinstance(value, dict):
+        yield from ((f"[{key!r}]", one) for key, one in value.items())
+    elif record is not None:
+        yield from ((f".{name}", getattr(value, name)) for name in record.names if hasattr(value, name))
+    elif isinstance(value, (list, tuple)):
+        yield from ((f"[{i}]", one) for i, one in enumerate(value))
 
 
 #: types whose values have an order among themselves; that of sets is not one, and tuples may hold sets
@@ -64,17 +126,20 @@ _ORDERED = (str, bytes, int, float, Decimal, date)
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_extend).encode
 
 
-def _plain(value: Any) -> Any:
-    """The same in the words of JSON, all the way down; for what the encoder does not take."""
+def _plain(value: Any, named: bool = False) -> Any:
+    """The same in the words of JSON, all the way down; for what the encoder does not take. `named`: NamedTuples as objects."""
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else _name_of(value)
     if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
+        record = record_of(type(value)) if named else None
+        return [_plain(one, named) for one in value] if record is None else _object(record, value)
     if isinstance(value, dict):
-        return {_as_name(key): _plain(one) for key, one in value.items()}
-    return _plain(_extend(value))
+        return {_as_name(key): _plain(one, named) for key, one in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return _sorted(value, named)
+    return _plain(_extend(value), named)
 
 
 def _as_name(key: Any) -> str:
@@ -88,12 +153,12 @@ def _name_of(number: float) -> str:
     return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
 
 
-def _sorted(values: set[Any] | frozenset[Any]) -> list[Any]:
+def _sorted(values: set[Any] | frozenset[Any], named: bool) -> list[Any]:
     """Always in the same order: numbers, texts and dates in theirs, all else by its JSON."""
     # nan has no place in an order: it is not even equal to itself
     if all(isinstance(one, _ORDERED) and one == one for one in values):
         try:
-            return [_plain(one) for one in sorted(values)]
+            return [_plain(one, named) for one in sorted(values)]
         except TypeError:
             pass  # a number and a text
-    return sorted((_plain(one) for one in values), key=_encode)
+    return sorted((_plain(one, named) for one in values), key=_encode)

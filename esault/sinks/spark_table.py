@@ -13,11 +13,17 @@ __all__ = ["SparkTable"]
 class SparkTable(LandedTable):
     """Lands rows in a folder that Spark reads as a table, exactly: `SparkTable("out/t", {"word": str, "total": int})`.
 
-    The key is the first column; the value fills the others: a scalar, a tuple, or a dict by name (names that are
-    missing in it are null); with one column the value is not kept. The key goes into one column, so keys that are
-    tuples need a `key_by` before.
+    The key is the first column; the value fills the others: a scalar, a tuple, or by name a dict or an object with
+    fields, such as a dataclass (names that are missing in it are null); with one column the value is not kept. What has
+    the name of the key's column in it too must have the key there. The key goes into one column, so keys that are tuples
+    need a `key_by` before.
     Types: str, int (64 bits), float, bool, bytes, datetime (with time zone; kept in UTC, microseconds), date, Decimal
-    (38 digits, 18 after the point), each also with `| None`. A value that does not fit raises SinkError.
+    (38 digits, 18 after the point), UUID and Path (as text), an Enum of one of them (as its value), each also with
+    `| None`. A value that does not fit raises SinkError.
+
+    `columns` may be a class with fields: they are the columns, of the types that their annotations say. Then `key="word"`
+    names the key's column, "key" if it is not said: the field of that name, or a column of str in front of the fields,
+    or of another type with `key={"number": int}`.
 
     Added are `_id` (str; names the tuple by its source row and the path of emits), `_time` (when the tuple it descends from was due) and `_run` (which run wrote it). Rows that a replay
     repeats have the same `_run` and `_id`; readers drop them (`esault.spark.read_table`).

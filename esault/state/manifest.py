@@ -26,7 +26,7 @@ def encode(kept: Kept) -> bytes:
     """The content of the file. Raises CheckpointError for a handle that cannot be written."""
     codec = Codec()
     try:
-        handles = [[h.unit, h.sink, h.number, _text(codec.pack(h.handle))] for h in kept.handles]
+        handles = [[h.unit, h.sink, h.number, _text(codec.pack_value(h.handle))] for h in kept.handles]
     except PayloadError as error:
         raise CheckpointError(
             f"what a sink said in prepare() cannot be kept: {error}; return a value that can travel"

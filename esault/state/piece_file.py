@@ -5,6 +5,7 @@
 length(u32) crc32(u32) block                  a packed tuple of (key, state); state is None where there is none any more
 ...
 0(u32) keys(u32)                              the end: without it the file is half of one
+length(u32) crc32(u32) schema                 since format 2: what the classes in it look like, packed
 ```
 """
 
@@ -14,17 +15,18 @@ import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from zlib import crc32
 
 from esault.errors import CheckpointError, FrameError
 from esault.messages.checkpoint import Piece
 from esault.payload.codec import Codec
+from esault.payload.schema import Schema
 from esault.state.files import sync_folder
 
-__all__ = ["FORMAT", "PieceWriter", "check_piece", "read_piece"]
+__all__ = ["FORMAT", "PieceWriter", "check_piece", "read_piece", "read_schema"]
 
-MAGIC, FORMAT = b"eSaultST", 1
+MAGIC, FORMAT = b"eSaultST", 2
 #: bytes of a block, about
 BLOCK_BYTES = 256 << 10
 _HEAD = struct.Struct(">8sH")
@@ -81,12 +83,15 @@ class PieceWriter:
             self.drop()
             raise self._failed(error) from error
 
-    def finish(self) -> Piece:
-        """Make the file durable, in its place. Raises CheckpointError."""
+    def finish(self, schema: Schema) -> Piece:
+        """Make the file durable, in its place, with what the classes in it look like. Raises CheckpointError."""
         if self._items:
             self._flush()
+        block = self._codec.pack(schema)
         try:
             self._write(_BLOCK.pack(0, self._keys))
+            self._write(_BLOCK.pack(len(block), crc32(block)))
+            self._write(block)
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()
@@ -132,14 +137,48 @@ def check_piece(path: Path, piece: Piece) -> None:
         raise _damaged(path, "its checksum is another one")
 
 
-def _check_head(path: Path, head: bytes) -> None:
+def _check_head(path: Path, head: bytes) -> int:
     if len(head) < _HEAD.size or head[: len(MAGIC)] != MAGIC:
         raise CheckpointError(f"{path} is no state file of eSault")
-    (version,) = struct.unpack(">H", head[len(MAGIC) :])
+    version: int = struct.unpack(">H", head[len(MAGIC) :])[0]
     if version > FORMAT:
         raise CheckpointError(
             f"{path} is in format {version}, written by a newer eSault; this one reads up to {FORMAT}: install the newer one"
         )
+    return version
+
+
+def _schema_block(path: Path, source: BinaryIO) -> bytes:
+    said = source.read(_BLOCK.size)
+    block = source.read()
+    if len(said) < _BLOCK.size or _BLOCK.unpack(said) != (len(block), crc32(block)):
+        raise _damaged(path, "the checksum of what it says of its classes is another one")
+    return block
+
+
+def read_schema(path: Path) -> Schema | None:
+    """What the classes in it looked like; None: a version that did not say wrote it. Raises CheckpointError."""
+    try:
+        with path.open("rb") as source:
+            if _check_head(path, source.read(_HEAD.size)) < 2:
+                return None
+            while True:
+                said = source.read(_BLOCK.size)
+                if len(said) < _BLOCK.size:
+                    raise _damaged(path, "it ends in the middle")
+                length, _ = _BLOCK.unpack(said)
+                if not length:
+                    break
+                source.seek(length, os.SEEK_CUR)
+            block = _schema_block(path, source)
+            found: Schema = Codec().unpack(block)
+            return found
+    except FrameError as error:
+        raise _damaged(path, str(error)) from error
+    except FileNotFoundError:
+        raise CheckpointError(f"{path} is missing") from None
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 def read_piece(path: Path) -> Iterator[tuple[Any, bytes | None]]:
@@ -148,7 +187,7 @@ def read_piece(path: Path) -> Iterator[tuple[Any, bytes | None]]:
     keys = 0
     try:
         with path.open("rb") as source:
-            _check_head(path, source.read(_HEAD.size))
+            version = _check_head(path, source.read(_HEAD.size))
             while True:
                 head = source.read(_BLOCK.size)
                 if len(head) < _BLOCK.size:
@@ -166,6 +205,8 @@ def read_piece(path: Path) -> Iterator[tuple[Any, bytes | None]]:
                 keys += len(items)
             if keys != told:
                 raise _damaged(path, f"{keys:,} keys are there, and {told:,} were written")
+            if version > 1:
+                _schema_block(path, source)
     except FrameError as error:
         raise _damaged(path, str(error)) from error
     except FileNotFoundError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,16 +11,62 @@ from pathlib import Path
 from esault.errors import UsageError
 from esault.messages.checkpoint import Kept
 from esault.state.state_dir import StateDir
+from esault.topology.plan import Plan
 
-__all__ = ["RunState", "default_dir"]
+__all__ = ["RunState", "check_tables", "default_dir", "state_path"]
 
 #: seconds that the processes of a run that was killed get to be gone
 LET_GO_WITHIN = 3.0
+#: in the state directory: a run has begun here, and its sinks with it
+BEGUN = "begun"
 
 
 def default_dir(topology: str) -> Path:
     """Where a topology's state is kept unless another place is named."""
     return Path(".esault") / topology
+
+
+def state_path(plan: Plan, given: str | Path | None, notice: Callable[[str], None]) -> Path:
+    """Where a run of this topology keeps its state: as given, or by its name; what lies under an old name moves there."""
+    if given is not None:
+        return Path(given)
+    path = default_dir(plan.name)
+    for old in [old for old, new in plan.moved.items() if new == plan.name]:
+        before = default_dir(old)
+        if before.is_dir() and _is_empty(path):
+            StateDir(before).close()  # nobody is at work there
+            try:
+                shutil.rmtree(path, ignore_errors=True)
+                before.rename(path)
+            except OSError as error:
+                raise UsageError(f"{before} cannot be renamed to {path}: {error.strerror or error}") from error
+            notice(f"{before} is {path} now, since topology {old!r} is {plan.name!r}")
+    return path
+
+
+def _is_empty(path: Path) -> bool:
+    return not path.exists() or {each.name for each in path.iterdir()} <= {"lock"}
+
+
+def check_tables(plan: Plan, path: Path) -> None:
+    """Whether to begin anew where `--resume` was said empties nothing. Raises UsageError."""
+    if (path / BEGUN).exists():
+        return  # a run of this topology has emptied them already, and died before its first checkpoint
+    for sink in plan.sinks:
+        place = getattr(sink.sink, "path", None)
+        if getattr(sink.sink, "mode", None) != "replace" or not isinstance(place, (str, os.PathLike)):
+            continue
+        there = Path(place)
+        if (there.is_dir() and any(there.iterdir())) or (there.is_file() and there.stat().st_size):
+            others = (
+                ", ".join(repr(each.name) for each in sorted(path.parent.iterdir())) if path.parent.is_dir() else ""
+            )
+            raise UsageError(
+                f"--resume: there is no checkpoint of topology {plan.name!r} in {path}, and to begin anew would empty {there}, which sink "
+                f"{sink.name!r} replaces. If the topology had another name, say Topology({plan.name!r}, moved={{'old-name': {plan.name!r}}})"
+                + (f" (state is kept of: {others})" if others and others != repr(path.name) else "")
+                + "; if its state is elsewhere, name the place with --state; to empty the table, leave --resume out"
+            )
 
 
 class RunState:
@@ -83,6 +131,7 @@ class RunState:
         """The run begins: what it does not go on from goes. Raises CheckpointError."""
         if self.kept is None and not self._spooled:
             self._dir.clear()
+            (self.path / BEGUN).touch()
         else:
             self._dir.tidy()
 

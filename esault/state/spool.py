@@ -15,7 +15,7 @@ import contextlib
 import os
 import struct
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,12 +26,13 @@ from esault.errors import CheckpointError, FrameError
 from esault.payload.codec import Codec
 from esault.payload.column import checked
 from esault.payload.column_wire import wired
+from esault.payload.packed_rows import Rows
 from esault.topology.columns import Columns
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
 from esault.topology.spout import EndOfStream, Spout
 
-__all__ = ["SPOOL", "SpoolReader", "Spooled", "spool_folder", "spooled"]
+__all__ = ["SPOOL", "SpoolReader", "Spooled", "rename_spools", "spool_folder", "spooled"]
 
 #: the folder of all spools in a state directory
 SPOOL = "spool"
@@ -50,6 +51,15 @@ def spooled(unit: UnitPlan, state_dir: Path, part: int) -> UnitPlan:
 def spool_folder(state_dir: Path, unit: str, part: int) -> Path:
     """Where what a part of a spout has read is kept."""
     return state_dir / SPOOL / f"{quote(unit, safe='')}-{part}"
+
+
+def rename_spools(state_dir: Path, units: Mapping[str, str]) -> None:
+    """What was read for a spout is under the name that it has now; old name -> new one."""
+    for old, new in units.items():
+        for folder in (state_dir / SPOOL).glob(f"{quote(old, safe='')}-*"):
+            part = folder.name.rpartition("-")[2]
+            if folder == spool_folder(state_dir, old, int(part)):
+                folder.rename(spool_folder(state_dir, new, int(part)))
 
 
 class Spooled(Spout[Any, Any]):
@@ -189,7 +199,7 @@ class Spooled(Spout[Any, Any]):
         return {"keys": keys, "values": wired(checked(rows.values, "values"))}
 
     def _write(self, rows: list[tuple[Any, Any]] | dict[str, Any]) -> None:
-        block = self._codec.pack(rows)
+        block = self._codec.pack(Rows(rows) if isinstance(rows, list) else rows)
         data = _BLOCK.pack(len(block), crc32(block)) + block
         if self._size and self._size + len(data) > SEGMENT_BYTES:
             self._start_segment(self._segment + 1)

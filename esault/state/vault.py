@@ -8,7 +8,8 @@ from typing import Any
 
 from esault.messages.checkpoint import Piece
 from esault.payload.codec import Codec
-from esault.state.piece_file import PieceWriter, read_piece
+from esault.payload.schema import Schema
+from esault.state.piece_file import PieceWriter, read_piece, read_schema
 
 __all__ = ["FileVault"]
 
@@ -28,3 +29,7 @@ class FileVault:
     def read(self, piece: Piece) -> Iterable[tuple[Any, bytes | None]]:
         """What was written. Raises CheckpointError."""
         return read_piece(self._path / piece.name)
+
+    def schema(self, piece: Piece) -> Schema | None:
+        """What the classes in it looked like; None: a version that did not say wrote it. Raises CheckpointError."""
+        return read_schema(self._path / piece.name)

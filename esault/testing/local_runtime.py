@@ -183,7 +183,7 @@ class LocalRuntime:
         self._begun = False
         #: plans of sub-units whose real sinks were used
         self._made: list[UnitPlan] = []
-        settings = settings or Settings(watch_values=not real)
+        settings = settings or Settings(watch_values=not real, reload_state=True)
         probes = "memory://probes" if policies else ""
         chosen = {EVERY_UNIT: "none", **(policies or {})}
         # A given spout can seek, whatever the one can that it stands for.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from esault.messages.checkpoint import Piece
+from esault.payload.schema import Schema
 
 __all__ = ["MemoryVault"]
 
@@ -12,14 +13,15 @@ __all__ = ["MemoryVault"]
 class _File:
     def __init__(self, vault: MemoryVault, name: str, base: bool) -> None:
         self._vault, self._name, self._base = vault, name, base
-        self._items: dict[Any, bytes | None] = {}
+        self._items: list[tuple[Any, bytes | None]] = []
 
     def add(self, key: Any, state: bytes | None) -> None:
-        self._items[key] = state
+        self._items.append((key, state))
 
-    def finish(self) -> Piece:
+    def finish(self, schema: Schema) -> Piece:
         self._vault.pieces[self._name] = self._items
-        size = sum(len(state) for state in self._items.values() if state is not None)
+        self._vault.schemas[self._name] = schema
+        size = sum(len(state) for _, state in self._items if state is not None)
         return Piece(self._name, self._base, len(self._items), size, 0)
 
     def drop(self) -> None:
@@ -27,14 +29,19 @@ class _File:
 
 
 class MemoryVault:
-    """Pieces by name: key -> packed state, None where there is none any more."""
+    """Pieces by name: (key, packed state), None where there is none any more. No dict by key: it would take 1 for True."""
 
     def __init__(self) -> None:
-        self.pieces: dict[str, dict[Any, bytes | None]] = {}
+        self.pieces: dict[str, list[tuple[Any, bytes | None]]] = {}
+        self.schemas: dict[str, Schema] = {}
+
+    def schema(self, piece: Piece) -> Schema | None:
+        """What the classes in it looked like."""
+        return self.schemas.get(piece.name)
 
     def read(self, piece: Piece) -> list[tuple[Any, bytes | None]]:
         """What was written."""
-        return list(self.pieces[piece.name].items())
+        return list(self.pieces[piece.name])
 
     def create(self, number: int, incarnation: int, base: bool) -> _File:
         """A piece of a sub-unit."""

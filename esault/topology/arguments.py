@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from esault.errors import TopologyError
 from esault.topology.error_policy import ErrorPolicy, dead_letter, fail, skip
 
-__all__ = ["check_buffer", "check_name", "check_on_error", "check_seconds", "check_streams"]
+__all__ = [
+    "check_buffer",
+    "check_moved",
+    "check_name",
+    "check_on_error",
+    "check_seconds",
+    "check_streams",
+    "check_types",
+]
 
 # Names become folders, files, labels of metrics and words of the command line.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -98,3 +106,32 @@ def check_on_error(where: str, policy: object) -> ErrorPolicy:
     if policy.kind == "dead_letter" and not policy.path:
         raise TopologyError(f"{where}: on_error has no path; write dead_letter('dead.jsonl')")
     return policy
+
+
+def check_types(what: str, types: object) -> tuple[type | str, ...]:
+    """Classes, and names of packages, whose objects may be in values and state."""
+    if isinstance(types, (str, type)) or not isinstance(types, (Sequence, set, frozenset)):
+        raise TopologyError(
+            f"{what}: types is a sequence of classes and names of packages, as in types=(Point, 'shapely')"
+        )
+    for each in types:
+        if not isinstance(each, (type, str)) or (
+            isinstance(each, str) and not all(map(str.isidentifier, each.split(".")))
+        ):
+            raise TopologyError(f"{what}: types holds {each!r}, which is no class and no name of a package")
+    return tuple(types)
+
+
+def check_moved(what: str, moved: object) -> dict[str, type | str]:
+    """What had another name before: topologies and units by name, classes by module and name."""
+    remedy = "write moved={'old_unit': 'new_unit', 'old_module.OldClass': NewClass}"
+    if not isinstance(moved, Mapping):
+        raise TopologyError(f"{what}: moved is a dict of old names, not {moved!r}; {remedy}")
+    for old, new in moved.items():
+        if not isinstance(old, str) or not isinstance(new, (str, type)):
+            raise TopologyError(f"{what}: moved says {old!r}: {new!r}; {remedy}")
+        if isinstance(new, type) and "." not in old:
+            raise TopologyError(
+                f"{what}: moved says {old!r}: {new.__name__}, and a class is named with its module; {remedy}"
+            )
+    return dict(moved)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from esault.topology.attributes import get_attributes, set_attributes
+from esault.payload.attributes import get_attributes, set_attributes
 from esault.topology.columns import Array
 from esault.topology.context import Context
 

@@ -34,9 +34,21 @@ class Topology:
     A mistake raises TopologyError in the call that makes it; what concerns the whole is said by `plan`.
     """
 
-    def __init__(self, name: str, replay_after: float = 300) -> None:
-        """`replay_after`: seconds without any progress after which open roots are replayed."""
-        self._draft = Draft(name, replay_after)
+    def __init__(
+        self,
+        name: str,
+        replay_after: float = 300,
+        *,
+        types: Sequence[type | str] = (),
+        moved: Mapping[str, type | str] | None = None,
+    ) -> None:
+        """`replay_after`: seconds without any progress after which open roots are replayed.
+
+        `types`: classes, and names of packages, that eSault does not know and whose objects may be in values and state; those of
+        your own modules may be anyway. `moved`: old name -> what it is now, for `--resume` after a change of code:
+        `{"old-topology": "new-topology", "old_unit": "new_unit", "old_module.OldClass": NewClass}`.
+        """
+        self._draft = Draft(name, replay_after, types, moved)
 
     def __repr__(self) -> str:
         return f"<Topology {self.name!r}: {', '.join(self._draft.units) or 'empty'}>"

@@ -12,7 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from esault.errors import TopologyError
-from esault.topology.arguments import check_buffer, check_name, check_on_error, check_seconds, check_streams
+from esault.topology.arguments import (
+    check_buffer,
+    check_moved,
+    check_name,
+    check_on_error,
+    check_seconds,
+    check_streams,
+    check_types,
+)
 from esault.topology.concurrency import check_concurrency
 from esault.topology.error_policy import ErrorPolicy, fail
 from esault.topology.event_time import EventTime, checked_event_time
@@ -64,6 +72,8 @@ class OutletDraft:
     has_time: bool = False
     #: gives the time of a value, where that is known
     time: Callable[[Any], float] | None = None
+    #: seconds ahead of the clock beyond which a time of its tuples is not believed, as was said where event time starts
+    ahead: float | None = None
 
     def walk(self) -> Iterator[OutletDraft]:
         """This one and all below it."""
@@ -99,9 +109,17 @@ class UnitDraft:
 class Draft:
     """Units, their streams and sinks; each `add_...` checks its arguments and changes nothing if one is wrong."""
 
-    def __init__(self, name: str, replay_after: float) -> None:
+    def __init__(
+        self,
+        name: str,
+        replay_after: float,
+        types: Sequence[type | str] = (),
+        moved: Mapping[str, type | str] | None = None,
+    ) -> None:
         self.name = check_name("topology", name)
         self.replay_after = check_seconds(f"topology {name!r}", "replay_after", replay_after)
+        self.types = check_types(f"topology {name!r}", types)
+        self.moved = check_moved(f"topology {name!r}", moved or {})
         self.units: dict[str, UnitDraft] = {}
         # What messages and process_stream call a stream: label -> whose it is, in words.
         self._labels: dict[str, str] = {}
@@ -176,6 +194,11 @@ class Draft:
         timed = all(outlet.has_time or start is not None for (outlet, _), start in zip(checked, starts))
         # Which of several copies' rows go on, and when, follows no watermark.
         unit = self._add(settings, parallelism, streams, timed, timed and settings.copies == 1)
+        aheads = [outlet.ahead if start is None else start.ahead for (outlet, _), start in zip(checked, starts)]
+        for stream, emitted in unit.streams.items():
+            # What a window emits has been believed already, and the window's end as its time may be far ahead when the run ends.
+            if emitted.has_time and (window is None or not window.timed or stream == LATE):
+                emitted.ahead = _greatest(aheads)
         for i, ((before, grouping), start) in enumerate(zip(checked, starts)):
             outlet = before if start is None else self._start_time(before, f"{before.label}.timed.{name}", start)
             outlet.edges.append(Edge(name, i, grouping))
@@ -206,6 +229,7 @@ class Draft:
             (step,),
             has_time=outlet.has_time,
             time=outlet.time if same_values else None,
+            ahead=outlet.ahead,
         )
         outlet.branches.append(branch)
         return branch
@@ -224,7 +248,7 @@ class Draft:
             full = f"{name}-{count}"
         self._steps.add(full)
         step = Step("timed", start.time, full, event_time=start)
-        branch = OutletDraft(outlet.unit, outlet.label, (step,), has_time=True, time=start.time)
+        branch = OutletDraft(outlet.unit, outlet.label, (step,), has_time=True, time=start.time, ahead=start.ahead)
         outlet.branches.append(branch)
         return branch
 
@@ -266,7 +290,20 @@ class Draft:
             )
             plans[name] = dataclasses.replace(plan, wants_id=wants_id)
         check_places(sink for plan in reversed(plans.values()) for sink in plan.sinks)
-        return Plan(self.name, expanded(dict(reversed(plans.items()))), self.replay_after)
+        self._check_moved(plans)
+        return Plan(self.name, expanded(dict(reversed(plans.items()))), self.replay_after, self.types, self.moved)
+
+    def _check_moved(self, plans: Mapping[str, UnitPlan]) -> None:
+        for old, new in self.moved.items():
+            if isinstance(new, str) and new != self.name and new not in plans:
+                raise TopologyError(
+                    f"topology {self.name!r}: moved says {old!r}: {new!r}, and there is no topology and no unit of that name "
+                    f"(units: {', '.join(plans)}); name what there is now, on the right"
+                )
+            if old in plans or old == self.name:
+                raise TopologyError(
+                    f"topology {self.name!r}: moved says {old!r}: {new!r}, and {old!r} is still there; the old name stands on the left"
+                )
 
     def _add(
         self,
@@ -316,6 +353,12 @@ def _inherits(outlet: Outlet, told: frozenset[str]) -> bool:
     if any(step.kind == "timed" for step in outlet.steps):
         return False
     return any(edge.target in told for edge in outlet.edges) or any(_inherits(b, told) for b in outlet.branches)
+
+
+def _greatest(aheads: Sequence[float | None]) -> float | None:
+    """What is allowed where streams are mixed: None, all, if one of them allows that."""
+    known = [ahead for ahead in aheads if ahead is not None]
+    return max(known) if len(known) == len(aheads) else None
 
 
 def _seconds_or_never(where: str, argument: str, value: float | None) -> float | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
+from esault.topology.declared import edge_types, written_pair
 from esault.topology.error_policy import ErrorPolicy, fail
 from esault.topology.function import name_of
 from esault.topology.inputs import written
-from esault.topology.plan import Outlet, Plan, UnitPlan
+from esault.topology.plan import Edge, Outlet, Plan, UnitPlan
 
 __all__ = ["draw", "mermaid"]
 
@@ -20,26 +22,40 @@ _OBJECTS = {
 
 
 def draw(plan: Plan) -> str:
-    """A tree from the spouts down: groupings on the arrows, function steps and sinks below the unit they run with.
+    """A tree from the spouts down: groupings and declared types on the arrows, function steps and sinks below the unit they
+    run with.
 
     A unit with several inputs is drawn where it is first met, and named "(above)" afterwards.
     """
     drawn: set[str] = set()
+    labels = _Labels(plan)
     lines = [f"topology {plan.name}"]
     for unit in plan.units.values():
         if unit.kind == "spout":
-            lines += ["", *_unit_lines(plan, unit.name, drawn)]
+            lines += ["", *_unit_lines(plan, unit.name, drawn, labels)]
     return "\n".join(lines) + "\n"
 
 
-def _unit_lines(plan: Plan, name: str, drawn: set[str]) -> list[str]:
+class _Labels:
+    """What stands on arrows: the grouping, and the types of key and value where somebody declares them."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._types = edge_types(plan)
+
+    def of(self, edge: Edge) -> str:
+        types = self._types.get((edge.target, edge.input), (Any, Any))
+        grouping = written(edge.grouping)
+        return grouping if types == (Any, Any) else f"{grouping} {written_pair(types)}"
+
+
+def _unit_lines(plan: Plan, name: str, drawn: set[str], labels: _Labels) -> list[str]:
     if name in drawn:
         return [f"{name} (above)"]
     drawn.add(name)
     unit = plan.units[name]
     children: list[list[str]] = []
     for stream, outlet in unit.streams.items():
-        below = _outlet_lines(plan, outlet, drawn)
+        below = _outlet_lines(plan, outlet, drawn, labels)
         if stream:
             # A stream that nobody takes is shown too: what is emitted there is lost.
             children.append(_tree(f"stream {stream}" + ("" if below else " (nothing takes it)"), below))
@@ -48,14 +64,13 @@ def _unit_lines(plan: Plan, name: str, drawn: set[str]) -> list[str]:
     return _tree(f"{name}  {_about(unit)}", children)
 
 
-def _outlet_lines(plan: Plan, outlet: Outlet, drawn: set[str]) -> list[list[str]]:
+def _outlet_lines(plan: Plan, outlet: Outlet, drawn: set[str], labels: _Labels) -> list[list[str]]:
     below = [[f"sink {sink.name}  {name_of(type(sink.sink))}"] for sink in outlet.sinks]
     for edge in outlet.edges:
-        first, *rest = _unit_lines(plan, edge.target, drawn)
-        arrow = f"{written(edge.grouping)} → "
-        below.append([arrow + first, *rest])
+        first, *rest = _unit_lines(plan, edge.target, drawn, labels)
+        below.append([f"{labels.of(edge)} → {first}", *rest])
     for branch in outlet.branches:
-        below += _outlet_lines(plan, branch, drawn)
+        below += _outlet_lines(plan, branch, drawn, labels)
     if not outlet.steps:
         return below
     return [_tree(" → ".join(step.name for step in outlet.steps), below)]
@@ -115,13 +130,14 @@ def _policy(policy: ErrorPolicy) -> str:
 def mermaid(plan: Plan) -> str:
     """A Mermaid flowchart: a box per unit, with the function steps and sinks of its process around it."""
     ids = {name: f"u{i}" for i, name in enumerate(plan.units)}
+    labels = _Labels(plan)
     inside: list[str] = []
     arrows: list[str] = []
     for name, unit in plan.units.items():
         box = _box(name, _class_name(unit), "([", "])") if unit.kind == "spout" else _box(name, _class_name(unit))
         nodes = [f"{ids[name]}{box}"]
         for i, (stream, outlet) in enumerate(unit.streams.items()):
-            for node, arrow in _parts(ids, outlet, ids[name], f"{ids[name]}_{i}", stream):
+            for node, arrow in _parts(ids, outlet, ids[name], f"{ids[name]}_{i}", stream, labels):
                 nodes += [node] if node else []
                 arrows.append(arrow)
         if len(nodes) == 1:
@@ -132,7 +148,9 @@ def mermaid(plan: Plan) -> str:
     return "\n".join(["flowchart LR", *(f"  {line}" for line in inside + arrows)]) + "\n"
 
 
-def _parts(ids: dict[str, str], outlet: Outlet, start: str, prefix: str, stream: str) -> Iterator[tuple[str, str]]:
+def _parts(
+    ids: dict[str, str], outlet: Outlet, start: str, prefix: str, stream: str, labels: _Labels
+) -> Iterator[tuple[str, str]]:
     """Nodes and arrows of an outlet, (node or "", arrow), from the node `start` on; `stream` labels the first arrow."""
     for i, step in enumerate(outlet.steps):
         node = f"{prefix}s{i}"
@@ -142,10 +160,10 @@ def _parts(ids: dict[str, str], outlet: Outlet, start: str, prefix: str, stream:
         node = f"{prefix}k{i}"
         yield f"{node}{_box(sink.name, name_of(type(sink.sink)), '[(', ')]')}", _arrow(start, node, stream)
     for edge in outlet.edges:
-        label = written(edge.grouping)
+        label = labels.of(edge)
         yield "", _arrow(start, ids[edge.target], f"{stream}: {label}" if stream else label)
     for i, branch in enumerate(outlet.branches):
-        yield from _parts(ids, branch, start, f"{prefix}b{i}", stream)
+        yield from _parts(ids, branch, start, f"{prefix}b{i}", stream, labels)
 
 
 def _arrow(start: str, end: str, label: str) -> str:

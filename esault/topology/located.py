@@ -20,6 +20,7 @@ from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
 from esault.errors import EsaultError, LocateError
+from esault.payload.class_names import TOPOLOGY_MODULES, topology_module, vouch
 from esault.topology.builder import Topology
 from esault.topology.parameters import Parameter, check_params, parameters
 
@@ -127,10 +128,11 @@ class Located:
         except OSError as error:
             raise LocateError(f"{self.source} cannot be read: {error.strerror}: {path}") from error
         digest = hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:8]
-        name = f"esault_topology_{Path(path).stem}_{digest}".replace(".", "_")
+        name = f"{TOPOLOGY_MODULES}{Path(path).stem}_{digest}".replace(".", "_")
         stamp = (stat.st_mtime_ns, stat.st_size)
         module = sys.modules.get(name)
         if module is not None and vars(module).get("__esault_stamp__") == stamp:
+            topology_module(module)
             return module
         loader = _SourceLoader(name, path)
         spec = importlib.machinery.ModuleSpec(name, loader, origin=path)
@@ -139,12 +141,15 @@ class Located:
         vars(module)["__esault_stamp__"] = stamp
         with _registered(name, module):
             loader.exec_module(module)
+        topology_module(module)
         return module
 
     def _import_module(self, name: str) -> ModuleType:
         importlib.invalidate_caches()  # the file may have been written a moment ago
         try:
-            return importlib.import_module(name)
+            module = importlib.import_module(name)
+            vouch((name.partition(".")[0],))  # also one that is installed is the user's own
+            return module
         except ModuleNotFoundError as error:
             # Only if the module itself is missing, not one that it imports.
             if error.name is not None and (name == error.name or name.startswith(error.name + ".")):

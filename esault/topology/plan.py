@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from esault.payload.class_names import vouch
 from esault.topology.error_policy import ErrorPolicy, fail
 from esault.topology.grouping import Grouping
 from esault.topology.sink import Sink
@@ -154,6 +155,20 @@ class Plan:
     units: Mapping[str, UnitPlan]
     #: seconds without any progress after which a root is replayed
     replay_after: float = 300.0
+    #: classes and packages whose objects may be in values and state besides those that are known
+    types: tuple[type | str, ...] = ()
+    #: old name -> what it is now, of the topology, of units and of classes
+    moved: Mapping[str, type | str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # Whatever process has the plan, reads and writes values by it.
+        if self.types or self.moved:
+            vouch(self.types, [(old, new) for old, new in self.moved.items() if isinstance(new, type)])
+
+    def now(self, name: str) -> str:
+        """What the topology or the unit of this name is called today."""
+        new = self.moved.get(name, name)
+        return new if isinstance(new, str) else name
 
     def senders(self, unit: str) -> tuple[str, ...]:
         """Names of the units that send to `unit`, each once."""

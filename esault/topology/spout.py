@@ -24,6 +24,11 @@ class Spout(Generic[K, V]):
     Constructors open nothing: a spout is built in several processes, `open` is called in the
     one that reads. With `position` and `seek` the engine goes on after a restart; without them
     it keeps open tuples in the spout's memory, which is enough when a bolt's process dies.
+
+    Order of calls, one at a time. On an object of its own, in the driver's process: `check()`. On the one that reads: `open`, and
+    `seek` where it goes on; then `read`, after one that gave something `due`, and between reads `position`, `commit`, `progress`
+    and `lag`; no `read` behind EndOfStream; at last `close`, and nothing after it. Nor is anything but `close` called once a
+    hook has raised. On Spark the driver's object is asked all this but `lag`, and those of workers `open`, `seek`, `read` and `close`.
     """
 
     #: True allows several sub-units; each object finds its part in `self.context.part` of `.parts`

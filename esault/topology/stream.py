@@ -266,7 +266,8 @@ class Stream(Generic[K, V]):
             lateness: seconds that a tuple may be behind the newest one and still be on time.
             idle: seconds without anything to read after which windows do not wait for this sub-unit; None: they do, behind a
                 bolt for 1 s.
-            ahead: seconds that a time may be ahead of the clock; one further ahead is not believed. None: all are.
+            ahead: seconds that a time may be ahead of the clock; one further ahead is not believed: its tuple goes to the stream
+                "late" of the first window it comes to. None: all are.
         """
         return Stream(self._draft, self._draft.add_timed(self._outlet, time, lateness, idle, ahead))
 

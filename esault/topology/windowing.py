@@ -27,8 +27,8 @@ class WindowPlan:
     kind: WindowKind
     #: for each input what gives a value's time; empty where time plays no part
     times: tuple[Callable[[Any], float], ...] = ()
-    #: seconds ahead of the clock beyond which a tuple is not believed; None: all are
-    ahead: float | None = None
+    #: for each of `times`: seconds ahead of the clock beyond which a tuple is not believed; None: all are
+    ahead: tuple[float | None, ...] = ()
 
     @property
     def timed(self) -> bool:
@@ -77,6 +77,7 @@ def checked_window(
             )
         return WindowPlan(window), [None] * len(inputs)
     times: list[Callable[[Any], float]] = []
+    ahead: list[float | None] = []
     starts: list[EventTime | None] = []
     for (outlet, _), own in zip(inputs, given.times):
         time = outlet.time if own is None else own
@@ -88,14 +89,14 @@ def checked_window(
             )
         check_function(f"{where}, time", time, takes=("the value",))
         times.append(time)
-        if outlet.has_time:
-            starts.append(None)
-        else:
-            starts.append(checked_event_time(where, time, given.lateness, given.idle, given.ahead))
+        start = None
+        if not outlet.has_time:
+            start = checked_event_time(where, time, given.lateness, given.idle, given.ahead)
+        starts.append(start)
+        ahead.append(outlet.ahead if start is None else start.ahead)
     if said and not any(starts):
         raise TopologyError(
             f"{where}: event time starts further up for {' and '.join(repr(o.label) for o, _ in inputs)}; say {' and '.join(said)} "
             "there, and leave it out here"
         )
-    ahead = max((s.ahead for s in starts if s is not None and s.ahead is not None), default=None)
-    return WindowPlan(window, tuple(times), ahead), starts
+    return WindowPlan(window, tuple(times), tuple(ahead)), starts

@@ -30,9 +30,10 @@ class Command:
         self.prefix: tuple[str, ...] = ()
 
     def start(self, function: str, *arguments: str, stdin=subprocess.DEVNULL, **params: object) -> Command:
+        place = function if ":" in function else f"{FLOWS}:{function}"
         sets = [f"--set={k}={v}" for k, v in {"name": self.name, **params}.items()]
         self.process = subprocess.Popen(
-            [*self.prefix, sys.executable, "-m", "esault", "run", f"{FLOWS}:{function}", "--plain", *sets, *arguments],
+            [*self.prefix, sys.executable, "-m", "esault", "run", place, "--plain", *sets, *arguments],
             cwd=self.folder,
             env={**os.environ, "PYTHONPATH": ROOT},
             stdin=stdin,

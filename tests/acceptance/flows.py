@@ -3,6 +3,8 @@
 import asyncio
 import logging
 import os
+import signal
+import sys
 import time
 
 import numpy as np
@@ -59,6 +61,22 @@ class Stuck(Bolt):
 class Dies(Bolt):
     def process(self, key, value):
         os._exit(3)
+
+
+class Crashes(Bolt):
+    def process(self, key, value):
+        os.kill(os.getpid(), signal.SIGSEGV)
+        time.sleep(60)  # another thread may take it, and this one goes on for a moment
+
+
+class Leaves(Bolt):
+    def process(self, key, value):
+        sys.exit()
+
+
+class LeavesInTheEnd(Count):
+    def finish(self):
+        sys.exit("no more")
 
 
 class WaitingCount(Count):
@@ -334,3 +352,10 @@ def gated(name: str, path: str, out: str, gate: str, rate: float, p: int = 1) ->
     split = t.spout("lines", Gated(path, gate, rate)).bolt("split", Split, grouping=shuffle(), parallelism=2)
     split.bolt("count", Count, grouping=by_key(), parallelism=p).sink("out", JsonLines(out))
     return t
+
+
+def every_kind(name: str, n: int, out: str, gate: str = "", rate: float = 0.0, p: int = 2) -> Topology:
+    """A bolt for each kind of state."""
+    from every_kind import every_kind as of_module
+
+    return of_module(name, n, rate, gate, out, p)

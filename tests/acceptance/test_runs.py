@@ -168,11 +168,30 @@ def test_a_read_that_returns_none_is_named(command):
     assert "Never.read returned None" in err
 
 
-def test_code_that_always_kills_its_process_ends_the_run(command):
-    code, _, err = command.run("of_bolt", bolt="Dies")
+@pytest.mark.parametrize(
+    ("bolt", "cause"),
+    [
+        ("Dies", "it ended itself with exit code 3: look for what calls exit in it"),
+        ("Crashes", "SIGSEGV: native code in it crashed"),
+    ],
+)
+def test_code_that_always_kills_its_process_ends_the_run_and_the_cause_is_named(command, bolt, cause):
+    code, _, err = command.run("of_bolt", bolt=bolt)
     assert code == 1
-    assert "died" in err
-    assert "times in a row" in err
+    assert f"worker/2 died ({cause})" in err
+    assert f"unit 'worker': its process died 10 times in a row, each time shortly after it was started ({cause})" in err
+
+
+@pytest.mark.parametrize(
+    ("bolt", "said"),
+    [("Leaves", "process, key 0: SystemExit"), ("LeavesInTheEnd", "finish, key 0: SystemExit: no more")],
+)
+def test_code_that_leaves_by_sys_exit_ends_the_run_as_any_error_does(command, bolt, said):
+    code, _, err = command.run("of_bolt", bolt=bolt, n=1)
+    assert code == 1
+    assert f"unit 'worker', {said}" in err
+    assert "sys.exit(" in err  # the line
+    assert "died" not in err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

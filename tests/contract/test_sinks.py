@@ -280,6 +280,56 @@ def test_whatever_happens_each_committed_row_is_there_once(place, steps):
         assert sorted(place.rows()) == [("k", row) for row in sorted(seen)]
 
 
+#: what is called of a sub-unit's sink, or of the driver's: all go back to what is committed, and go on with sinks of their own
+HOOKS = st.lists(
+    st.sampled_from(["write", "columns", "nothing", "prepare", "commit", "again", "close", "go back"]), max_size=25
+)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@settings(max_examples=40, deadline=None)
+@given(hooks=HOOKS, ok=st.booleans(), number=st.integers(1, 4))
+def test_every_hook_may_be_called_wherever_it_is_legal(place, hooks, ok, number):
+    with tempfile.TemporaryDirectory() as folder:
+        place = place(folder)
+        driver, sink, sub_unit = begun(place), opened(place, 0), 0
+        count, staged, prepared, seen, last = 0, [], [], [], None
+        for epoch, hook in enumerate(hooks):
+            if hook == "write":
+                rows = [count + i for i in range(number)]
+                count, staged = count + number, staged + rows
+                write(sink, *rows)
+            elif hook == "columns":
+                rows = [count + i for i in range(number)]
+                count, staged = count + number, staged + rows
+                sink.write_columns(["k"] * number, rows, 1.0, [f"id{row}" for row in rows])
+            elif hook == "nothing":
+                sink.write([])
+            elif hook == "prepare":
+                prepared.append((epoch, carried(sink.prepare(epoch)), staged))
+                staged = []
+            elif hook == "commit" and prepared:
+                last = prepared.pop(0)
+                sink.commit(*last[:2])
+                seen += last[2]
+            elif hook == "again" and last is not None:
+                (sink if number % 2 else driver).commit(*last[:2])
+            elif hook in ("close", "go back"):
+                if hook == "close" or number % 2:  # else its process is dead
+                    sink.close()
+                if prepared and number > 2:  # it belongs to the checkpoint that all go back to
+                    last = prepared.pop(0)
+                    driver.commit(*last[:2])
+                    seen += last[2]
+                driver.forget_staged()
+                sub_unit, staged, prepared = sub_unit + 1, [], []
+                sink = opened(place, sub_unit)
+            assert sorted(place.rows()) == [("k", row) for row in sorted(seen)], hook
+        sink.close()
+        driver.end(ok)
+        assert sorted(place.rows()) == [("k", row) for row in sorted(seen)]
+
+
 @pytest.mark.parametrize("place", PLACES)
 def test_making_and_checking_a_sink_writes_nothing(place, tmp_path):
     sink = place(tmp_path).make("error")

@@ -18,6 +18,7 @@ import esault.sources
 from esault.errors import EsaultError
 from esault.payload.codec import Codec
 from esault.sources import Items, JsonFiles, Lines, MicroBatches, Paced, TcpLines, TextFiles
+from esault.state.spool import Spooled
 from esault.topology.context import Context
 from esault.topology.spout import EndOfStream, Spout, has_position
 
@@ -239,6 +240,73 @@ def test_the_end_stays_the_end(source, tmp_path):
             except EndOfStream:
                 pass
         assert spout.position() == position
+
+
+def standard_input(folder, texts):
+    write_texts(folder, texts)
+    first = os.path.join(folder, "0.txt")
+
+    def make():
+        with open(first) as file:
+            return Lines(os.dup(file.fileno()))
+
+    return make
+
+
+def listening(folder, texts):
+    return lambda: TcpLines("127.0.0.1", 0, listen=True)
+
+
+def spooled_items(folder, texts):
+    """What stands for a source that cannot seek, with checkpoints."""
+    rows = [(index, line) for index, (lines, _) in enumerate(texts) for line in lines]
+    folders = (os.path.join(folder, f"spool{i}") for i in range(1000))
+    return lambda: Spooled(Items(rows), Path(next(folders)))
+
+
+#: hooks between `open` and `close`, in any order, but `seek` before all others and `due` behind a read that gave something
+BETWEEN = st.lists(st.sampled_from(["read", "due", "position", "commit", "progress", "lag"]), max_size=30)
+
+
+@pytest.mark.parametrize("source", [*SOURCES, standard_input, listening, spooled_items])
+@given(texts=TEXTS, hooks=BETWEEN, limit=st.integers(0, 9), part=st.integers(0, 1), goes_on=st.booleans())
+def test_every_hook_may_be_called_wherever_it_is_legal(source, texts, hooks, limit, part, goes_on):
+    with tempfile.TemporaryDirectory() as folder:
+        make, position = source(folder, texts), None
+        parts = 2 if make().parallel else 1
+        for _ in range(1 + goes_on):  # the second one goes on from where the first one ended
+            spout, clock = make(), Clock()
+            spout.check()
+            spout.context = Context("source", part=part % parts, parts=parts, now=clock)
+            spout.open(spout.context)
+            if position is not None:
+                spout.seek(position)
+            positions, given, over = [spout.position()], False, False
+            for hook in hooks:
+                if hook == "read":
+                    if over:
+                        continue
+                    try:
+                        given = len(spout.read(limit)) > 0
+                    except EndOfStream:
+                        given, over = False, True
+                    positions.append(spout.position())
+                elif hook == "due":
+                    due = spout.due() if given else None
+                    assert due is None or due <= clock.now + 1e6
+                elif hook == "commit":
+                    spout.commit(positions[len(positions) // 2])
+                elif hook == "position":
+                    assert spout.position() == positions[-1]
+                elif hook == "progress":
+                    progress = spout.progress()
+                    assert progress is None or 0 <= progress[0] <= progress[1]
+                else:
+                    lag = spout.lag()
+                    assert lag is None or (type(lag) is int and lag >= 0)
+            if has_position(spout):
+                position = positions[-1]
+            spout.close()
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -82,9 +83,12 @@ def run_console(folder: Path, block: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_what_the_page_shows_runs(page, folder):
-    # `dont_inherit`: the pages are read as plain Python, as a user's file would be.
-    namespace: dict[str, object] = {"__name__": "page", "__file__": str(folder / "page.py")}
+def test_what_the_page_shows_runs(page, folder, monkeypatch):
+    # `dont_inherit`: the pages are read as plain Python, as a user's file would be. A module, where values find their classes.
+    module = ModuleType("page")
+    monkeypatch.setitem(sys.modules, "page", module)
+    namespace = vars(module)
+    namespace["__file__"] = str(folder / "page.py")
     source: list[str] = []
     for kind, block in blocks(page):
         if kind == "python":

@@ -130,6 +130,24 @@ def look_alikes() -> Topology:
     return _one(Name, [(k, 0) for k in keys * 3], grouping=by_key(), parallelism=2)
 
 
+BAD_KEYS = {"none": None, "float": 2.0, "list": ["k", 1], "inside": ("k", 2.0)}
+
+
+class Late(Bolt):
+    """What it emits is looked at one by one for a while; this comes after that."""
+
+    def process(self, key, value):
+        self.emit({"float": 2, "inside": ("k", 2)}.get(key, "k") if value < 2000 else BAD_KEYS[key], value)
+
+
+def bad_key(what: str = "none", p: int = 1) -> Topology:
+    """A key that cannot be one, behind many that can be, for whom Python takes some of them."""
+    t = Topology("scenario")
+    late = t.spout("rows", Items([(what, i) for i in range(2001)])).bolt("late", Late, grouping=shuffle())
+    late.bolt("worker", Sum, grouping=by_key(), parallelism=p, max_parallelism=p).sink("out", Collect())
+    return t
+
+
 def all_values() -> Topology:
     values = [None, 1.5, b"b", 1 << 80, Decimal("1.5"), datetime(2026, 1, 2, 3), {1, 2}, {"a": [1, (2,)]}]
     return _one(Echo, [("k", v) for v in values], grouping=by_key())

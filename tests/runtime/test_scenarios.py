@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from esault import TopologyFailed
 from esault.messages.settings import Settings
 from esault.runtime.session import Session
 from esault.testing import LocalRuntime
@@ -66,6 +67,21 @@ def test_both_runtimes_land_the_same_rows(name):
         assert report.units[unit].tuples_in == counts.tuples_in
         assert report.units[unit].tuples_out == counts.tuples_out
         assert (report.units[unit].arrivals, report.units[unit].dropped) == (counts.arrivals, 0)
+
+
+@pytest.mark.parametrize("what", ["none", "float", "list", "inside"])
+def test_on_both_runtimes_a_key_that_cannot_be_one_is_refused_in_one_set_of_words_however_wide_the_unit(what):
+    located = locate(f"{PLACE}:bad_key")
+    said = set()
+    for p in (1, 3):
+        with pytest.raises(TopologyFailed) as caught:
+            LocalRuntime(located.build({"what": what, "p": p}).plan(), settings=Settings()).run_until_drained()
+        said.add(str(caught.value))
+    with pytest.raises(TopologyFailed) as caught:
+        Session(located, {"what": what}, view=Silent()).run()
+    said.add(str(caught.value))
+    assert len(said) == 1
+    assert said.pop().startswith("unit 'late' emitted a tuple with")
 
 
 @pytest.mark.parametrize("delivery", ["alo", "none", "eo"])

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import esault
+from tests.typing.records import fitting
 
-PROGRAM = Path(__file__).with_name("fitting.py")
+PROGRAMS = {Path(__file__).with_name("fitting.py"): 17, Path(__file__).with_name("records.py"): 17}
 
 
 @pytest.mark.slow
@@ -19,15 +20,22 @@ def test_a_type_checker_finds_exactly_the_units_that_do_not_fit(tmp_path):
     done = subprocess.run(
         [
             *(sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--show-error-codes"),
-            *("--config-file", str(tmp_path / "mypy.ini"), "--cache-dir", str(tmp_path / "cache"), str(PROGRAM)),
+            *("--config-file", str(tmp_path / "mypy.ini"), "--cache-dir", str(tmp_path / "cache")),
+            *map(str, PROGRAMS),
         ],
         cwd=Path(esault.__file__).parent.parent,
         capture_output=True,
         text=True,
     )
     assert done.stderr == ""
-    found = {int(line) for line in re.findall(r"fitting\.py:(\d+): error:", done.stdout)}
-    lines = PROGRAM.read_text().splitlines()
-    expected = {number for number, line in enumerate(lines, 1) if line.endswith("# misfit")}
-    assert len(expected) == 17
-    assert found == expected, done.stdout
+    for program, misfits in PROGRAMS.items():
+        found = {int(line) for line in re.findall(rf"{program.name}:(\d+): error:", done.stdout)}
+        lines = program.read_text().splitlines()
+        expected = {number for number, line in enumerate(lines, 1) if line.endswith("# misfit")}
+        assert len(expected) == misfits
+        assert found == expected, done.stdout
+
+
+def test_typed_units_are_built_as_others_are(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert list(fitting().plan().units)[:4] == ["orders", "price", "pack", "tell"]

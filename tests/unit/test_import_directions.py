@@ -20,7 +20,7 @@ ALLOWED = {
     "messages": set(),
     "payload": {"errors"},
     "routing": {"errors", "payload"},
-    "topology": {"errors"},
+    "topology": {"errors", "payload"},
     "windows": {"topology"},
     "bolts": {"topology"},
     "event_loop": set(),

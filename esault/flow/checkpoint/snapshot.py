@@ -7,7 +7,8 @@ from itertools import islice
 from typing import Any, Protocol
 
 from esault.messages.checkpoint import Piece
-from esault.routing.ring import canonical
+from esault.payload.schema import Schema
+from esault.routing.ring import Name
 
 __all__ = ["Snapshot", "StateFile", "Vault"]
 
@@ -30,8 +31,8 @@ class Taker(Protocol):
 class StateFile(Taker, Protocol):
     """A file that is being written."""
 
-    def finish(self) -> Piece:
-        """Make it durable. Raises OSError."""
+    def finish(self, schema: Schema) -> Piece:
+        """Make it durable, with what the classes in it look like. Raises OSError."""
         ...
 
 
@@ -46,15 +47,19 @@ class Vault(Protocol):
         """What was written. Raises CheckpointError."""
         ...
 
+    def schema(self, piece: Piece) -> Schema | None:
+        """What the classes in it looked like; None: a version that did not say wrote it. Raises CheckpointError."""
+        ...
+
 
 class Source(Protocol):
     """Where the state of keys lives: the operator."""
 
-    def key_of(self, name: Any) -> Any:
+    def key_of(self, name: Name) -> Any:
         """The key as it travels."""
         ...
 
-    def peek(self, name: Any) -> bytes | None:
+    def peek(self, name: Name) -> bytes | None:
         """The packed state of an element, which stays; None if there is none."""
         ...
 
@@ -63,7 +68,7 @@ class Snapshot:
     """Names that are still to be written. An element is written before it is next touched, so all are of one moment."""
 
     def __init__(
-        self, number: int, names: Iterable[Any], source: Source, taker: Taker, clock: Callable[[], float]
+        self, number: int, names: Iterable[Name], source: Source, taker: Taker, clock: Callable[[], float]
     ) -> None:
         self.number = number
         #: in the order in which they are written, unless they are touched before; never from its front again: that a dict of
@@ -75,17 +80,14 @@ class Snapshot:
         self._taker = taker
         self._clock = clock
 
-    def before(self, keys: Iterable[Any]) -> None:
-        """These keys are about to be processed."""
+    def before(self, names: Iterable[Name]) -> None:
+        """The keys of these names are about to be processed."""
         pending = self._pending
-        if not pending:
-            return
-        for key in dict.fromkeys(keys) if isinstance(keys, (tuple, list)) else keys:
-            name = key if type(key) is str else canonical(key)
+        for name in names if pending else ():
             if name in pending:
                 self._write(name)
 
-    def _write(self, name: Any) -> None:
+    def _write(self, name: Name) -> None:
         self._pending.discard(name)
         self._taker.add(self._source.key_of(name), self._source.peek(name))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Iterable
+from typing import Protocol
 
 from esault.errors import CheckpointError
 from esault.flow.checkpoint.snapshot import Snapshot, Source, StateFile, Vault
 from esault.messages.checkpoint import Piece
-from esault.routing.ring import canonical
+from esault.payload.schema import Schema
+from esault.routing.ring import Name
 
 __all__ = ["SNAPSHOT_TURN", "StateWriter"]
 
@@ -21,13 +22,17 @@ MOST_PIECES = 100
 class Saved(Source, Protocol):
     """The operator, as far as its state is concerned."""
 
-    def saved_names(self) -> list[Any]:
+    def saved_names(self) -> list[Name]:
         """Names of all that has state."""
+        ...
+
+    def schema(self) -> Schema:
+        """What the classes in its state look like."""
         ...
 
 
 class StateWriter:
-    """Knows which keys may have changed, and has each written as it was at the cut before it changes."""
+    """Knows by name which keys may have changed, and has each written as it was at the cut before it changes."""
 
     def __init__(
         self,
@@ -49,8 +54,8 @@ class StateWriter:
         #: what is being written
         self.snapshot: Snapshot | None = None
         self._file: StateFile | None = None
-        #: keys that were processed since the last snapshot; None: all must be written
-        self.dirty: set[Any] | None = None
+        #: names of keys that were processed since the last snapshot; None: all must be written
+        self.dirty: set[Name] | None = None
         #: keys in the last base, and keys and pieces that were written since
         self._base_keys = self._later_keys = self._later_pieces = 0
 
@@ -61,7 +66,7 @@ class StateWriter:
             self.snapshot = self.dirty = None
         if not sure:
             self.dirty = None
-        names = self._source.saved_names() if self.dirty is None else [canonical(key) for key in self.dirty]
+        names = self._source.saved_names() if self.dirty is None else list(self.dirty)
         more = self._later_keys + len(names)
         base = self.dirty is None or more > self._base_keys or self._later_pieces >= MOST_PIECES
         if base:
@@ -90,21 +95,28 @@ class StateWriter:
         except CheckpointError as error:
             self._fail(error)
 
-    def before(self, keys: Any) -> None:
-        """These keys are about to change while state is written."""
+    def process(self, names: Collection[Name]) -> None:
+        """The keys of these names are processed next."""
+        if self.snapshot is not None:
+            self.before(names)
+        if self.dirty is not None:
+            self.touched(names)
+
+    def before(self, names: Iterable[Name]) -> None:
+        """What has these names is about to change while state is written."""
         assert self.snapshot is not None
         if not self._seen_changes:
             self.all()
             return
         try:
-            self.snapshot.before(keys)
+            self.snapshot.before(names)
         except CheckpointError as error:
             self._fail(error)
 
-    def touched(self, keys: Any) -> None:
-        """These keys may have changed since the last snapshot."""
+    def touched(self, names: Iterable[Name]) -> None:
+        """What has these names may have changed since the last snapshot."""
         assert self.dirty is not None
-        self.dirty.update(keys)
+        self.dirty.update(names)
         if len(self.dirty) * 2 > self._base_keys:
             self.dirty = None  # then all of it takes little longer, and nobody need keep count
 
@@ -128,7 +140,7 @@ class StateWriter:
     def _finish(self) -> None:
         assert self.snapshot is not None
         if self._file is not None:
-            self._finished(self.snapshot.number, self._file.finish())
+            self._finished(self.snapshot.number, self._file.finish(self._source.schema()))
         self.snapshot = None
 
     def _fail(self, error: CheckpointError) -> None:

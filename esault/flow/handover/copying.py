@@ -16,6 +16,7 @@ from esault.flow.delivery.acks import Post
 from esault.flow.frame import ROWS, STATE, STATE_END
 from esault.flow.handover.divide import MovedKeys
 from esault.flow.handover.giving import PORTION_BYTES, PORTION_KEYS, UNCONFIRMED_BYTES
+from esault.routing.ring import Name
 
 __all__ = ["Copying"]
 
@@ -23,19 +24,19 @@ __all__ = ["Copying"]
 class Source(Protocol):
     """Where the state of keys lives: the operator."""
 
-    def names(self) -> list[Any]:
+    def names(self) -> list[Name]:
         """Names of all elements."""
         ...
 
-    def key_of(self, name: Any) -> Any:
+    def key_of(self, name: Name) -> Any:
         """The key as it travels."""
         ...
 
-    def name_of(self, key: Any) -> Any:
+    def name_of(self, key: Any) -> Name:
         """The name of the element of this key."""
         ...
 
-    def peek(self, name: Any) -> bytes | None:
+    def peek(self, name: Name) -> bytes | None:
         """The packed state of an element, which stays; None if there is none."""
         ...
 
@@ -64,7 +65,7 @@ class Copying:
         names = [name for name in source.names() if self._to[source.key_of(name)]]
         #: names of what was not written yet or was: all others had no state at that moment
         self._known = set(names)
-        self._written: set[Any] = set()
+        self._written: set[Name] = set()
         self._asking = False
         self._ended = False
         self.snapshot = Snapshot(number, names, source, self, clock)
@@ -94,7 +95,7 @@ class Copying:
             if name not in self._known:
                 self._asked.append((new, key, b""))
             elif name not in self._written:
-                self.snapshot.before([key])
+                self.snapshot.before([name])
         self._asking = False
 
     def got(self, new: int, number: int) -> None:

@@ -11,7 +11,7 @@ from esault.flow.frame import FETCH, GOT, Batch
 from esault.flow.handover.divide import Divider, Entry, divide
 from esault.flow.handover.giving import Store
 from esault.payload.column import plain
-from esault.routing.ring import Canonical, canonical
+from esault.routing.ring import Name, canonical, key_of
 
 __all__ = ["Getting"]
 
@@ -24,12 +24,12 @@ class _Waiting:
 
     __slots__ = ("entry", "missing", "names", "since")
 
-    def __init__(self, since: float, entry: Entry, names: list[Any], missing: set[Any]) -> None:
+    def __init__(self, since: float, entry: Entry, names: list[Name], missing: set[Name]) -> None:
         self.since = since
         self.entry = entry
         #: of all its rows
         self.names = names
-        #: keys whose state is not in
+        #: names of keys whose state is not in
         self.missing = missing
 
 
@@ -52,12 +52,12 @@ class _Receipt:
         #: what waits for state, in order
         self.waiting: deque[_Waiting] = deque()
         #: rows that wait, by the key's name: a later row of the key must not pass them
-        self.queued: Counter[Any] = Counter()
+        self.queued: Counter[Name] = Counter()
         #: who misses the state of a key
-        self.missed: dict[Any, list[_Waiting]] = {}
+        self.missed: dict[Name, list[_Waiting]] = {}
         #: keys to ask for
         self.wanted: list[Any] = []
-        self.ready: set[Any] = set()
+        self.ready: set[Name] = set()
 
     @property
     def done(self) -> bool:
@@ -128,7 +128,7 @@ class Getting:
                 missed[name].append(part)
             else:
                 missed[name] = [part]
-                receipt.wanted.append(name.key if isinstance(name, Canonical) else name)
+                receipt.wanted.append(key_of(name))
 
     @property
     def ask_at(self) -> float | None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from esault.flow.delivery.acks import Post
 from esault.flow.frame import ROWS, STATE, STATE_END
 from esault.flow.handover.divide import Divider, Entry, wired_batch
+from esault.routing.ring import Name
 
 __all__ = ["Busy", "Giving", "Store"]
 
@@ -27,19 +28,19 @@ class Busy(Exception):
 class Store(Protocol):
     """Where the state of keys lives: the operator."""
 
-    def names(self) -> list[Any]:
-        """Names of all elements: a key, or what stands for one."""
+    def names(self) -> list[Name]:
+        """Names of all elements."""
         ...
 
-    def key_of(self, name: Any) -> Any:
+    def key_of(self, name: Name) -> Any:
         """The key as it travels."""
         ...
 
-    def give(self, name: Any) -> bytes | None:
+    def give(self, name: Name) -> bytes | None:
         """Take an element out, closed; its packed state, or None if there is none. Raises Busy."""
         ...
 
-    def name_of(self, key: Any) -> Any:
+    def name_of(self, key: Any) -> Name:
         """The name of the element of this key."""
         ...
 
@@ -81,11 +82,11 @@ class Giving:
         self._clock = clock
         self._carried: dict[int, list[Entry]] = {new: [] for new in posts}
         self._rows_sent = False
-        self._scan: Iterator[tuple[int, Any]] | None = self._moved_names(store.names())
+        self._scan: Iterator[tuple[int, Name]] | None = self._moved_names(store.names())
         #: keys that a new owner asked for
         self._asked: deque[tuple[int, Any]] = deque()
         #: (new, key, name) of elements that were busy
-        self._busy: list[tuple[int, Any, Any]] = []
+        self._busy: list[tuple[int, Any, Name]] = []
         self._portions: dict[int, list[tuple[Any, bytes]]] = {new: [] for new in posts}
         self._sizes: dict[int, int] = dict.fromkeys(posts, 0)
         self._number = 0
@@ -122,7 +123,7 @@ class Giving:
 
     # state -----------------------------------------------------------------------------------------
 
-    def _moved_names(self, names: list[Any]) -> Iterator[tuple[int, Any]]:
+    def _moved_names(self, names: list[Name]) -> Iterator[tuple[int, Name]]:
         moved, key_of = self._divider.moved, self._store.key_of
         for name in names:
             yield moved[key_of(name)], name
@@ -162,11 +163,7 @@ class Giving:
             self._give(new, key, name)
         while self._asked:
             new, key = self._asked.popleft()
-            name = self._store.name_of(key)
-            if name is not None:
-                self._give(new, key, name)
-            else:
-                self._add(new, key, None)
+            self._give(new, key, self._store.name_of(key))
         for new in self._posts:
             if self._portions[new]:
                 self._send_portion(new)
@@ -198,7 +195,7 @@ class Giving:
                 post.put(STATE_END, (self.version, self._number))
         return self._scan is not None and bulk
 
-    def _give(self, new: int, key: Any, name: Any) -> None:
+    def _give(self, new: int, key: Any, name: Name) -> None:
         """Send the state of one element, or that there is none; later if it is busy."""
         try:
             self._add(new, key, self._store.give(name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import CoroutineType
 from typing import Any
 
@@ -16,7 +16,7 @@ from esault.flow.operators.element_operator import ElementOperator
 from esault.flow.operators.object_operator import ObjectOperator
 from esault.flow.operators.operator import STOPPING, Operator, by_stream
 from esault.flow.user_error import UserError
-from esault.routing.ring import canonical
+from esault.routing.ring import Name, canonical
 from esault.topology.function import is_async
 
 __all__ = ["AsyncElementOperator", "AsyncObjectOperator", "AsyncOperator"]
@@ -42,6 +42,9 @@ class AsyncOperator(Operator):
         """The call for one tuple of `batch`."""
         stream = self._streams[input]
         return Call(self, self._name_for(key), key, value, "process", lambda call: self._run(stream, call), batch, id)
+
+    def reload(self, keys: Sequence[Any]) -> None:
+        """Nothing: calls are open, and hold what would go."""
 
     def _name_for(self, key: Any) -> Any:
         return key if type(key) is str else canonical(key)
@@ -146,7 +149,7 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
         if not self._tried_state:
             self._try_state([call.key])
         if self._used is not None:
-            self._used.add(call.key)
+            self._used.add(call.name)
 
     def _opened(self, element: Any, key: Any) -> None:
         if not waits(type(element), "open"):
@@ -171,7 +174,7 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
     # hooks beside process: at once where nothing waits, else in their turn ------------------------------
 
     def _hook(
-        self, name: Any, element: Any, hook: str, call: Callable[[], Any], then: Callable[[], None] | None = None
+        self, name: Name, element: Any, hook: str, call: Callable[[], Any], then: Callable[[], None] | None = None
     ) -> None:
         at_once = id(element) not in self._unopened and not waits(type(element), hook)
         if at_once and not self.calls.queued(name):
@@ -196,13 +199,10 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
                 self._hook(name, element, "tick", lambda e=element: e.tick(now))  # type: ignore[misc]
                 yield
 
-    def finishing(self) -> Iterator[None]:
-        self.elements.wake_all()
-        for name, element in self._each():
-            self._hook(name, element, "finish", element.finish)
-            yield
+    def _finish(self, name: Name, element: Any) -> None:
+        self._hook(name, element, "finish", element.finish)
 
-    def _expire(self, name: Any, element: Any) -> None:
+    def _expire(self, name: Name, element: Any) -> None:
         def forget() -> None:
             if self.elements.holds(name, element):
                 self._close(element)
@@ -212,7 +212,7 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
 
     def sweep(self, now: float) -> bool:
         if self._used is not None:
-            self._used.update([self.key_of(name) for name in self.calls.names])
+            self._used.update(self.calls.names)
         return super().sweep(now)
 
     def give(self, name: Any) -> bytes | None:

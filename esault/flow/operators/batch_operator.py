@@ -10,11 +10,14 @@ from esault.errors import PayloadError
 from esault.flow.batch_emitter import BatchEmitter
 from esault.flow.elements import maker
 from esault.flow.emitter import Emitter
+from esault.flow.operators.keyed import Keyed
 from esault.flow.operators.operator import STOPPING, Operator
 from esault.flow.user_error import LetterBox, UserError
 from esault.payload.codec import Codec
-from esault.payload.column import plain
-from esault.routing.ring import check_key
+from esault.payload.column import ROWS, plain
+from esault.payload.remedy import type_name
+from esault.routing.many_keys import have_bools, names_of
+from esault.routing.ring import Name, check_key, key_of
 from esault.topology.bolt import BatchBolt, takes_columns
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
@@ -57,10 +60,16 @@ class BatchOperator(Operator):
         stream = "process_columns_stream" if self.takes_arrays else "process_batch_stream"
         self._by_stream = len(plan.inputs) > 1 and getattr(cls, stream) is not getattr(BatchBolt, stream)
         self._tried_state = False
+        self._by_key = plan.objects.endswith("key")
+        #: what `keyed` was before a key came that holds a bool: nobody may write to it any more
+        self._left: dict[Any, Any] | None = None
 
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
         if self.plan.objects == "partial_key":
             keys = [key[0] for key in keys]  # what an element is named by on the wire is no key of the user's
+        # All items of an array are of one type.
+        if self._by_key and self._left is None and have_bools(keys if type(keys) in ROWS else plain(keys[:1])):
+            self._tell_apart()
         marks = [] if ids is None else self.emitter.marks()
         batch, stream = self.object, self._streams[input]
         if self.takes_arrays:
@@ -83,9 +92,26 @@ class BatchOperator(Operator):
             self.emitter.name(marks, f"{self.context.sub_unit}:b{self.ordinal}")
             self.ordinal += 1
         self._settle()
+        if self._left:
+            raise UserError(
+                f"unit {self.plan.name!r}: {type(batch).__name__} holds on to a dict that was its self.keyed before a key held a "
+                "bool; write self.keyed wherever it is meant"
+            )
         if not self._tried_state and batch.keyed:
             self._tried_state = True
             self._try_state()
+
+    def _tell_apart(self) -> None:
+        """Make `keyed` a dict in which True and 1 are two keys, which costs more than a plain one."""
+        batch = self.object
+        if type(batch.keyed) is not dict:
+            raise UserError(
+                f"unit {self.plan.name!r}: {type(batch).__name__}.keyed is a {type_name(type(batch.keyed))} that the bolt made, in "
+                "which True and 1 are one key; keep the dict that is there, or emit keys without a bool"
+            )
+        self._left = batch.keyed
+        batch.keyed = Keyed(self._left)
+        self._left.clear()
 
     def _survive(self, error: BaseException, key: Any, value: Any, hook: str) -> None:
         if hook == "process_columns":  # a letter is made of rows
@@ -101,7 +127,7 @@ class BatchOperator(Operator):
             except PayloadError as error:
                 raise UserError(f"unit {unit!r}: a key in {cls}.keyed cannot be moved or saved: {error}") from error
             try:
-                self.codec.pack(state)
+                self.codec.pack_value(state)
             except PayloadError as error:
                 raise UserError(
                     f"unit {unit!r}: the state of key {key!r} in {cls}.keyed cannot be moved or saved: {error}"
@@ -118,22 +144,30 @@ class BatchOperator(Operator):
     def close(self) -> None:
         self._close(self.object)
 
-    def names(self) -> list[Any]:
-        return list(self.object.keyed)
+    def reload(self, keys: Sequence[Any]) -> None:
+        keyed, codec = self.object.keyed, self.codec
+        for key in map(key_of, set(names_of(plain(keys)))):
+            if key in keyed:
+                keyed[key] = codec.unpack(codec.pack_value(keyed[key]))
 
-    def give(self, name: Any) -> bytes | None:
+    def names(self) -> list[Name]:
+        return names_of(self.object.keyed)
+
+    def give(self, name: Name) -> bytes | None:
         try:
-            value = self.object.keyed.pop(name)
+            value = self.object.keyed.pop(key_of(name))
         except KeyError:
             return None
-        return self.codec.pack(value)
+        return self.codec.pack_value(value)
 
     def get(self, key: Any, state: bytes) -> None:
+        if self._by_key and self._left is None and have_bools((key,)):
+            self._tell_apart()
         self.object.keyed[key] = self.codec.unpack(state)
 
-    def peek(self, name: Any) -> bytes | None:
-        keyed = self.object.keyed
-        return self.codec.pack(keyed[name]) if name in keyed else None
+    def peek(self, name: Name) -> bytes | None:
+        keyed, key = self.object.keyed, key_of(name)
+        return self.codec.pack_value(keyed[key]) if key in keyed else None
 
     @property
     def states(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from esault.flow.operators.operator import STOPPING
 from esault.flow.operators.window_operator import WindowOperator
 from esault.topology.window import CountWindow, Window
 
@@ -42,6 +43,8 @@ class CountOperator(WindowOperator):
         super().__init__(*of)
         assert self.plan.window is not None and isinstance(self.plan.window.kind, CountWindow)
         self.size = self.plan.window.kind.size
+        #: the windows of a key whose last row has just come
+        self._full: _Counted | None = None
 
     def windows_of_key(self) -> _Counted:
         return _Counted(self)
@@ -53,19 +56,49 @@ class CountOperator(WindowOperator):
 
     def take(self, windows: Any, stream: str, time: Callable[[Any], float] | None, value: Any) -> None:
         counted: _Counted = windows
-        if counted.element is None:
-            counted.element = self.new(counted.key, self.bounds(counted.rows))
-        self.call(counted.element, stream, counted.key, value)
-        if (counted.rows + 1) % self.size == 0:
-            counted.element.finish()
-            self._close(counted.element)
-            counted.element = None
-        counted.rows += 1  # last: a try that fails may be repeated
+        new = counted.element is None
+        try:
+            if new:
+                counted.element = self.new(counted.key, self.bounds(counted.rows))
+            self.call(counted.element, stream, counted.key, value)
+        except STOPPING:
+            raise
+        except BaseException:
+            if new:  # no window without a row
+                self._leave(counted)
+            raise
+        counted.rows += 1
+        if counted.rows % self.size == 0:
+            if self._careful:
+                self._full = counted  # the row is in: what goes wrong from here on is no fault of `process`
+            else:
+                self._close_full(counted)
+
+    def taken(self) -> None:
+        full, self._full = self._full, None
+        if full is not None:
+            self._close_full(full)
+
+    def _close_full(self, counted: _Counted) -> None:
+        """What `finish` emits belongs to the row that filled the window."""
+        element, counted.element = counted.element, None
+        self._attempt(element.finish, counted.key, None, "finish")
+        self._close(element)
+
+    def _leave(self, counted: _Counted) -> None:
+        """A window goes that has had no row."""
+        element, counted.element = counted.element, None
+        if element is not None:
+            self._close(element)
+        if not counted.rows:
+            self.elements.forget(self.name_of(counted.key))
 
     def finishing(self) -> Iterator[None]:
+        if self._nothing_at_the_end:
+            return
         self.elements.wake_all()
         for _, counted in self.elements.live():
-            if counted.element is not None:
-                self.finish(counted.element)
-                counted.element = None
+            element, counted.element = counted.element, None
+            if element is not None:
+                self.finish(element)
                 yield

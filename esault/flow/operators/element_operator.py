@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from esault.errors import StateError
-from esault.flow.elements import Elements, maker, pack_state
+from esault.flow.elements import Elements, maker, pack_state, put_state
 from esault.flow.emitter import Emitter
 from esault.flow.idle import IdleSweep
-from esault.flow.operators.operator import STOPPING, Operator, by_stream
+from esault.flow.operators.operator import STOPPING, Operator, by_stream, defines
 from esault.flow.user_error import LetterBox, UserError
 from esault.payload.codec import Codec
-from esault.routing.ring import Canonical, canonical
+from esault.routing.many_keys import names_of
+from esault.routing.ring import Name, canonical
 from esault.topology.bolt import Bolt
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
@@ -29,18 +30,20 @@ class ElementOperator(Operator):
         super().__init__(plan, context, emitter, codec, letters, now)
         assert plan.factory is not None
         members = {"emit": emitter.function(), "context": context}
-        make, cls = maker(plan.factory, members, Bolt)
-        self.elements = Elements(plan.name, lambda: self._silent(make, "__init__"), self._opened, self._close, codec)
+        self._make, cls = maker(plan.factory, members, Bolt)
+        #: of the objects, where it is known: each has the hooks of the first one
+        self._cls: type[Any] | None = cls
+        self.elements = Elements(plan.name, self._made, self._opened, self._close, codec)
         self._partial = plan.objects == "partial_key"
         self._by_stream: bool | None = None if cls is None else by_stream(cls, plan)
         self._tried_state = False
         self._idle = IdleSweep(plan.idle_after, now) if plan.idle_after else None
         self._expiry = IdleSweep(plan.expire_after, now, generations=4) if plan.expire_after else None
-        self._used: set[Any] | None = set() if self._idle or self._expiry else None
+        self._used: set[Name] | None = set() if self._idle or self._expiry else None
         #: elements that came with their state and have had no tuple since: those that tick are made before
-        self._arrived: set[Any] = set()
-        self._used_idle: set[Any] = set()
-        self._used_expiry: set[Any] = set()
+        self._arrived: set[Name] = set()
+        self._used_idle: set[Name] = set()
+        self._used_expiry: set[Name] = set()
 
         def trusted() -> None:
             members["emit"] = emitter.function()
@@ -72,20 +75,23 @@ class ElementOperator(Operator):
             except BaseException as error:
                 raise self._fail(error, key, "process") from error
         if self._used is not None:
-            self._used.update(keys)
+            self._used.update(names_of(keys))
         if not self._tried_state:
             self._try_state(keys)
 
-    def names(self) -> list[Any]:
+    def reload(self, keys: Sequence[Any]) -> None:
+        for name in {canonical(key) for key in keys}:
+            try:
+                self.elements.put_away(name)
+            except StateError as error:
+                raise UserError(str(error)) from error
+            if self.plan.tick_every:
+                self._arrived.add(name)
+
+    def names(self) -> list[Name]:
         return list(self.elements.names())
 
-    def key_of(self, name: Any) -> Any:
-        return name.key if isinstance(name, Canonical) else name
-
-    def name_of(self, key: Any) -> Any:
-        return canonical(key)
-
-    def give(self, name: Any) -> bytes | None:
+    def give(self, name: Name) -> bytes | None:
         return self.elements.take_state(name)
 
     def get(self, key: Any, state: bytes) -> None:
@@ -93,7 +99,7 @@ class ElementOperator(Operator):
         if self.plan.tick_every:
             self._arrived.add(canonical(key))
 
-    def peek(self, name: Any) -> bytes | None:
+    def peek(self, name: Name) -> bytes | None:
         return self.elements.peek_state(name)
 
     def _process(self, stream: str, key: Any, value: Any) -> None:
@@ -112,17 +118,23 @@ class ElementOperator(Operator):
             element.key = key[0]
         super()._opened(element, key)
 
+    def _made(self) -> Any:
+        element = self._silent(self._make, "__init__")
+        if self._cls is None:
+            self._cls = type(element)
+        return element
+
     def _try_state(self, keys: Sequence[Any]) -> None:
         """Save the first object once, so that a state that cannot move is found now and not when it must."""
         self._tried_state = True
         for key in keys[:1]:
             element = self.elements[key]
             try:
-                element.__setstate__(self.codec.unpack(pack_state(self.plan.name, element, self.codec)))
+                put_state(self.plan.name, element, pack_state(self.plan.name, element, self.codec), self.codec)
             except StateError as error:
                 raise UserError(str(error)) from error
 
-    def _each(self) -> Iterator[tuple[Any, Any]]:
+    def _each(self) -> Iterator[tuple[Name, Any]]:
         return self.elements.live()
 
     def ticking(self, now: float) -> Iterator[None]:
@@ -134,15 +146,28 @@ class ElementOperator(Operator):
                 self._outside_process(lambda e=element: e.tick(now), element.key, "tick")  # type: ignore[misc]
                 yield
 
+    @property
+    def _finishes(self) -> bool:
+        """Whether the objects have a `finish`; those that have none are not made for it, and there may be millions."""
+        if self._cls is None:  # none has been made here yet: one speaks for all
+            self.elements.wake(next(self.elements.names(), None))
+        return defines(self._cls, "finish")
+
     def finishing(self) -> Iterator[None]:
+        if not self._finishes:
+            return
         self.elements.wake_all()
-        for _, element in self._each():
-            self._outside_process(element.finish, element.key, "finish")
+        for name, element in self._each():
+            self._finish(name, element)
             yield
 
+    def _finish(self, name: Name, element: Any) -> None:
+        self._outside_process(element.finish, element.key, "finish")
+
     def close(self) -> None:
-        for _, element in self._each():
-            self._close(element)
+        if defines(self._cls, "close"):
+            for _, element in self._each():
+                self._close(element)
 
     @property
     def next_sweep(self) -> float | None:
@@ -153,12 +178,10 @@ class ElementOperator(Operator):
         if self._used is None:
             return False
         emitted = False
-        # Look-alikes (1 and True) were used if either was: the set cannot tell them apart, and living longer is safe.
-        used = self._used | {n for n, _ in self._each() if isinstance(n, Canonical) and n.key in self._used}
-        self._used.clear()
         # Each sweep needs all keys that were used since its own last one.
-        self._used_idle |= used
-        self._used_expiry |= used
+        self._used_idle |= self._used
+        self._used_expiry |= self._used
+        self._used.clear()
         if self._idle is not None and self._idle.due(now):
             for name in self._idle.sweep(now, [n for n, _ in self._each()], self._used_idle):
                 self.elements.put_away(name)
@@ -166,18 +189,23 @@ class ElementOperator(Operator):
             emitted = self.expire(self._expiry.sweep(now, list(self.elements.names()), self._used_expiry))
         return emitted
 
-    def expire(self, names: Iterable[Any]) -> bool:
+    def expire(self, names: Iterable[Name]) -> bool:
         """Finish and forget elements; whether there were any."""
-        found = False
+        found, finishes = False, self._finishes
         for name in names:
-            element = self.elements.wake(name)
+            # What was put away was closed then: only to finish it, it is made again.
+            element = self.elements.wake(name) if finishes else self.elements.present(name)
             if element is not None:
-                self._expire(name, element)
                 found = True
+                if finishes:
+                    self._expire(name, element)
+                    continue
+                self._close(element)
+            self.elements.forget(name)
         return found
 
-    def _expire(self, name: Any, element: Any) -> None:
-        self._outside_process(element.finish, element.key, "finish")
+    def _expire(self, name: Name, element: Any) -> None:
+        self._finish(name, element)
         self._close(element)
         self.elements.forget(name)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from esault.errors import StateError
-from esault.flow.elements import maker, pack_state
+from esault.flow.elements import maker, pack_state, put_state
 from esault.flow.emitter import Emitter
 from esault.flow.operators.operator import STOPPING, Operator, by_stream
 from esault.flow.user_error import LetterBox, UserError
@@ -27,9 +27,9 @@ class ObjectOperator(Operator):
         super().__init__(plan, context, emitter, codec, letters, now)
         assert plan.factory is not None
         members = {"emit": emitter.function(), "context": context}
-        make, _ = maker(plan.factory, members, Bolt)
+        self._new, _ = maker(plan.factory, members, Bolt)
         try:
-            self.object = self._silent(make, "__init__")
+            self.object = self._silent(self._new, "__init__")
             self.object.key = None
             self._opened(self.object, None)
         except STOPPING:
@@ -91,6 +91,22 @@ class ObjectOperator(Operator):
         if not self._given:
             self._close(self.object)
 
+    def reload(self, keys: Sequence[Any]) -> None:
+        try:
+            state = pack_state(self.plan.name, self.object, self.codec)
+            self._close(self.object)
+            self.object = self._silent(self._new, "__init__")
+            self.object.key = None
+            put_state(self.plan.name, self.object, state, self.codec)
+        except StateError as error:
+            raise UserError(str(error)) from error
+        try:
+            self._opened(self.object, None)
+        except STOPPING:
+            raise
+        except BaseException as error:
+            raise self._fail(error, None, "open") from error
+
     def names(self) -> list[Any]:
         return [None] if self.plan.objects == "unit" and not self._given else []
 
@@ -103,7 +119,7 @@ class ObjectOperator(Operator):
         return state
 
     def get(self, key: Any, state: bytes) -> None:
-        self.object.__setstate__(self.codec.unpack(state))
+        put_state(self.plan.name, self.object, state, self.codec)
 
     def saved_names(self) -> list[Any]:
         return [] if self._given or not self.object.__getstate__() else [None]

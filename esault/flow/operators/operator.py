@@ -6,15 +6,18 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from esault.errors import StateError
+from esault.errors import FrameError, StateError
 from esault.flow.emitter import Emitter
 from esault.flow.user_error import LetterBox, UserError, traceback_of
+from esault.payload.class_names import named
 from esault.payload.codec import Codec
+from esault.payload.schema import Evolution, Schema, describe, describe_all
+from esault.routing.ring import Canonical, Name, canonical
 from esault.topology.bolt import Bolt
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
 
-__all__ = ["STOPPING", "Operator", "by_stream"]
+__all__ = ["STOPPING", "Operator", "by_stream", "defines"]
 
 #: ends the process, whatever the error policy says
 STOPPING = (KeyboardInterrupt, GeneratorExit)
@@ -117,26 +120,31 @@ class Operator:
         keys: Sequence[Any],
         values: Sequence[Any],
         ids: Sequence[str] | None,
+        then: Callable[[], None] | None = None,
     ) -> None:
+        """Row by row under the policy; `then` is called behind each row, whatever became of it."""
         emitter = self.emitter
         for i, key in enumerate(keys):
             value = values[i]
             marks = emitter.marks()
             self._attempt(lambda k=key, v=value: call(k, v), key, value, "process")  # type: ignore[misc]
+            if then is not None:
+                then()
             if ids is not None:
                 emitter.name(marks, ids[i])
         self._settle()
 
-    def _outside_process(self, call: Callable[[], Any], key: Any, hook: str, value: Any = None) -> None:
-        """Run a hook beside `process`: its emits have no source row, their ids are of their own."""
+    def _outside_process(self, call: Callable[[], Any], key: Any, hook: str, value: Any = None) -> bool:
+        """Run a hook beside `process`: its emits have no source row, their ids are of their own. Whether it went well."""
         marks = self.emitter.marks()
-        self._attempt(call, key, value, hook)
+        well = self._attempt(call, key, value, hook)
         if self.plan.wants_id:
             # Copies of a unit put out the same at their ends: named by key, it is known to be.
             own = f"{self.plan.original}:{hook[0]}{key!r}" if self.plan.copies > 1 else None
             self.emitter.name(marks, own or f"{self.context.sub_unit}:{hook[0]}{self.ordinal}")
             self.ordinal += 1
         self._settle()
+        return well
 
     # calls beside process ------------------------------------------------------------------------
 
@@ -166,21 +174,24 @@ class Operator:
         """How many objects hold state that a crash would lose."""
         return 0
 
+    def reload(self, keys: Sequence[Any]) -> None:
+        """Put the state of these keys through bytes, as a move would: what breaks by it breaks at once. Raises UserError."""
+
     # moving: what `handover.Store` asks for; nothing moves where an object stands for a sub-unit -----
 
-    def names(self) -> list[Any]:
+    def names(self) -> list[Name]:
         """Names of all elements."""
         return []
 
-    def key_of(self, name: Any) -> Any:
+    def key_of(self, name: Name) -> Any:
         """The key of an element as it travels."""
-        return name
+        return name.key if type(name) is Canonical else name  # `key_of`, without a call for each key of a checkpoint
 
-    def name_of(self, key: Any) -> Any:
+    def name_of(self, key: Any) -> Name:
         """The name of the element of this key."""
-        return key
+        return canonical(key)
 
-    def give(self, name: Any) -> bytes | None:
+    def give(self, name: Name) -> bytes | None:
         """Take an element out, closed; its packed state, or None if there is none."""
         return None
 
@@ -196,13 +207,44 @@ class Operator:
 
     # checkpoints ---------------------------------------------------------------------------------
 
-    def saved_names(self) -> list[Any]:
+    def saved_names(self) -> list[Name]:
         """Names of all whose state belongs into a checkpoint."""
         return self.names()
 
-    def peek(self, name: Any) -> bytes | None:
+    def peek(self, name: Name) -> bytes | None:
         """The packed state of an element, which stays; None if there is none."""
         return None
+
+    # other versions of the code ---------------------------------------------------------------------
+
+    def own_class(self) -> type | None:
+        """The class of its objects; None where it has none of its own."""
+        fresh = self._template()
+        return None if fresh is None else type(fresh)
+
+    def schema(self) -> Schema:
+        """What the classes in its state look like."""
+        own = self.own_class()
+        return {**describe_all(named()), **({"": describe(own)} if own is not None else {})}
+
+    def evolved(self, state: bytes, evolution: Evolution) -> bytes:
+        """State that was written by another version of the code, as this one has it. Raises StateError."""
+        fresh = self._template()
+        try:
+            found = evolution.read(state, fresh)
+        except FrameError as error:
+            raise StateError(f"unit {self.plan.name!r}: the state cannot be restored: {error}") from None
+        if fresh is not None and type(fresh).__setstate__ is Bolt.__setstate__:
+            found = evolution.attributes(found, fresh)
+        return self.codec.pack_value(found, fresh)
+
+    def _template(self) -> Any:
+        """A fresh object, whose attributes tell what its class has; None where there are no objects with attributes."""
+        if self._fresh_object is None and self.plan.factory is not None and not self.plan.batch:
+            self._fresh_object = self._silent(self.plan.factory, "__init__")
+        return self._fresh_object
+
+    _fresh_object: Any = None
 
     def _silent(self, call: Callable[[], Any], what: str) -> Any:
         """Call what may not emit."""
@@ -218,7 +260,7 @@ class Operator:
         return made
 
     def _opened(self, element: Any, key: Any) -> None:
-        if type(element).open is not Bolt.open:  # else there is nothing of the user's to call, for each of many keys
+        if defines(type(element), "open"):  # else there is nothing of the user's to call, for each of many keys
             self._silent(lambda: element.open(self.context), "open")
 
     def _close(self, element: Any) -> None:
@@ -242,6 +284,11 @@ def _hook_of(error: BaseException, called: str) -> str:
     """The hook of the user's that raised: objects are made and opened in the midst of other calls."""
     hook: str = vars(error).get(_HOOK, called)
     return hook
+
+
+def defines(cls: type[Any] | None, hook: str) -> bool:
+    """Whether the user's class has this hook of its own. None: not known yet, for there has been no object."""
+    return cls is not None and getattr(cls, hook) is not getattr(Bolt, hook)
 
 
 def by_stream(cls: type[Any], plan: UnitPlan) -> bool:

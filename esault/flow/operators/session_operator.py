@@ -72,7 +72,8 @@ class SessionOperator(WindowOperator):
         session: _Session = windows
         try:
             at = self.time_of(time, value)
-            if at < self.level(session.key) or self.incredible(at):
+            if at < self.level(session.key) or (self.latest is not None and at > self.latest):
+                self.look_at_unit(at)
                 self.is_late(session.key, value)
                 return
             session.number += 1
@@ -81,6 +82,10 @@ class SessionOperator(WindowOperator):
         finally:
             if session.element is None and not session.rows:
                 self.elements.forget(self.name_of(session.key))
+
+    @property
+    def _nothing_at_the_end(self) -> bool:
+        return False  # rows wait
 
     def _set_timer(self, session: _Session) -> None:
         due = session.next
@@ -94,28 +99,46 @@ class SessionOperator(WindowOperator):
     def close_due(self, name: Any, windows: Any, until: float) -> None:
         session: _Session = windows
         session.wake_at = math.inf
-        # All that the watermark has passed, and not only what this timer was for: it makes no difference, and fewer timers.
+        # All rows that the watermark has passed, and not only what this timer was for: it makes no difference, and fewer timers.
         passed = self.level(session.key)
-        while (session.rows or session.element is not None) and session.next <= passed:
+        while session.rows or session.element is not None:
             if session.element is not None and (not session.rows or session.rows[0][0] >= session.end):
+                if session.end > until:  # those of other keys that end before it come first
+                    break
                 element, session.element, session.end = session.element, None, -math.inf
                 self.finish(element)
+            elif session.rows[0][0] >= passed:
+                break
             else:
                 at, _, stream, value = heapq.heappop(session.rows)
-                start = at if session.element is None else session.element.window.start
-                session.end = at + self.gap
-                if session.element is None:
-                    session.element = self.new(session.key, Window(start, session.end))
-                else:
-                    session.element.window = Window(start, session.end)
-                element = session.element
-                self._outside_process(
-                    lambda e=element, s=stream, v=value: self.call(e, s, session.key, v),  # type: ignore[misc]
-                    session.key,
-                    "process",
-                    value,
-                )
+                self._process(session, at, stream, value)
         if session.element is None and not session.rows:
             self.elements.forget(name)
         else:
             self._set_timer(session)
+
+    def _process(self, session: _Session, at: float, stream: str, value: Any) -> None:
+        """A row into its session, which begins with it, or goes on to `gap` behind it; neither if it fails."""
+        before = None if session.element is None else session.element.window
+        window = Window(at if before is None else before.start, at + self.gap)
+
+        def process() -> None:
+            if before is None:
+                self._leave(session)  # of a try before
+                session.element = self.new(session.key, window)
+            else:
+                session.element.window = window
+            self.call(session.element, stream, session.key, value)
+
+        if self._outside_process(process, session.key, "process", value):
+            session.end = window.end
+        elif before is None:
+            self._leave(session)
+        else:
+            session.element.window = before
+
+    def _leave(self, session: _Session) -> None:
+        """A session goes that has had no row."""
+        element, session.element = session.element, None
+        if element is not None:
+            self._close(element)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from esault.errors import StateError
 from esault.flow.operators.operator import STOPPING
 from esault.flow.operators.window_operator import NoTime, WindowOperator
 from esault.flow.user_error import UserError
+from esault.routing.many_keys import names_of
+from esault.topology.join import Join
 from esault.topology.window import SlidingWindow, TumblingWindow, Window
 
 __all__ = ["TimeWindowOperator"]
@@ -60,9 +62,11 @@ class TimeWindowOperator(WindowOperator):
         self.kind = self.plan.window.kind
         self._bounds: dict[int, Window] = {}
         self._late = _Late(self.is_late)
+        #: windows may be open that the watermark has passed: those who wait for what comes out of others have not let them close yet
+        self._behind = False
         whole = isinstance(self.kind, TumblingWindow) and isinstance(self.kind.size, int)
         #: a row is in the window of number time // size, and nothing else need be asked
-        self._plain = whole and not self._careful and self._by_stream is False and self.ahead is None
+        self._plain = whole and not self._careful and self._by_stream is False
 
     def windows_of_key(self) -> _Open:
         return _Open(self)
@@ -89,20 +93,31 @@ class TimeWindowOperator(WindowOperator):
         return element
 
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
-        if not self._plain:
+        self._behind = bool(self.levels) or self.timers.next(self.levels.own) is not None
+        time = self.times[input]
+        if self._behind or not self._plain or not self._all_believed(time, values, self.latest_of(input)):
             super().run(input, keys, values, ids)
             return
-        elements, time, size, late = self.elements, self.times[input], self.kind.size, self.late
+        elements, size, late = self.elements, self.kind.size, self.late
         key: Any = None
         value: Any = None
+        kind: type = int
         try:
             if ids is None:
                 for key, value in zip(keys, values):
-                    elements[key][time(value) // size].process(key, value)
+                    at = time(value)
+                    if type(at) is not kind:
+                        at = self.time_of(time, value)
+                        kind = type(at)
+                    elements[key][at // size].process(key, value)
             else:
                 name = self._name
                 for key, value, id in zip(keys, values, ids):
-                    elements[key][time(value) // size].process(key, value)
+                    at = time(value)
+                    if type(at) is not kind:
+                        at = self.time_of(time, value)
+                        kind = type(at)
+                    elements[key][at // size].process(key, value)
                     name(id)
         except STOPPING:
             raise
@@ -111,12 +126,23 @@ class TimeWindowOperator(WindowOperator):
         except BaseException as error:
             raise self._because(error, time, key, value) from error
         if self.late != late:  # of a key that has nothing else, nothing is kept
-            for key in set(keys):
-                windows = elements.get(key)
+            for name in names_of(keys):
+                windows = elements.present(name)
                 if windows is not None and not windows:
-                    elements.forget(self.name_of(key))
+                    elements.forget(name)
         if not self._tried_state:
             self.try_state(keys)
+
+    def _all_believed(self, time: Callable[[Any], float], values: Sequence[Any], latest: float | None) -> bool:
+        """Whether no row is too far ahead of the clock, and that could be seen at a glance."""
+        if latest is None:
+            return True
+        try:
+            return bool(max(map(time, values)) <= latest)
+        except STOPPING:
+            raise
+        except BaseException:
+            return False
 
     def _because(self, error: BaseException, time: Callable[[Any], float], key: Any, value: Any) -> UserError:
         """What went wrong: the user's object, or the time of the value."""
@@ -128,18 +154,74 @@ class TimeWindowOperator(WindowOperator):
 
     def take(self, windows: Any, stream: str, time: Callable[[Any], float] | None, value: Any) -> None:
         assert time is not None
-        at = self.time_of(time, value)
-        late = True
-        if not self.incredible(at):
-            for index in self.kind.indices(at):
-                element = windows[index]
-                if element is not self._late:
-                    late = False
-                    self.call(element, stream, windows.key, value)
-        if late:
-            self.is_late(windows.key, value)
-        if not windows:
-            self.elements.forget(self.name_of(windows.key))
+        try:
+            at = self.time_of(time, value)
+            late = True
+            if self.latest is not None and at > self.latest:
+                self.look_at_unit(at)
+            else:
+                kind = self.kind
+                indices: Sequence[int] = kind.indices(at)
+                if self._behind:
+                    level = self.level(windows.key)
+                    indices = [index for index in indices if self.bounds(index).end > level]
+                before: Mapping[int, bytes | None] | None = None
+                if self._careful:
+                    count = len(windows)
+                    if kind.size > kind.every:
+                        before = self._states(windows, indices)
+                try:
+                    for index in indices:
+                        element = windows[index]
+                        if element is not self._late:
+                            late = False
+                            self.call(element, stream, windows.key, value)
+                except STOPPING:
+                    raise
+                except BaseException:
+                    if before is not None:
+                        self._put_back(windows, indices, before)
+                    elif self._careful and len(windows) > count:
+                        self._leave(windows, indices[0])
+                    raise
+            if late:
+                self.is_late(windows.key, value)
+        finally:
+            if not windows:
+                self.elements.forget(self.name_of(windows.key))
+
+    def _states(self, windows: Any, indices: Sequence[int]) -> dict[int, bytes | None]:
+        """The windows that are open, of these, with the state of each; None where it cannot fail. Raises StateError."""
+        # A join holds many rows, and calls nobody's code.
+        opened = [(index, windows[index]) for index in indices if index in windows]
+        return {index: None if isinstance(element, Join) else self.packed(element) for index, element in opened}
+
+    def _put_back(self, windows: Any, indices: Sequence[int], before: Mapping[int, bytes | None]) -> None:
+        """A row that failed in one of its windows is in none of them, and has opened none. Raises StateError."""
+        for index in indices:
+            if index not in before:
+                self._leave(windows, index)
+                continue
+            state = before[index]
+            if state is None:
+                continue
+            self._close(windows[index])
+            try:
+                windows[index] = self.restored(windows.key, self.bounds(index), state)
+            except STOPPING:
+                raise
+            except BaseException as error:
+                text = self._fail(error, windows.key, "__setstate__")
+                raise StateError(
+                    f"{text}\n(a tuple had failed, and its windows were to be as they were before it)"
+                ) from error
+
+    def _leave(self, windows: Any, index: int) -> None:
+        """A window goes that has had no row, if it was opened."""
+        element = windows.pop(index, None)
+        if element is not None:
+            self.timers.remove(self.bounds(index).end, self.name_of(windows.key))
+            self._close(element)
 
     def due_of_state(self, state: Any) -> Sequence[float]:
         return [self.bounds(index).end for index, _ in state]

@@ -6,22 +6,29 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from esault.errors import EsaultError, FrameError, StateError
-from esault.flow.elements import Elements, maker, pack_state
+from esault.flow.elements import Elements, maker, pack_state, put_state
 from esault.flow.emitter import Emitter
-from esault.flow.operators.operator import STOPPING, Operator, by_stream
+from esault.flow.operators.operator import STOPPING, Operator, by_stream, defines
 from esault.flow.user_error import LetterBox, UserError
-from esault.flow.watermark.clock import END_OF_TIME, is_time
+from esault.flow.watermark.clock import END_OF_TIME, as_time
 from esault.flow.watermark.levels import Levels
 from esault.flow.watermark.timers import Timers
 from esault.payload.codec import Codec
-from esault.routing.ring import Canonical, canonical
+from esault.payload.schema import Evolution
+from esault.routing.ring import Name, canonical
 from esault.topology.bolt import Bolt
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
 from esault.topology.window import Window
 from esault.topology.windowing import LATE
 
-__all__ = ["NOTHING", "NoTime", "WindowOperator", "WindowsOfKey"]
+__all__ = ["NoTime", "WindowOperator", "WindowsOfKey"]
+
+
+#: seconds since the epoch, in the year 5138: what comes later is counted in something smaller than seconds
+FAR = 1e11
+#: from what time on it is counted in what, and how many of them are a second
+_SMALLER = ((1e17, "nanoseconds", 10**9), (1e14, "microseconds", 10**6), (FAR, "milliseconds", 1000))
 
 
 class NoTime(Exception):
@@ -46,17 +53,20 @@ class WindowOperator(Operator):
     ) -> None:
         super().__init__(plan, context, emitter, codec, letters, now)
         assert plan.factory is not None and plan.window is not None
+        # CPython loads attributes of an object that has more than 30 a little slower: 5 % of a row's way through here.
         self.times = plan.window.times
-        self.ahead = plan.window.ahead
+        #: times beyond this one are not believed in the batch that is processed; None: all are
+        self.latest: float | None = None
         self.levels = Levels()
         self.timers = Timers()
         members = {"emit": emitter.function(), "context": context}
         self._make, cls = maker(plan.factory, members, Bolt)
+        #: of the objects, where it is known: each has the hooks of the first one
+        self._cls: type[Any] | None = cls
         self._by_stream: bool | None = None if cls is None else by_stream(cls, plan)
         self._made = False
         self._tried_state = False
-        self._arrived: set[Any] = set()
-        self._late_out = emitter.outs.get(LATE)
+        self._arrived: set[Name] = set()
         self.elements = Elements(plan.name, self.windows_of_key, lambda windows, key: None, self._close_all, codec)
 
         def trusted() -> None:
@@ -76,18 +86,23 @@ class WindowOperator(Operator):
         """A row of a key into the windows it belongs to."""
         raise NotImplementedError
 
+    def taken(self) -> None:
+        """A row was given to `take` under the policy, as often as that says, whatever became of it."""
+
     def due_of_state(self, state: Any) -> Sequence[float]:
         """When something of a key with this state is due."""
         return ()
 
-    def close_due(self, name: Any, windows: Any, until: float) -> None:
+    def close_due(self, name: Name, windows: Any, until: float) -> None:
         """Close what is due by then; nothing may be, any more."""
 
     # objects -----------------------------------------------------------------------------------
 
     def new(self, key: Any, window: Window) -> Any:
         """An object for this key and window, opened."""
-        element = self._silent(self._make, "__init__")
+        if self.times:
+            self.look_at_unit(window.start)
+        element = self._object()
         if not self._made:
             self._made = True
             for name in ("key", "window"):
@@ -95,21 +110,24 @@ class WindowOperator(Operator):
                     raise EsaultError(
                         f"unit {self.plan.name!r}: {type(element).__name__} sets self.{name}, which is the engine's; use another name"
                     )
-            if self._by_stream is None:
-                self._by_stream = by_stream(type(element), self.plan)
         element.key = key
         element.window = window
         self._opened(element, key)
         return element
 
+    def _object(self) -> Any:
+        element = self._silent(self._make, "__init__")
+        if self._cls is None:
+            self._cls = type(element)
+            self._by_stream = by_stream(self._cls, self.plan)
+        return element
+
     def restored(self, key: Any, window: Window, state: bytes) -> Any:
         """The same with the state that it had, opened after it has it."""
-        element = self._silent(self._make, "__init__")
+        element = self._object()
         element.key = key
         element.window = window
-        element.__setstate__(self.codec.unpack(state))
-        if self._by_stream is None:
-            self._by_stream = by_stream(type(element), self.plan)
+        put_state(self.plan.name, element, state, self.codec)
         self._opened(element, key)
         return element
 
@@ -126,7 +144,8 @@ class WindowOperator(Operator):
 
     def finish(self, element: Any) -> None:
         """A window has closed, and its object goes."""
-        self._outside_process(element.finish, element.key, "finish")
+        if defines(self._cls, "finish"):
+            self._outside_process(element.finish, element.key, "finish")
         self._close(element)
 
     def _close_all(self, windows: Any) -> None:
@@ -138,9 +157,12 @@ class WindowOperator(Operator):
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
         """Row by row, under the policy; kinds have a faster way for what is common."""
         elements, stream, take = self.elements, self._streams[input], self.take
+        self.latest = self.latest_of(input)
         time = self.times[input] if self.times else None
         if self._careful:
-            self._run_careful(lambda key, value: take(elements[key], stream, time, value), keys, values, ids)
+            self._run_careful(
+                lambda key, value: take(elements[key], stream, time, value), keys, values, ids, self.taken
+            )
         else:
             key: Any = None
             try:
@@ -148,7 +170,7 @@ class WindowOperator(Operator):
                     take(elements[key], stream, time, value)
                     if ids is not None:
                         self._name(ids[i])
-            except STOPPING:
+            except (*STOPPING, UserError):
                 raise
             except StateError as error:
                 raise UserError(str(error)) from error
@@ -169,20 +191,36 @@ class WindowOperator(Operator):
             raise
         except BaseException as error:
             raise NoTime(f"time raised {type(error).__name__}: {error}") from error
-        if not is_time(at):
+        seconds = as_time(at)
+        if seconds is None:
             raise NoTime(
                 f"time gave {at!r} ({type(at).__name__}), which is no finite number of seconds since the epoch"
             )
-        return at
+        return seconds
 
-    def incredible(self, at: float) -> bool:
-        """Whether a time is too far ahead of the clock to be believed."""
-        return self.ahead is not None and at > self.context.now() + self.ahead
+    def latest_of(self, input: int) -> float | None:
+        """The last time that is believed now, of rows of this input; None: all are."""
+        assert self.plan.window is not None
+        ahead = self.plan.window.ahead[input] if self.times else None
+        return None if ahead is None else self.context.now() + ahead
+
+    _looked_at_unit = False
+
+    def look_at_unit(self, at: float) -> None:
+        """Say, once, if times are counted in something smaller than seconds."""
+        if at <= FAR or self._looked_at_unit:
+            return
+        self._looked_at_unit = True
+        of, second = next((of, second) for first, of, second in _SMALLER if at > first)
+        self.context.logger.warning(
+            f"unit {self.plan.name!r}: times are about {at:.0f}, which in seconds since the epoch is thousands of years ahead; they look "
+            f"like {of}: write time=lambda value: value['at'] / {second}, else windows are {second:,} times too short"
+        )
 
     def is_late(self, key: Any, value: Any) -> None:
         """The row's window has closed."""
         self.late += 1
-        out = self._late_out
+        out = self.emitter.outs.get(LATE)
         if out is not None:
             out.keys.append(key)
             out.values.append(value)
@@ -196,11 +234,11 @@ class WindowOperator(Operator):
         if self._tried_state:
             return
         for key in keys[:1]:
-            windows = self.elements.get(key)
+            windows = self.elements.present(self.name_of(key))
             for element in windows.objects() if windows is not None else ():
                 self._tried_state = True
                 try:
-                    element.__setstate__(self.codec.unpack(self.packed(element)))
+                    put_state(self.plan.name, element, self.packed(element), self.codec)
                 except StateError as error:
                     raise UserError(str(error)) from error
                 return
@@ -213,15 +251,13 @@ class WindowOperator(Operator):
         if self.levels:
             self.levels.catch_up()
 
-    def due(self) -> Any:
-        """The key that has something to close, the earliest first; NOTHING if none has."""
+    def due(self) -> Name | None:
+        """The name of the key that has something to close, the earliest first; None if none has."""
         while (found := self.timers.next(self.levels.own)) is not None:
-            name = found[1]
-            windows = self.elements.wake(name)
-            if windows is not None:
-                return windows.key
+            if self.elements.wake(found[1]) is not None:
+                return found[1]
             self.timers.remove(*found)  # it has moved
-        return NOTHING
+        return None
 
     def close_next(self) -> None:
         """Close what `due` said."""
@@ -229,7 +265,7 @@ class WindowOperator(Operator):
         if found is not None:
             self._close_found(*found)
 
-    def _close_found(self, due: float, name: Any) -> None:
+    def _close_found(self, due: float, name: Name) -> None:
         self.timers.remove(due, name)
         windows = self.elements.wake(name)
         if windows is not None:
@@ -237,9 +273,22 @@ class WindowOperator(Operator):
 
     def finishing(self) -> Iterator[None]:
         self.advance(END_OF_TIME)
+        if self._nothing_at_the_end:
+            self.close()
+            self.elements.forget_all()
+            return
         while (found := self.timers.next(END_OF_TIME)) is not None:
             self._close_found(*found)
             yield
+
+    @property
+    def _nothing_at_the_end(self) -> bool:
+        """Whether nothing is called when all windows are closed, of which there may be millions."""
+        for name in self.elements.names() if self._cls is None else ():
+            self.elements.wake(name)  # one object speaks for all
+            if self._cls is not None:
+                break
+        return not defines(self._cls, "finish")
 
     # calls beside process ----------------------------------------------------------------------
 
@@ -254,8 +303,9 @@ class WindowOperator(Operator):
                     yield
 
     def close(self) -> None:
-        for _, windows in self.elements.live():
-            self._close_all(windows)
+        if defines(self._cls, "close"):
+            for _, windows in self.elements.live():
+                self._close_all(windows)
 
     @property
     def states(self) -> int:
@@ -263,16 +313,19 @@ class WindowOperator(Operator):
 
     # moving ------------------------------------------------------------------------------------
 
-    def names(self) -> list[Any]:
+    def reload(self, keys: Sequence[Any]) -> None:
+        for name in {canonical(key) for key in keys}:
+            try:
+                self.elements.put_away(name)
+            except StateError as error:
+                raise UserError(str(error)) from error
+            if self.plan.tick_every:
+                self._arrived.add(name)
+
+    def names(self) -> list[Name]:
         return list(self.elements.names())
 
-    def key_of(self, name: Any) -> Any:
-        return name.key if isinstance(name, Canonical) else name
-
-    def name_of(self, key: Any) -> Any:
-        return canonical(key)
-
-    def give(self, name: Any) -> bytes | None:
+    def give(self, name: Name) -> bytes | None:
         return self.elements.take_state(name)
 
     def get(self, key: Any, state: bytes) -> None:
@@ -301,17 +354,17 @@ class WindowOperator(Operator):
             raise FrameError("what is said beside rows of windows is a sequence of ranges and times")
         self.levels.take(said)
 
-    def saved_names(self) -> list[Any]:
+    def evolved(self, state: bytes, evolution: Evolution) -> bytes:
+        def today(part: Any) -> Any:
+            if type(part) is bytes:
+                return of_object(part, evolution)
+            return tuple(map(today, part)) if type(part) is tuple else part
+
+        of_object = super().evolved
+        return self.codec.pack_value(today(self.codec.unpack(state)))
+
+    def saved_names(self) -> list[Name]:
         return [None, *self.names()]
 
-    def peek(self, name: Any) -> bytes | None:
+    def peek(self, name: Name) -> bytes | None:
         return self.codec.pack(self.levels.own) if name is None else self.elements.peek_state(name)
-
-
-class _Nothing:
-    def __repr__(self) -> str:
-        return "NOTHING"
-
-
-#: no key: None may be one
-NOTHING = _Nothing()

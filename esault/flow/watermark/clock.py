@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from numbers import Real
+from decimal import Decimal
+from math import isfinite
+from numbers import Integral, Real
 from typing import Any
 
 from esault.topology.event_time import EventTime
 
-__all__ = ["BEGINNING", "END_OF_TIME", "Clock", "is_time"]
+__all__ = ["BEGINNING", "END_OF_TIME", "Clock", "as_time"]
 
 BEGINNING, END_OF_TIME = -math.inf, math.inf
 #: seconds of quiet after which a sub-unit of a bolt is left out if nobody said otherwise: it may own no key that has tuples
@@ -17,11 +19,19 @@ IDLE_BOLT = 1.0
 _STOPPING = (KeyboardInterrupt, GeneratorExit)
 
 
-def is_time(value: Any) -> bool:
-    """Whether this is a finite number."""
-    if type(value) is int or type(value) is float:  # to ask an abstract class takes four times as long
-        return math.isfinite(value)
-    return isinstance(value, Real) and math.isfinite(value)
+def as_time(value: Any) -> float | None:
+    """A time as an int or a float, whatever kind of number it is given as; None for what is no finite real number.
+
+    All that is compared, kept and moved is of these two types: others cannot travel, or are not compared with one another.
+    """
+    try:
+        if type(value) is int or type(value) is float:  # to ask an abstract class takes four times as long
+            return value if isfinite(value) else None
+        if isinstance(value, Integral):
+            return as_time(int(value))
+        return as_time(float(value)) if isinstance(value, (Real, Decimal)) else None
+    except (ValueError, OverflowError):  # a Decimal that signals, an int beyond all floats
+        return None
 
 
 class Clock:
@@ -44,13 +54,12 @@ class Clock:
         now = self._last = self._now()
         most = END_OF_TIME if self._ahead is None else now + self._ahead
         try:
-            top = max(map(self._time, values))
-            usable = is_time(top) and top <= most
+            top = as_time(max(map(self._time, values)))
         except _STOPPING:
             raise
         except BaseException:
-            usable = False
-        if not usable:
+            top = None
+        if top is None or top > most:
             top = max(self._usable(values, most), default=BEGINNING)
         if top > self._top:
             self._top = float(top)
@@ -59,12 +68,12 @@ class Clock:
         times = []
         for value in values:
             try:
-                time = self._time(value)
+                time = as_time(self._time(value))
             except _STOPPING:
                 raise
             except BaseException:
                 continue
-            if is_time(time) and time <= most:
+            if time is not None and time <= most:
                 times.append(time)
         return times
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import heapq
-from typing import Any
+import math
+from collections import deque
+
+from esault.routing.ring import Name
 
 __all__ = ["Timers"]
 
@@ -13,12 +16,14 @@ class Timers:
 
     def __init__(self) -> None:
         self._heap: list[float] = []
-        self._names: dict[float, dict[Any, None]] = {}
+        self._names: dict[float, dict[Name, None]] = {}
+        #: what is due first and when, in its order, some of it removed: a dict from whose front much was taken is searched ever longer
+        self._first: tuple[float, deque[Name]] = (-math.inf, deque())
 
     def __len__(self) -> int:
         return sum(map(len, self._names.values()))
 
-    def add(self, due: float, name: Any) -> None:
+    def add(self, due: float, name: Name) -> None:
         """Once for each name and time."""
         names = self._names.get(due)
         if names is None:
@@ -27,18 +32,24 @@ class Timers:
         else:
             names[name] = None
 
-    def next(self, until: float) -> tuple[float, Any] | None:
+    def next(self, until: float) -> tuple[float, Name] | None:
         """What is due first, if it is due by `until`; of what is due at once that which was added first. It stays."""
         while self._heap and self._heap[0] <= until:
             due = self._heap[0]
             names = self._names[due]
-            if names:
-                return due, next(iter(names))
-            heapq.heappop(self._heap)
-            del self._names[due]
+            if not names:
+                heapq.heappop(self._heap)
+                del self._names[due]
+                continue
+            at, order = self._first
+            while at == due and order:
+                if order[0] in names:
+                    return due, order[0]
+                order.popleft()
+            self._first = due, deque(names)
         return None
 
-    def remove(self, due: float, name: Any) -> None:
+    def remove(self, due: float, name: Name) -> None:
         """It has been seen to."""
         names = self._names.get(due)
         if names is not None:

@@ -37,7 +37,7 @@ def from_columns(owner: str, columns: Sequence[Column], keys: Any, values: Any) 
         elif is_array(source):
             made = _fitting(column, source)
         else:
-            made = to_array(owner, column, source, source)
+            made = to_array(owner, column, source, keys)
         if made is None or (made.null_count and not column.nullable):
             return None
         arrays.append(made)

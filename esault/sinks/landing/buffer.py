@@ -104,7 +104,7 @@ class Buffer:
         if not keys:
             return
         arrays = [to_array(owner, self._columns[0], keys, keys)]
-        cells = unfold(owner, self._names, self._values, keys)
+        cells = unfold(owner, self._columns[0].name, self._names, self._values, keys)
         arrays += [to_array(owner, column, values, keys) for column, values in zip(self._columns[1:], cells)]
         if self._added:
             arrays += [

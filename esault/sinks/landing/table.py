@@ -44,9 +44,16 @@ class LandedTable(Sink):
     #: columns that are added to the user's
     added: ClassVar[Schema] = ()
 
-    def __init__(self, path: str | os.PathLike[str], columns: Mapping[str, Any], mode: str = "error") -> None:
-        """`mode` says what to do with a table that has rows: refuse ("error"), go on with it ("append"), or let its
-        rows go ("replace"). SinkError for a wrong argument; nothing is opened."""
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        columns: Mapping[str, Any] | type[Any],
+        mode: str = "error",
+        *,
+        key: str | Mapping[str, Any] | None = None,
+    ) -> None:
+        """`columns` and `key` as `schema.parse_columns` says. `mode` says what to do with a table that has rows: refuse ("error"),
+        go on with it ("append"), or let its rows go ("replace"). SinkError for a wrong argument; nothing is opened."""
         name = type(self).__name__
         if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str) or not os.fspath(path):
             raise SinkError(f"{name}: path must be the name of a folder, got {path!r}")
@@ -59,7 +66,7 @@ class LandedTable(Sink):
         if mode not in _MODES:
             raise SinkError(f'{name}: mode must be "error", "append" or "replace", got {mode!r}')
         self.mode = mode
-        self.schema = parse_columns(name, columns, [column.name for column in self.added]) + self.added
+        self.schema = parse_columns(name, columns, [column.name for column in self.added], key) + self.added
         self._disk: Disk = LocalDisk()
         self._log: CommitLog | None = None
         self._buffer: Buffer | None = None

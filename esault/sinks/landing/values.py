@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 from esault.errors import SinkError
+from esault.payload.record import Record, record_of
 from esault.sinks.landing.schema import Column
+from esault.sinks.scalar import plainer
 
 __all__ = ["EXACT", "fitting", "short", "unfold"]
 
@@ -113,60 +116,126 @@ _CHECKED: dict[str, Callable[[Any], Any]] = {
 
 def fitting(owner: str, column: Column, values: Sequence[Any], keys: Sequence[Any]) -> list[Any]:
     """The values as they go into the column, None for null. SinkError, which begins with `owner`, for the first that
-    does not fit; `keys` names the rows."""
+    does not fit; `keys` names the rows, and is `values` for the key's column."""
     checked = _CHECKED[column.type]
     fit: list[Any] = []
-    for key, value in zip(keys, values):
-        if value is None and column.nullable:
+    for key, value, plain in zip(keys, values, _plain(values)):
+        if plain is None and column.nullable:
             fit.append(None)
             continue
         try:
-            fit.append(checked(value))
+            fit.append(checked(plain))
         except (TypeError, ValueError) as error:
-            why = f": {error}" if str(error) else ""
-            if value is None:
-                why = "; declare the column with `| None` to allow nulls"
             raise SinkError(
-                f"{owner}: column {column.name!r} is {column.python}, but key {short(key)} has {short(value)}, "
-                f"of type {type(value).__name__}{why}"
+                f"{owner}: column {column.name!r} is {column.python}, but "
+                f"{'a key is' if values is keys else f'key {short(key)} has'} {short(value)}, "
+                f"of type {type(value).__name__}{_remedy(column, value, values is keys, str(error))}"
             ) from None
     return fit
 
 
-def unfold(owner: str, names: Sequence[str], values: Sequence[Any], keys: Sequence[Any]) -> list[Sequence[Any]]:
+def _remedy(column: Column, value: Any, of_keys: bool, why: str) -> str:
+    """Why the value does not fit and what to do, as far as that can be said."""
+    if value is None:
+        key_by = "use .key_by(...) before, or " if of_keys else ""
+        return f"; {key_by}declare the column with `| None` to allow nulls"
+    if why:
+        return f": {why}"
+    if record_of(type(value)) is not None or isinstance(value, (list, tuple, dict, set)):
+        return "; a column holds one value: give its parts columns of their own, keep it as JSON in a str, or use JsonLines"
+    if of_keys:
+        return f"; it is the key's column: declare its type there, or with key={{{column.name!r}: ...}} beside a class"
+    return ""
+
+
+def unfold(
+    owner: str, key_name: str, names: Sequence[str], values: Sequence[Any], keys: Sequence[Any]
+) -> list[Sequence[Any]]:
     """The tuples' values as one sequence per column of `names`: scalars where that is one column, tuples or lists of
-    that length, or dicts by name, of which missing names are null. SinkError names what does not fit."""
+    that length, or by name dicts and records, whose missing names are null. What has the name of the key's column too must
+    have the key there. SinkError names what does not fit."""
     width = len(names)
     if width == 0:
         return []
     kinds = set(map(type, values))
-    if width == 1 and not kinds & {tuple, list, dict}:
+    if width == 1 and not any(kind in _SEVERAL or record_of(kind) is not None for kind in kinds):
         return [values]
     if kinds <= {tuple, list} and set(map(len, values)) == {width}:
         return list(zip(*values))
+    found = _by_name(kinds.pop(), values, {key_name, *names}) if len(kinds) == 1 else None
+    if found is not None and (key_name not in found or _plain(found[key_name]) == _plain(keys)):
+        nulls = [None] * len(values)
+        return [found.get(name, nulls) for name in names]
+    return _row_by_row(owner, key_name, names, values, keys)
+
+
+#: what fills several columns, besides records
+_SEVERAL = (tuple, list, dict)
+
+
+def _by_name(kind: type, values: Sequence[Any], known: set[str]) -> dict[str, list[Any]] | None:
+    """The columns of values that are all of this kind; None where they must be looked at one by one."""
+    if kind is dict:
+        there = set(chain.from_iterable(values))
+        return {name: [row.get(name) for row in values] for name in there} if there <= known else None
+    record = record_of(kind)
+    if record is None or record.open or not known.issuperset(record.names):
+        return None
+    try:
+        return dict(zip(record.names, map(list, zip(*map(record.values, values)))))
+    except AttributeError:  # a field that was never set
+        return None
+
+
+def _row_by_row(
+    owner: str, key_name: str, names: Sequence[str], values: Sequence[Any], keys: Sequence[Any]
+) -> list[Sequence[Any]]:
+    """As `unfold`, also for values of several kinds; says which one does not fit."""
     columns: list[list[Any]] = [[] for _ in names]
-    known = set(names)
+    known = {key_name, *names}
     for key, value in zip(keys, values):
-        if isinstance(value, dict):
-            if not known.issuperset(value):
-                extra = next(name for name in value if name not in known)
+        where = f"{owner}: the value of key {short(key)}"
+        record = record_of(type(value))
+        if isinstance(value, dict) or record is not None:
+            fields = value if record is None else _items(where, record, value)
+            if not known.issuperset(fields):
+                extra = next(name for name in fields if name not in known)
+                place = "; a plain tuple fills them by place" if isinstance(value, tuple) else ""
                 raise SinkError(
-                    f"{owner}: the value of key {short(key)} has {extra!r}, which is no column; "
-                    f"the value's columns are {', '.join(names)}"
+                    f"{where} has {extra!r}, which is no column; the value's columns are {', '.join(names)}{place}"
                 )
-            row: Sequence[Any] = [value.get(name) for name in names]
-        elif isinstance(value, (tuple, list)):
-            row = value
+            if key_name in fields and _plain([fields[key_name]]) != _plain([key]):
+                get = f"value[{key_name!r}]" if record is None else f"value.{key_name}"
+                raise SinkError(
+                    f"{where} has {key_name!r} too, the name of the key's column, and there it is "
+                    f"{short(fields[key_name])}; use .key_by(lambda value: {get}) before, or another name for that column"
+                )
+            row: Sequence[Any] = [fields.get(name) for name in names]
         else:
-            row = (value,)
-        if len(row) != width:
+            row = value if isinstance(value, (tuple, list)) else (value,)
+        if len(row) != len(names):
             raise SinkError(
-                f"{owner}: the value of key {short(key)} must fill {width} columns ({', '.join(names)}), "
-                f"but it is {short(value)}, of type {type(value).__name__}"
+                f"{where} must fill {len(names)} columns ({', '.join(names)}), but it is {short(value)}, of type "
+                f"{type(value).__name__}; use a tuple of them, a dict, or an object with such fields"
             )
         for cells, cell in zip(columns, row):
             cells.append(cell)
     return list(columns)
+
+
+def _items(where: str, record: Record, value: Any) -> dict[str, Any]:
+    try:
+        return record.items(value)
+    except AttributeError as error:
+        raise SinkError(f"{where}, of type {type(value).__name__}, lacks a field: {error}") from None
+
+
+def _plain(values: Sequence[Any]) -> list[Any]:
+    """With what stands for a plainer value as that."""
+    ways = {kind: plainer(kind) for kind in set(map(type, values))}
+    if not any(ways.values()):
+        return list(values)
+    return [value if (way := ways[type(value)]) is None else way(value) for value in values]
 
 
 def short(value: Any) -> str:

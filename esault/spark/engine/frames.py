@@ -23,6 +23,7 @@ from esault.flow.delivery.lineage import Lineage
 from esault.payload.codec import Codec, explain
 from esault.payload.column import is_array
 from esault.payload.column_wire import wired
+from esault.payload.packed_rows import Rows
 
 __all__ = ["CONTROL", "COUNTS", "DATA", "END", "HANDLE", "PULSE", "READ", "WORD", "Outbox", "Port", "in_order"]
 
@@ -68,7 +69,8 @@ class Outbox:
         place = (self._base, self._number)
         self._number += 1
         try:
-            return self.put(group, (DATA, self._sender, place, self._sent, target, batches))
+            ready = [(i, due, _as_rows(keys), _as_rows(values), ids) for i, due, keys, values, ids in batches]
+            return self.put(group, (DATA, self._sender, place, self._sent, target, ready))
         except PayloadError:
             for _, _, keys, values, _ in batches:
                 for key, value in zip(keys, values):
@@ -92,6 +94,10 @@ class Outbox:
                 port.flush()
         sealed, self._sealed = self._sealed, []
         return iter(sealed)
+
+
+def _as_rows(column: Any) -> Any:
+    return Rows(column) if type(column) is list else column
 
 
 class Port:

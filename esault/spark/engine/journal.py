@@ -65,7 +65,7 @@ class Journal:
     def write(self, epoch: int, record: Record) -> None:
         """Durable when it returns."""
         try:
-            write_whole(self._path(epoch), self._codec.pack(record))
+            write_whole(self._path(epoch), self._codec.pack_value(record))
         except OSError as error:
             raise self._failed(error) from error
 

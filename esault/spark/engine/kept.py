@@ -24,7 +24,7 @@ from esault.errors import CheckpointError, UsageError
 from esault.spark.engine.journal import Journal
 from esault.spark.engine.layout import Layout, lay_out
 from esault.state.files import write_whole
-from esault.state.run_state import default_dir
+from esault.state.run_state import check_tables, state_path
 from esault.state.state_dir import SPARK, StateDir
 from esault.topology.plan import Plan
 
@@ -130,7 +130,7 @@ def open_kept(
         return
     if resume and restart:
         raise UsageError("--resume goes on and --restart begins anew: say one of them")
-    path = Path(state) if state is not None else default_dir(plan.name)
+    path = state_path(plan, state, notice)
     held = StateDir(path)
     try:
         folder = path / SPARK
@@ -149,6 +149,7 @@ def open_kept(
                 "--state"
             )
         if layout is None and resume:
+            check_tables(plan, path)
             notice(f"no checkpoint in {path} yet: the run begins from the start")
         if layout is not None and (over or restart):
             shutil.rmtree(folder)

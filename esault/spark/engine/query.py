@@ -104,7 +104,7 @@ class Epochs:
         for data in frames:
             frame = self._codec.unpack(data)
             if frame[0] == HANDLE:
-                handles.append(frame[1:])
+                handles.append((frame[1], self._codec.unpack(frame[2])))
             elif frame[0] == COUNTS:
                 _, counted, read, over = frame
                 counts.append(counted)

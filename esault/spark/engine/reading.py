@@ -88,7 +88,7 @@ class Part:
             return 0
         if not isinstance(rows, Columns):
             with contextlib.suppress(PayloadError):  # the worker says what is wrong with it
-                self.row_bytes += (len(self._codec.pack(rows[0])) - self.row_bytes) / 8
+                self.row_bytes += (len(self._codec.pack_value(rows[0])) - self.row_bytes) / 8
         due = self.spout.due()
         due = now if due is None else due
         divide = self.rows - self._divided >= DIVIDE_ROWS
@@ -98,7 +98,7 @@ class Part:
             self._marks.append([self.rows, round(due, 4), pack_position(self._position) if divide else None])
         self.rows += count
         position = self._call(self.spout.position, "position")
-        self._position = self._codec.pack(position)
+        self._position = self._codec.pack_value(position)
         return count
 
     def ask_progress(self) -> None:

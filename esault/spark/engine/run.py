@@ -17,6 +17,7 @@ from esault.errors import TopologyFailed
 from esault.flow.end_sinks import end_sinks
 from esault.flow.user_error import UserError
 from esault.messages.settings import Settings
+from esault.payload.class_names import as_script
 from esault.report import Checkpoints, Latency, Report, RootCounts, UnitReport, iso
 from esault.sinks.collect import Collect, read_collected
 from esault.spark.engine import query
@@ -155,9 +156,12 @@ class _Life:
             end_sinks(self._begun, ok, repeated=False)
         if self._failure is None and self._ended == "drained":
             self._kept.ended()
-        collected = {
-            s.name: read_collected(str(self._folder), s.name) for s in self._plan.sinks if isinstance(s.sink, Collect)
-        }
+        with as_script(self._asked.located.path):
+            collected = {
+                s.name: read_collected(str(self._folder), s.name)
+                for s in self._plan.sinks
+                if isinstance(s.sink, Collect)
+            }
         report = self._report(collected)
         if self._failure is not None:
             raise TopologyFailed(self._failure, report)

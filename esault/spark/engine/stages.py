@@ -39,6 +39,7 @@ def sink_stage(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Rec
 
 def read(job: Job, partition: int, frames: Iterable[bytes]) -> Iterator[Sealed]:
     """See `read_stage`."""
+    job.plan()  # before bytes are read: it loads the classes that they name
     codec = Codec()
     for data in frames:
         frame = codec.unpack(data)
@@ -90,6 +91,7 @@ def _control(job: Job, codec: Codec, end: bool, pulses: dict[str, float], over: 
 
 def land(job: Job, partition: int, epoch: int, frames: Iterable[bytes]) -> Iterator[Sealed]:
     """See `sink_stage`."""
+    job.plan()
     codec = Codec()
     data = []
     for packed in frames:
@@ -103,7 +105,7 @@ def land(job: Job, partition: int, epoch: int, frames: Iterable[bytes]) -> Itera
         for frame in in_order(data):
             landing.write(frame[4], frame[5])
         for sink, handle in landing.prepare(epoch):
-            yield 0, codec.pack((HANDLE, sink, handle))
+            yield 0, codec.pack((HANDLE, sink, codec.pack_value(handle)))
 
 
 def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:

@@ -18,9 +18,11 @@ from typing import Any, Protocol
 
 from esault.errors import PayloadError, StateError
 from esault.flow.operators.element_operator import ElementOperator
-from esault.flow.operators.window_operator import NOTHING, WindowOperator
+from esault.flow.operators.window_operator import WindowOperator
 from esault.payload.codec import Codec
-from esault.routing.ring import canonical
+from esault.payload.column import plain
+from esault.routing.many_keys import names_of
+from esault.routing.ring import Name, canonical
 from esault.spark.engine.event_time import words_of
 from esault.spark.engine.frames import COUNTS, DATA, END, PULSE, WORD, Sealed, in_order
 from esault.spark.engine.job import Job
@@ -128,8 +130,8 @@ class Task:
         #: what a batch bolt or one object changes nobody sees: all of it is written each time
         self._seen = self.unit.objects.endswith("key") and not self.unit.batch
         #: names that were touched; None: any may have been
-        self._dirty: set[Any] | None = set()
-        self._used: dict[Any, float] = {}
+        self._dirty: set[Name] | None = set()
+        self._used: dict[Name, float] = {}
         self._base = self._later = self._pieces = 0
         self._ended = False
         self._words = words_of(job.plan(), job.layout, self.unit)
@@ -141,7 +143,7 @@ class Task:
         codec = Codec()
         if self._words is not None:
             self._words.restore(codec.unpack(words))
-        states: dict[Any, tuple[Any, bytes, float]] = {}
+        states: dict[Name, tuple[Any, bytes, float]] = {}
         for piece in pieces:
             for key, state, used in codec.unpack(piece):
                 if state is None:
@@ -185,13 +187,13 @@ class Task:
         if words.settle(time.time()) and isinstance(operator, WindowOperator):
             self._dirty_too(None)  # where the watermark stands
             self.runner.each(lambda _: operator.advance(words.current), words.current)
-            while (key := self.runner.call(operator.due)) is not NOTHING:
-                self._dirty_too(canonical(key))
+            while (name := self.runner.call(operator.due)) is not None:
+                self._dirty_too(name)
                 self.runner.each(lambda _: operator.close_next(), time.time())
                 yield from self.runners.outbox.take()
         self.runners.say(self._name, None if words.idle else words.current)
 
-    def _dirty_too(self, name: Any) -> None:
+    def _dirty_too(self, name: Name) -> None:
         if self._dirty is not None:
             self._dirty.add(name)
 
@@ -199,9 +201,9 @@ class Task:
         if not self._seen:
             self._dirty = None
             return
-        names = set(map(canonical, keys))
+        names = names_of(plain(keys))
         if self._dirty is not None:
-            self._dirty |= names
+            self._dirty.update(names)
         if self._expire_after is not None:
             self._used.update(dict.fromkeys(names, time.time()))
 

@@ -49,6 +49,30 @@ def test_check_draws_for_a_page(words, capsys):
     assert out.startswith(("flowchart", "graph"))
 
 
+def test_check_warns_where_units_say_that_they_do_not_fit_and_refuses_nothing(words, capsys):
+    Path(words).write_text("""
+from esault import Bolt, Topology, by_key
+from esault.sinks import Collect
+from esault.sources import TextFiles
+
+
+class Count(Bolt[str, int, str, int]):
+    def process(self, key, value):
+        self.emit(key, value)
+
+
+def topology():
+    t = Topology("t")
+    t.spout("lines", TextFiles("*.txt")).bolt("count", Count, by_key()).sink("out", Collect())
+    return t
+""")
+    code, out, err = call(capsys, "check", words)
+    assert code == 0
+    assert "by_key() [str, str] → count" in out
+    assert out.endswith("t: 2 units, 1 warning\n")
+    assert err == "warning: unit 'count' takes [str, int], but what comes from 'lines' is [str, str]\n"
+
+
 def test_new_does_not_overwrite(words, capsys):
     call(capsys, "new", words)
     code, _, err = call(capsys, "new", words)

@@ -279,9 +279,15 @@ def test_where_open_fails_the_run_ends_with_its_words():
 
     with pytest.raises(TopologyFailed, match="unit 'worker', open, key None: ConnectionError: refused"):
         small.run(small.through([("a", 1)], Shut, grouping=shuffle(), on_error=skip()))
-    local = small.run(small.through([("a", 1)], Shut, on_error=skip()))
+
+    class AndFinishes(Shut):
+        def finish(self):
+            pass
+
     # Its tuple, and at the end its finish: the object is kept, since it may have come with state.
-    assert local.report().units["worker"].errors == 2
+    for bolt, errors in ((Shut, 1), (AndFinishes, 2)):
+        local = small.run(small.through([("a", 1)], bolt, on_error=skip()))
+        assert local.report().units["worker"].errors == errors
 
 
 class Endless(Spout):
@@ -393,7 +399,8 @@ def test_a_throttle_counts_calls_that_begin():
     assert len(local.emitted("worker")) == 3000
 
 
-def test_what_is_idle_is_put_away_and_what_waits_is_not():
+@pytest.mark.parametrize("finishes", [False, True])
+def test_what_is_idle_is_put_away_and_what_waits_is_not(finishes):
     said = []
 
     class Rests(Bolt):
@@ -407,6 +414,8 @@ def test_what_is_idle_is_put_away_and_what_waits_is_not():
         async def close(self):
             said.append(("close", self.key, self.context.now()))
 
+    if finishes:
+        Rests.finish = lambda self: None
     local = small.run(small.through([("a", 0.01), ("b", 3.0)], Rests, idle_after=0.2))
     assert Counter(local.emitted("worker")) == Counter([("a", 0.01), ("b", 3.0)])
     times: dict = {}
@@ -414,7 +423,8 @@ def test_what_is_idle_is_put_away_and_what_waits_is_not():
         times.setdefault((hook, key), now)
     assert times["close", "a"] < times["open", "a"] + 1
     assert times["close", "b"] >= times["open", "b"] + 3
-    # It is there again for its finish, as any that was put away.
+    # It is there again for its finish if it has one, as any that was put away.
+    lives = 1 + finishes
     assert Counter((hook, key) for hook, key, _ in said) == Counter(
-        {("open", "a"): 2, ("close", "a"): 2, ("open", "b"): 1, ("close", "b"): 1}
+        {("open", "a"): lives, ("close", "a"): lives, ("open", "b"): 1, ("close", "b"): 1}
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,25 @@ def test_an_error_in_a_step_follows_the_steps_policy(policy, kept, capsys):
     assert told.count("ZeroDivisionError") == 2  # the line, and the traceback: not the first try's as well
     assert "During handling" not in told
     assert ("kept in memory" in told) == bool(kept)  # where the letters are, not the path they are named after
+
+
+@pytest.mark.parametrize("hook", ["__init__", "open", "process", "tick", "finish"])
+def test_sys_exit_in_a_hook_is_an_error_of_the_hook_and_ends_nothing_else(hook):
+    def leaves(self, *arguments):
+        sys.exit("enough")
+
+    bolt = type("Leaves", (small.Echo,), {hook: leaves})
+    with pytest.raises(TopologyFailed, match=rf"(?s)unit 'worker', {hook}, key 'a': SystemExit: enough.*in leaves"):
+        small.run(small.through([("a", 1)], bolt, tick_every=0.01), seconds=1)
+
+
+def test_sys_exit_in_close_is_told_and_harms_nobody(capsys):
+    def leaves(self):
+        sys.exit("enough")
+
+    bolt = type("Leaves", (small.Echo,), {"close": leaves})
+    assert small.run(small.through([("a", 1)], bolt)).landed("out")
+    assert "unit 'worker', close, key 'a': SystemExit: enough" in capsys.readouterr().err
 
 
 def test_emit_with_too_little_is_said_of_emit():
@@ -281,7 +301,9 @@ def test_state_that_cannot_be_saved_is_found_on_the_first_object():
         def process(self, key, value):
             pass
 
-    with pytest.raises(TopologyFailed, match=r"unit 'worker': attribute 'lock' of Holds holds a object"):
+    with pytest.raises(
+        TopologyFailed, match=r"unit 'worker': attribute 'lock' of Holds cannot be saved or moved: object cannot travel"
+    ):
         small.run(small.through(ROWS, Holds))
 
 

@@ -8,8 +8,9 @@ from collections import Counter, defaultdict
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from wishes import change, some_change
 
-from esault import BatchBolt, Bolt, EndOfStream, Spout, Topology, UsageError, broadcast, by_key, shuffle, single
+from esault import BatchBolt, Bolt, EndOfStream, Spout, Topology, broadcast, by_key, shuffle, single
 from esault.flow.bounded_inbox import BoundedInbox
 from esault.flow.delivery.acks import Acks
 from esault.flow.delivery.ledger import DONE, PROCESSED, Ledger
@@ -290,7 +291,7 @@ def test_rows_that_are_handed_over_are_never_dropped():
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.sampled_from([5, 60, 400]), st.sampled_from(["alo", "none"]))
-def test_splits_merges_and_moves_lose_nothing_beyond_what_is_counted(seed, buffer, delivery):
+def test_splits_merges_and_moves_lose_nothing_beyond_what_is_counted(done, seed, buffer, delivery):
     order = random.Random(seed)
     local = LocalRuntime(
         flooded(parallelism=2, buffer=buffer, rate=1500, seconds=1.5), seed=seed, settings=Settings(delivery=delivery)
@@ -299,18 +300,12 @@ def test_splits_merges_and_moves_lose_nothing_beyond_what_is_counted(seed, buffe
     start = local.clock()
     while local.driver.phase != "ended":
         if local.driver.phase == "running" and order.random() < 0.03:
-            try:
-                wish = order.choice(["split", "merge", "move", "scale"])
-                if wish == "scale":
-                    local.scale("worker", order.randint(1, 4))
-                else:
-                    getattr(local, wish)("worker", order.choice(local.sub_units("worker")))
-            except UsageError:
-                pass
+            some_change(local, order, ["worker"])
         if not local.step():
             local.wait()
         assert local.clock() - start < 100, "stuck"
     assert local.driver.failure is None
+    done.of(local, "split", "merge", "move", "rescale")
     worker = settled(local)
     assert worker.arrivals == 2240
     assert worker.backlog == 0
@@ -327,7 +322,7 @@ def test_splits_merges_and_moves_lose_nothing_beyond_what_is_counted(seed, buffe
 
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(1, 4), st.sampled_from([0, 1]), st.booleans())
-def test_whoever_is_killed_what_arrived_was_processed_or_dropped_or_died_with_it(seed, kills, ackers, changes):
+def test_whoever_is_killed_what_arrived_was_processed_or_dropped_or_died_with_it(done, seed, kills, ackers, changes):
     """By the counts of the dead at their death, which nobody but this test knows."""
     order = random.Random(seed)
     local = LocalRuntime(
@@ -339,10 +334,7 @@ def test_whoever_is_killed_what_arrived_was_processed_or_dropped_or_died_with_it
         if local.driver.phase == "running" and order.random() < 0.02:
             living = [i for i in local.driver.units["worker"].subs if local.lives(i)]
             if changes and order.random() < 0.5:
-                try:
-                    local.scale("worker", order.randint(1, 4))
-                except UsageError:
-                    pass
+                change(local, "worker", "scale", order.randint(1, 4))
             elif kills and living:
                 kills -= 1
                 local.kill(order.choice(living))
@@ -353,6 +345,7 @@ def test_whoever_is_killed_what_arrived_was_processed_or_dropped_or_died_with_it
             local.wait()
         assert local.clock() - start < 100, "stuck"
     assert local.driver.failure is None
+    done.of(local, "rescale", "death")
     rows = [core.counts() for core in last.values()]
     arrivals, dropped = sum(r.arrivals for r in rows), sum(r.dropped for r in rows)
     processed = sum(r.tuples_in for r in rows)

@@ -17,7 +17,8 @@ class File:
         assert key not in self.states, "written twice"
         self.states[key] = state
 
-    def finish(self):
+    def finish(self, schema):
+        assert schema == {"": ("names",)}
         return dict(self.states)
 
     def drop(self):
@@ -47,6 +48,9 @@ class Disk:
 
     def saved_names(self):
         return list(self.state)
+
+    def schema(self):
+        return {"": ("names",)}
 
     def key_of(self, name):
         return name

@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from wishes import change, may_throttle
 
 from esault import BatchBolt, Bolt, Topology, UsageError, by_key, shuffle
 from esault.control.elasticity.action import Throttle
@@ -253,19 +254,20 @@ def test_what_cannot_be_is_one_clear_line_and_changes_nothing(wish, text):
 
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.booleans())
-def test_whatever_is_throttled_and_changed_and_killed_nothing_is_missing(seed, kills):
+def test_whatever_is_throttled_and_changed_and_killed_nothing_is_missing(done, seed, kills):
     order = random.Random(seed)
     local = LocalRuntime(small(2000, Last, parallelism=2), seed=seed)
     start = local.clock()
     while local.driver.phase != "ended":
         if local.driver.phase == "running":
-            try:
-                if order.random() < 0.02:
-                    local.throttle(order.choice(["rows", "worker"]), order.choice([5, 300, 3000]), order.random() * 3)
-                if order.random() < 0.02:
-                    local.scale("worker", order.randint(1, 4))
-            except UsageError:
-                pass
+            if order.random() < 0.02:
+                unit, rate = order.choice(["rows", "worker"]), order.choice([5, 300, 3000])
+                seconds = order.random() * 3
+                if may_throttle(local):
+                    local.throttle(unit, rate, seconds)
+                    done.counts["throttle"] += 1
+            if order.random() < 0.02:
+                change(local, "worker", "scale", order.randint(1, 4))
             living = [i for i in local.driver.units["worker"].subs if local.lives(i)]
             if kills and living and order.random() < 0.005:
                 local.kill(order.choice(living))
@@ -274,6 +276,7 @@ def test_whatever_is_throttled_and_changed_and_killed_nothing_is_missing(seed, k
             local.wait()
         assert local.clock() - start < 300, "stuck"
     assert local.driver.failure is None
+    done.of(local, "rescale", "death", "throttle")
     if local.driver.deaths == 0:
         expected = [(f"k{k}", n) for k in range(50) for n in range(1, 41)]
         assert sorted((r.key, r.value) for r in local.landed("out")) == sorted(expected)

@@ -58,9 +58,10 @@ def test_values_arrive_as_they_were_emitted(value):
     assert local.emitted("worker") == [("a", value)]
 
 
-def test_sequences_arrive_as_tuples():
-    local = small.run(small.through([("a", [1, [2, 3]])]))
-    assert local.emitted("worker") == [("a", (1, (2, 3)))]
+@pytest.mark.parametrize("value", [[1, [2, 3]], (1, [2, (3,)]), {"a": [1], "b": (2,)}, bytearray(b"a")])
+def test_values_arrive_as_what_they_were(value):
+    local = small.run(small.through([("a", value)] * 40))
+    assert [repr(each) for each in local.emitted("worker")] == [repr(("a", value))] * 40
 
 
 @pytest.mark.parametrize("checked", [1000, 0])

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import heapq
+from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -36,6 +39,11 @@ class Gather(Bolt):
 
     def finish(self):
         self.emit(self.key, (*self.window, self.rows))
+
+
+class Pass(Bolt):
+    def process(self, key, value):
+        self.emit(key, value)
 
 
 @st.composite
@@ -229,6 +237,42 @@ def test_what_is_later_than_allowed_is_on_the_late_stream_and_counted(window):
     assert not any(99 in row.value[2] or 100 in row.value[2] for row in local.landed("out"))
 
 
+def test_a_tuple_is_late_by_the_watermark_however_long_windows_take_to_close():
+    """What comes out of windows waits for a bolt that stands still, so that most of them are open when late tuples come."""
+    keys = [f"k{i}" for i in range(600)]
+    outcomes = []
+    for window in (TumblingWindow(10), SlidingWindow(10, 5), SlidingWindow(10, 2.5), SessionWindow(3)):
+        for slow in (False, True):
+            feed = [(key, {"at": time, "n": time}) for key in keys for time in (1, 6)]
+            t = Topology("t")
+            made = t.spout("rows", Forever(feed)).window("w", Gather, window, time=at)
+            made["late"].sink("late", Collect())
+            made.bolt("slow", Pass, grouping=by_key()).sink("out", Collect())
+            local = LocalRuntime(t, settings=Settings(root_rows=64, frame_rows=16, max_pending=2, pending_rows=1))
+            local.run_for(1.0)
+            if slow:
+                local.pause(local.sub_units("slow")[0])
+            feed.append(("z", {"at": 15, "n": 15}))  # the very end of a window
+            local.run_for(1.0)
+            feed += [(key, {"at": time, "n": -time}) for key in keys for time in (7, 12)]
+            local.run_for(1.0)
+            (core,) = [local._seats[i].core for i in local.sub_units("w")]
+            assert core.tuples_in == len(feed)
+            if slow:
+                assert core.roots.open_count == 2  # no more may come out
+                local.resume(local.sub_units("slow")[0])
+            local.drain()
+            local.run_until_drained()
+            late = sorted((row.key, row.value["n"]) for row in local.landed("late"))
+            outcomes.append((late, sorted((row.key, row.value) for row in local.landed("out"))))
+            assert local.report().units["w"].late == len(late)
+        assert outcomes[-1] == outcomes[-2]
+    # What is late for some of its windows only is in the others, and not on the late stream.
+    late, out = outcomes[2]
+    assert late == sorted((key, -7) for key in keys)
+    assert [rows for key, (start, _, rows) in out if key == "k0"] == [(1,), (1, 6), (6,), (-12,)]
+
+
 BAD = [
     {"n": 1},
     {"at": None, "n": 1},
@@ -259,6 +303,148 @@ def test_a_clock_that_jumps_ahead_is_not_believed_where_that_is_said():
     out, late = windowed(rows, TumblingWindow(3600), ahead=60.0)
     assert late == [("a", 99)]
     assert sorted(n for _, (_, _, numbers) in out for n in numbers) == list(range(9))
+
+
+NUMBERS = [Decimal, Fraction, np.float32, np.float64, np.int64, lambda n: Decimal(n) if n % 3 else n]
+
+
+@pytest.mark.parametrize(
+    "window", [TumblingWindow(10), TumblingWindow(2.5), SlidingWindow(10, 5), SessionWindow(3)], ids=repr
+)
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda n: n.__name__)
+def test_a_time_may_be_any_kind_of_number(window, number):
+    """What is open when the first of three owners leaves moves, and the watermark closes the rest before the source ends."""
+    rows = [("ab"[i % 2], {"at": i - 15 if i < 30 else 3 * i, "n": i}) for i in range(40)]
+    plain, _ = windowed(rows, window)
+    feed = []
+    t = Topology("t")
+    made = t.spout("rows", Forever(feed)).window("w", Gather, window, time=lambda v: number(v["at"]), lateness=LATENESS)
+    made.sink("out", Collect())
+    local = LocalRuntime(t, settings=SMALL)
+    feed += rows[:35]
+    local.run_for(1.0)
+    assert local.landed("out")
+    local.split("w", local.sub_units("w")[0])
+    local.wait_for_change("w")
+    feed += rows[35:]
+    local.run_for(1.0)
+    local.drain()
+    local.run_until_drained()
+    assert sorted((row.key, row.value) for row in local.landed("out")) == sorted(plain)
+    assert local.report().units["w"].late == 0
+
+
+@pytest.mark.parametrize(("factor", "said"), [(10**3, "milli"), (10**6, "micro"), (10**9, "nano")])
+@pytest.mark.parametrize("window", [TumblingWindow(10), SlidingWindow(10, 5), SessionWindow(3)], ids=repr)
+@pytest.mark.parametrize("ahead", [None, 60.0])
+def test_times_in_milliseconds_are_told_of_once(caplog, window, factor, said, ahead):
+    rows = [("a", {"at": (1_700_000_000 + i) * factor, "n": i}) for i in range(0, 100, 20)]
+    options = {} if ahead is None else {"ahead": ahead}
+    windowed(rows, window, **options)
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert message.startswith("unit 'w': times are about 1")
+    assert f"look like {said}seconds: write time=lambda value: value['at'] / {factor}," in message
+
+
+def test_sessions_close_in_the_order_of_their_ends():
+    """Whatever their keys: each key has two, and the first ones of all end before the second ones."""
+    rows = [(key, {"at": at + n, "n": n}) for at in (0, 100) for n, key in enumerate("cab")]
+    t = Topology("t")
+    made = t.spout("rows", Items(rows)).window("w", Gather, SessionWindow(5), time=at)
+    made.sink("out", Collect())
+    local = LocalRuntime(t)
+    local.run_until_drained()
+    ends = [row.value[1] for row in local.landed("out")]
+    assert ends == [5, 6, 7, 105, 106, 107]
+
+
+@QUICK
+@given(tuples(keys="abcdef"), st.integers(1, 12))
+def test_all_sessions_of_a_sub_unit_close_in_the_order_of_their_ends(rows, gap):
+    t = Topology("t")
+    t.spout("rows", Items(rows)).window("w", Gather, SessionWindow(gap), time=at, lateness=LATENESS + 1).sink(
+        "out", Collect()
+    )
+    local = LocalRuntime(t, settings=SMALL)
+    local.run_until_drained()
+    ends = [row.value[1] for row in local.landed("out")]
+    assert ends == sorted(ends)
+
+
+def at_the_spout(rows):
+    t = Topology("t")
+    return t, t.spout("rows", rows, time=at, ahead=60.0)
+
+
+def in_timed(rows):
+    t = Topology("t")
+    return t, t.spout("rows", rows).map(dict).timed(at, ahead=60.0)
+
+
+def behind_other_values(rows):
+    t, stream = at_the_spout(rows)
+    return t, stream.map(dict).filter(lambda value: True)
+
+
+def behind_a_bolt(rows):
+    t, stream = at_the_spout(rows)
+    return t, stream.bolt("pass", Pass, grouping=by_key()).bolt("more", Pass, grouping=by_key())
+
+
+def behind_windows_that_were_late(rows):
+    t, stream = at_the_spout(rows)
+    first = stream.window("first", Gather, TumblingWindow(1))
+    first.sink("first", Collect())
+    return t, first["late"]
+
+
+@pytest.mark.parametrize("window", [TumblingWindow(3600), TumblingWindow(0.5), SlidingWindow(10, 5), SessionWindow(3)])
+@pytest.mark.parametrize(
+    "place", [at_the_spout, in_timed, behind_other_values, behind_a_bolt, behind_windows_that_were_late]
+)
+def test_wherever_event_time_starts_ahead_holds_for_the_windows_behind(place, window):
+    now = ManualClock()()
+    feed = [("a", {"at": now + i, "n": i}) for i in range(5)]
+    t, stream = place(Forever(feed))
+    made = stream.window("w", Gather, window, time=at)
+    made.sink("out", Collect())
+    made["late"].sink("late", Collect())
+    local = LocalRuntime(t, settings=SMALL)
+    feed += [("a", {"at": now + 1e6, "n": 99}), ("b", {"at": now + 1e6, "n": 100})]
+    local.run_for(1.0)
+    (core,) = [local._seats[i].core for i in local.sub_units("w")]
+    assert "b" not in core.operator.elements
+    local.drain()
+    local.run_until_drained()
+    assert sorted(row.value["n"] for row in local.landed("late")) == [99, 100]
+    assert not any({99, 100} & set(row.value[2]) for row in local.landed("out"))
+
+
+def test_each_side_of_a_join_has_an_ahead_of_its_own():
+    now = ManualClock()()
+    rows = [("a", {"at": now + 100, "n": 1}), ("a", {"at": now + 1000, "n": 2})]
+    t = Topology("t")
+    all_are, some_are = (t.spout(name, Items(rows), time=at, ahead=a) for name, a in (("all", None), ("some", 500.0)))
+    all_are.join("j", some_are, TumblingWindow(3600))["late"].sink("late", Collect())
+    local = LocalRuntime(t, settings=SMALL)
+    local.run_until_drained()
+    assert [row.value["n"] for row in local.landed("late")] == [2]
+
+
+def test_what_windows_emit_with_their_end_as_its_time_is_believed_behind_them():
+    """When the run ends, windows close that end long after now."""
+    now = ManualClock()()
+
+    class Ends(Gather):
+        def finish(self):
+            self.emit(self.key, {"at": self.window.end, "n": len(self.rows)})
+
+    t, stream = at_the_spout(Items([("a", {"at": now, "n": 0})]))
+    behind = stream.window("w", Ends, TumblingWindow(3600)).window("v", Gather, TumblingWindow(86400), time=at)
+    behind.sink("out", Collect())
+    local = LocalRuntime(t)
+    local.run_until_drained()
+    assert [row.value[2] for row in local.landed("out")] == [(1,)]
 
 
 def test_errors_of_the_bolt_are_those_of_any_bolt():

@@ -67,8 +67,8 @@ def test_these_arrays_are_columns_of_keys_and_of_values(column):
         (np.array(["2026-07-01T12"], "M8[us]"), [datetime(2026, 7, 1, 12)]),
         (pa.array([Decimal("1.5")]), [Decimal("1.5")]),
         (pa.array([MOMENT], pa.timestamp("us", "UTC")), [MOMENT]),
-        (pa.array([[1, 2], [], None]), [(1, 2), (), None]),
-        (pa.array([{"a": [1], "b": None}]), [{"a": (1,), "b": None}]),
+        (pa.array([[1, 2], [], None]), [[1, 2], [], None]),
+        (pa.array([{"a": [1], "b": None}]), [{"a": [1], "b": None}]),
         (pa.record_batch({"a": [1, 2], "b": ["x", None]}), [{"a": 1, "b": "x"}, {"a": 2, "b": None}]),
     ],
 )

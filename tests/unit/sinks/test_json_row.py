@@ -1,15 +1,29 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 from datetime import date, datetime, timezone
 from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from uuid import UUID
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from esault.errors import SinkError
-from esault.sinks.json_row import encode_row
+from esault.sinks.json_row import encode_row, with_objects
+from tests.unit.records import CLASSES, Colour, Open, Pair
+
+
+@dataclasses.dataclass(frozen=True)
+class Held:
+    """Holds anything."""
+
+    it: Any
 
 
 def written(value):
@@ -53,10 +67,36 @@ def written(value):
         ({(1, "x"): 1, b"\xff": 2, date(2026, 1, 2): 3}, {'[1, "x"]': 1, "/w==": 2, "2026-01-02": 3}),
         ({float("nan"): (1,)}, {"NaN": [1]}),
         ({2: {(1,): 2}}, {"2": {"[1]": 2}}),
+        (UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+        (Path("a/b"), "a/b"),
+        (Colour.RED, "red"),
+        ({Colour.RED: np.int64(3)}, {"red": 3}),
+        ([np.float32(0.5), np.float64("nan"), np.bool_(True), np.str_("n")], [0.5, "NaN", True, "n"]),
+        (Held(Held(float("nan"))), {"it": {"it": "NaN"}}),
+        ([Held({1: Held(b"")})], [{"it": {"1": {"it": ""}}}]),
+        ({Held(2), Held(1)}, [{"it": 1}, {"it": 2}]),
+        (Held({(2,), (1,)}), {"it": [[1], [2]]}),
+        ({"a": Pair(1, None, Colour.RED)}, {"a": [1, None, "red"]}),
+        (Held([Pair(1, None, Colour.RED)]), {"it": [{"count": 1, "price": None, "colour": "red"}]}),
+        (Held({Pair(1, None, Colour.RED)}), {"it": [{"count": 1, "price": None, "colour": "red"}]}),
+        (Open(count=1, note=date(2026, 1, 2)), {"count": 1, "note": "2026-01-02"}),
     ],
 )
 def test_each_type_of_value_has_its_place_in_json(value, expected):
     assert written(value) == expected
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_a_record_is_an_object_with_its_fields(cls):
+    value = cls(count=1, price=float("inf"), colour=Colour.BLUE)
+    (row,) = with_objects([value])
+    assert written(row) == {"count": 1, "price": "Infinity", "colour": "blue"}
+    assert written(Held(value)) == {"it": written(row)}
+
+
+def test_values_that_are_no_records_are_left_alone():
+    values = [1, "a", (1, 2), {"a": 1}, None]
+    assert with_objects(values) is values
 
 
 def test_text_stays_readable_and_half_characters_are_escaped():
@@ -64,11 +104,41 @@ def test_text_stays_readable_and_half_characters_are_escaped():
     assert encode_row({"key": "ä", "value": "\ud800"}) == rb'{"key": "\u00e4", "value": "\ud800"}' + b"\n"
 
 
-def test_a_value_of_another_type_is_refused_with_its_key():
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ([object()], r"value\[0\] is of type object; map it to text, numbers, lists and dicts before$"),
+        (1j, "value is of type complex; map it"),
+        ({"a": Held([1, Fraction(1)])}, r"value\['a'\].it\[1\] is of type Fraction; map"),
+        (Held(np.datetime64(1, "ns")), "value.it is of type numpy.datetime64; map"),
+        (Held(np.longdouble(1)), "value.it is of type numpy.longdouble; map"),
+        ({object(): 1}, "value is of type object"),
+    ],
+)
+def test_a_value_of_another_type_is_refused_with_key_place_and_remedy(value, reason):
+    with pytest.raises(SinkError, match=f"^the value of key 'k' cannot be written as JSON: {reason}"):
+        encode_row({"key": "k", "value": value})
+
+
+def test_a_key_of_another_type_is_refused_too():
+    with pytest.raises(SinkError, match="cannot be written as JSON: key is of type complex"):
+        encode_row({"key": 1j, "value": 1})
+
+
+def test_a_record_that_lacks_a_field_is_refused():
+    value = Open(count=1)
+    del value.count
+    with pytest.raises(SinkError, match="value is of type Open and lacks a field: .*count"):
+        encode_row({"key": "k", "value": value})
+
+
+@pytest.mark.parametrize("value", [Pair(1, None, object()), Pair(object(), None, 1)])
+def test_what_with_objects_cannot_make_one_of_is_refused_with_its_row(value):
+    (row,) = with_objects([value])
     with pytest.raises(
-        SinkError, match="the value of key 'k' cannot be written as JSON: object is none of the types that"
+        SinkError, match="the value of key 'k' cannot be written as JSON: value.(colour|count) is of type object"
     ):
-        encode_row({"key": "k", "value": [object()]})
+        encode_row({"key": "k", "value": row})
 
 
 def test_a_value_without_end_is_refused():
@@ -76,6 +146,16 @@ def test_a_value_without_end_is_refused():
     endless.append(endless)
     with pytest.raises(SinkError, match="the value of key 'k' is nested too deeply to be written as JSON"):
         encode_row({"key": "k", "value": endless})
+
+
+def test_a_value_that_is_nested_too_deeply_is_refused():
+    lists = records = None
+    for _ in range(100_000):
+        lists, records = [lists], Held(records)
+    for value in (lists, records):
+        (row,) = with_objects([value])
+        with pytest.raises(SinkError, match="the value of key 'k' is nested too deeply to be written as JSON"):
+            encode_row({"key": "k", "value": row})
 
 
 SCALARS = (

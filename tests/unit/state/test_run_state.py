@@ -20,7 +20,7 @@ def at_once(monkeypatch):
 def checkpoint(path, number, handles=()):
     file = FileVault(path).create(number, 3, True)
     file.add("a", b"1")
-    unit = KeptUnit("bolt", "key", 2, ((file.finish(),),), ((0, 0), (77, 1)), {}, {}, False)
+    unit = KeptUnit("bolt", "key", 2, ((file.finish({}),),), ((0, 0), (77, 1)), {}, {}, False)
     spout = KeptUnit("spout", "sub-unit", 1, (), (), {0: b"\x93"}, {0: 1})
     kept = Kept(number, "r1", {"lines": spout, "count": unit}, tuple(handles), 9, 5.0, 6.0)
     state_dir = StateDir(path)
@@ -71,7 +71,7 @@ def test_a_run_that_did_not_finish_is_not_overwritten(path):
     assert {p.name: p.read_bytes() for p in path.iterdir()} == before
     assert begin(path, resume=True)[0].number == 1
     assert begin(path, restart=True)[0] is None
-    assert [p.name for p in path.iterdir()] == ["lock"]
+    assert sorted(p.name for p in path.iterdir()) == ["begun", "lock"]
 
 
 def test_a_run_that_has_ended_makes_room(path):

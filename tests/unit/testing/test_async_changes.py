@@ -14,6 +14,7 @@ from hypothesis.stateful import rule
 from test_change_machine import EXAMPLES, Changes, Fed
 from test_checkpoints import check, states, walk
 from test_window_machine import Windows
+from walk import prove
 
 from esault import Bolt, Topology, by_key, partial_key, shuffle, single, skip
 from esault.messages.settings import Settings
@@ -190,15 +191,8 @@ class WindowsBehindShuffled(Windows):
     [AsyncChanges, AsyncKilled, AsyncPartial, AsyncSingle, AsyncErrors, WindowsBehind, WindowsBehindShuffled],
     ids=lambda machine: machine.__name__,
 )
-def test_nothing_is_lost_while_calls_wait(machine):
-    case = machine.TestCase
-    case.settings = settings(
-        max_examples=max(1, EXAMPLES * 2 // 5),
-        stateful_step_count=25,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    case("runTest").runTest()
+def test_nothing_is_lost_while_calls_wait(done, machine):
+    prove(machine, max(1, EXAMPLES * 2 // 5), done)
 
 
 def waiting_words():
@@ -211,11 +205,12 @@ def waiting_words():
 
 @settings(max_examples=max(1, EXAMPLES // 4), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(0, 4))
-def test_a_checkpoint_is_a_cut_behind_calls_that_were_open(seed, kills):
+def test_a_checkpoint_is_a_cut_behind_calls_that_were_open(done, seed, kills):
     rows = [(f"f{i % 5}", line) for i, (_, line) in enumerate(text(100))]
     options = Settings(delivery="eo", max_pending=4, root_rows=16)
     local = LocalRuntime(waiting_words(), spouts={"lines": rows}, seed=seed, settings=options)
     walk(local, random.Random(seed), kills=kills)
+    done.of(local, "change", "checkpoint")
     assert local.kept
     if not kills:
         check(local, rows)

@@ -14,10 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from counting import Count, Landed, Split, totals
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
-from walk import Walk
+from walk import Walk, prove
 
 from esault import BatchBolt, Bolt, EndOfStream, Spout, Topology, by_key, partial_key, shuffle, single
 from esault.messages.settings import Settings
@@ -164,22 +163,22 @@ class Changes(Walk):
     @rule(unit=st.sampled_from(UNITS), which=st.integers(0, 9))
     def split(self, unit, which):
         if unit in self.local.driver.units:
-            self.wish(unit, lambda u: self.local.split(u, self.owner(u, which)))
+            self.wish(unit, "split", self.owner(unit, which))
 
     @rule(unit=st.sampled_from(UNITS), which=st.integers(0, 9))
     def merge(self, unit, which):
         if unit in self.local.driver.units:
-            self.wish(unit, lambda u: self.local.merge(u, self.owner(u, which)))
+            self.wish(unit, "merge", self.owner(unit, which))
 
     @rule(unit=st.sampled_from(UNITS), which=st.integers(0, 9))
     def move(self, unit, which):
         if unit in self.local.driver.units:
-            self.wish(unit, lambda u: self.local.move(u, self.owner(u, which)))
+            self.wish(unit, "move", self.owner(unit, which))
 
     @rule(unit=st.sampled_from(UNITS), n=st.integers(1, 4))
     def scale(self, unit, n):
         if unit in self.local.driver.units:
-            self.wish(unit, lambda u: self.local.scale(u, n))
+            self.wish(unit, "scale", n)
 
     @rule(which=st.integers(0, 30), steps=st.integers(1, 40))
     def delay(self, which, steps):
@@ -231,6 +230,7 @@ class Changes(Walk):
         self.feed["ended"] = True
         local = self.local
         local.run_until_drained(600.0)
+        self.done.of(local, *self.must, *(["death"] if self.kills else []))
         words = totals(self.feed["rows"])
         want = words.total() * self.copies * self.emits
         landed = local.landed("table")
@@ -345,9 +345,5 @@ class CountAll(Bolt):
     ],
     ids=lambda m: m.__name__,
 )
-def test_whatever_happens_nothing_is_lost(machine):
-    case = machine.TestCase
-    case.settings = settings(
-        max_examples=EXAMPLES, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
-    )
-    case("runTest").runTest()
+def test_whatever_happens_nothing_is_lost(done, machine):
+    prove(machine, EXAMPLES, done)

@@ -10,6 +10,7 @@ from counting import Count, Landed, Nothing, Split, text, totals, words
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_change_machine import Fed
+from wishes import checkpoint, some_change
 
 from esault import Bolt, Topology, TopologyFailed, UsageError, by_key, shuffle
 from esault.messages.settings import Settings
@@ -56,23 +57,17 @@ def check(local, rows, copies=1):
         assert states(local, "count", kept.number) == want, kept.number
 
 
-def walk(local, order, wishes=("split", "merge", "move", "scale"), kills=0, most_seconds=100.0):
+def walk(local, order, unit="count", kills=0, most_seconds=100.0, rate=0.4, kill_rate=0.02):
+    """Run to the end with checkpoints, changes of one unit and deaths."""
     start = local.clock()
     while local.driver.phase != "ended":
-        if local.driver.phase == "running" and order.random() < 0.4:
-            try:
-                if order.random() < 0.7:
-                    local.checkpoint()
-                else:
-                    wish = order.choice(wishes)
-                    if wish == "scale":
-                        local.scale("count", order.randint(1, 4))
-                    else:
-                        getattr(local, wish)("count", order.choice(local.sub_units("count")))
-            except UsageError:
-                pass
-        if kills and local.driver.phase == "running" and order.random() < 0.02:
-            subs = [i for unit in local.driver.units.values() for i in unit.subs if local.lives(i)]
+        if local.driver.phase == "running" and order.random() < rate:
+            if order.random() < 0.7:
+                checkpoint(local)
+            else:
+                some_change(local, order, [unit])
+        if kills and local.driver.phase == "running" and order.random() < kill_rate:
+            subs = [i for each in local.driver.units.values() for i in each.subs if local.lives(i)]
             # after three in vain the topology is given up, which is another test's
             subs += [i for i in local.ack_servers() if local.lives(i)]
             if subs and local.driver.restores.in_vain < 3:
@@ -80,7 +75,7 @@ def walk(local, order, wishes=("split", "merge", "move", "scale"), kills=0, most
                 kills -= 1
         if not local.step():
             local.wait()
-        changing = any(unit.change is not None for unit in local.driver.units.values())
+        changing = any(each.change is not None for each in local.driver.units.values())
         assert not (changing and local.driver.checkpoints.current is not None)
         assert local.clock() - start < most_seconds, "stuck"
     assert local.driver.failure is None, local.driver.failure
@@ -88,11 +83,12 @@ def walk(local, order, wishes=("split", "merge", "move", "scale"), kills=0, most
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.sampled_from([words, diamond]))
-def test_every_checkpoint_is_a_consistent_cut_also_between_live_changes(seed, topology):
+def test_every_checkpoint_is_a_consistent_cut_also_between_live_changes(done, seed, topology):
     rows = text(LINES)
     options = Settings(delivery="eo", max_pending=4, root_rows=16)
     local = LocalRuntime(topology(), spouts={"lines": rows}, seed=seed, settings=options)
     walk(local, random.Random(seed))
+    done.of(local, "split", "merge", "move", "rescale", "checkpoint")
     copies = 2 if topology is diamond else 1
     assert local.kept
     check(local, rows, copies)
@@ -161,11 +157,12 @@ def test_no_change_begins_while_a_checkpoint_is_taken_nor_the_reverse():
 
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.sampled_from([words, diamond]), st.integers(1, 5), st.sampled_from([0, 1]))
-def test_whoever_dies_state_and_table_are_as_if_each_tuple_had_been_processed_once(seed, topology, kills, ackers):
+def test_whoever_dies_state_and_table_are_as_if_each_tuple_had_been_processed_once(done, seed, topology, kills, ackers):
     rows = text(LINES)
     options = Settings(delivery="eo", max_pending=4, root_rows=16, ackers=ackers)
     local = LocalRuntime(topology(), spouts={"lines": rows}, seed=seed, settings=options)
     walk(local, random.Random(seed), kills=kills)
+    done.of(local, "change", "checkpoint", "death")
     copies = 2 if topology is diamond else 1
     want = Counter({word: n * copies for word, n in totals(rows).items()})
     landed = local.landed("table")

@@ -14,6 +14,7 @@ from counting import Count, Landed, Nothing, Split, text, totals, words
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_checkpoints import states
+from wishes import change, checkpoint
 
 from esault import (
     BatchBolt,
@@ -142,17 +143,14 @@ def ends():
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(1, 3))
-def test_the_ends_of_elements_come_once_whoever_dies_at_the_end(seed, kills):
+def test_the_ends_of_elements_come_once_whoever_dies_at_the_end(done, seed, kills):
     rows = text(60)
     local = LocalRuntime(ends(), spouts={"lines": rows}, seed=seed, settings=EXACTLY)
     order = random.Random(seed)
     while local.driver.phase != "ended":
         units = local.driver.units
         if local.driver.phase == "running" and order.random() < 0.1:
-            try:
-                local.checkpoint()
-            except Exception:
-                pass
+            checkpoint(local)
         if units["total"].finishing and kills and order.random() < 0.05 and local.driver.restores.in_vain < 3:
             alive = [i for unit in units.values() for i in unit.subs if local.lives(i)]
             if alive:
@@ -161,6 +159,7 @@ def test_the_ends_of_elements_come_once_whoever_dies_at_the_end(seed, kills):
         if not local.step():
             local.wait()
     assert local.driver.failure is None
+    done.of(local, "checkpoint", "death")
     assert {row.key: row.value for row in local.landed("table")} == totals(rows)
     assert len(local.landed("table")) == len(totals(rows))
 
@@ -184,21 +183,19 @@ class Tally(Bolt):
             self.emit(self.key, self.n)
 
 
-def shaken(local, seed, kills, wishes=True):
+def shaken(done, local, seed, kills, wishes=True):
     """Run to the end with checkpoints, some of which are given up, changes, and kills."""
     order = random.Random(seed)
     while local.driver.phase != "ended":
         now = order.random()
         if local.driver.phase == "running" and now < 0.09:
-            try:
-                if now < 0.06:
-                    local.checkpoint()
-                elif wishes:
-                    local.scale("count", order.randint(1, 4))
-            except UsageError:
-                pass
+            if now < 0.06:
+                checkpoint(local)
+            elif wishes:
+                change(local, "count", "scale", order.randint(1, 4))
         elif now < 0.11 and local.driver.checkpoints.current is not None:
             local.driver.checkpoints.abandon()
+            done.counts["given up"] += 1
         if kills and local.driver.restores.in_vain < 3 and local.driver.phase == "running" and order.random() < 0.01:
             alive = [i for unit in local.driver.units.values() for i in unit.subs if local.lives(i)]
             if alive:
@@ -207,6 +204,7 @@ def shaken(local, seed, kills, wishes=True):
         if not local.step():
             local.wait()
     assert local.driver.failure is None, local.driver.failure
+    done.of(local, "checkpoint", "death", "given up", *(["rescale"] if wishes else []))
 
 
 class Slowly(Spout):
@@ -248,9 +246,9 @@ def plan_of(bolt, n=400, **options):
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(0, 4))
-def test_what_a_tick_puts_out_and_what_it_changes_are_kept_together(seed, kills):
+def test_what_a_tick_puts_out_and_what_it_changes_are_kept_together(done, seed, kills):
     local = LocalRuntime(plan_of(Tally, tick_every=0.05), seed=seed, settings=EXACTLY)
-    shaken(local, seed, kills)
+    shaken(done, local, seed, kills)
     landed = Counter()
     for row in local.landed("table"):
         landed[row.key] += row.value
@@ -259,9 +257,9 @@ def test_what_a_tick_puts_out_and_what_it_changes_are_kept_together(seed, kills)
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(0, 4))
-def test_what_has_expired_does_not_come_back(seed, kills):
+def test_what_has_expired_does_not_come_back(done, seed, kills):
     local = LocalRuntime(plan_of(AtTheEnd, expire_after=0.03), seed=seed, settings=EXACTLY)
-    shaken(local, seed, kills)
+    shaken(done, local, seed, kills)
     landed = Counter()
     for row in local.landed("table"):
         landed[row.key] += row.value
@@ -281,9 +279,9 @@ class Many(BatchBolt):
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(0, 4))
-def test_a_batch_bolt_counts_each_tuple_once(seed, kills):
+def test_a_batch_bolt_counts_each_tuple_once(done, seed, kills):
     local = LocalRuntime(plan_of(Many), seed=seed, settings=EXACTLY)
-    shaken(local, seed, kills)
+    shaken(done, local, seed, kills)
     found = {}
     for row in local.landed("table"):
         found.setdefault(row.key, []).append(row.value)
@@ -316,7 +314,7 @@ class SlowlyArrays(Slowly):
 
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(0, 4))
-def test_arrays_are_counted_once_whoever_dies_and_whatever_changes(seed, kills):
+def test_arrays_are_counted_once_whoever_dies_and_whatever_changes(done, seed, kills):
     def plan():
         t = Topology("arrays")
         words = t.spout("slowly", SlowlyArrays(400))
@@ -326,7 +324,7 @@ def test_arrays_are_counted_once_whoever_dies_and_whatever_changes(seed, kills):
         return t.plan()
 
     local = LocalRuntime(plan, seed=seed, settings=EXACTLY)
-    shaken(local, seed, kills)
+    shaken(done, local, seed, kills)
     found = {}
     for row in local.landed("table"):
         found.setdefault(row.key, []).append(row.value)
@@ -340,7 +338,7 @@ def test_arrays_are_counted_once_whoever_dies_and_whatever_changes(seed, kills):
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(0, 3))
-def test_a_spout_that_has_ended_does_not_stop_checkpoints(seed, kills):
+def test_a_spout_that_has_ended_does_not_stop_checkpoints(done, seed, kills):
     def plan():
         t = Topology("two")
         short, long = t.spout("short", Slowly(32)), t.spout("long", Slowly(400))
@@ -348,7 +346,7 @@ def test_a_spout_that_has_ended_does_not_stop_checkpoints(seed, kills):
         return t.plan()
 
     local = LocalRuntime(plan, seed=seed, settings=EXACTLY)
-    shaken(local, seed, kills)
+    shaken(done, local, seed, kills)
     want = Counter("abcdefghijklmnop"[i % 16] for n in (32, 400) for i in range(n))
     assert Counter(row.key for row in local.landed("table")) == want
     assert {row.key: row.value for row in sorted(local.landed("table"), key=lambda row: row.value)} == want
@@ -366,9 +364,9 @@ def test_a_batch_bolt_behind_partial_key_is_refused():
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(0, 4))
-def test_a_checkpoint_that_was_given_up_leaves_no_hole_in_the_next_ones(seed, kills):
+def test_a_checkpoint_that_was_given_up_leaves_no_hole_in_the_next_ones(done, seed, kills):
     local = LocalRuntime(plan_of(Count), seed=seed, settings=EXACTLY)
-    shaken(local, seed, kills, wishes=False)
+    shaken(done, local, seed, kills, wishes=False)
     found = {}
     for row in local.landed("table"):
         found.setdefault(row.key, []).append(row.value)

@@ -8,6 +8,7 @@ import random
 import pytest
 from counting import Landed, Nothing, Split, text
 from twins import LINES, Tally, counted, run_out, runtime, step, twins, until, walk, whole, wrong
+from wishes import CHANGES, change
 
 from esault import BatchBolt, Bolt, Grouping, Topology, broadcast, by_key, partial_key, shuffle, single
 from esault.control.elastic_unit import ElasticUnit
@@ -19,7 +20,6 @@ from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
 
 SEEDS = range(int(os.environ.get("ESAULT_PROOF", "0")) or 12)
-CHANGES = ("move", "split", "merge", "scale")
 
 
 class Echo(Bolt):
@@ -33,16 +33,10 @@ def some_kills(seed, units):
 
 
 def some_changes(local, order):
-    """Wishes at random, of which some are refused; each is left somewhere on its way."""
+    """Wishes at random, where they can be; each is left somewhere on its way."""
     for _ in range(order.randint(0, 2)):
         kind, name = order.choice(CHANGES), order.choice(["count", "count", "count~1", "split"])
-        try:
-            if kind == "scale":
-                local.scale(name, order.randint(1, 4))
-            else:
-                getattr(local, kind)(name, order.choice(local.sub_units(name)))
-        except (UsageError, ValueError):
-            pass
+        change(local, name, kind, order.randint(1, 4) if kind == "scale" else order.choice(local.sub_units(name)))
         for _ in range(order.randint(0, 40)):
             step(local)
 
@@ -66,16 +60,18 @@ def test_without_a_death_each_row_comes_once_and_both_copies_count_all():
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_death_of_a_copy_loses_repeats_and_replays_nothing(seed):
+def test_the_death_of_a_copy_loses_repeats_and_replays_nothing(done_in_all, seed):
     local = walk(seed, some_kills(seed, ["count", "count~1"]), **widths(seed))
+    done_in_all.of(local, "copy")
     assert wrong(local, seed) == []
     assert local.report().roots.replayed == 0
     assert sum(unit.state_lost for unit in local.report().units.values()) == 0
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_so_does_a_death_in_the_middle_of_changes(seed):
+def test_so_does_a_death_in_the_middle_of_changes(done_in_all, seed):
     local = walk(seed, some_kills(seed, ["count", "count~1"]), between=some_changes, **widths(seed))
+    done_in_all.of(local, "change", "copy")
     assert wrong(local, seed) == []
     assert local.report().roots.replayed == 0
     for unit in local.driver.units.values():
@@ -83,7 +79,7 @@ def test_so_does_a_death_in_the_middle_of_changes(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_two_of_three_copies_may_die_at_once(seed):
+def test_two_of_three_copies_may_die_at_once(done_in_all, seed):
     local = runtime(seed, replicas=3, **widths(seed))
     order = random.Random(seed)
     for at in sorted(order.randint(0, 2000) for _ in range(2)):
@@ -95,27 +91,30 @@ def test_two_of_three_copies_may_die_at_once(seed):
                 local.kill(local.sub_units(name)[0])
         until(local, lambda: all(local.lives(i) for u in local.driver.units.values() for i in u.subs))
     run_out(local)
+    done_in_all.of(local, "copy")
     assert wrong(local, seed) == []
     assert local.report().roots.replayed == 0
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_whoever_dies_whenever_nothing_is_missing(seed):
+def test_whoever_dies_whenever_nothing_is_missing(done_in_all, seed):
     kills = some_kills(seed, ["count", "count~1", "count~gate", "split", "lines"])
     local = walk(seed, kills, between=some_changes, singly=False, **widths(seed))
+    done_in_all.of(local, "change", "copy", "death")
     assert wrong(local, seed, exactly=False) == []
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_shuffled_copies_without_state_as_well(seed):
+def test_shuffled_copies_without_state_as_well(done_in_all, seed):
     kills = some_kills(seed, ["count", "count~1"])
     local = walk(seed, kills, between=some_changes, grouping=shuffle(), bolt=Echo, **widths(seed))
+    done_in_all.of(local, "change", "death")
     assert wrong(local, seed, ends=False) == []
     assert local.report().roots.replayed == 0
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_copies_behind_copies(seed):
+def test_copies_behind_copies(done_in_all, seed):
     t = Topology("twice")
     split = t.spout("lines", Nothing()).bolt("split", Split, grouping=shuffle(), parallelism=2, replicas=2)
     count = split.bolt("count", Tally, grouping=by_key(), parallelism=2, replicas=2, streams=("totals",))
@@ -135,6 +134,7 @@ def test_copies_behind_copies(seed):
             local.kill(chosen)
             until(local, lambda: chosen not in local.driver.units[name].subs)
     run_out(local)
+    done_in_all.of(local, "copy")
     assert wrong(local, seed) == []
     assert local.report().roots.replayed == 0
 

@@ -10,6 +10,7 @@ from counting import Count, Landed, Nothing, Split, text, totals, words
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_checkpoints import states
+from wishes import checkpoint
 
 from esault import Bolt, EndOfStream, Spout, Topology, UsageError, by_key, shuffle
 from esault.control.kept import check_plan, widths
@@ -26,10 +27,7 @@ def some(topology, rows, seed, until, **options):
     order = random.Random(seed)
     while local.driver.phase != "ended":
         if len(local.emitted("count")) >= until and order.random() < 0.2:
-            try:
-                local.checkpoint()
-            except UsageError:
-                pass
+            checkpoint(local)
         if local.kept and order.random() < 0.01:
             break
         if not local.step():
@@ -56,11 +54,13 @@ def go_on(before, topology, rows, seed, **options):
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(1, 4), st.integers(1, 4), st.integers(50, 4000))
-def test_another_run_goes_on_with_another_parallelism_and_counts_everything_once(seed, one, other, until):
+def test_another_run_goes_on_with_another_parallelism_and_counts_everything_once(done, seed, one, other, until):
     rows = text(LINES)
     before = some(words(counters=one), rows, seed, until)
+    done.of(before, "went on", "widened", "narrowed")
     if before.driver.phase == "ended":
         return
+    done.counts.update({"went on": 1, "widened": other > one, "narrowed": other < one})
     later = go_on(before, words(counters=other), rows, seed, parallelism={"count": other})
     want = totals(rows)
     landed = [*before.landed("table"), *later.landed("table")]
@@ -188,7 +188,7 @@ def test_objects_that_have_no_sub_unit_any_more_are_finished_and_none_is_lost(on
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(0, 1500))
-def test_a_run_that_is_ended_by_hand_pauses_at_a_checkpoint_and_another_goes_on(seed, until):
+def test_a_run_that_is_ended_by_hand_pauses_at_a_checkpoint_and_another_goes_on(done, seed, until):
     rows = text(LINES)
     local = LocalRuntime(words(), spouts={"lines": rows}, seed=seed, settings=EXACTLY)
     while len(local.emitted("count")) < until and local.driver.phase != "ended":
@@ -196,6 +196,8 @@ def test_a_run_that_is_ended_by_hand_pauses_at_a_checkpoint_and_another_goes_on(
             local.wait()
     local.drain()
     local.run_until_drained()
+    done.of(local, "paused")
+    done.counts[local.report().ended] += 1
     if local.report().ended == "stopped":  # before anything was read
         assert not local.landed("table")
         return
@@ -246,7 +248,7 @@ class Seen(Bolt):
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(1, 4))
-def test_a_source_that_cannot_seek_is_spooled_and_nothing_is_lost_or_doubled(seed, kills):
+def test_a_source_that_cannot_seek_is_spooled_and_nothing_is_lost_or_doubled(done, seed, kills):
     Ticker.given = 0
     t = Topology("ticker")
     t.spout("ticker", Ticker()).bolt("seen", Seen, grouping=by_key(), parallelism=2).sink("table", Landed())
@@ -254,10 +256,7 @@ def test_a_source_that_cannot_seek_is_spooled_and_nothing_is_lost_or_doubled(see
     order = random.Random(seed)
     while local.driver.phase != "ended":
         if local.driver.phase == "running" and order.random() < 0.2:
-            try:
-                local.checkpoint()
-            except UsageError:
-                pass
+            checkpoint(local)
         if kills and local.driver.restores.in_vain < 3 and local.driver.phase == "running" and order.random() < 0.01:
             alive = [i for name in ("ticker", "seen") for i in local.driver.units[name].subs if local.lives(i)]
             local.kill(order.choice(alive))
@@ -265,6 +264,7 @@ def test_a_source_that_cannot_seek_is_spooled_and_nothing_is_lost_or_doubled(see
         if not local.step():
             local.wait()
     assert local.driver.failure is None
+    done.of(local, "checkpoint", "death")
     landed = local.landed("table")
     assert Counter(row.key for row in landed) == Counter(range(2000))
     assert {row.value for row in landed} == {1}

@@ -7,8 +7,9 @@ from collections import Counter, defaultdict
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from wishes import checkpoint, some_change
 
-from esault import Topology, UsageError
+from esault import Topology
 from esault.messages.settings import Settings
 from esault.sinks import Collect
 from esault.sources import Items
@@ -69,7 +70,7 @@ def by_key(rows):
     st.sampled_from(["alo", "eo"]),
     st.integers(0, 2),
 )
-def test_it_is_what_a_loop_gives(rows, how, seed, delivery, kills):
+def test_it_is_what_a_loop_gives(done, rows, how, seed, delivery, kills):
     # One row a root: the two sides of a key come in the order in which they were read.
     options = Settings(delivery=delivery, root_rows=1, max_pending=4)
     local = LocalRuntime(topology(rows, *how), seed=seed, settings=options)
@@ -77,22 +78,18 @@ def test_it_is_what_a_loop_gives(rows, how, seed, delivery, kills):
     kills = kills if delivery == "eo" else 0
     while local.driver.phase != "ended":
         if local.driver.phase == "running" and order.random() < 0.2:
-            try:
-                what = order.choice(["split", "merge", "move", "scale", "checkpoint"])
-                if what == "checkpoint":
-                    local.checkpoint()
-                elif what == "scale":
-                    local.scale("joined", order.randint(1, 4))
-                else:
-                    getattr(local, what)("joined", order.choice(local.sub_units("joined")))
-            except UsageError:
-                pass
-            if kills and order.random() < 0.1 and local.driver.restores.in_vain < 3:
-                local.kill(order.choice(local.sub_units("joined")))
-                kills -= 1
+            if delivery == "eo" and order.random() < 0.2:
+                checkpoint(local)
+            else:
+                some_change(local, order, ["joined"])
+        living = [i for i in local.sub_units("joined") if local.lives(i)]
+        if kills and living and local.driver.phase == "running" and order.random() < 0.05:
+            local.kill(order.choice(living))
+            kills -= 1
         if not local.step():
             local.wait()
     assert local.driver.failure is None, local.driver.failure
+    done.of(local, "change", "checkpoint", "death")
     pairs, unmatched = batch(rows, *how)
     if delivery == "alo":
         assert by_key(local.emitted("joined")) == pairs

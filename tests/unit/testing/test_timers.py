@@ -12,8 +12,9 @@ from counting import Landed
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_guarantees import EXACTLY, AtTheEnd, Tally, plan_of, shaken
+from wishes import some_change
 
-from esault import Bolt, EndOfStream, Spout, Topology, UsageError, by_key
+from esault import Bolt, EndOfStream, Spout, Topology, by_key
 from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
 
@@ -107,7 +108,7 @@ class AsyncLives(Lives):
         super().finish()
 
 
-def changed(spout, bolt, seed, until, **options):
+def changed(done, spout, bolt, seed, until, **options):
     """Run with splits, merges and moves; when the last change was over, by the run's clock."""
     t = Topology("timers")
     t.spout("rows", spout).bolt("timed", bolt, by_key(), parallelism=2, **options).sink("out", Landed())
@@ -119,22 +120,19 @@ def changed(spout, bolt, seed, until, **options):
         if local.driver.units["timed"].change is not None:
             last = local.clock()
         elif running and local.clock() < begun + until and order.random() < 0.02:
-            try:
-                what = order.choice(["split", "merge", "move"])
-                getattr(local, what)("timed", order.choice(local.sub_units("timed")))
-            except UsageError:
-                pass
+            some_change(local, order, ["timed"], ["split", "merge", "move"])
         if not local.step():
             local.wait()
     assert local.driver.failure is None, local.driver.failure
+    done.of(local, "split", "merge", "move")
     return local, begun, last
 
 
 @pytest.mark.slow
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.sampled_from([Ticked, AsyncTicked]))
-def test_a_key_ticks_on_where_it_has_moved_without_a_tuple(seed, bolt):
-    local, begun, last = changed(Once(), bolt, seed, LASTS / 2, tick_every=EVERY)
+def test_a_key_ticks_on_where_it_has_moved_without_a_tuple(done, seed, bolt):
+    local, begun, last = changed(done, Once(), bolt, seed, LASTS / 2, tick_every=EVERY)
     ticks = defaultdict(list)
     for key, value in local.emitted("timed"):
         ticks[key].append(value)
@@ -151,9 +149,9 @@ def test_a_key_ticks_on_where_it_has_moved_without_a_tuple(seed, bolt):
 @pytest.mark.slow
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.sampled_from([Lives, AsyncLives]))
-def test_a_key_expires_in_its_time_wherever_it_is(seed, bolt):
+def test_a_key_expires_in_its_time_wherever_it_is(done, seed, bolt):
     spout = Bursts(seed)
-    local, begun, last = changed(spout, bolt, seed, LASTS - 1, expire_after=EXPIRES)
+    local, begun, last = changed(done, spout, bolt, seed, LASTS - 1, expire_after=EXPIRES)
     spouts_ended = begun + LASTS
     lives, ends = Counter(), {}
     for key, (n, idle, now) in local.emitted("timed"):
@@ -198,9 +196,9 @@ class AsyncAtTheEnd(AtTheEnd):
 )
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 1 << 30), kills=st.integers(0, 3))
-def test_hooks_that_wait_are_kept_together_with_what_they_change(bolt, options, seed, kills):
+def test_hooks_that_wait_are_kept_together_with_what_they_change(done, bolt, options, seed, kills):
     local = LocalRuntime(plan_of(bolt, 200, concurrency=4, **options), seed=seed, settings=EXACTLY)
-    shaken(local, seed, kills)
+    shaken(done, local, seed, kills)
     landed = Counter()
     for row in local.landed("table"):
         landed[row.key] += row.value

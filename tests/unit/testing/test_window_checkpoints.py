@@ -35,31 +35,6 @@ def run(seed, window, apart, delivery):
     return rows, local, random.Random(seed)
 
 
-class Window:
-    """What `walk` calls count."""
-
-    def __init__(self, local):
-        self.local = local
-
-    def __getattr__(self, name):
-        return getattr(self.local, name)
-
-    def sub_units(self, unit):
-        return self.local.sub_units("window" if unit == "count" else unit)
-
-    def split(self, unit, owner):
-        self.local.split("window", owner)
-
-    def merge(self, unit, owner):
-        self.local.merge("window", owner)
-
-    def move(self, unit, owner):
-        self.local.move("window", owner)
-
-    def scale(self, unit, n):
-        self.local.scale("window", n)
-
-
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.integers(0, 1 << 30),
@@ -67,9 +42,10 @@ class Window:
     st.booleans(),
     st.integers(0, 4),
 )
-def test_whoever_dies_windows_are_as_if_each_tuple_had_been_processed_once(seed, window, apart, kills):
+def test_whoever_dies_windows_are_as_if_each_tuple_had_been_processed_once(done, seed, window, apart, kills):
     rows, local, order = run(seed, window, apart, "eo")
-    walk(Window(local), order, kills=kills)
+    walk(local, order, "window", kills=kills)
+    done.of(local, "change", "checkpoint", "death")
     expected = sessions_of(4, rows) if isinstance(window, SessionWindow) else windows_of(window, rows)
     assert local.landed("late") == local.landed("more-late") == []
     assert gathered([(row.key, row.value) for row in local.landed("table")]) == expected

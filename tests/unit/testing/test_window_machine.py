@@ -7,14 +7,12 @@ pass a row. `ESAULT_PROOF=2000` runs so many examples of each machine.
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 from test_change_machine import EXAMPLES, Fed
-from walk import Walk
+from walk import Walk, prove
 from windowed import LATENESS, again_of, chain, gathered, sessions_of, windows_of
 
-from esault import UsageError
 from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
 from esault.windows import SessionWindow, SlidingWindow, TumblingWindow
@@ -24,6 +22,8 @@ UNITS = ["pass", "window", "again"]
 
 class Windows(Walk):
     """Of one kind of window."""
+
+    must = ("change", "checkpoint")
 
     window = TumblingWindow(10)
     again = SlidingWindow(40, 20)
@@ -63,11 +63,11 @@ class Windows(Walk):
 
     @rule(unit=st.sampled_from(UNITS), which=st.integers(0, 9), what=st.sampled_from(["split", "merge", "move"]))
     def change(self, unit, which, what):
-        self.wish(unit, lambda u: getattr(self.local, what)(u, self.owner(u, which)))
+        self.wish(unit, what, self.owner(unit, which))
 
     @rule(unit=st.sampled_from(UNITS), n=st.integers(1, 4))
     def scale(self, unit, n):
-        self.wish(unit, lambda u: self.local.scale(u, n))
+        self.wish(unit, "scale", n)
 
     @rule(unit=st.sampled_from(["window", "window", "again", "pass"]), which=st.integers(0, 9))
     def freeze(self, unit, which):
@@ -87,11 +87,7 @@ class Windows(Walk):
     @precondition(lambda self: self.local.driver.settings.delivery == "eo")
     @rule()
     def checkpoint(self):
-        if self.local.driver.phase == "running":
-            try:
-                self.local.checkpoint()
-            except UsageError:
-                pass
+        self.keep()
 
     def teardown(self):
         if not hasattr(self, "local"):
@@ -99,6 +95,7 @@ class Windows(Walk):
         self.feed["ended"] = True
         self.thaw()
         self.local.run_until_drained(600.0)
+        self.done.of(self.local, *self.must)
         self.check()
 
     def check(self):
@@ -132,12 +129,8 @@ class AtTheEdge(Windows):
 
 
 @pytest.mark.parametrize("machine", [Windows, Slid, Sessions, AtTheEdge], ids=lambda m: m.__name__)
-def test_whatever_moves_windows_hold_what_a_batch_computation_says(machine):
-    case = machine.TestCase
-    case.settings = settings(
-        max_examples=EXAMPLES, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
-    )
-    case("runTest").runTest()
+def test_whatever_moves_windows_hold_what_a_batch_computation_says(done, machine):
+    prove(machine, EXAMPLES, done)
 
 
 @pytest.mark.parametrize("seed", [9, 38, 48, 49])

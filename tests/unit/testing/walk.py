@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
-
-from esault import UsageError
+from wishes import Done, change, checkpoint
 
 
 class Walk(RuleBasedStateMachine):
     """Of `self.local`, a LocalRuntime."""
+
+    #: what happened in all runs of a test
+    done = Done()
+    #: what must have happened in one of them at least
+    must = ("change",)
 
     @rule(steps=st.integers(1, 60))
     def go_on(self, steps):
@@ -17,13 +22,22 @@ class Walk(RuleBasedStateMachine):
             if self.local.driver.phase != "ended" and not self.local.step():
                 self.local.wait()
 
-    def wish(self, unit, what):
-        if self.local.driver.phase == "running":
-            try:
-                what(unit)
-            except UsageError:
-                pass  # not now: it says why
+    def wish(self, unit, what, of):
+        change(self.local, unit, what, of)
+
+    def keep(self):
+        checkpoint(self.local)
 
     def owner(self, unit, which):
         owners = self.local.sub_units(unit)
         return owners[which % len(owners)]
+
+
+def prove(machine, examples, done):
+    """Run so many examples of a machine."""
+    machine.done = done
+    case = machine.TestCase
+    case.settings = settings(
+        max_examples=examples, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+    case("runTest").runTest()

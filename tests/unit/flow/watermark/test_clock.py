@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
+from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.flow.watermark.clock import IDLE_BOLT, Clock
+from esault.flow.watermark.clock import IDLE_BOLT, Clock, as_time
 from esault.flow.watermark.levels import Levels
 from esault.flow.watermark.timers import Timers
 from esault.routing.ring import INT_MAX, position
@@ -43,6 +46,44 @@ def test_times_that_raise_move_nothing():
     made, _ = clock(time=lambda value: value["at"])
     made.observe([{"at": 1}, {}, {"at": 5}, 3])
     assert made.watermark == 5.0
+
+
+NUMBERS = [
+    7,
+    7.0,
+    True,
+    Decimal(7),
+    Fraction(7),
+    np.int64(7),
+    np.uint8(7),
+    np.float32(7),
+    np.float64(7),
+    Decimal("-7.5"),
+]
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda n: f"{type(n).__name__} {n}")
+def test_a_time_is_any_real_number_and_becomes_an_int_or_a_float(number):
+    time = as_time(number)
+    assert type(time) in (int, float)
+    assert time == number
+    made, _ = clock()
+    made.observe([-9, number])
+    made.observe([-9.5])
+    assert made.watermark == float(number)
+    assert type(made.watermark) is float
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [None, "7", 10**400, -(10**400), Decimal("nan"), Decimal("snan"), Decimal("inf"), np.float32("nan"), 7j],
+    ids=repr,
+)
+def test_what_is_no_finite_real_number_is_no_time(bad):
+    assert as_time(bad) is None
+    made, _ = clock()
+    made.observe([1, bad, 3])
+    assert made.watermark == 3.0
 
 
 def test_what_is_too_far_ahead_is_not_believed():

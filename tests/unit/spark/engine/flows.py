@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 
+import numpy as np
+
 from esault import (
     BatchBolt,
     Bolt,
+    Columns,
     EndOfStream,
     Grouping,
     Spout,
@@ -376,4 +379,58 @@ def unanswered(out: str = "out") -> Topology:
     """Fails while other calls are open."""
     t = Topology("unanswered")
     t.spout("numbers", Items([(i, i) for i in range(30)])).bolt("ask", Ask, by_key()).sink("rows", Collect())
+    return t
+
+
+ALIKE = [0, False, 1, True, (1,), (True,), ("a", 0), ("a", False), "a", 7]
+
+
+class Kept(BatchBolt):
+    def process_columns(self, keys, values):
+        for key in keys.tolist() if hasattr(keys, "tolist") else keys:
+            self.keyed[key] = self.keyed.get(key, 0) + 1
+
+    def finish(self):
+        self.emit_batch(list(self.keyed.items()))
+
+
+class InArrays(Spout):
+    """Booleans and what Python takes them for, in turn."""
+
+    def __init__(self):
+        self.next = 0
+
+    def read(self, limit):
+        if self.next == 24:
+            raise EndOfStream
+        self.next += 1
+        return Columns(np.array([[True, False, True], [1, 0, 5]][self.next % 2]), np.arange(3))
+
+    def position(self):
+        return self.next
+
+    def seek(self, position):
+        self.next = position
+
+
+class Named(Count):
+    """Keys as they are written: in JSON true is no number, but in Python it is."""
+
+    def process(self, key, value):
+        self.total += 1
+
+    def finish(self):
+        self.emit(repr(self.key), self.total)
+
+
+def alike(out: str = "out") -> Topology:
+    """Keys that Python takes for equal, in rows and in arrays."""
+    t = Topology("alike")
+    rows = t.spout("rows", Items([(ALIKE[i * 7 % 10], 1) for i in range(200)]))
+    arrays = t.spout("arrays", InArrays())
+    for name, stream in (("rows", rows), ("arrays", arrays)):
+        stream.bolt(f"{name}_count", Named, by_key()).sink(f"{name}_counts", Collect())
+        kept = stream.bolt(f"{name}_keyed", Kept, by_key())
+        kept.bolt(f"{name}_last", Named, by_key()).sink(f"{name}_kept", Collect())
+        stream.bolt(f"{name}_expire", Named, by_key(), expire_after=3600).sink(f"{name}_expired", Collect())
     return t

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from esault import TopologyFailed
+from esault.messages.settings import Settings
 from esault.sinks.collect import read_collected
 from esault.spark.engine.worker_error import WorkerError
 from esault.testing import LocalRuntime
@@ -122,3 +124,57 @@ def total(rows: Any) -> dict[Any, int]:
     for row in rows:
         sums[row[0]] += row[1]
     return dict(sums)
+
+
+@pytest.mark.parametrize("what", ["none", "float", "list", "inside"])
+def test_a_key_that_cannot_be_one_is_refused_in_one_set_of_words_however_many_tasks(tmp_path: Path, what: str) -> None:
+    place = f"{Path(__file__).parents[3] / 'runtime' / 'scenarios.py'}:bad_key"
+    with pytest.raises(TopologyFailed) as caught:
+        LocalRuntime(locate(place).build({"what": what}), settings=Settings()).run_until_drained()
+    for tasks in (1, 3):
+        chain = Chain(place, tmp_path / str(tasks), {"what": what, "p": tasks}, cores=tasks)
+        assert chain.job.layout.tasks == {"worker": tasks}
+        with pytest.raises(WorkerError) as refused:
+            while not chain.epochs.ended.is_set():
+                chain.batch()
+        assert str(caught.value) in str(refused.value)
+        chain.forget_workers()
+
+
+@pytest.mark.parametrize("new_workers", [False, True])
+def test_keys_that_python_takes_for_equal_are_kept_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new_workers: bool
+) -> None:
+    monkeypatch.setattr("esault.spark.engine.reading.READ_ROWS", 40)
+    chain = Chain(f"{FLOWS}:alike", tmp_path)
+    while not chain.epochs.ended.is_set():
+        chain.batch(1)
+        if new_workers:
+            chain.forget_workers()
+    assert chain.epoch > 4
+    rows = {repr(key): 20 for key in chain.located.load_module().ALIKE}
+    arrays = {"True": 24, "False": 12, "1": 12, "0": 12, "5": 12}
+    for name, want in (("rows", rows), ("arrays", arrays)):
+        for sink, found in (("counts", want), ("kept", dict.fromkeys(want, 1)), ("expired", want)):
+            assert dict(read_collected(str(chain.folder), f"{name}_{sink}")) == found, (name, sink)
+    chain.forget_workers()
+
+
+@pytest.mark.parametrize("new_workers", [False, True])
+@pytest.mark.parametrize("spout", ["numbers", "stream", "paced"])
+def test_hooks_of_spouts_and_sinks_are_called_in_the_order_that_they_may_rely_on(
+    tmp_path: Path, spout: str, new_workers: bool
+) -> None:
+    place = Path(__file__).parents[3] / "contract" / "recorded.py"
+    said = tmp_path / "said.jsonl"
+    chain = Chain(f"{place}:topology", tmp_path / "run", {"said": str(said), "spout": spout, "n": 200})
+    recorded = chain.located.load_module()
+    while not chain.epochs.ended.is_set():
+        chain.batch(1)
+        if new_workers:
+            chain.forget_workers()
+    chain.reading.stop()
+    chain.forget_workers()
+    assert recorded.illegal(said, spark=True) == []
+    kinds = {kind for kind, _ in recorded.of_each(said)}
+    assert kinds == {"Stream" if spout == "stream" else "Numbers", "Rows"}

@@ -21,8 +21,11 @@ __all__ = ["get_attributes", "set_attributes"]
 IN_A_ROW = (3, 11) <= sys.version_info[:2] < (3, 13) and sys.implementation.name == "cpython"
 #: by class: what attributes its objects may have; None: theirs can only be seen in their dict
 _names: dict[type, tuple[str, ...] | None] = {}
-#: by class: the attributes that the last looked at had, what gets its key and them, and how much it referred to
-_last: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]], int]] = {}
+#: by class: the attributes that the last looked at had, what gets its slots and them, how many of its slots were filled, and how much
+#: it referred to
+_last: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]], int, int]] = {}
+#: classes that are known: each unit of each LocalRuntime has its own, which holds on to what the unit emits
+_MOST_KNOWN = 256
 
 
 def get_attributes(thing: Any) -> dict[str, Any]:
@@ -32,7 +35,7 @@ def get_attributes(thing: Any) -> dict[str, Any]:
     cls = type(thing)
     last = _last.get(cls)
     if last is not None:
-        names, get, count = last
+        names, get, slots, count = last
         seen = get_referents(thing)
         if len(seen) == count:
             try:
@@ -41,8 +44,8 @@ def get_attributes(thing: Any) -> dict[str, Any]:
                 pass
             else:
                 # Key, dict and class are three as well; with a window, four.
-                if values[1] is seen[1] if count == 3 else count > 4 or not hasattr(thing, "window"):
-                    return dict(zip(names, values[1:]))
+                if values[slots] is seen[slots] if count == slots + 2 else count > 4 or not hasattr(thing, "window"):
+                    return dict(zip(names, values[slots:]))
     return _look_for(thing, cls)
 
 
@@ -50,6 +53,9 @@ def _look_for(thing: Any, cls: type) -> dict[str, Any]:
     try:
         names = _names[cls]
     except KeyError:
+        if len(_names) >= _MOST_KNOWN:
+            _names.clear()
+            _last.clear()
         names = _names[cls] = _possible(cls)
     if names is not None:
         state = {name: getattr(thing, name) for name in names if hasattr(thing, name)}
@@ -58,8 +64,9 @@ def _look_for(thing: Any, cls: type) -> dict[str, Any]:
         whole = len(seen) == len(state) + 1 + hasattr(thing, "key") + hasattr(thing, "window")
         # A dict counts as one attribute does: it stands where that would.
         if whole and (len(state) != 1 or all(value is seen[-2] for value in state.values())):
-            if state and hasattr(thing, "key") and not hasattr(thing, "window"):
-                _last[cls] = tuple(state), attrgetter("key", *state), len(seen)
+            if state and hasattr(thing, "key"):
+                slots = ("key", "window") if hasattr(thing, "window") else ("key",)
+                _last[cls] = tuple(state), attrgetter(*slots, *state), len(slots), len(seen)
             return state
     return dict(vars(thing))
 

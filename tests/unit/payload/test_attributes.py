@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
+import weakref
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from esault import Bolt
-from esault.topology.attributes import IN_A_ROW, get_attributes, set_attributes
+from esault.payload.attributes import IN_A_ROW, get_attributes, set_attributes
 
 
 class Count(Bolt):
@@ -112,6 +113,31 @@ def test_an_object_with_a_window_and_a_dict_is_not_taken_for_another():
     assert get_attributes(made) == {"one": 2, "two": 2, "stranger": 3}
 
 
+@pytest.mark.parametrize("attributes", [("one",), ("one", "two"), ("one", "two", "three")])
+def test_an_object_with_a_window_is_taken_for_no_other(attributes):
+    class Some(Bolt):
+        def process(self, key, value):
+            self.one = self.two = self.three = value
+
+    windowed = _made(Some, "k")
+    windowed.window = "a window"
+    for name in attributes:
+        setattr(windowed, name, name)
+    for _ in range(2):
+        assert get_attributes(windowed) == dict(zip(attributes, attributes))
+        for more in ((), ("stranger",), ("stranger", "other")):
+            for window in (False, True):
+                for looked in (False, True):
+                    made = _made(Some, "k")
+                    if window:
+                        made.window = "another"
+                    for name in (*attributes, *more):
+                        setattr(made, name, name)
+                    if looked:
+                        vars(made)
+                    assert get_attributes(made) == {name: name for name in (*attributes, *more)}
+
+
 def test_a_value_that_stands_twice_hides_no_other():
     made = _made(Copy, "k")
     vars(made)
@@ -124,18 +150,22 @@ def test_a_value_that_stands_twice_hides_no_other():
 
 
 @pytest.mark.skipif(not IN_A_ROW, reason="there a dict costs an object little")
+@pytest.mark.parametrize("window", [False, True])
 @pytest.mark.parametrize("kind", [Count, Copy, Held])
-def test_no_dict_is_made(kind):
+def test_no_dict_is_made(kind, window):
     made = _made(kind, "k")
+    if window:
+        made.window = "a window"
     made.process("k", 20)
     before = len(gc.get_referents(made))
     state = get_attributes(made)
-    assert len(gc.get_referents(made)) == before == len(state) + 2
+    assert get_attributes(made) == state
+    assert len(gc.get_referents(made)) == before == len(state) + 2 + window
     assert not any(each == vars(made) for each in gc.get_referents(made)[:-1])
     fresh = _made(kind, "k")
     set_attributes(fresh, state)
     fresh.process("k", 20)
-    assert len(gc.get_referents(fresh)) == before
+    assert len(gc.get_referents(fresh)) == before - window
     assert get_attributes(fresh).keys() == state.keys()
 
 
@@ -147,3 +177,15 @@ def test_setting_is_as_by_the_dict():
     made = _made(Count, "k")
     set_attributes(made, {"total": 3, "stranger": 1})
     assert vars(made) == {"total": 3, "stranger": 1}
+
+
+def test_classes_of_runs_that_are_over_are_let_go():
+    refs = []
+    for _ in range(500):
+        cls = type("Own", (Count,), {"__slots__": ()})
+        made = _made(cls, "k")
+        get_attributes(made)
+        refs.append(weakref.ref(cls))
+    del cls, made
+    gc.collect()
+    assert sum(ref() is not None for ref in refs) < 300

@@ -1,0 +1,130 @@
+"""`esault run` of one of the programs, asked through its door and looked at through its report."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+from user_programs import Program
+
+from esault.errors import EsaultError
+from esault.runtime.doors import ask
+
+ROOT = str(Path(__file__).parents[2])
+
+
+class Run:
+    """One command, and all processes that came of it."""
+
+    def __init__(self, program: Program, folder: Path) -> None:
+        self.program, self.folder = program, folder
+        self.process: subprocess.Popen[str] | None = None
+        self._seen: dict[int, psutil.Process] = {}
+
+    def start(self, *arguments: str, **params: Any) -> Run:
+        sets = [f"--set={name}={value}" for name, value in params.items()]
+        self.process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "esault",
+                "run",
+                str(self.program.path),
+                "--plain",
+                "--report",
+                "r.json",
+                *sets,
+                *arguments,
+            ],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": ROOT},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        return self
+
+    def wait(self, timeout: float = 60) -> str:
+        """What it said; it must have ended well."""
+        out, err = self.process.communicate(timeout=timeout)
+        assert self.process.returncode == 0, err + out
+        return err + out
+
+    def report(self) -> dict[str, Any]:
+        return json.loads((self.folder / "r.json").read_text())
+
+    def tell(self, **wish: Any) -> list[dict[str, Any]]:
+        """What the driver answers."""
+        (folder,) = Path(tempfile.gettempdir()).glob(f"esault-{self.process.pid}-*")
+        return list(ask(folder / "door", wish, patience=20))
+
+    def status(self) -> dict[str, Any]:
+        try:
+            return self.tell(do="status")[-1]
+        except (OSError, ValueError, IndexError, EsaultError):
+            return {}
+
+    def until(self, condition: Any, seconds: float = 40.0) -> Any:
+        """What the condition gives at last."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            found = condition()
+            if found:
+                return found
+            assert self.process.poll() is None, "it has ended: " + "".join(self.process.communicate())
+            time.sleep(0.03)
+        raise AssertionError(f"not within {seconds} s")
+
+    def processes(self, unit: str = "") -> list[psutil.Process]:
+        """Those of a unit that live."""
+        named, begins = [], f"esault {self.program.plan(size=1).name} {unit}"
+        for process in self._all():
+            try:
+                title = " ".join(process.cmdline())
+                if title.startswith(begins) and process.status() != psutil.STATUS_ZOMBIE:
+                    named.append(process)
+            except psutil.Error:
+                continue
+        return named
+
+    def _all(self) -> list[psutil.Process]:
+        try:
+            for each in psutil.Process(self.process.pid).children(recursive=True):
+                self._seen[each.pid] = each
+        except psutil.Error:
+            pass
+        return [each for each in self._seen.values() if each.is_running()]
+
+    def kill_all(self) -> None:
+        """The command and all that it has started, at once."""
+        everybody = self._all()
+        self.process.kill()
+        for each in everybody:
+            try:
+                each.kill()
+            except psutil.Error:
+                continue
+        self.process.communicate()
+        psutil.wait_procs(everybody, 5)
+
+    def left(self) -> list[psutil.Process]:
+        """Who still lives when the command has ended."""
+        _, alive = psutil.wait_procs([each for each in self._seen.values() if each.is_running()], 5)
+        return [each for each in alive if each.status() != psutil.STATUS_ZOMBIE]
+
+    def end(self) -> None:
+        if self.process is not None and not self.process.stdout.closed:
+            self._all()
+            self.process.send_signal(signal.SIGKILL)
+            (self.folder / "said.txt").write_text("".join(self.process.communicate()))  # of a test that failed
+        for each in self.left():
+            each.kill()

@@ -1,0 +1,188 @@
+"""State of an older version of the code, read as what the code has today."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+import types
+
+import pytest
+
+from esault.errors import FrameError
+from esault.payload import class_names
+from esault.payload.codec import Codec
+from esault.payload.schema import Evolution, describe_all, mentioned
+
+HEAD = """
+import dataclasses, typing
+from collections import deque
+import attrs, msgspec, pydantic
+"""
+
+
+@pytest.fixture
+def version():
+    """Makes the module of the user's anew, as another version of its file."""
+    modules: list[types.ModuleType] = []
+
+    def make(code: str) -> types.ModuleType:
+        module = types.ModuleType("esault_schema_models")
+        sys.modules[module.__name__] = module
+        class_names.forget()
+        exec(textwrap.dedent(HEAD + code), vars(module))
+        modules.append(module)
+        return module
+
+    yield make
+    sys.modules.pop("esault_schema_models", None)
+    class_names.forget()
+
+
+def moved_to(version, before: str, after: str, make):
+    """What `make(module)` gives with the one version, read with the other; what was left out."""
+    old = version(before)
+    state = Codec().pack_value({"it": make(old)})
+    schema = describe_all(
+        [each for each in vars(old).values() if isinstance(each, type) and each.__module__ == old.__name__]
+    )
+    version(after)
+    evolution = Evolution(schema)
+    changed = evolution.needed(None)
+    found = evolution.read(state)["it"]
+    return found, {(cls.partition(":")[2], name): n for (cls, name), n in evolution.dropped.items()}, changed
+
+
+KINDS = {
+    "dataclass": ("@dataclasses.dataclass\nclass R:\n", "", " = dataclasses.field(default_factory=list)"),
+    "frozen": ("@dataclasses.dataclass(frozen=True)\nclass R:\n", "", " = dataclasses.field(default_factory=list)"),
+    "slots": ("@dataclasses.dataclass(slots=True)\nclass R:\n", "", " = dataclasses.field(default_factory=list)"),
+    "frozen slots": (
+        "@dataclasses.dataclass(slots=True, frozen=True)\nclass R:\n",
+        "",
+        " = dataclasses.field(default_factory=list)",
+    ),
+    "attrs": ("@attrs.define\nclass R:\n", "", " = attrs.Factory(list)"),
+    "attrs with a dict": ("@attrs.define(slots=False)\nclass R:\n", "", " = attrs.Factory(list)"),
+    "msgspec": ("class R(msgspec.Struct):\n", "", " = msgspec.field(default_factory=list)"),
+    "pydantic": ("class R(pydantic.BaseModel):\n", "", " = pydantic.Field(default_factory=list)"),
+    "named tuple": ("class R(typing.NamedTuple):\n", "", " = ()"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_added_field_takes_its_default_and_a_dropped_one_is_counted(version, kind):
+    head, _, factory = KINDS[kind]
+    before = head + "    a: int\n    gone: str\n    b: int\n"
+    after = head + "    a: int\n    b: int\n    word: str = 'w'\n    items: list" + factory + "\n"
+    found, dropped, changed = moved_to(
+        version, before, after, lambda m: [m.R(a=1, gone="x", b=2), m.R(a=3, gone="y", b=4)]
+    )
+    assert changed
+    assert [(r.a, r.b, r.word, list(r.items)) for r in found] == [(1, 2, "w", []), (3, 4, "w", [])]
+    assert not hasattr(found[0], "gone")
+    assert dropped == {("R", "gone"): 2}
+    if kind != "named tuple":
+        assert found[0].items is not found[1].items
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fields_in_another_order_keep_their_values(version, kind):
+    head = KINDS[kind][0]
+    found, dropped, _ = moved_to(
+        version, head + "    a: int\n    b: int\n", head + "    b: int\n    a: int\n", lambda m: m.R(a=1, b=2)
+    )
+    assert (found.a, found.b) == (1, 2)
+    assert not dropped
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_added_field_without_a_default_is_refused_with_the_remedy(version, kind):
+    head = KINDS[kind][0]
+    with pytest.raises(FrameError, match="field 'b' of R is new, .* give the field a default"):
+        moved_to(version, head + "    a: int\n", head + "    a: int\n    b: int\n", lambda m: m.R(a=1))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_the_same_needs_nothing(version, kind):
+    code = KINDS[kind][0] + "    a: int\n"
+    found, dropped, changed = moved_to(version, code, code, lambda m: m.R(a=1))
+    assert (found.a, dropped, changed) == (1, {}, False)
+
+
+def test_attributes_of_a_plain_class_are_what_its_init_sets(version):
+    before = "class R:\n    def __init__(self):\n        self.total = 1\n        self.seen = [1]\n"
+    after = "class R:\n    def __init__(self):\n        self.sum = 0\n        self.seen = []\n        self.most = {}\n"
+    found, dropped, _ = moved_to(version, before, after, lambda m: m.R())
+    assert vars(found) == {"seen": [1], "sum": 0, "most": {}}
+    assert dropped == {("R", "total"): 1}
+
+
+def test_what_was_set_from_outside_and_is_known_to_the_class_stays(version):
+    code = "class R:\n    extra = None\n    def show(self):\n        return self.name\n"
+
+    def make(module):
+        thing = module.R()
+        thing.name, thing.extra, thing.odd = "n", 1, 2
+        return thing
+
+    found, dropped, _ = moved_to(version, code, code + "    def more(self):\n        return 1\n", make)
+    assert vars(found) == {"name": "n", "extra": 1}
+    assert dropped == {("R", "odd"): 1}
+
+
+def test_cycles_and_what_stands_twice_stay_so(version):
+    code = "class R:\n    def __init__(self):\n        self.me = self\n        self.both = [1]\n        self.again = self.both\n"
+    found, _, changed = moved_to(
+        version, code, code + "    def other(self):\n        return self.new\n", lambda m: m.R()
+    )
+    assert changed
+    assert found.me is found
+    assert found.both is found.again
+
+
+class Tally:
+    def __init__(self):
+        self.seen = []
+        self.counts = __import__("collections").Counter()
+        self.last = __import__("collections").deque(maxlen=2)
+        self.pair = (1, 2)
+
+    def process(self, key, value):
+        self.later = value
+
+
+def test_containers_of_a_version_that_lost_their_types_are_as_the_fresh_object_has_them():
+    codec = Codec()
+    old = codec.pack({"seen": [1, [2]], "counts": {"a": 2}, "last": [1, 2], "pair": (3, 4), "later": [5], "odd": 1})
+    evolution = Evolution(None)
+    assert evolution.needed(Tally)
+    state = evolution.attributes(evolution.read(old), Tally())
+    assert state["seen"] == [1, (2,)]
+    assert state["counts"] == {"a": 2}
+    assert state["counts"]["new"] == 0
+    assert (list(state["last"]), state["last"].maxlen) == ([1, 2], 2)
+    assert (state["pair"], state["later"]) == ((3, 4), (5,))
+    assert "odd" not in state
+    assert evolution.told("tally", "Tally") == [
+        "unit 'tally': attribute 'odd' of Tally is in the state of 1 key and no attribute of it any more: it was left out. If it was "
+        "renamed, take the old one over in __setstate__(self, state)"
+    ]
+
+
+def test_a_class_mentions_what_its_methods_properties_and_bases_name():
+    class Base:
+        def one(self):
+            return self.of_base
+
+    class Kind(Base):
+        note: int
+        __slots__ = ("slot",)
+
+        @property
+        def shown(self):
+            return self.of_property
+
+        def by_name(self):
+            setattr(self, "set_by_name", 1)
+
+    assert {"of_base", "note", "slot", "of_property", "set_by_name"} <= mentioned(Kind)

@@ -1,0 +1,110 @@
+"""State under an old name, and tables that a run may not empty."""
+
+from __future__ import annotations
+
+import pytest
+
+from esault import Bolt, Topology, by_key
+from esault.control.kept import renamed
+from esault.errors import TopologyError, UsageError
+from esault.messages.checkpoint import Handle, Kept, KeptUnit
+from esault.sinks import JsonLines
+from esault.sources import Items
+from esault.state.run_state import BEGUN, RunState, check_tables, state_path
+from esault.state.spool import rename_spools, spool_folder
+
+
+class Count(Bolt):
+    def process(self, key, value):
+        self.emit(key, value)
+
+
+def plan(name="new", moved=None, out="out.jsonl", mode="replace"):
+    t = Topology(name, moved=moved)
+    t.spout("rows", Items([("a", 1)])).bolt("count", Count, grouping=by_key()).sink("table", JsonLines(out, mode=mode))
+    return t.plan()
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_state_under_the_old_name_of_a_topology_moves_to_the_new_one(here):
+    (here / ".esault/old").mkdir(parents=True)
+    (here / ".esault/old/checkpoint-00000001.json").write_text("x")
+    told: list[str] = []
+    path = state_path(plan(moved={"old": "new"}), None, told.append)
+    assert (path / "checkpoint-00000001.json").read_text() == "x"
+    assert not (here / ".esault/old").exists()
+    assert "topology 'old' is 'new'" in told[0]
+    assert state_path(plan(moved={"old": "new"}), None, told.append) == path
+    assert len(told) == 1
+
+
+def test_state_that_is_in_use_does_not_move(here):
+    held = RunState(here / ".esault/old", False, True, print)
+    with pytest.raises(UsageError, match="another run uses the state directory"):
+        state_path(plan(moved={"old": "new"}), None, print)
+    held.close()
+
+
+def test_a_topology_with_another_name_never_empties_a_table(here):
+    (here / "out.jsonl").write_text("{}\n")
+    (here / ".esault/old").mkdir(parents=True)
+    with pytest.raises(
+        UsageError, match=r"would empty out.jsonl, which sink 'table' replaces.*moved=.*state is kept of: 'old'"
+    ):
+        check_tables(plan(), here / ".esault/new")
+    check_tables(plan(mode="append"), here / ".esault/new")
+    (here / "out.jsonl").write_text("")
+    check_tables(plan(), here / ".esault/new")
+
+
+def test_a_run_that_died_before_its_first_checkpoint_begins_anew_with_resume(here):
+    (here / "out.jsonl").write_text("{}\n")
+    state = RunState(here / "state", False, False, print)
+    state.begin()
+    state.close()
+    assert (here / "state" / BEGUN).exists()
+    check_tables(plan(), here / "state")
+
+
+def test_units_and_the_topology_of_a_checkpoint_get_the_names_of_today():
+    kept = Kept(1, "r", {"rows": KeptUnit("spout", "sub-unit", 1), "tally": KeptUnit("bolt", "key", 1)},
+                (Handle("tally", "table", 1, None),), topology="old")  # fmt: skip
+    now = renamed(kept, plan(moved={"old": "new", "tally": "count"}))
+    assert (now.topology, list(now.units), now.handles[0].unit) == ("new", ["rows", "count"], "count")
+
+
+@pytest.mark.parametrize(
+    ("moved", "message"),
+    [
+        ({"tally": "nowhere"}, "there is no topology and no unit of that name"),
+        ({"count": "count"}, "'count' is still there"),
+        ({"tally": 1}, "moved says 'tally': 1"),
+        ({"Order": Count}, "a class is named with its module"),
+        (["tally"], "moved is a dict of old names"),
+    ],
+)
+def test_a_map_of_old_names_that_makes_no_sense_is_refused(moved, message):
+    with pytest.raises(TopologyError, match=message):
+        plan(moved=moved)
+
+
+@pytest.mark.parametrize("types", ["shapely", int, [1], ["not a name"]])
+def test_types_that_are_none_are_refused(types):
+    with pytest.raises(TopologyError, match="types"):
+        Topology("t", types=types)
+
+
+def test_what_was_read_for_a_spout_moves_with_its_name(tmp_path):
+    for unit, part in (("lines", 0), ("lines", 1), ("lines-2", 0)):
+        folder = spool_folder(tmp_path, unit, part)
+        folder.mkdir(parents=True)
+        (folder / "0.rows").write_text(f"{unit} {part}")
+    rename_spools(tmp_path, {"lines": "texts"})
+    assert (spool_folder(tmp_path, "texts", 1) / "0.rows").read_text() == "lines 1"
+    assert (spool_folder(tmp_path, "lines-2", 0) / "0.rows").exists()
+    assert not spool_folder(tmp_path, "lines", 0).exists()
