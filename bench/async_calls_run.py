@@ -11,8 +11,8 @@ import tempfile
 from pathlib import Path
 
 from bench.quiet_view import QuietView
-from esault.control.elasticity.scaling import EVERY_UNIT
-from esault.runtime.session import Session
+from esault.elasticity.scaling import EVERY_UNIT
+from esault.runtime.session.session import Session
 from esault.topology.locate import locate
 
 __all__ = ["run"]

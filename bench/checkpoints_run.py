@@ -21,11 +21,11 @@ from typing import Any
 
 from bench.quiet_view import QuietView
 from esault import Bolt, Context, EndOfStream, Sink, Spout, Topology, by_key
-from esault.control.elasticity.scaling import EVERY_UNIT
-from esault.control.summary import Snapshot
+from esault.control.report.summary import Snapshot
+from esault.elasticity.scaling import EVERY_UNIT
 from esault.errors import CheckpointError
 from esault.messages.settings import Settings
-from esault.runtime.session import Session
+from esault.runtime.session.session import Session
 from esault.state import manifest
 from esault.topology.locate import locate
 

@@ -18,7 +18,7 @@ from bench.collector import POLICIES, Collections, in_place_of_the_engine
 from bench.quiet_view import QuietView
 from bench.topologies import Count, Counted, Offered, Split
 from esault import Topology, by_key, shuffle
-from esault.runtime.session import Session
+from esault.runtime.session.session import Session
 from esault.topology.locate import locate
 
 __all__ = ["run", "watched"]

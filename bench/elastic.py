@@ -23,7 +23,7 @@ from bench.elastic_figures import CLAIMS, claims, demand, figures, from_model, l
 from bench.elastic_model import Shape, simulate
 from bench.elastic_plots import draw
 from bench.machine import facts
-from esault.control.elasticity.policy import make
+from esault.elasticity.policy import make
 
 __all__ = ["main"]
 

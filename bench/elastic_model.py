@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from esault.control.elasticity.action import Advise
-from esault.control.elasticity.edit import edited
-from esault.control.elasticity.policy import Policy
-from esault.control.elasticity.view import ProbeSample, Sample, UnitView, View
+from esault.elasticity.action import Advise
+from esault.elasticity.edit import edited
+from esault.elasticity.policy import Policy
+from esault.elasticity.view import ProbeSample, Sample, UnitView, View
 from esault.messages.probe import KeyLoad
 from esault.routing.ring import position
 from esault.routing.table import OutputTable

@@ -16,7 +16,7 @@ from typing import Any
 from bench.elastic_topology import BURST
 from bench.quiet_view import QuietView
 from esault.messages.settings import Settings
-from esault.runtime.session import Session
+from esault.runtime.session.session import Session
 from esault.topology.locate import locate
 
 __all__ = ["run"]

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.quiet_view import QuietView
-from esault.control.elasticity.policy import DEFAULT, POLICIES
-from esault.control.elasticity.scaling import EVERY_UNIT
+from esault.elasticity.policy import DEFAULT, POLICIES
+from esault.elasticity.scaling import EVERY_UNIT
 from esault.messages.settings import Settings
-from esault.runtime.session import Session
+from esault.runtime.session.session import Session
 from esault.topology.locate import locate
 
 __all__ = ["TOPOLOGIES", "run", "setting"]

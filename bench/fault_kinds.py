@@ -17,7 +17,7 @@ import psutil
 
 from bench.faults_run import Lost, Victim
 from bench.faults_topology import SLOW
-from esault.runtime.links import HEADER, PREFACE
+from esault.runtime.net.links import HEADER, PREFACE
 
 __all__ = ["KINDS", "Kind"]
 

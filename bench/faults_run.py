@@ -13,9 +13,9 @@ from typing import Any
 import psutil
 
 from esault.errors import UsageError
-from esault.runtime.door import NAME
-from esault.runtime.doors import ask
-from esault.runtime.run_dir import living_run_dirs
+from esault.runtime.process.run_dir import living_run_dirs
+from esault.runtime.session.control_client import ask
+from esault.runtime.session.control_socket import NAME
 
 __all__ = ["Lost", "Victim"]
 

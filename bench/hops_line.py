@@ -17,18 +17,18 @@ from dataclasses import replace
 from typing import Any
 
 from bench.topologies import Offered
-from esault.control.driver import Driver
-from esault.flow.bolt_unit import BoltSubUnit
-from esault.flow.environment import Environment
-from esault.flow.spout_unit import SpoutSubUnit
-from esault.flow.sub_unit import SubUnit
+from esault.control.run.driver import Driver
+from esault.flow.worker.bolt_unit import BoltSubUnit
+from esault.flow.worker.environment import Environment
+from esault.flow.worker.spout_unit import SpoutSubUnit
+from esault.flow.worker.sub_unit import SubUnit
 from esault.messages.control import Build, Built, Fork, Release
 from esault.messages.settings import Settings
-from esault.runtime.data_loop import TURNS
-from esault.runtime.inlets import Inlets
-from esault.runtime.links import UnixWire
-from esault.runtime.usage import process_usage
-from esault.state.letters import LetterFile
+from esault.runtime.net.inlets import Inlets
+from esault.runtime.net.links import UnixWire
+from esault.runtime.process.usage import process_usage
+from esault.runtime.worker.data_loop import TURNS
+from esault.state.dead_letter_file import LetterFile
 from esault.topology.builder import Topology
 from esault.topology.plan import UnitPlan
 

@@ -15,23 +15,23 @@ from typing import Any, NamedTuple
 from bench.hops_line import Gate, Hop, Line
 from bench.hops_timers import Timers
 from esault import Bolt
-from esault.flow import senders
-from esault.flow.bolt_unit import BoltSubUnit
-from esault.flow.channel import OutChannel
+from esault.flow.channel import senders
+from esault.flow.channel.channel import OutChannel
 from esault.flow.delivery.acks import Acks
 from esault.flow.delivery.roots import Roots
-from esault.flow.emitter import Emitter
 from esault.flow.operators.element_operator import ElementOperator
+from esault.flow.operators.emitter import Emitter
 from esault.flow.operators.factory import operator
 from esault.flow.operators.object_operator import ObjectOperator
-from esault.flow.outlet import OutletRunner
-from esault.flow.outputs import Outputs
-from esault.flow.reading import Reading
-from esault.flow.sink_seat import SinkSeat
-from esault.flow.spout_unit import SpoutSubUnit
-from esault.flow.sub_unit import SubUnit
+from esault.flow.send.outlet import OutletRunner
+from esault.flow.send.outputs import Outputs
+from esault.flow.send.sink_writer import SinkSeat
+from esault.flow.worker.bolt_unit import BoltSubUnit
+from esault.flow.worker.frame_reader import Reading
+from esault.flow.worker.spout_unit import SpoutSubUnit
+from esault.flow.worker.sub_unit import SubUnit
 from esault.payload.codec import Codec
-from esault.runtime.links import UnixLink
+from esault.runtime.net.links import UnixLink
 
 __all__ = ["PARTS", "ROW_IDS", "Batch", "batches", "place", "shares"]
 

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from esault.cluster.key import ClusterKey
-from esault.runtime.inlets import Inlet
-from esault.runtime.links import UnixWire
-from esault.runtime.secure_inlets import HostInlet
-from esault.runtime.secure_links import HostWire
+from esault.runtime.net.inlets import Inlet
+from esault.runtime.net.links import UnixWire
+from esault.runtime.net.secure_inlets import HostInlet
+from esault.runtime.net.secure_links import HostWire
 
 
 def receive(inlet: Inlet, frames: int, out: int) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from bench.nexmark_answers import SQL, answer, load, rows
 from bench.topology_run import figures, run_topology
-from esault.control.elasticity.policy import DEFAULT, POLICIES
+from esault.elasticity.policy import DEFAULT, POLICIES
 from esault.topology.locate import locate
 
 __all__ = ["compared", "difference", "run"]

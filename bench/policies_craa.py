@@ -25,7 +25,7 @@ from bench.policies_craa_model import (
     walk,
 )
 from bench.policies_craa_runs import SETTINGS, Steered, mean, simulated
-from esault.control.elasticity.policy import make
+from esault.elasticity.policy import make
 
 __all__ = ["experiment", "lines"]
 

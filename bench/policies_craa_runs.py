@@ -6,10 +6,10 @@ import statistics
 from collections.abc import Mapping
 
 from bench.policies_craa_model import CHAIN, OPERATORS, SECONDS, Load, Measured, Operator, Outcome
-from esault.control.elasticity.action import Rescale, Throttle
-from esault.control.elasticity.craa import Craa
-from esault.control.elasticity.policy import TopologyPolicy, make
-from esault.control.elasticity.view import RunView, Sample, UnitView, UnitWindow
+from esault.elasticity.action import Rescale, Throttle
+from esault.elasticity.policies.craa import Craa
+from esault.elasticity.policy import TopologyPolicy, make
+from esault.elasticity.view import RunView, Sample, UnitView, UnitWindow
 from esault.sim import Model, Source, Timing, simulate
 from esault.sim import Operator as SimOperator
 from esault.topology.plan import UnitPlan

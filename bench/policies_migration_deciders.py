@@ -12,9 +12,9 @@ from itertools import pairwise
 from typing import Any
 
 from bench.policies_migration_model import CORES, MEMORY, NETWORK, NODES, REPLICAS, ROUND, SCHEDULE, Look, Replica
-from esault.control.elasticity.action import Migrate
-from esault.control.elasticity.policy import TopologyPolicy
-from esault.control.elasticity.view import RunView, Sample, UnitView
+from esault.elasticity.action import Migrate
+from esault.elasticity.policy import TopologyPolicy
+from esault.elasticity.view import RunView, Sample, UnitView
 from esault.messages.probe import HostUsage
 from esault.topology.plan import UnitPlan
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from bench.policies_migration_model import MEMORY, PLACES
-from esault.control.elasticity.action import Action, Migrate
-from esault.control.elasticity.migration import Migration
-from esault.control.elasticity.policy import POLICIES
-from esault.control.elasticity.random_choice import RandomChoice
-from esault.control.elasticity.view import RunView, Sample
+from esault.elasticity.action import Action, Migrate
+from esault.elasticity.policies.migration import Migration
+from esault.elasticity.policies.random_choice import RandomChoice
+from esault.elasticity.policy import POLICIES
+from esault.elasticity.view import RunView, Sample
 from esault.messages.probe import HostUsage
 
 __all__ = ["LiveMigration", "LiveRandom", "Placed", "first_host", "modelled", "register"]

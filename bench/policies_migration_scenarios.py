@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from bench.policies_migration_deciders import Ours, Reference
 from bench.policies_migration_model import Decider, Figures, Move, run
-from esault.control.elasticity.migration import Migration
-from esault.control.elasticity.random_choice import RandomChoice
+from esault.elasticity.policies.migration import Migration
+from esault.elasticity.policies.random_choice import RandomChoice
 
 __all__ = ["SCENARIOS", "SETTINGS", "Measured", "Scenario", "Setting", "gain", "measure"]
 

@@ -20,7 +20,7 @@ from bench.policies_orientstream_stops import SYSTEMS, run
 from bench.policies_orientstream_trial import ENSEMBLES, over_seeds
 from bench.policies_orientstream_use import MODELS, SHARE, THRESHOLD
 from bench.policies_orientstream_use import compare as use_of
-from esault.control.elasticity.orientstream.learners import LEARNERS
+from esault.elasticity.policies.orientstream.learners import LEARNERS
 
 __all__ = ["experiment", "lines"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.policies_orientstream_stops import WINDOW_MS
 from bench.policies_orientstream_trial import VARIANTS
-from esault.control.elasticity.policy import parameters
+from esault.elasticity.policy import parameters
 
 __all__ = ["claims"]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from bench.loads import sentences
 from bench.policies_orientstream_stops import STEP_MS, WINDOW_MS, StoppingRun
-from esault.control.elasticity.orientstream.timestamp_map import TimestampMap
+from esault.elasticity.policies.orientstream.timestamp_map import TimestampMap
 
 __all__ = ["Q3", "QUERIES", "compare", "fixes", "haversine", "orders_of", "speed"]
 

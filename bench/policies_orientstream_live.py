@@ -24,7 +24,7 @@ import psutil
 
 from bench.policies_orientstream_topology import MAP, SPEED
 from bench.quiet_view import QuietView
-from esault.runtime.session import Session
+from esault.runtime.session.session import Session
 from esault.topology.locate import locate
 
 __all__ = ["live"]

@@ -12,8 +12,8 @@ from typing import Any
 
 from bench.policies_orientstream_model import LEVELS, PARALLELISM
 from bench.policies_orientstream_stops import LOAD, STEP_MS, WINDOW_MS, asked_for
-from esault.control.elasticity.action import Action, Rescale
-from esault.control.elasticity.view import RunView
+from esault.elasticity.action import Action, Rescale
+from esault.elasticity.view import RunView
 from esault.sim import Model, Operator, Source, simulate
 
 __all__ = ["SYSTEMS", "Follow", "own"]

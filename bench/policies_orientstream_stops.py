@@ -1,6 +1,6 @@
 """S1 and S2 of orientstream.md 8.5: the engine's own pipelines over an operator that stops for each change, in virtual time.
 
-The same load as in the queue model, but windows are cut, grouped and let go by `esault.control.pipelines`, tuples are whole, and
+The same load as in the queue model, but windows are cut, grouped and let go by `esault.control.run.pipelines`, tuples are whole, and
 changes take 100 to 300 ms at random or 300 ms always.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from bench.policies_orientstream_model import LEVELS, PARALLELISM, Passed
-from esault.control.elasticity.orientstream.configuration import Configuration
-from esault.control.pipelines import Pipelines, Slice
+from esault.control.run.pipelines import Pipelines, Slice
+from esault.elasticity.policies.orientstream.configuration import Configuration
 
 __all__ = ["SYSTEMS", "StoppingRun", "asked_for", "run"]
 

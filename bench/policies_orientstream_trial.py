@@ -11,9 +11,9 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from esault.control.elasticity.orientstream.bayes import NaiveBayes
-from esault.control.elasticity.orientstream.learners import LEARNERS, Learner, bagging, nearest, tree
-from esault.control.elasticity.orientstream.regression import Ensemble
+from esault.elasticity.policies.orientstream.bayes import NaiveBayes
+from esault.elasticity.policies.orientstream.learners import LEARNERS, Learner, bagging, nearest, tree
+from esault.elasticity.policies.orientstream.regression import Ensemble
 
 __all__ = ["QUERIES", "TARGETS", "VARIANTS", "WindowSample", "errors", "over_seeds", "samples", "trial"]
 

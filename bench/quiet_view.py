@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from esault.control.summary import Snapshot
+from esault.control.report.summary import Snapshot
 
 __all__ = ["QuietView"]
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.quiet_view import QuietView
-from esault.control.elasticity.scaling import EVERY_UNIT
-from esault.control.summary import Snapshot
-from esault.runtime.session import Session
+from esault.control.report.summary import Snapshot
+from esault.elasticity.scaling import EVERY_UNIT
+from esault.runtime.session.session import Session
 from esault.topology.locate import locate
 
 __all__ = ["run"]

@@ -17,12 +17,12 @@ from typing import Any
 
 from bench.esault_run import setting
 from bench.quiet_view import QuietView
-from esault.control.elasticity.scaling import EVERY_UNIT
-from esault.control.summary import Snapshot
+from esault.control.report.summary import Snapshot
+from esault.elasticity.scaling import EVERY_UNIT
 from esault.messages.settings import Settings
 from esault.report import Report
-from esault.runtime.session import Session
-from esault.runtime.spec import ChangeUnit, DrainRun
+from esault.runtime.messages import ChangeUnit, DrainRun
+from esault.runtime.session.session import Session
 from esault.topology.locate import locate
 
 __all__ = ["run"]

@@ -11,13 +11,13 @@ from typing import Any
 
 from bench.loads import SEED
 from esault import by_key
-from esault.flow.delivery.lineage import Lineage
-from esault.flow.route import KeyRoute
+from esault.flow.channel.lineage import Lineage
+from esault.flow.send.route import KeyRoute
 from esault.messages.control import Table
 from esault.routing.ring import position
 from esault.routing.table import OutputTable
-from esault.runtime.signature import Signer
-from esault.runtime.spec import Mail
+from esault.runtime.actors.signature import Signer
+from esault.runtime.messages import Mail
 from esault.topology.plan import Edge
 
 __all__ = ["NANOSECONDS", "of_table", "per_item"]

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.quiet_view import QuietView
-from esault.control.elasticity.policy import DEFAULT
-from esault.control.elasticity.scaling import EVERY_UNIT
+from esault.elasticity.policy import DEFAULT
+from esault.elasticity.scaling import EVERY_UNIT
 from esault.report import Report
-from esault.runtime.run import Request, execute
+from esault.runtime.session.run import Request, execute
 from esault.topology.located import Located
 
 __all__ = ["figures", "run_topology"]

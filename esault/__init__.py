@@ -35,7 +35,7 @@ from esault.topology.spout import EndOfStream, Spout
 from esault.topology.stream import Stream
 
 if TYPE_CHECKING:
-    from esault.runtime.run import run
+    from esault.runtime.session.run import run
 
 __version__ = "0.1.0"
 
@@ -80,7 +80,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # The runtime brings actors and sockets: it is loaded by those who run something.
     if name == "run":
-        from esault.runtime.run import run
+        from esault.runtime.session.run import run
 
         return run
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from esault.control.elasticity.policy import DEFAULT, POLICIES, parameters, policy_class
+from esault.elasticity.policy import DEFAULT, POLICIES, parameters, policy_class
 
 __all__ = ["command", "comments", "docstring"]
 

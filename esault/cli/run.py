@@ -144,7 +144,7 @@ def command(
     place = place_of(topology)
     params = params_of(place, settings)
     # The engine starts with these processes' memory: what is imported only to show things comes later.
-    from esault.runtime.run import Request, execute, with_checkpoints
+    from esault.runtime.session.run import Request, execute, with_checkpoints
     from esault.ui.choose import choose
     from esault.ui.prometheus import served
 

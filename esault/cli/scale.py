@@ -20,7 +20,7 @@ def command(unit: str, n: int, run: str | None) -> None:
     For example `esault scale count 4`. Keys move with their state; nothing is lost or repeated. A policy may change
     the number again: `esault run --fixed` or `--policy UNIT=none` keeps it from that.
     """
-    from esault.runtime.doors import ask, choose
+    from esault.runtime.session.control_client import ask, choose
 
     if n < 1:
         raise UsageError(f"unit {unit!r} cannot have {n} sub-units: it needs one at least")

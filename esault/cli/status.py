@@ -20,7 +20,7 @@ def command(run: str | None, as_json: bool) -> None:
 
     Without --run and with several running, each is shown.
     """
-    from esault.runtime.doors import choose, running
+    from esault.runtime.session.control_client import choose, running
 
     found = running()
     chosen = found if run is None and len(found) > 1 else [choose(run)]

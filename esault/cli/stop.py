@@ -17,7 +17,7 @@ def command(run: str | None, now: bool) -> None:
 
     With checkpoints it pauses at a last one, and `esault run ... --resume` goes on.
     """
-    from esault.runtime.doors import ask, choose
+    from esault.runtime.session.control_client import ask, choose
 
     chosen = choose(run)
     for answer in ask(chosen.door, {"do": "stop", "now": now}, patience=None):

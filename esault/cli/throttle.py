@@ -29,7 +29,7 @@ def command(unit: str, rate: float, seconds: float, run: str | None) -> None:
     what is not processed waits, and soon its senders do. A later throttle takes the place of an earlier one; a run that is ended does not
     wait for it.
     """
-    from esault.runtime.doors import ask, choose
+    from esault.runtime.session.control_client import ask, choose
 
     if not rate > 0:
         raise UsageError(

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from esault.cluster.letter import MAX_LETTER, pack, unpack
+from esault.cluster.codec import MAX_LETTER, pack, unpack
 from esault.cluster.tls import Refused, Tls
 from esault.errors import FrameError
 

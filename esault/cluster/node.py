@@ -1,6 +1,6 @@
 """The node: offers a host's slots. One per host, one thread; a process of its own for each run that lodges here.
 
-It listens on one port, lets in who holds the cluster's key, says what it has, and starts a lodge (`runtime.lodge`) for a run that
+It listens on one port, lets in who holds the cluster's key, says what it has, and starts a lodge (`runtime.remote.host_process`) for a run that
 asks for slots. What the run then does is between its driver and the lodge. The first SIGTERM or Ctrl-C drains: runs move their
 sub-units elsewhere, and the node ends when none is left. A second one ends it at once. When the node dies its lodges die with it.
 """
@@ -20,13 +20,13 @@ from typing import Any
 
 from esault.cluster import address as addresses
 from esault.cluster.connection import Connection, Lost, Strangers, call, crowding, listen
+from esault.cluster.host_processes import Lodgings
 from esault.cluster.key import ClusterKey
-from esault.cluster.lodgings import Lodgings
+from esault.cluster.messages import Hello, Lodge, Look, Looked, Member, Nodes, Refusal, Tick, Tock, Welcome
 from esault.cluster.shared import read_mark
 from esault.cluster.shipment import check_versions
 from esault.cluster.tls import Refused
 from esault.cluster.versions import PYTHON, differences, hello
-from esault.cluster.words import Hello, Lodge, Look, Looked, Member, Nodes, Refusal, Tick, Tock, Welcome
 from esault.errors import UsageError
 from esault.version import VERSION
 

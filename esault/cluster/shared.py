@@ -18,9 +18,9 @@ from esault.cluster.address import is_loopback, split
 from esault.cluster.connection import Connection, Lost
 from esault.cluster.hosts_file import HostsFile
 from esault.cluster.key import ClusterKey
+from esault.cluster.messages import Look, Looked, Refusal
 from esault.cluster.survey import ANSWER_WITHIN, Found, greet
 from esault.cluster.tls import Refused
-from esault.cluster.words import Look, Looked, Refusal
 from esault.errors import UsageError
 
 __all__ = ["Share", "Sharing", "Written", "check_shared", "read_mark"]

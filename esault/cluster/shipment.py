@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path, PurePosixPath
 
-from esault.cluster.words import ShippedFile
+from esault.cluster.messages import ShippedFile
 from esault.errors import UsageError
 
 __all__ = ["check_versions", "needed", "relative", "ship", "unload"]

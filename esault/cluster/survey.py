@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from esault.cluster.address import split
 from esault.cluster.connection import Connection, Lost, call
 from esault.cluster.key import ClusterKey
+from esault.cluster.messages import Refusal, Welcome
 from esault.cluster.tls import Refused
 from esault.cluster.versions import differences, hello
-from esault.cluster.words import Refusal, Welcome
 from esault.errors import UsageError
 
 __all__ = ["Found", "Unreachable", "greet", "share_out", "survey"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from esault.cluster.words import PROTOCOL, Hello, Welcome
+from esault.cluster.messages import PROTOCOL, Hello, Welcome
 from esault.version import VERSION
 
 __all__ = ["PYTHON", "differences", "hello"]

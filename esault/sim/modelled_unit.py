@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Callable
 
-from esault.control.change import ChangeRecord
+from esault.control.units.change import ChangeRecord
 from esault.errors import UsageError
 from esault.messages.probe import KeyLoad
 from esault.routing.ring import RING, position

@@ -8,9 +8,9 @@ from collections import deque
 from dataclasses import replace
 from typing import Any
 
-from esault.control.elasticity.load_share import LONGEST, SHORTEST, load_shares
-from esault.control.elasticity.totals import Totals
-from esault.control.elasticity.view import ProbeSample, Sample, UnitView
+from esault.elasticity.load_share import LONGEST, SHORTEST, load_shares
+from esault.elasticity.totals import Totals
+from esault.elasticity.view import ProbeSample, Sample, UnitView
 from esault.messages.probe import KeyLoad
 from esault.sim.lane import Lane
 from esault.sim.modelled_source import ModelledSource

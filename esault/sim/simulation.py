@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from esault.control.change import ChangeRecord
-from esault.control.elasticity.judge import DecisionRecord
-from esault.control.elasticity.policy import Policy
-from esault.control.elasticity.scaling import EVERY_UNIT, Scaling
+from esault.control.units.change import ChangeRecord
+from esault.elasticity.judge import DecisionRecord
+from esault.elasticity.policy import Policy
+from esault.elasticity.scaling import EVERY_UNIT, Scaling
 from esault.errors import UsageError
 from esault.messages.probe import HostUsage
 from esault.sim.lane import Lane, Parcel

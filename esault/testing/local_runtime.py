@@ -15,29 +15,29 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from esault.control.change import merged, moved, split
-from esault.control.driver import Driver
-from esault.control.elasticity.scaling import EVERY_UNIT
-from esault.control.summary import how_ended
-from esault.control.summary import report as make_report
+from esault.control.report.summary import how_ended
+from esault.control.report.summary import report as make_report
+from esault.control.run.driver import Driver
+from esault.control.units.change import merged, moved, split
+from esault.elasticity.scaling import EVERY_UNIT
 from esault.errors import TopologyError, TopologyFailed, UsageError
 from esault.event_loop import SteppedLoop
-from esault.flow.environment import Environment
-from esault.flow.spout_unit import SpoutSubUnit
+from esault.flow.worker.environment import Environment
+from esault.flow.worker.spout_unit import SpoutSubUnit
 from esault.messages.checkpoint import Kept
 from esault.messages.control import Build, Exited, Fork, Kill, Release
 from esault.messages.settings import Settings
 from esault.payload.column import plain
 from esault.report import Report
 from esault.routing.table import OutputTable
-from esault.state.commit_again import commit_again, go_back
+from esault.state.recommit import commit_again, go_back
 from esault.state.spool import spooled
 from esault.state.state_dir import StateDir
-from esault.state.vault import FileVault
+from esault.state.state_store import FileVault
+from esault.testing.local_process import AckerSeat, ProberSeat, SubUnitSeat
 from esault.testing.manual_clock import ManualClock
-from esault.testing.memory_vault import MemoryVault
+from esault.testing.memory_state_store import MemoryVault
 from esault.testing.memory_wire import MemoryWire
-from esault.testing.seats import AckerSeat, ProberSeat, SubUnitSeat
 from esault.topology.builder import Topology
 from esault.topology.plan import Outlet, Plan, SinkPlan, UnitPlan
 from esault.topology.sink import RunInfo, Sink

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from esault.control.summary import Snapshot
+from esault.control.report.summary import Snapshot
 from esault.ui.rates import Rates, percent, short
 
 __all__ = ["PlainView"]

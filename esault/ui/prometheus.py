@@ -7,9 +7,9 @@ import socket
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from esault.control.summary import Snapshot, UnitSnapshot
+from esault.control.report.summary import Snapshot, UnitSnapshot
 from esault.errors import UsageError
-from esault.runtime.session import View
+from esault.runtime.session.session import View
 
 __all__ = ["PrometheusView", "served"]
 

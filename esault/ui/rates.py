@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from esault.control.summary import Snapshot, UnitSnapshot
+from esault.control.report.summary import Snapshot, UnitSnapshot
 
 __all__ = ["Rates", "percent", "short"]
 

@@ -9,8 +9,8 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from esault.control.summary import Snapshot
-from esault.runtime.session import View
+from esault.control.report.summary import Snapshot
+from esault.runtime.session.session import View
 
 __all__ = ["ShieldedView"]
 

@@ -21,11 +21,11 @@ from test_door import esault, running
 from esault.cluster import versions
 from esault.cluster.connection import Lost, call
 from esault.cluster.key import ClusterKey, make_key
+from esault.cluster.messages import Enter
 from esault.cluster.tls import Refused
-from esault.cluster.words import Enter
 from esault.errors import UsageError
-from esault.runtime.links import HEADER, PREFACE
-from esault.runtime.reach import reach
+from esault.runtime.net.links import HEADER, PREFACE
+from esault.runtime.session.resolve_hosts import reach
 from esault.version import VERSION
 
 pytestmark = pytest.mark.slow

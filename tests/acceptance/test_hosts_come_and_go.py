@@ -15,7 +15,7 @@ from test_checkpointed_runs import check, wanted, write_text
 from test_hosts import hosts_of
 
 from esault.errors import UsageError
-from esault.runtime.doors import ask, choose
+from esault.runtime.session.control_client import ask, choose
 
 pytestmark = pytest.mark.slow
 

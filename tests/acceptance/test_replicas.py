@@ -9,7 +9,7 @@ import pytest
 from test_door import door, esault, running, status
 from test_runs import landed, write_lines
 
-from esault.runtime.doors import ask
+from esault.runtime.session.control_client import ask
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from esault.runtime.links import HEADER, PREFACE
+from esault.runtime.net.links import HEADER, PREFACE
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from esault import Bolt, EndOfStream, Spout, Topology, by_key, shuffle
-from esault.control.elasticity.policy import POLICIES, make, parameters
+from esault.elasticity.policy import POLICIES, make, parameters
 from esault.sim import Host, Model, Operator, Source, simulate
 from esault.testing import LocalRuntime
 

@@ -11,7 +11,7 @@ import pytest
 
 from esault.cli.main import cli
 from esault.messages.settings import Settings
-from esault.runtime.metrics_tables import CHANGES, RUNS, WINDOWS
+from esault.runtime.session.metrics_tables import CHANGES, RUNS, WINDOWS
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 

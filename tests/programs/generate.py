@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from esault import Topology, UsageError, by_key, partial_key, shuffle, single
-from esault.flow.idle import IdleSweep
+from esault.flow.operators.idle import IdleSweep
 from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
 from esault.windows import CountWindow, SessionWindow, SlidingWindow, TumblingWindow

@@ -16,7 +16,7 @@ import psutil
 from user_programs import Program
 
 from esault.errors import EsaultError
-from esault.runtime.doors import ask
+from esault.runtime.session.control_client import ask
 
 ROOT = str(Path(__file__).parents[2])
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import psutil
 
-from esault.runtime import system
-from esault.runtime.actor import ReportingActor
+from esault.runtime.actors import system
+from esault.runtime.actors.actor import ReportingActor
 
 
 class Leaf(ReportingActor):

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from thespian.actors import ActorExitRequest, ChildActorExited, WakeupMessage
 
-from esault.runtime import system
-from esault.runtime.actor import HandlerFailed, ReportingActor, UnknownMessage
+from esault.runtime.actors import system
+from esault.runtime.actors.actor import HandlerFailed, ReportingActor, UnknownMessage
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from typing import Any
 import psutil
 import pytest
 
-from esault.runtime import guard, system
-from esault.runtime.actor import ReportingActor
-from esault.runtime.signature import MAX_FRAME, Signer
+from esault.runtime.actors import guard, system
+from esault.runtime.actors.actor import ReportingActor
+from esault.runtime.actors.signature import MAX_FRAME, Signer
 
 ROOT = Path(__file__).parents[2]
 
@@ -276,7 +276,7 @@ def test_no_name_is_looked_up_and_nothing_but_the_loopback_address_is_connected_
         "        print(event, args, flush=True)\n"
         "sys.addaudithook(watch)\n"
         "from esault.runtime import system\n"
-        "from esault.runtime.actor import ReportingActor\n"
+        "from esault.runtime.actors.actor import ReportingActor\n"
         "class Someone(ReportingActor):\n"
         "    def receiveMsg_str(self, message, sender): self.send(sender, message)\n"
         "with system.start(secrets.token_bytes(32)) as handle:\n"

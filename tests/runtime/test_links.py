@@ -8,8 +8,8 @@ import socket
 
 import pytest
 
-from esault.runtime.inlets import Inlet, Inlets
-from esault.runtime.links import HEADER, LONGEST_FRAME, PREFACE, UnixWire, path_of
+from esault.runtime.net.inlets import Inlet, Inlets
+from esault.runtime.net.links import HEADER, LONGEST_FRAME, PREFACE, UnixWire, path_of
 
 FRAMES = 60
 

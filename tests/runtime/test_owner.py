@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from esault.runtime import owner
-from esault.runtime.owner import Owner
+from esault.runtime.process import owner
+from esault.runtime.process.owner import Owner
 
 
 def test_this_process_is_alive() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from esault import TopologyFailed
 from esault.messages.settings import Settings
-from esault.runtime.session import Session
+from esault.runtime.session.session import Session
 from esault.testing import LocalRuntime
 from esault.topology.locate import locate
 

@@ -10,11 +10,11 @@ import time
 import pytest
 
 from esault.cluster.key import ClusterKey, make_key
-from esault.runtime import lease
-from esault.runtime.lease import Lease, LeaseHolder
-from esault.runtime.links import PREFACE, UnixLink
-from esault.runtime.secure_inlets import MOST_STRANGERS, HostInlet
-from esault.runtime.secure_links import Endpoint, HostWire, SecureLink
+from esault.runtime.net.links import PREFACE, UnixLink
+from esault.runtime.net.secure_inlets import MOST_STRANGERS, HostInlet
+from esault.runtime.net.secure_links import Endpoint, HostWire, SecureLink
+from esault.runtime.process import lease
+from esault.runtime.process.lease import Lease, LeaseHolder
 
 
 @pytest.fixture(scope="module")

@@ -21,9 +21,9 @@ import psutil
 import pytest
 
 from esault.errors import EsaultError, TopologyFailed, UsageError
-from esault.runtime import processes, system
-from esault.runtime.actor import ReportingActor
-from esault.runtime.session import _heard
+from esault.runtime.actors import processes, system
+from esault.runtime.actors.actor import ReportingActor
+from esault.runtime.session.session import _heard
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,8 +10,8 @@ from running import FOLDER, ROOT, module
 from esault.cli.analyze import command as analyze
 from esault.cli.run import command as run
 from esault.cli.topology_argument import params_of, place_of
-from esault.control.elasticity.scaling import EVERY_UNIT, check_policies
-from esault.runtime.session import SLOTS, check_plan
+from esault.elasticity.scaling import EVERY_UNIT, check_policies
+from esault.runtime.session.session import SLOTS, check_plan
 from esault.spark.engine.refusals import refusals
 from esault.topology.plan import Plan
 

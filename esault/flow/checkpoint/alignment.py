@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from esault.flow.channel import InChannel
-from esault.flow.frame import Frame
+from esault.flow.channel.channel import InChannel
+from esault.flow.channel.frame import Frame
 
 __all__ = ["Alignment"]
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from esault.errors import FrameError
+from esault.flow.channel.frame import ACK, MARK, REGISTER, Root, decode
+from esault.flow.channel.wire import Wire
 from esault.flow.delivery.acks import Post
 from esault.flow.delivery.ledger import Ledger
 from esault.flow.delivery.roots import STALLED
-from esault.flow.frame import ACK, MARK, REGISTER, Root, decode
-from esault.flow.wire import Wire
 from esault.messages.settings import Settings
 from esault.payload.codec import Codec
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from esault.flow.frame import ACK, Root
-from esault.flow.wire import Link, Wire
+from esault.flow.channel.frame import ACK, Root
+from esault.flow.channel.wire import Link, Wire
 from esault.payload.codec import Codec
 
 __all__ = ["Acks", "Post"]

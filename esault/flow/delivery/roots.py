@@ -11,11 +11,11 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
+from esault.flow.channel.frame import REGISTER, Root
+from esault.flow.channel.lineage import Lineage
 from esault.flow.delivery.acks import Acks
 from esault.flow.delivery.ledger import DONE, PROCESSED, Ledger
-from esault.flow.delivery.lineage import Lineage
 from esault.flow.delivery.root_size import RootSize
-from esault.flow.frame import REGISTER, Root
 from esault.histogram import Histogram
 from esault.messages.settings import Settings
 

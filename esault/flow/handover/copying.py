@@ -11,11 +11,11 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from esault.flow.channel.frame import ROWS, STATE, STATE_END
 from esault.flow.checkpoint.snapshot import Snapshot
 from esault.flow.delivery.acks import Post
-from esault.flow.frame import ROWS, STATE, STATE_END
 from esault.flow.handover.divide import MovedKeys
-from esault.flow.handover.giving import PORTION_BYTES, PORTION_KEYS, UNCONFIRMED_BYTES
+from esault.flow.handover.state_sender import PORTION_BYTES, PORTION_KEYS, UNCONFIRMED_BYTES
 from esault.routing.ring import Name
 
 __all__ = ["Copying"]

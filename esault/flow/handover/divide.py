@@ -6,8 +6,8 @@ from array import array
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
+from esault.flow.channel.frame import Batch
 from esault.flow.delivery.acks import Acks
-from esault.flow.frame import Batch
 from esault.payload.column import plain, take
 from esault.payload.column_wire import wired
 from esault.routing.ring import is_ambiguous, position

@@ -8,14 +8,14 @@ from types import CoroutineType
 from typing import Any
 
 from esault.errors import StateError
-from esault.flow.call_emitter import CURRENT
-from esault.flow.calls import FREE, Call, Calls
-from esault.flow.event_loop import EventLoop
-from esault.flow.handover.giving import Busy
+from esault.flow.handover.state_sender import Busy
+from esault.flow.operators.call_emitter import CURRENT
+from esault.flow.operators.calls import FREE, Call, Calls
 from esault.flow.operators.element_operator import ElementOperator
+from esault.flow.operators.event_loop import EventLoop
 from esault.flow.operators.object_operator import ObjectOperator
 from esault.flow.operators.operator import STOPPING, Operator, by_stream
-from esault.flow.user_error import UserError
+from esault.flow.operators.user_error import UserError
 from esault.routing.ring import Name, canonical
 from esault.topology.function import is_async
 

@@ -7,12 +7,12 @@ from itertools import islice
 from typing import Any
 
 from esault.errors import PayloadError
-from esault.flow.batch_emitter import BatchEmitter
-from esault.flow.elements import maker
-from esault.flow.emitter import Emitter
+from esault.flow.operators.batch_emitter import BatchEmitter
+from esault.flow.operators.elements import maker
+from esault.flow.operators.emitter import Emitter
 from esault.flow.operators.keyed import Keyed
 from esault.flow.operators.operator import STOPPING, Operator
-from esault.flow.user_error import LetterBox, UserError
+from esault.flow.operators.user_error import LetterBox, UserError
 from esault.payload.codec import Codec
 from esault.payload.column import ROWS, plain
 from esault.payload.remedy import type_name

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from esault.errors import StateError
-from esault.flow.elements import Elements, maker, pack_state, put_state
-from esault.flow.emitter import Emitter
-from esault.flow.idle import IdleSweep
+from esault.flow.operators.elements import Elements, maker, pack_state, put_state
+from esault.flow.operators.emitter import Emitter
+from esault.flow.operators.idle import IdleSweep
 from esault.flow.operators.operator import STOPPING, Operator, by_stream, defines
-from esault.flow.user_error import LetterBox, UserError
+from esault.flow.operators.user_error import LetterBox, UserError
 from esault.payload.codec import Codec
 from esault.routing.many_keys import names_of
 from esault.routing.ring import Name, canonical

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from esault.flow.emitter import Emitter
 from esault.flow.operators.async_operator import AsyncElementOperator, AsyncObjectOperator
 from esault.flow.operators.batch_operator import BatchOperator
 from esault.flow.operators.count_operator import CountOperator
 from esault.flow.operators.element_operator import ElementOperator
+from esault.flow.operators.emitter import Emitter
 from esault.flow.operators.object_operator import ObjectOperator
 from esault.flow.operators.operator import Operator
 from esault.flow.operators.session_operator import SessionOperator
 from esault.flow.operators.time_window_operator import TimeWindowOperator
+from esault.flow.operators.user_error import LetterBox
 from esault.flow.operators.window_operator import WindowOperator
-from esault.flow.user_error import LetterBox
 from esault.payload.codec import Codec
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan

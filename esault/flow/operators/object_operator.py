@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from esault.errors import StateError
-from esault.flow.elements import maker, pack_state, put_state
-from esault.flow.emitter import Emitter
+from esault.flow.operators.elements import maker, pack_state, put_state
+from esault.flow.operators.emitter import Emitter
 from esault.flow.operators.operator import STOPPING, Operator, by_stream
-from esault.flow.user_error import LetterBox, UserError
+from esault.flow.operators.user_error import LetterBox, UserError
 from esault.payload.codec import Codec
 from esault.topology.bolt import Bolt
 from esault.topology.context import Context

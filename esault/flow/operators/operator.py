@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from esault.errors import FrameError, StateError
-from esault.flow.emitter import Emitter
-from esault.flow.user_error import LetterBox, UserError, traceback_of
+from esault.flow.operators.emitter import Emitter
+from esault.flow.operators.user_error import LetterBox, UserError, traceback_of
 from esault.payload.class_names import named
 from esault.payload.codec import Codec
 from esault.payload.schema import Evolution, Schema, describe, describe_all

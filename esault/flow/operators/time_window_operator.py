@@ -7,8 +7,8 @@ from typing import Any
 
 from esault.errors import StateError
 from esault.flow.operators.operator import STOPPING
+from esault.flow.operators.user_error import UserError
 from esault.flow.operators.window_operator import NoTime, WindowOperator
-from esault.flow.user_error import UserError
 from esault.routing.many_keys import names_of
 from esault.topology.join import Join
 from esault.topology.window import SlidingWindow, TumblingWindow, Window

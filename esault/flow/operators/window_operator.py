@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from esault.errors import EsaultError, FrameError, StateError
-from esault.flow.elements import Elements, maker, pack_state, put_state
-from esault.flow.emitter import Emitter
+from esault.flow.operators.elements import Elements, maker, pack_state, put_state
+from esault.flow.operators.emitter import Emitter
 from esault.flow.operators.operator import STOPPING, Operator, by_stream, defines
-from esault.flow.user_error import LetterBox, UserError
+from esault.flow.operators.user_error import LetterBox, UserError
 from esault.flow.watermark.clock import END_OF_TIME, as_time
 from esault.flow.watermark.levels import Levels
 from esault.flow.watermark.timers import Timers

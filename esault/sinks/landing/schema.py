@@ -28,7 +28,7 @@ from typing import Any
 
 from esault.errors import SinkError
 from esault.payload.record import Record, Unresolved, record_of
-from esault.sinks.scalar import plainer
+from esault.sinks.landing.scalar import plainer
 
 __all__ = ["ADDED", "Column", "Schema", "parse_columns", "schema_from_json", "schema_to_json"]
 

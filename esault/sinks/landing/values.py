@@ -10,8 +10,8 @@ from typing import Any
 
 from esault.errors import SinkError
 from esault.payload.record import Record, record_of
+from esault.sinks.landing.scalar import plainer
 from esault.sinks.landing.schema import Column
-from esault.sinks.scalar import plainer
 
 __all__ = ["EXACT", "fitting", "short", "unfold"]
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from esault.errors import PayloadError
-from esault.flow.delivery.lineage import Lineage
+from esault.flow.channel.lineage import Lineage
 from esault.payload.codec import Codec, explain
 from esault.payload.column import is_array
 from esault.payload.column_wire import wired

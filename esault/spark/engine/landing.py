@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from esault.errors import SinkError
-from esault.flow.user_error import traceback_of
+from esault.flow.operators.user_error import traceback_of
 from esault.payload.column import ROWS, plain
 from esault.spark.engine.job import Job
 from esault.spark.engine.worker_error import WorkerError

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from esault.errors import SourceError
-from esault.flow.batch_emitter import BatchEmitter
-from esault.flow.user_error import traceback_of
+from esault.flow.operators.batch_emitter import BatchEmitter
+from esault.flow.operators.user_error import traceback_of
 from esault.payload.codec import Codec
 from esault.payload.column import is_array
 from esault.sources.paced import Paced

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from esault.errors import PayloadError, SourceError
-from esault.flow.user_error import UserError, traceback_of
+from esault.flow.operators.user_error import UserError, traceback_of
 from esault.payload.codec import Codec
 from esault.spark.engine.offsets import Offset, pack_position, publish, unpack_position
 from esault.state.spool import Spooled, spooled

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from esault.control.summary import Snapshot, UnitSnapshot
+from esault.control.report.summary import Snapshot, UnitSnapshot
 from esault.errors import TopologyFailed
-from esault.flow.end_sinks import end_sinks
-from esault.flow.user_error import UserError
+from esault.flow.operators.user_error import UserError
+from esault.flow.send.end_sinks import end_sinks
 from esault.messages.settings import Settings
 from esault.payload.class_names import as_script
 from esault.report import Checkpoints, Latency, Report, RootCounts, UnitReport, iso

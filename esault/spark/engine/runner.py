@@ -8,14 +8,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from esault.flow.array_batch import ArrayBatch
-from esault.flow.batch_emitter import emitter
-from esault.flow.delivery.lineage import Lineage
+from esault.flow.channel.array_batch import ArrayBatch
+from esault.flow.channel.lineage import Lineage
+from esault.flow.operators.batch_emitter import emitter
 from esault.flow.operators.factory import operator
 from esault.flow.operators.operator import Operator
-from esault.flow.outlet import OutletRunner
-from esault.flow.route import Route, route
-from esault.flow.user_error import failure_text, traceback_of
+from esault.flow.operators.user_error import failure_text, traceback_of
+from esault.flow.send.outlet import OutletRunner
+from esault.flow.send.route import Route, route
 from esault.flow.watermark.clock import Clock
 from esault.messages.settings import Settings
 from esault.payload.column import ROWS, plain

@@ -11,7 +11,7 @@ from esault.spark.engine.event_time import SILENT, Heard, way
 from esault.spark.engine.frames import WORD, Outbox
 from esault.spark.engine.job import Job
 from esault.spark.engine.runner import Runner
-from esault.state.letters import LetterFile
+from esault.state.dead_letter_file import LetterFile
 from esault.topology.plan import Plan
 
 __all__ = ["Runners"]

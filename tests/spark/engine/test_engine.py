@@ -15,7 +15,7 @@ import pytest
 
 from esault.errors import TopologyFailed, UsageError
 from esault.messages.settings import Settings
-from esault.runtime.run import Request, execute
+from esault.runtime.session.run import Request, execute
 from esault.sinks import JsonLines
 from esault.spark import read_table
 from esault.spark.engine.journal import Journal

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from esault.messages.settings import Settings
-from esault.runtime.run import Request, execute
+from esault.runtime.session.run import Request, execute
 from esault.topology.locate import locate
 
 FILE = Path(__file__).parents[2] / "acceptance" / "every_kind.py"

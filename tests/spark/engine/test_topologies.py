@@ -13,7 +13,7 @@ import pytest
 
 from esault import EndOfStream
 from esault.errors import TopologyError
-from esault.runtime.run import Request, execute
+from esault.runtime.session.run import Request, execute
 from esault.sources import Paced, TextFiles
 from esault.testing import LocalRuntime
 from esault.topology.locate import locate

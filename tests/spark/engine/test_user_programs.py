@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from esault.runtime.run import Request, execute
+from esault.runtime.session.run import Request, execute
 from esault.topology.locate import locate
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "programs"))

@@ -12,8 +12,8 @@ import bench.policies_autoscale as experiments
 from bench.policies_autoscale import SETUPS, Row, experiment, lines
 from bench.policies_autoscale_claims import claims
 from bench.policies_autoscale_model import arrivals, decide, rate, simulate
-from esault.control.elasticity.autoscale_load import activity_level, capacity, forecast
-from esault.control.elasticity.autoscale_tables import global_actions, local_action, new_degree
+from esault.elasticity.policies.autoscale_load import activity_level, capacity, forecast
+from esault.elasticity.policies.autoscale_tables import global_actions, local_action, new_degree
 
 
 def test_the_stream():

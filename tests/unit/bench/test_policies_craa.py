@@ -11,7 +11,7 @@ from bench.policies_craa import LARGE, experiment, lines
 from bench.policies_craa_claims import claims, reduction
 from bench.policies_craa_model import LOADS, Outcome, Reference, random_load, run, trend, walk
 from bench.policies_craa_runs import Steered, mean, simulated
-from esault.control.elasticity.policy import make
+from esault.elasticity.policy import make
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import pytest
 
 from bench.policies_craa_model import LOADS, Operator, Reference, run, trend, walk
 from bench.policies_craa_runs import Steered
-from esault.control.elasticity.craa import Craa
-from esault.control.elasticity.kalman_filter import head_filter
-from esault.control.elasticity.policy import make
-from esault.control.elasticity.threshold import Threshold
+from esault.elasticity.estimators.kalman_filter import head_filter
+from esault.elasticity.policies.craa import Craa
+from esault.elasticity.policies.threshold import Threshold
+from esault.elasticity.policy import make
 
 
 @pytest.mark.parametrize(("kind", "reference"), [("trend", trend), ("walk", walk)])

@@ -108,8 +108,8 @@ SEED_3 = {
 @pytest.mark.slow
 @pytest.mark.parametrize(("scenario", "figures"), SEED_3.items())
 def test_the_model_gives_the_numbers_of_its_specification_and_the_policies_the_same_moves(scenario, figures):
-    from esault.control.elasticity.migration import Migration
-    from esault.control.elasticity.random_choice import RandomChoice
+    from esault.elasticity.policies.migration import Migration
+    from esault.elasticity.policies.random_choice import RandomChoice
 
     d, limit, memory, varied = scenario
     reference, ours = [], []
@@ -140,7 +140,7 @@ names = st.sampled_from("abcdef")
 
 @given(st.dictionaries(names, latencies), st.dictionaries(names, st.integers(0, 3)), st.sampled_from((0, 0.25, 0.5)))
 def test_candidates_are_the_same(history, moved, d):
-    from esault.control.elasticity.degradation import ranked
+    from esault.elasticity.estimators.degradation import ranked
 
     assert ranked(history, moved, d) == deciders().rank_candidates(history, moved, d)
 
@@ -148,7 +148,7 @@ def test_candidates_are_the_same(history, moved, d):
 @given(st.integers(0, 2**32), st.integers(2, 8), st.integers(1, 24), st.integers(0, 3))
 @settings(deadline=None)
 def test_plans_are_the_same(seed, hosts, replicas, limit):
-    from esault.control.elasticity.destination import planned
+    from esault.elasticity.policies.destination import planned
 
     draw = random.Random(seed)
     nodes = [f"n{i}" for i in range(hosts)]

@@ -70,7 +70,7 @@ def test_the_same_code_counts_the_same(unchanged):
 def test_a_python_call_more_for_each_row_that_is_routed_is_a_loss_and_named(unchanged, monkeypatch):
     from bench.smoke_baseline import grown
     from bench.smoke_counts import count
-    from esault.flow.route import KeyRoute
+    from esault.flow.send.route import KeyRoute
 
     slower = _in_esault(
         "def seen(key):\n    pass\n"
@@ -93,7 +93,7 @@ def test_a_python_call_more_for_each_row_that_is_routed_is_a_loss_and_named(unch
 
 def test_a_metric_for_each_tuple_in_place_of_each_batch_is_a_loss(unchanged, monkeypatch):
     from bench.smoke_counts import count
-    from esault.flow.route import KeyRoute
+    from esault.flow.send.route import KeyRoute
     from esault.histogram import Histogram
 
     slower = _in_esault(
@@ -119,7 +119,7 @@ def test_a_metric_for_each_tuple_in_place_of_each_batch_is_a_loss(unchanged, mon
 
 def test_a_c_call_for_each_tuple_is_a_loss(unchanged, monkeypatch):
     from bench.smoke_counts import count
-    from esault.flow.route import KeyRoute
+    from esault.flow.send.route import KeyRoute
 
     slower = _in_esault(
         "def push(self, lineage, keys, values, ids, now):\n"
@@ -133,7 +133,7 @@ def test_a_c_call_for_each_tuple_is_a_loss(unchanged, monkeypatch):
 
 def test_what_is_kept_for_each_tuple_is_a_loss_of_memory(unchanged, monkeypatch):
     from bench.smoke_counts import count
-    from esault.flow.route import KeyRoute
+    from esault.flow.send.route import KeyRoute
 
     kept = []
     real = KeyRoute.push

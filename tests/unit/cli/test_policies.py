@@ -10,7 +10,7 @@ import pytest
 
 from esault.cli.main import main
 from esault.cli.policies import comments, docstring
-from esault.control.elasticity.policy import DEFAULT, POLICIES, make, parameters
+from esault.elasticity.policy import DEFAULT, POLICIES, make, parameters
 
 
 def call(capsys, *arguments):
@@ -53,7 +53,7 @@ class Plain:
 def register(monkeypatch, **classes):
     """Policies of this module by name."""
     here = sys.modules[__name__]
-    monkeypatch.setitem(sys.modules, "esault.control.elasticity.of_this_test", here)
+    monkeypatch.setitem(sys.modules, "esault.elasticity.of_this_test", here)
     for name, made in classes.items():
         monkeypatch.setitem(POLICIES, name, f"of_this_test.{made}")
 
@@ -84,7 +84,7 @@ def test_one_is_explained_in_full(name, capsys):
 
 
 def test_a_module_of_one_policy_speaks_for_it_and_its_class_for_the_parameters(capsys):
-    assert docstring("probe") == inspect.getdoc(sys.modules["esault.control.elasticity.probe"])
+    assert docstring("probe") == inspect.getdoc(sys.modules["esault.elasticity.policies.probe"])
     assert "\n\nParameters in seconds and shares.\n\nParameters and defaults:\n" in call(capsys, "probe")[1]
 
 

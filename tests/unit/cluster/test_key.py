@@ -11,8 +11,8 @@ import pytest
 
 from esault.cluster.connection import Connection, Lost, call, listen
 from esault.cluster.key import ClusterKey, loopback_key, make_key
+from esault.cluster.messages import Beat, Nodes, Tick
 from esault.cluster.tls import Refused
-from esault.cluster.words import Beat, Nodes, Tick
 from esault.errors import UsageError
 
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.cluster.letter import _known, pack, unpack
-from esault.cluster.words import Deliver, Keep, Lodge, Said, ShippedFile
+from esault.cluster.codec import _known, pack, unpack
+from esault.cluster.messages import Deliver, Keep, Lodge, Said, ShippedFile
 from esault.errors import FrameError
 from esault.messages.checkpoint import Piece, Restore, Snapped
 from esault.messages.control import Build, Fork, Seats, Table

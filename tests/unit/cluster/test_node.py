@@ -8,12 +8,12 @@ import threading
 
 import pytest
 
-from esault.cluster import lodgings
+from esault.cluster import host_processes as lodgings
 from esault.cluster.connection import Connection, crowding
 from esault.cluster.key import ClusterKey, make_key
+from esault.cluster.messages import Hello, Lodge, Lodged, Member, Nodes, Refusal, Tick, Tock, Welcome
 from esault.cluster.node import Node
 from esault.cluster.versions import hello
-from esault.cluster.words import Hello, Lodge, Lodged, Member, Nodes, Refusal, Tick, Tock, Welcome
 from esault.messages.settings import Settings
 
 

@@ -9,8 +9,8 @@ from importlib import metadata
 import pytest
 
 from esault.cluster import shipment
+from esault.cluster.messages import ShippedFile
 from esault.cluster.shipment import check_versions, needed, relative, ship, unload
-from esault.cluster.words import ShippedFile
 from esault.errors import UsageError
 
 

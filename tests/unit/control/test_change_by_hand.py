@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from esault import Bolt, Topology, by_key
-from esault.control.summary import snapshot
+from esault.control.report.summary import snapshot
 from esault.errors import UsageError
 from esault.sources import Items
 from esault.testing import LocalRuntime

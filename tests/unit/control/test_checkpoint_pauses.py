@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.control.checkpoints import BREATH, LONGEST_PAUSE, PUT_OFF, Checkpoints
+from esault.control.checkpoints.checkpoints import BREATH, LONGEST_PAUSE, PUT_OFF, Checkpoints
 from esault.messages.checkpoint import Checkpoint, NotSnapped, Snapped
 
 TICK = 0.1

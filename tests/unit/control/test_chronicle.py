@@ -7,10 +7,10 @@ from itertools import pairwise
 import pytest
 
 from esault import Bolt, Topology, by_key
-from esault.control.chronicle import Chronicle, Page
+from esault.control.report.timeline import Chronicle, Page
 from esault.histogram import Histogram
 from esault.messages.settings import Settings
-from esault.runtime.metrics_tables import MetricsTables
+from esault.runtime.session.metrics_tables import MetricsTables
 from esault.sources import Items
 from esault.testing import LocalRuntime
 

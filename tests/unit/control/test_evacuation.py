@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from esault.control.evacuation import Evacuation
-from esault.control.placement import Cluster, PlacementRules
+from esault.control.placement.placement import Cluster, PlacementRules
+from esault.control.run.evacuation import Evacuation
 
 
 @pytest.mark.parametrize("offers", [(), ("gpu",)])

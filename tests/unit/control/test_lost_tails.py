@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from esault.control.lost_tails import LostTails
+from esault.control.run.lost_frames import LostTails
 
 SENDER, RECEIVER, CHANNEL = 1, 2, 7
 

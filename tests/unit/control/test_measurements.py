@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from esault.control.measurements import Measurements
+from esault.control.units.measurements import Measurements
 from esault.histogram import Histogram
 from esault.messages.status import Rows, Status
 

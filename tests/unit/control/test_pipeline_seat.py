@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from esault import Bolt, Sink, Topology, UsageError, by_key
-from esault.control.elasticity.orientstream.configuration import Configuration
-from esault.control.elasticity.scaling import check_policies
-from esault.control.pipeline_seat import FIRST_CHANGE_MS, PipelineSeat
+from esault.control.run.pipeline_driver import FIRST_CHANGE_MS, PipelineSeat
+from esault.elasticity.policies.orientstream.configuration import Configuration
+from esault.elasticity.scaling import check_policies
 from esault.messages.control import ReleaseSlices
 from esault.messages.status import MicroBatch, Rows, Status
 from esault.sources import Items, MicroBatches

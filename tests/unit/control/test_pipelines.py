@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esault import UsageError
-from esault.control.elasticity.orientstream.configuration import Configuration
-from esault.control.pipelines import Do, Pipelines, Slice
+from esault.control.run.pipelines import Do, Pipelines, Slice
+from esault.elasticity.policies.orientstream.configuration import Configuration
 
 
 def of(n):

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from esault.control.placement import Cluster, PlacementRules
-from esault.control.resources import Places, Seat
+from esault.control.placement.placement import Cluster, PlacementRules
+from esault.control.placement.resources import Places, Seat
 from esault.errors import UsageError
 
 
@@ -67,7 +67,7 @@ def test_needs_are_musts():
 
 
 def _slot(host, number):
-    from esault.control.resources import Slot
+    from esault.control.placement.resources import Slot
 
     return Slot(host, number)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from esault.control.resources import OneHost, Places, Seat, Slot
+from esault.control.placement.resources import OneHost, Places, Seat, Slot
 from esault.errors import UsageError
 
 SEAT = Seat("count")

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 import esault
 from esault import Grouping, broadcast, by_key, partial_key, shuffle
 from esault.errors import PayloadError
-from esault.flow import array_batch
-from esault.flow.array_batch import ArrayBatch
-from esault.flow.channel import MAX_BATCH_ROWS
-from esault.flow.delivery.lineage import Lineage
-from esault.flow.route import route
+from esault.flow.channel import array_batch
+from esault.flow.channel.array_batch import ArrayBatch
+from esault.flow.channel.channel import MAX_BATCH_ROWS
+from esault.flow.channel.lineage import Lineage
+from esault.flow.send.route import route
 from esault.payload.codec import Codec
 from esault.payload.column import plain
 from esault.routing.table import OutputTable
@@ -192,7 +192,7 @@ def test_arrow_is_divided_without_loading_pandas():
     """Which takes 50 MB in each process, and half a second."""
     code = (
         "import sys, numpy as np, pyarrow as pa; from array import array;"
-        "from esault.flow.array_batch import ArrayBatch, Numbers; from esault.payload.column import take, checked, plain;"
+        "from esault.flow.channel.array_batch import ArrayBatch, Numbers; from esault.payload.column import take, checked, plain;"
         "from esault.payload.column_wire import wired, read_arrow;"
         "numbers = pa.Array.from_buffers(pa.int64(), 4, [None, pa.py_buffer(array('q', [5, 6, 7, 8]))]);"
         "text = pa.Array.from_buffers(pa.string(), 2, [None, pa.py_buffer(array('i', [0, 1, 2])), pa.py_buffer(b'ab')]);"

@@ -24,7 +24,7 @@ from esault import (
     skip,
 )  # fmt: skip
 from esault.errors import SinkError
-from esault.flow.user_error import failure_text
+from esault.flow.operators.user_error import failure_text
 from esault.sinks import Collect
 from esault.sources import Items
 from esault.testing import LocalRuntime

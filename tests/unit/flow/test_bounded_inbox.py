@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from wishes import change, some_change
 
 from esault import BatchBolt, Bolt, EndOfStream, Spout, Topology, broadcast, by_key, shuffle, single
-from esault.flow.bounded_inbox import BoundedInbox
+from esault.flow.channel.frame import Batch
 from esault.flow.delivery.acks import Acks
 from esault.flow.delivery.ledger import DONE, PROCESSED, Ledger
-from esault.flow.frame import Batch
+from esault.flow.worker.bounded_inbox import BoundedInbox
 from esault.messages.settings import Settings
 from esault.sinks import Collect
 from esault.testing import LocalRuntime

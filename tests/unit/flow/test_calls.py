@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.flow.calls import FREE, Call, Calls
+from esault.flow.operators.calls import FREE, Call, Calls
 
 
 def call(name, value=None, hook="process", alone=False):

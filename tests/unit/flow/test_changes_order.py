@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 
+from esault.flow.channel.frame import ROWS, STATE, STATE_END, Batch, Frame
 from esault.flow.delivery.acks import Acks
-from esault.flow.frame import ROWS, STATE, STATE_END, Batch, Frame
-from esault.flow.handover import changes as changes_module
-from esault.flow.handover.changes import Changes
+from esault.flow.handover import rescale as changes_module
 from esault.flow.handover.divide import Entry
+from esault.flow.handover.rescale import Changes
 from esault.messages.change import Get, Give
 from esault.payload.codec import Codec
 from esault.routing.ring import position

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from esault import Sink
-from esault.flow.end_sinks import end_sinks
+from esault.flow.send.end_sinks import end_sinks
 
 
 class Ending(Sink):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from esault.flow.gap_batching import GapBatching
+from esault.flow.send.gap_batching import GapBatching
 
 
 def test_tuples_at_the_papers_times_go_in_the_papers_blocks():

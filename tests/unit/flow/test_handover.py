@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from esault.flow.channel.frame import FETCH, GOT, ROWS, STATE, STATE_END, Batch, batch_of
 from esault.flow.delivery.acks import Acks
-from esault.flow.frame import FETCH, GOT, ROWS, STATE, STATE_END, Batch, batch_of
-from esault.flow.handover import giving as giving_module
+from esault.flow.handover import state_sender as giving_module
 from esault.flow.handover.divide import Divider, Entry, MovedKeys, cut, divide, in_rows
-from esault.flow.handover.getting import ASK_EVERY, Getting
-from esault.flow.handover.giving import Giving
+from esault.flow.handover.state_receiver import ASK_EVERY, Getting
+from esault.flow.handover.state_sender import Giving
 from esault.payload.codec import Codec
 from esault.payload.column import plain
 from esault.routing.ring import INT_MAX

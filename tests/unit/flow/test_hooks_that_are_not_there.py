@@ -10,9 +10,9 @@ import pytest
 
 from esault import Bolt, Topology, by_key, partial_key
 from esault.event_loop import SteppedLoop
-from esault.flow.batch_emitter import emitter
-from esault.flow.calls import Calls
-from esault.flow.elements import Elements
+from esault.flow.operators.batch_emitter import emitter
+from esault.flow.operators.calls import Calls
+from esault.flow.operators.elements import Elements
 from esault.flow.operators.factory import operator
 from esault.flow.operators.operator import Operator
 from esault.flow.watermark.timers import Timers

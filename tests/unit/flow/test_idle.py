@@ -2,7 +2,7 @@
 
 import pytest
 
-from esault.flow.idle import IdleSweep
+from esault.flow.operators.idle import IdleSweep
 
 
 def removed_at(tuples, generations=1, until=300.0):

@@ -7,9 +7,9 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.flow.key_load import KEPT, PER_PROBE, KeyLoadSampler
-from esault.flow.prober import Prober
-from esault.flow.probes import Probes
+from esault.flow.worker.key_load import KEPT, PER_PROBE, KeyLoadSampler
+from esault.flow.worker.prober import Prober
+from esault.flow.worker.probes import Probes
 from esault.messages.probe import Counters
 from esault.payload.codec import Codec
 from esault.routing.ring import position
@@ -32,7 +32,7 @@ def frames(inlet):
 
 
 def read(probes, data, ticket):
-    from esault.flow.frame import decode
+    from esault.flow.channel.frame import decode
 
     for frame in frames(data):
         probes.read(decode(frame, Codec()), ticket)

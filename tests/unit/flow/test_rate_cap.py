@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.flow.rate_cap import RateCap, changed
+from esault.flow.worker.rate_cap import RateCap, changed
 
 NOW = 1_790_000_000.0
 FOREVER = NOW + 1e6

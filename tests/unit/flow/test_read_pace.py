@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from esault.flow.read_pace import LONGEST, PROBED, SHORTEST, ReadPace
+from esault.flow.worker.read_pace import LONGEST, PROBED, SHORTEST, ReadPace
 
 
 def _reads(pace, source, seconds, work=0.00004, limit=128):

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from esault import BatchBolt, Bolt, Columns, EndOfStream, Spout, Topology, TopologyFailed, by_key, partial_key, shuffle
 from esault.errors import PayloadError
-from esault.flow.array_batch import ArrayBatch
-from esault.flow.delivery.lineage import Lineage
-from esault.flow.route import route
+from esault.flow.channel.array_batch import ArrayBatch
+from esault.flow.channel.lineage import Lineage
+from esault.flow.send.route import route
 from esault.messages.settings import Settings
 from esault.routing.ring import MAX_KEY_DEPTH, check_key
 from esault.routing.table import OutputTable

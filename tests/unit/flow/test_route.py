@@ -8,8 +8,8 @@ import pytest
 
 from esault import by_key
 from esault.errors import PayloadError
-from esault.flow.delivery.lineage import Lineage
-from esault.flow.route import route
+from esault.flow.channel.lineage import Lineage
+from esault.flow.send.route import route
 from esault.routing.ring import position
 from esault.routing.table import OutputTable
 from esault.topology.plan import Edge
@@ -104,7 +104,7 @@ def test_keys_of_owners_that_lost_nothing_are_not_computed_anew(monkeypatch):
     made.install(tables[0], {owner: Channel() for owner in (1, 2, 3)})
     made.push(Lineage((1, 1, 0), 0.0), keys, keys, None, 0.0)
     computed = []
-    monkeypatch.setattr("esault.flow.route.position", lambda key: computed.append(key) or position(key))
+    monkeypatch.setattr("esault.flow.send.route.position", lambda key: computed.append(key) or position(key))
     made.install(tables[1], {owner: Channel() for owner in (1, 2, 3, 4)})
     made.push(Lineage((1, 2, 0), 0.0), keys, keys, None, 0.0)
     assert sorted(computed) == sorted(key for key in keys if tables[0].owner(position(key)) == 1)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from esault.flow.frame import DATA, END, Frame
-from esault.flow.senders import Senders
+from esault.flow.channel.frame import DATA, END, Frame
+from esault.flow.channel.senders import Senders
 from esault.payload.codec import Codec
 
 

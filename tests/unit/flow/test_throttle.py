@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from wishes import change, may_throttle
 
 from esault import BatchBolt, Bolt, Topology, UsageError, by_key, shuffle
-from esault.control.elasticity.action import Throttle
-from esault.flow.rate_cap import HELD
+from esault.elasticity.action import Throttle
+from esault.flow.worker.rate_cap import HELD
 from esault.messages.settings import Settings
 from esault.sinks import Collect
 from esault.sources import Items

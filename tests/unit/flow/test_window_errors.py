@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from esault import Bolt, Topology, dead_letter, fail, skip
 from esault.errors import TopologyFailed
-from esault.flow.emitter import Emitter
+from esault.flow.operators.emitter import Emitter
 from esault.flow.operators.factory import operator
-from esault.flow.user_error import UserError
+from esault.flow.operators.user_error import UserError
 from esault.payload.codec import Codec
 from esault.sinks import Collect
 from esault.sources import Items

@@ -174,7 +174,7 @@ def test_items_are_taken_by_their_places(column, places):
 
 def test_looking_at_columns_loads_neither_library():
     code = (
-        "import sys; from esault.payload.column import checked, plain, is_column; import esault.testing, esault.flow.bolt_unit;"
+        "import sys; from esault.payload.column import checked, plain, is_column; import esault.testing, esault.flow.worker.bolt_unit;"
         "checked([1], 'keys'), plain((1,)), is_column((1,)), is_column(5);"
         "print([n for n in ('numpy', 'pyarrow', 'pandas') if n in sys.modules])"
     )

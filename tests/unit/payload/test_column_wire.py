@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from esault.errors import FrameError, PayloadError
-from esault.flow.frame import Batch, batch_of
+from esault.flow.channel.frame import Batch, batch_of
 from esault.payload.codec import Codec
 from esault.payload.column import checked, plain
 from esault.payload.column_wire import LibraryMissing, wired

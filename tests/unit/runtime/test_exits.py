@@ -13,8 +13,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from esault.runtime.exits import exit_code, how_ended, newest_child
-from esault.runtime.owner import Owner
+from esault.runtime.process.exits import exit_code, how_ended, newest_child
+from esault.runtime.process.owner import Owner
 
 
 @pytest.mark.parametrize(

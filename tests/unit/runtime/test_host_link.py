@@ -7,8 +7,8 @@ import os
 import pytest
 
 from esault.cluster.connection import Lost
-from esault.cluster.words import Beat, Member, Nodes
-from esault.runtime.host_link import HostLink, News
+from esault.cluster.messages import Beat, Member, Nodes
+from esault.runtime.remote.host_connection import HostLink, News
 
 
 class Wire:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections import deque
 
-from esault.cluster.words import Voice
-from esault.runtime import hosts
-from esault.runtime.hosts import Hosts
+from esault.cluster.messages import Voice
+from esault.runtime.driver import hosts
+from esault.runtime.driver.hosts import Hosts
 
 
 def test_lines_that_are_dropped_are_told_of_once(monkeypatch):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from esault.runtime.outbox import MAX_BUNDLE, Outboxes
+from esault.runtime.actors.outbox import MAX_BUNDLE, Outboxes
 
 
 class Wire:

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from esault.errors import PolicyTimeout
-from esault.runtime.policy_thread import PolicyThread
+from esault.runtime.driver.policy_thread import PolicyThread
 
 
 def test_answers_and_errors_come_through():

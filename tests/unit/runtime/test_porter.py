@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from esault.control.change import ChangeRecord
-from esault.runtime.porter import Porter
-from esault.runtime.spec import Scaled, ScaleUnit
+from esault.control.units.change import ChangeRecord
+from esault.runtime.messages import Scaled, ScaleUnit
+from esault.runtime.session.control_server import Porter
 
 RECORD = ChangeRecord(0.0, "count", "rescale", 1, 4, "", "by hand", 3, 30, 0.001, 0.1)
 

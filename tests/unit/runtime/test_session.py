@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from esault.errors import TopologyFailed
-from esault.runtime.session import Session
-from esault.runtime.spec import DrainRun, Over, StopRun
+from esault.runtime.messages import DrainRun, Over, StopRun
+from esault.runtime.session.session import Session
 
 
 class Handle:
@@ -31,7 +31,7 @@ class Handle:
 
 
 def test_a_signal_after_the_time_is_over_is_answered_and_a_second_one_stops_at_once(monkeypatch):
-    from esault.runtime import session
+    from esault.runtime.session import session
 
     monkeypatch.setattr(session, "Snapshot", SimpleNamespace)
     watching = object.__new__(Session)

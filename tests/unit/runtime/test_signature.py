@@ -6,8 +6,8 @@ import pickle
 
 import pytest
 
-from esault.runtime import signature
-from esault.runtime.signature import MAX_FRAME, Refusals, SignedBuffer, Signer
+from esault.runtime.actors import signature
+from esault.runtime.actors.signature import MAX_FRAME, Refusals, SignedBuffer, Signer
 
 SECRET = b"the secret of this run, 32 bytes"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from types import SimpleNamespace
 
-from esault.runtime.spec import Birth, Mail
-from esault.runtime.sub_unit_actor import SubUnitActor
+from esault.runtime.messages import Birth, Mail
+from esault.runtime.worker.sub_unit_actor import SubUnitActor
 
 
 def test_what_the_driver_says_before_the_keeper_wakes_it_is_not_lost():

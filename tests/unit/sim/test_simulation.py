@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from esault.control.elasticity.action import Rescale, Throttle
+from esault.elasticity.action import Rescale, Throttle
 from esault.errors import UsageError
 from esault.sim import Host, Model, Operator, Source, Timing, simulate
 

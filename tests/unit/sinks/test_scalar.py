@@ -8,7 +8,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from esault.sinks.scalar import plainer
+from esault.sinks.landing.scalar import plainer
 
 
 class Colour(enum.Enum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from esault.state.letters import LetterFile
+from esault.state.dead_letter_file import LetterFile
 
 
 def test_a_letter_file_says_where_its_letters_are(tmp_path):

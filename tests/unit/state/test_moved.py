@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from esault import Bolt, Topology, by_key
-from esault.control.kept import renamed
+from esault.control.checkpoints.completed import renamed
 from esault.errors import TopologyError, UsageError
 from esault.messages.checkpoint import Handle, Kept, KeptUnit
 from esault.sinks import JsonLines

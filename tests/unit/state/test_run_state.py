@@ -9,7 +9,7 @@ from esault.messages.checkpoint import Handle, Kept, KeptUnit
 from esault.state import manifest, run_state
 from esault.state.run_state import RunState
 from esault.state.state_dir import StateDir
-from esault.state.vault import FileVault
+from esault.state.state_store import FileVault
 
 
 @pytest.fixture(autouse=True)

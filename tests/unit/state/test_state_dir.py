@@ -15,7 +15,7 @@ from esault.errors import CheckpointError, UsageError
 from esault.messages.checkpoint import Kept, KeptUnit
 from esault.state.piece_file import FORMAT, check_piece, read_piece
 from esault.state.state_dir import StateDir
-from esault.state.vault import FileVault
+from esault.state.state_store import FileVault
 
 KEYS = st.one_of(st.text(), st.integers(), st.booleans(), st.binary(), st.tuples(st.text(), st.integers()))
 STATES = st.one_of(st.none(), st.binary(max_size=200))

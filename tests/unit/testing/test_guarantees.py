@@ -36,7 +36,7 @@ from esault.messages.settings import Settings
 from esault.payload.column import plain
 from esault.sources import Items
 from esault.testing import LocalRuntime
-from esault.testing.memory_vault import MemoryVault
+from esault.testing.memory_state_store import MemoryVault
 
 EXACTLY = Settings(delivery="eo", max_pending=4, root_rows=16)
 LINES = 500

@@ -8,10 +8,10 @@ import pytest
 from steady import Steady
 
 from esault import Bolt, Topology, by_key, shuffle
-from esault.control.elasticity.action import Rescale, Throttle
-from esault.control.elasticity.judge import Judge
-from esault.control.elasticity.policy import POLICIES
-from esault.control.elasticity.scaling import Scaling
+from esault.elasticity.action import Rescale, Throttle
+from esault.elasticity.judge import Judge
+from esault.elasticity.policy import POLICIES
+from esault.elasticity.scaling import Scaling
 from esault.errors import PolicyTimeout, UsageError
 from esault.testing import LocalRuntime
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from counting import missing, text, words
 
-from esault.flow.frame import BARRIER, DATA, END, decode
+from esault.flow.channel.frame import BARRIER, DATA, END, decode
 from esault.messages.settings import Settings
 from esault.payload.codec import Codec
 from esault.testing import LocalRuntime

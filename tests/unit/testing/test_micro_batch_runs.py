@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from esault import Bolt, Sink, Topology, by_key
-from esault.control.elasticity.orientstream.timestamp_map import TimestampMap
+from esault.elasticity.policies.orientstream.timestamp_map import TimestampMap
 from esault.errors import UsageError
 from esault.messages.settings import Settings
 from esault.sources import Items, MicroBatches, Paced

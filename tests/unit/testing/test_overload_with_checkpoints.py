@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from esault import Bolt, Spout, Topology, UsageError, by_key
-from esault.control.elasticity.action import Rescale
-from esault.control.elasticity.policy import POLICIES
+from esault.elasticity.action import Rescale
+from esault.elasticity.policy import POLICIES
 from esault.messages.settings import Settings
 from esault.testing import LocalRuntime, ManualClock
 

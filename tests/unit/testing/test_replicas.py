@@ -11,10 +11,10 @@ from twins import LINES, Tally, counted, run_out, runtime, step, twins, until, w
 from wishes import CHANGES, change
 
 from esault import BatchBolt, Bolt, Grouping, Topology, broadcast, by_key, partial_key, shuffle, single
-from esault.control.elastic_unit import ElasticUnit
-from esault.control.elasticity.action import Split as SplitWish
-from esault.control.elasticity.edit import edited
-from esault.control.elasticity.sampler import Sampler
+from esault.control.units.elastic_unit import ElasticUnit
+from esault.elasticity.action import Split as SplitWish
+from esault.elasticity.edit import edited
+from esault.elasticity.sampler import Sampler
 from esault.errors import TopologyError, UsageError
 from esault.messages.settings import Settings
 from esault.testing import LocalRuntime

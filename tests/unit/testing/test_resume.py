@@ -13,7 +13,7 @@ from test_checkpoints import states
 from wishes import checkpoint
 
 from esault import Bolt, EndOfStream, Spout, Topology, UsageError, by_key, shuffle
-from esault.control.kept import check_plan, widths
+from esault.control.checkpoints.completed import check_plan, widths
 from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
 

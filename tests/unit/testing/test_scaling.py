@@ -9,8 +9,8 @@ import pytest
 from steady import Steady
 
 from esault import Bolt, EndOfStream, Sink, Spout, Topology, by_key, shuffle
-from esault.control.elasticity.action import Advise, Merge, Rescale, Split
-from esault.control.elasticity.policy import POLICIES
+from esault.elasticity.action import Advise, Merge, Rescale, Split
+from esault.elasticity.policy import POLICIES
 from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
 from esault.testing.manual_clock import ManualClock

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from esault.control.summary import Snapshot, UnitSnapshot
+from esault.control.report.summary import Snapshot, UnitSnapshot
 from esault.errors import UsageError
 from esault.ui.prometheus import HOST, PrometheusView, served
 

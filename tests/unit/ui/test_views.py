@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from esault.control.summary import Snapshot, UnitSnapshot
+from esault.control.report.summary import Snapshot, UnitSnapshot
 from esault.ui.live import LiveView, picture
 from esault.ui.plain import PlainView
 from esault.ui.rates import Rates, percent, short

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from esault.control.elasticity.view import ProbeSample, Sample, UnitView, View
+from esault.elasticity.view import ProbeSample, Sample, UnitView, View
 from esault.messages.probe import HostUsage, KeyLoad
 from esault.routing.table import OutputTable
 from esault.topology.plan import UnitPlan

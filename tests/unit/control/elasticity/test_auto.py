@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from esault.control.elasticity.auto import Auto
-from esault.control.elasticity.policy import make
+from esault.elasticity.policies.auto import Auto
+from esault.elasticity.policy import make
 from esault.errors import UsageError
 from esault.sim import Host, Model, Operator, Source, simulate
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from run_views import run
 
-from esault.control.elasticity.action import Rescale
-from esault.control.elasticity.auto import Auto
-from esault.control.elasticity.view import ProbeSample
+from esault.elasticity.action import Rescale
+from esault.elasticity.policies.auto import Auto
+from esault.elasticity.view import ProbeSample
 
 SERVICE, RATE, STEP = 0.004, 960.0, 0.25
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.control.elasticity.flow_forecast import STEP, outflow, sized
-from esault.control.elasticity.idle_times import IdleTimes
-from esault.control.elasticity.load_history import MOST, LoadHistory
-from esault.control.elasticity.staffing import enough
+from esault.elasticity.estimators.flow_forecast import STEP, outflow, sized
+from esault.elasticity.estimators.idle_times import IdleTimes
+from esault.elasticity.estimators.load_history import MOST, LoadHistory
+from esault.elasticity.estimators.staffing import enough
 
 
 def history(rate, seconds, window=0.25, noise=0.0, seed=1):

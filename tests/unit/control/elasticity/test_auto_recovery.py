@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_views import run, widths
 
-from esault.control.elasticity.auto import RECOVERY, Auto
-from esault.control.elasticity.idle_times import IdleTimes
+from esault.elasticity.estimators.idle_times import IdleTimes
+from esault.elasticity.policies.auto import RECOVERY, Auto
 
 PERIOD, SERVICE, WIDTH, RATE = 0.25, 0.01, 6, 460.0
 DEATH, STALLED = 20.0, 2.0

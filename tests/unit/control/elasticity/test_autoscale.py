@@ -6,9 +6,9 @@ import pytest
 from window_views import run, unit
 
 from esault import UsageError
-from esault.control.elasticity.action import Rescale
-from esault.control.elasticity.autoscale import Autoscale
-from esault.control.elasticity.policy import make
+from esault.elasticity.action import Rescale
+from esault.elasticity.policies.autoscale import Autoscale
+from esault.elasticity.policy import make
 
 SENDERS = {"sink": ("src",)}
 

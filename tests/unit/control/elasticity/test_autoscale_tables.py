@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.control.elasticity.autoscale_load import activity_level, capacity, correction, forecast, ols
-from esault.control.elasticity.autoscale_tables import band, global_actions, local_action, new_degree
+from esault.elasticity.policies.autoscale_load import activity_level, capacity, correction, forecast, ols
+from esault.elasticity.policies.autoscale_tables import band, global_actions, local_action, new_degree
 
 INSTANTS = (10, 20, 30, 40, 50, 60)
 OUT, IN, NOTHING = "scale-out", "scale-in", "nothing"

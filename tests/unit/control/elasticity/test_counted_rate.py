@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from esault.control.elasticity.counted_rate import CountedRate
-from esault.control.elasticity.rate_estimate import RateEstimate
+from esault.elasticity.estimators.counted_rate import CountedRate
+from esault.elasticity.estimators.rate_estimate import RateEstimate
 
 PERIOD = 0.25
 

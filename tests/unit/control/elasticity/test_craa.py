@@ -7,11 +7,11 @@ from window_views import run as run_view
 from window_views import unit
 
 from esault import UsageError
-from esault.control.elasticity.action import Rescale, Throttle
-from esault.control.elasticity.craa import Craa
-from esault.control.elasticity.kalman import Kalman
-from esault.control.elasticity.policy import make
-from esault.control.elasticity.threshold import Threshold
+from esault.elasticity.action import Rescale, Throttle
+from esault.elasticity.policies.craa import Craa
+from esault.elasticity.policies.kalman import Kalman
+from esault.elasticity.policies.threshold import Threshold
+from esault.elasticity.policy import make
 
 #: one sub-unit's rate and the buffer, from the paper's table 2
 TABLE = {"O2": (400, 500), "O3": (300, 1000), "O4": (200, 2000)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from esault.control.elasticity.craa_model import (
+from esault.elasticity.policies.craa_model import (
     Candidate,
     executes,
     occupancy,

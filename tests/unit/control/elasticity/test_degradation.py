@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from esault.control.elasticity.degradation import degradation, growths, ranked, reported
+from esault.elasticity.estimators.degradation import degradation, growths, ranked, reported
 
 TEN = (10, 11, 12, 13, 20, 15, 18, 30, 10, 12)
 X, Y, Z = (12, 5, 15), (5, 5, 10), (20, 30, 20)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from esault.control.elasticity.destination import feasible, planned
+from esault.elasticity.policies.destination import feasible, planned
 
 
 def shares(cpu, ram, net):

@@ -6,9 +6,9 @@ import pytest
 from run_views import run, widths
 
 from esault import UsageError
-from esault.control.elasticity.action import Advise
-from esault.control.elasticity.dhalion import Dhalion
-from esault.control.elasticity.policy import make
+from esault.elasticity.action import Advise
+from esault.elasticity.policies.dhalion import Dhalion
+from esault.elasticity.policy import make
 
 CHAIN = {"a": ("src",), "b": ("a",), "c": ("b",)}
 

@@ -6,8 +6,8 @@ import pytest
 from run_views import run, widths
 
 from esault import UsageError
-from esault.control.elasticity.ds2 import DS2
-from esault.control.elasticity.policy import make
+from esault.elasticity.policies.ds2 import DS2
+from esault.elasticity.policy import make
 
 CHAIN = {"split": ("src",), "count": ("split",)}
 

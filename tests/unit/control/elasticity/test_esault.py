@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from elasticity_views import in_time, sample, view
 
-from esault.control.elasticity.action import Merge, Split
-from esault.control.elasticity.esault import HIGH, LOW, NORMAL, OVERLOAD, UNDERLOAD, ESault, Health
-from esault.control.elasticity.view import ProbeSample
+from esault.elasticity.action import Merge, Split
+from esault.elasticity.policies.esault import HIGH, LOW, NORMAL, OVERLOAD, UNDERLOAD, ESault, Health
+from esault.elasticity.view import ProbeSample
 
 NAMES = {"N": NORMAL, "L": LOW, "U": UNDERLOAD, "H": HIGH, "O": OVERLOAD}
 T = "T"

@@ -6,8 +6,8 @@ import pytest
 from run_views import run, widths
 
 from esault import UsageError
-from esault.control.elasticity.flink import Flink
-from esault.control.elasticity.policy import make, parameters
+from esault.elasticity.policies.flink import Flink
+from esault.elasticity.policy import make, parameters
 
 CHAIN = {"work": ("src",)}
 #: the defaults, sixty times as fast, and shrinking at once

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from elasticity_views import sample, view
 
-from esault.control.elasticity.action import Advise, Merge, Rescale, Split
-from esault.control.elasticity.edit import edited
-from esault.control.elasticity.guard import Guard
+from esault.elasticity.action import Advise, Merge, Rescale, Split
+from esault.elasticity.edit import edited
+from esault.elasticity.guard import Guard
 from esault.errors import UsageError
 from esault.routing.ring import INT_MAX
 from esault.routing.table import OutputTable

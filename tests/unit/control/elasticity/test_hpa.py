@@ -6,8 +6,8 @@ import pytest
 from run_views import run, widths
 
 from esault import UsageError
-from esault.control.elasticity.hpa import HPA
-from esault.control.elasticity.policy import make
+from esault.elasticity.policies.hpa import HPA
+from esault.elasticity.policy import make
 
 
 def view(now, width, busy, **more):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from esault.control.elasticity.kalman_filter import KalmanFilter, head_filter
+from esault.elasticity.estimators.kalman_filter import KalmanFilter, head_filter
 
 
 def test_before_anything_was_measured_it_foretells_nothing():

@@ -6,7 +6,7 @@ import pytest
 from run_views import run
 
 from esault import UsageError
-from esault.control.elasticity.limits import above_zero, granted, limits
+from esault.elasticity.limits import above_zero, granted, limits
 
 
 def view(free, **units):

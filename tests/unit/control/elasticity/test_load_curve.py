@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.control.elasticity.load_curve import LoadCurve, shared
-from esault.control.elasticity.view import Sample
+from esault.elasticity.load_curve import LoadCurve, shared
+from esault.elasticity.view import Sample
 from esault.messages.probe import KeyLoad
 from esault.routing.ring import RING
 from esault.routing.table import OutputTable

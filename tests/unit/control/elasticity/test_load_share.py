@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from esault.control.elasticity.load_share import PRIOR, load_shares
+from esault.elasticity.load_share import PRIOR, load_shares
 
 
 def test_many_tuples_decide():

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from esault import Bolt, Topology, UsageError, by_key
-from esault.control.elasticity.action import Advise, Migrate
-from esault.control.elasticity.migration import Migration
-from esault.control.elasticity.policy import make
-from esault.control.elasticity.random_choice import RandomChoice
-from esault.control.elasticity.scaling import EVERY_UNIT, Scaling
-from esault.control.elasticity.view import RunView, Sample, UnitView
+from esault.elasticity.action import Advise, Migrate
+from esault.elasticity.policies.migration import Migration
+from esault.elasticity.policies.random_choice import RandomChoice
+from esault.elasticity.policy import make
+from esault.elasticity.scaling import EVERY_UNIT, Scaling
+from esault.elasticity.view import RunView, Sample, UnitView
 from esault.messages.probe import HostUsage
 from esault.sinks import Collect
 from esault.sources import Items

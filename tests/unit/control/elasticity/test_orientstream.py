@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from esault import UsageError
-from esault.control.elasticity.action import Advise, Rescale
-from esault.control.elasticity.orientstream.candidates import FULL, by_capacity, candidates
-from esault.control.elasticity.orientstream.configuration import Configuration
-from esault.control.elasticity.orientstream.features import Remembered, UnitState, WindowState, window_state
-from esault.control.elasticity.orientstream.policy import OrientStream
-from esault.control.elasticity.policy import make, parameters
-from esault.control.elasticity.view import RunView, Sample, UnitView, UnitWindow
+from esault.elasticity.action import Advise, Rescale
+from esault.elasticity.policies.orientstream.candidates import FULL, by_capacity, candidates
+from esault.elasticity.policies.orientstream.configuration import Configuration
+from esault.elasticity.policies.orientstream.features import Remembered, UnitState, WindowState, window_state
+from esault.elasticity.policies.orientstream.policy import OrientStream
+from esault.elasticity.policy import make, parameters
+from esault.elasticity.view import RunView, Sample, UnitView, UnitWindow
 from esault.messages.probe import HostUsage
 from esault.topology.plan import UnitPlan
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esault import UsageError
-from esault.control.elasticity.orientstream.configuration import (
+from esault.elasticity.policies.orientstream.configuration import (
     Configuration,
     Node,
     Prediction,
@@ -17,8 +17,8 @@ from esault.control.elasticity.orientstream.configuration import (
     query_latency,
     source_latency,
 )
-from esault.control.elasticity.orientstream.mpdc import most_pipelines, mpdc
-from esault.control.elasticity.orientstream.timestamp_map import TimestampMap
+from esault.elasticity.policies.orientstream.mpdc import most_pipelines, mpdc
+from esault.elasticity.policies.orientstream.timestamp_map import TimestampMap
 
 THREE = {"A": 2, "B": 8, "C": 4}
 FOUR = {**THREE, "D": 6}

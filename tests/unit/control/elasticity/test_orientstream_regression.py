@@ -9,10 +9,10 @@ import sys
 import pytest
 
 from esault import UsageError
-from esault.control.elasticity.orientstream.bayes import NaiveBayes
-from esault.control.elasticity.orientstream.blend import Blend
-from esault.control.elasticity.orientstream.learners import bagging, check_river, learners, nearest, tree
-from esault.control.elasticity.orientstream.regression import ENSEMBLES, Ensemble, edk, od_keep, od_regression
+from esault.elasticity.policies.orientstream.bayes import NaiveBayes
+from esault.elasticity.policies.orientstream.blend import Blend
+from esault.elasticity.policies.orientstream.learners import bagging, check_river, learners, nearest, tree
+from esault.elasticity.policies.orientstream.regression import ENSEMBLES, Ensemble, edk, od_keep, od_regression
 
 RECENT = (2.0, 4.0, 4.0, 8.0)
 

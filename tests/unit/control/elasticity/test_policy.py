@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from esault import Bolt, Spout, Topology, UsageError, by_key, single
-from esault.control.elasticity.esault import ESault
-from esault.control.elasticity.policy import POLICIES, make, parameters
-from esault.control.elasticity.probe import Probe
-from esault.control.elasticity.scaling import check_policies
+from esault.elasticity.policies.esault import ESault
+from esault.elasticity.policies.probe import Probe
+from esault.elasticity.policy import POLICIES, make, parameters
+from esault.elasticity.scaling import check_policies
 
 
 class Pass(Bolt):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from elasticity_views import HostUsage, KeyLoad, in_time, sample, view
 
-from esault.control.elasticity.action import Advise, Rescale
-from esault.control.elasticity.probe import Probe
-from esault.control.elasticity.view import UnitView
+from esault.elasticity.action import Advise, Rescale
+from esault.elasticity.policies.probe import Probe
+from esault.elasticity.view import UnitView
 from esault.topology.plan import UnitPlan
 
 SERVICE = 0.01

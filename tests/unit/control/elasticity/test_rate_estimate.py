@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from esault.control.elasticity.rate_estimate import RateEstimate
+from esault.elasticity.estimators.rate_estimate import RateEstimate
 
 
 def bursts(order, rate, seconds, size=64):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from elasticity_views import KeyLoad, sample, view
 
-from esault.control.elasticity.skew import Skew
+from esault.elasticity.estimators.skew import Skew
 from esault.routing.ring import RING
 from esault.routing.table import OutputTable
 

@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from esault.control.elasticity.flow_forecast import STEP
-from esault.control.elasticity.source_forecast import AHEAD, SourceForecast
-from esault.control.elasticity.view import UnitWindow
+from esault.elasticity.estimators.flow_forecast import STEP
+from esault.elasticity.estimators.source_forecast import AHEAD, SourceForecast
+from esault.elasticity.view import UnitWindow
 
 PERIOD = 0.25
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.control.elasticity.surprises import ENOUGH, KEPT, LEAD, Surprises
+from esault.elasticity.estimators.surprises import ENOUGH, KEPT, LEAD, Surprises
 
 PERIOD = 0.25
 

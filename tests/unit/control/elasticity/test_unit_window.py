@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.control.elasticity.view import UnitWindow
+from esault.elasticity.view import UnitWindow
 
 
 def of_source(seconds=10.0, **fields):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from run_views import run
 
-from esault.control.elasticity.useful_time import UsefulTime
+from esault.elasticity.estimators.useful_time import UsefulTime
 
 
 def unit(busy, processed=1000.0, before=0.0, backlogs=(0, 0), width=2, changed_at=None):

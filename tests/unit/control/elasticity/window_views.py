@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from esault.control.elasticity.view import RunView, Sample, UnitView, UnitWindow
+from esault.elasticity.view import RunView, Sample, UnitView, UnitWindow
 from esault.topology.plan import UnitPlan
 
 

@@ -8,9 +8,9 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from esault.flow.delivery.lanes import LOW, LaneAcks, LaneRoots, in_lane
-from esault.flow.delivery.lineage import Lineage
-from esault.flow.frame import ACK, MARK, decode
+from esault.flow.channel.frame import ACK, MARK, decode
+from esault.flow.channel.lineage import Lineage
+from esault.flow.delivery.replica_acks import LOW, LaneAcks, LaneRoots, in_lane
 from esault.messages.settings import Settings
 from esault.payload.codec import Codec
 from esault.testing.memory_wire import MemoryWire

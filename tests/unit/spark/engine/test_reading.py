@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from esault import EndOfStream, SourceError, Spout, Topology
-from esault.flow.user_error import UserError
+from esault.flow.operators.user_error import UserError
 from esault.sinks import Collect
 from esault.spark.engine import reading
 from esault.spark.engine.offsets import latest, start

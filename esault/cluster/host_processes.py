@@ -1,0 +1,150 @@
+"""Runs that have slots on a node: a process each (`runtime.remote.host_process`), which the node starts and which dies with it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import selectors
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from esault.cluster.codec import pack
+from esault.cluster.messages import Lodge, Lodged, Refusal
+from esault.errors import UsageError
+
+__all__ = ["Lodgings"]
+
+log = logging.getLogger("esault.node")
+
+#: program of a run's first process, with its arguments
+_LODGE = (sys.executable, "-m", "esault.runtime.remote.host_process")
+
+
+@dataclass
+class _Lodging:
+    run: str
+    name: str
+    slots: int
+    #: the file with what was asked for; the process removes it
+    order: str
+    process: subprocess.Popen[bytes]
+    #: tells who asked for it; None when it has been told
+    answer: Callable[[Any], None] | None
+    said: bytearray = field(default_factory=bytearray)
+
+
+class Lodgings:
+    """See the module. `look` now and then: who has ended."""
+
+    def __init__(self, node: str, host: str, key: str, slots: int, select: selectors.BaseSelector) -> None:
+        """`node`: its name; `host`: where lodges listen; `key`: the file of the cluster's key; `select` calls what is registered."""
+        self._node, self._host, self._key = node, host, key
+        self.slots = slots
+        self._select = select
+        self._all: dict[str, _Lodging] = {}
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @property
+    def free(self) -> int:
+        """Slots that no run has."""
+        return max(0, self.slots - sum(each.slots for each in self._all.values()))
+
+    @property
+    def runs(self) -> dict[str, int]:
+        """Run -> slots it has."""
+        return {each.run: each.slots for each in self._all.values()}
+
+    def take(self, order: Lodge, answer: Callable[[Any], None]) -> None:
+        """Make room for a run; `answer` is given `Lodged` or `Refusal` once. Raises UsageError where there is none."""
+        if order.run in self._all:
+            raise UsageError(f"run {order.run} is just leaving host {self._node}")
+        if not 0 < order.slots <= self.free:
+            who = ", ".join(f"{each.name} has {each.slots}" for each in self._all.values())
+            raise UsageError(
+                f"host {self._node} has {self.free} of {self.slots} slots free, not {order.slots} ({who or 'no run is here'})"
+            )
+        path = ""
+        try:
+            fd, path = tempfile.mkstemp(prefix="esault-lodge-")  # readable by this user alone
+            with open(fd, "wb") as file:
+                file.write(pack(order))
+            process = subprocess.Popen(
+                [*_LODGE, path, self._node, self._host, self._key, str(os.getpid())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:  # no memory, no room, too many files: other runs go on
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+            raise UsageError(f"host {self._node} cannot start a process for the run: {error}") from None
+        assert process.stdout is not None
+        os.set_blocking(process.stdout.fileno(), False)
+        lodging = self._all[order.run] = _Lodging(order.run, order.name, order.slots, path, process, answer)
+        self._select.register(process.stdout, selectors.EVENT_READ, lambda: self._hear(lodging))
+        log.info("run %s (%s) has %d slots on node %s", order.run, order.name, order.slots, self._node)
+
+    def _hear(self, lodging: _Lodging) -> None:
+        assert lodging.process.stdout is not None
+        data = lodging.process.stdout.read(65536)
+        if data == b"":
+            self._select.unregister(lodging.process.stdout)
+        elif data is not None and lodging.answer is not None:
+            self._said(lodging, data)
+
+    def _said(self, lodging: _Lodging, data: bytes) -> None:
+        """It says one line, and nothing behind it that counts."""
+        lodging.said += data
+        line, newline, _ = bytes(lodging.said).partition(b"\n")
+        if not newline:
+            return
+        word, _, rest = line.decode("utf-8", "replace").partition(" ")
+        if word == "port" and rest.isdigit():
+            self._tell(lodging, Lodged(lodging.run, int(rest)))
+        else:
+            self._tell(lodging, Refusal(rest.replace("\\n", "\n")))
+
+    def _tell(self, lodging: _Lodging, answer: Lodged | Refusal) -> None:
+        tell, lodging.answer = lodging.answer, None
+        if tell is not None:
+            tell(answer)
+
+    def look(self) -> None:
+        """Who has ended gives the slots back."""
+        for lodging in list(self._all.values()):
+            if lodging.process.poll() is not None:
+                self._ended(lodging)
+
+    def _ended(self, lodging: _Lodging) -> None:
+        del self._all[lodging.run]
+        stdout = lodging.process.stdout
+        assert stdout is not None
+        with contextlib.suppress(KeyError, ValueError):
+            self._select.unregister(stdout)
+        if lodging.answer is not None:
+            self._said(lodging, stdout.read(65536) or b"")  # why, maybe, just before it ended
+        stdout.close()
+        with contextlib.suppress(OSError):
+            os.unlink(lodging.order)
+        code = lodging.process.returncode
+        text = f"the run's first process on host {self._node} ended at once (exit code {code}); see its log"
+        self._tell(lodging, Refusal(text))
+        log.info("run %s has left node %s", lodging.run, self._node)
+
+    def close(self) -> None:
+        """End all."""
+        for lodging in self._all.values():
+            lodging.process.kill()
+        for lodging in self._all.values():
+            lodging.process.wait()
+            if lodging.process.stdout is not None:
+                lodging.process.stdout.close()
+            with contextlib.suppress(OSError):
+                os.unlink(lodging.order)

@@ -1,0 +1,1 @@
+"""Checkpoints of a run: which are complete, and going back to one."""

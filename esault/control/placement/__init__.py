@@ -1,0 +1,1 @@
+"""Slots, hosts, and which sub-unit goes where."""

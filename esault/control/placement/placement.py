@@ -1,0 +1,156 @@
+"""Which host a new sub-unit goes to: by what the unit needs, whom it avoids, free slots and where its neighbours are.
+
+In this order, the first that tells two hosts apart decides:
+
+1. only hosts that take newcomers (neither draining nor lost) and offer what the unit needs
+2. one with a free slot before one without: a sub-unit that replaces a dead one is made even where all slots are taken
+3. fewer sub-units that it should be apart from: active copies of the same unit, and what the rules name
+4. `spread`: the smaller share of slots taken; then more neighbours (units that it gets from or sends to).
+   `pack`: more neighbours; then the larger share of slots taken
+5. the name
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from esault.control.placement.resources import Seat, Slot
+from esault.errors import UsageError
+
+__all__ = ["Cluster", "HostRecord", "PlacementRules"]
+
+
+@dataclass(frozen=True)
+class PlacementRules:
+    """What a run says about its hosts."""
+
+    #: "spread" or "pack"
+    strategy: str = "spread"
+    #: unit -> what its hosts must offer
+    needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: unit -> units whose hosts it avoids
+    apart: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass
+class HostRecord:
+    """One host that this run has slots on."""
+
+    name: str
+    slots: int
+    offers: frozenset[str]
+    draining: bool = False
+    #: numbers of slots that nobody has
+    free: set[int] = field(default_factory=set)
+    #: unit -> sub-units that are here
+    units: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def used(self) -> int:
+        """Sub-units that are here."""
+        return sum(self.units.values())
+
+
+class Cluster:
+    """The slots of several hosts, which come and go."""
+
+    def __init__(self, rules: PlacementRules | None = None) -> None:
+        self.rules = rules or PlacementRules()
+        #: hosts by name
+        self.hosts: dict[str, HostRecord] = {}
+
+    # hosts come and go -------------------------------------------------------------------------------
+
+    def join(self, name: str, slots: int, offers: Iterable[str] = ()) -> None:
+        """A host offers slots from now on."""
+        self.hosts[name] = HostRecord(name, slots, frozenset(offers), free=set(range(slots)))
+
+    def drain(self, name: str) -> None:
+        """A host takes no newcomers any more."""
+        if name in self.hosts:
+            self.hosts[name].draining = True
+
+    def lose(self, name: str) -> None:
+        """A host is gone, with all that was on it."""
+        self.hosts.pop(name, None)
+
+    # slots -------------------------------------------------------------------------------------------
+
+    @property
+    def total(self) -> int:
+        """All slots there are, those of draining hosts left out."""
+        return sum(host.slots for host in self.hosts.values() if not host.draining)
+
+    @property
+    def free(self) -> int:
+        """Those that nobody has and that newcomers may get."""
+        return sum(len(host.free) for host in self.hosts.values() if not host.draining)
+
+    def take(self, seat: Seat) -> tuple[str, Slot | None]:
+        """The host for a newcomer, and its slot there; None where all are taken. Raises UsageError."""
+        if seat.beside and seat.host in self.hosts:
+            host = self.hosts[seat.host]
+        else:
+            host = self._named(seat) if seat.host is not None and not seat.beside else self._best(seat)
+        host.units[seat.unit] = host.units.get(seat.unit, 0) + 1
+        return host.name, self.slot_on(host.name)
+
+    def slot_on(self, name: str) -> Slot | None:
+        """A slot of this host, for one who is there already; None where all are taken."""
+        host = self.hosts.get(name)
+        if host is None or not host.free:
+            return None
+        number = min(host.free)
+        host.free.discard(number)
+        return Slot(name, number)
+
+    def leave(self, seat: Seat, name: str, slot: Slot | None) -> None:
+        """A sub-unit is gone from this host."""
+        host = self.hosts.get(name)
+        if host is None or host.units.get(seat.unit, 0) < 1:
+            return  # it was lost meanwhile, and may have come back empty
+        host.units[seat.unit] -= 1
+        if slot is not None and 0 <= slot.number < host.slots:
+            host.free.add(slot.number)
+
+    def open_to(self, seat: Seat) -> bool:
+        """Whether a host that does not drain offers what is needed."""
+        return any(not host.draining and not self._missing(host, seat) for host in self.hosts.values())
+
+    def _named(self, seat: Seat) -> HostRecord:
+        assert seat.host is not None
+        host = self.hosts.get(seat.host)
+        if host is None:
+            raise UsageError(f"there is no host {seat.host!r}; there are: {', '.join(self.hosts) or 'none'}")
+        if host.draining or not host.free:
+            why = "drains" if host.draining else f"has all of its {host.slots} slots taken"
+            raise UsageError(f"unit {seat.unit!r} cannot go to host {seat.host!r}: it {why}")
+        missing = self._missing(host, seat)
+        if missing:
+            raise UsageError(
+                f"unit {seat.unit!r} cannot go to host {seat.host!r}: it needs {missing}, which is not offered there"
+            )
+        return host
+
+    def _missing(self, host: HostRecord, seat: Seat) -> str:
+        return ", ".join(each for each in self.rules.needs.get(seat.original, ()) if each not in host.offers)
+
+    def _best(self, seat: Seat) -> HostRecord:
+        fitting = [host for host in self.hosts.values() if not self._missing(host, seat)]
+        if not fitting:
+            what = ", ".join(self.rules.needs.get(seat.original, ()))
+            raise UsageError(
+                f"unit {seat.unit!r} needs {what}, which no host offers" if what else "there is no host (any more)"
+            )
+        taking = [host for host in fitting if not host.draining] or fitting
+        pack = self.rules.strategy == "pack"
+        avoided = {*seat.copies, *self.rules.apart.get(seat.original, ())}
+
+        def badness(host: HostRecord) -> tuple[object, ...]:
+            share = host.used / host.slots
+            near = -sum(n for unit, n in host.units.items() if unit in seat.neighbours)
+            unwanted = sum(n for unit, n in host.units.items() if unit in avoided)
+            return (not host.free, unwanted, *((near, -share) if pack else (share, near)), host.name)
+
+        return min(taking, key=badness)

@@ -1,0 +1,1 @@
+"""From what the driver knows to what people read."""

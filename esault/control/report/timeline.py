@@ -1,0 +1,210 @@
+"""What a run says of itself over time: each unit in each window, and changes as they end.
+
+Made of what the driver knows anyway; nothing on the data path is asked for it. Windows begin when tuples begin to flow
+and are cut at the same instants for all units. Counts of all windows together are those of the report.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from esault.control.run.driver import Driver
+from esault.control.units.change import ChangeRecord
+from esault.control.units.unit import Unit
+from esault.elasticity.totals import Totals
+from esault.histogram import Histogram
+
+__all__ = ["Chronicle", "Page", "UnitRecord"]
+
+#: seconds of a window
+PERIOD = 1.0
+#: seconds after the end of a window when it is cut: the reports of sub-units around that moment are there by then
+SLACK = 0.3
+
+
+@dataclass(frozen=True)
+class UnitRecord:
+    """One unit in one window. Rates are tuples a second."""
+
+    unit: str
+    kind: str
+    #: seconds since tuples began to flow, to the end of the window
+    t: float
+    #: how long it was
+    seconds: float
+    #: sub-units at its end, and on average
+    sub_units: int
+    parallelism: float
+    arrivals: float
+    processed: float
+    emitted: float
+    dropped: float
+    #: tuples in its inboxes at the end
+    waiting: int
+    #: of a spout: tuples due and not read at the end; None where nobody can know
+    lag: int | None
+    #: seconds of processing, all sub-units together
+    busy: float
+    #: of a spout: share of the time in which it might not read
+    throttled: float
+    #: seconds that one tuple takes one sub-unit; None when none was processed
+    service: float | None
+    #: milliseconds, of tuples that were told of in the window, None when there are none: of a bolt from the packing of the
+    #: frame a tuple came in to the end of its processing; of a spout, where its tuples end in its own process, end to end
+    p50_ms: float | None
+    p99_ms: float | None
+    errors: int
+
+
+@dataclass(frozen=True)
+class Page:
+    """What happened in one window."""
+
+    #: its end, seconds since the epoch
+    at: float
+    units: tuple[UnitRecord, ...]
+    #: that have ended since the page before, with seconds since tuples began to flow until each was asked for
+    changes: tuple[tuple[float, ChangeRecord], ...] = ()
+
+
+@dataclass
+class _Unit:
+    """What stands on the pages so far."""
+
+    totals: Totals
+    errors: int = 0
+    latency: Histogram | None = None
+    changes: int = 0
+
+
+class Chronicle:
+    """Ask it at each tick, and once at the end."""
+
+    def __init__(self, period: float = PERIOD, slack: float = SLACK) -> None:
+        self._period, self._slack = period, slack
+        self._began: float | None = None
+        self._windows = 0
+        self._at = 0.0
+        self._told: dict[str, _Unit] = {}
+
+    def take(self, driver: Driver, now: float) -> Page | None:
+        """The page of the window that has ended; None when none has. After a pause one page stands for several windows."""
+        if driver.running_since is None:
+            return None
+        if self._began is None:
+            self._began = self._at = driver.running_since
+        ended = int((now - self._slack - self._began) / self._period + 1e-6)
+        if ended <= self._windows:
+            return None
+        self._windows = ended
+        end = self._began + ended * self._period
+        sampler = driver.scaling.sampler
+        sampler.forget({i for unit in driver.units.values() for i in unit.subs})
+        # no more than was reported: what the sampler foresees for one that is silent may not come
+        totals = {name: _least(sampler.totals(unit, end), _counted(unit)) for name, unit in driver.units.items()}
+        return self._page(driver, end, totals)
+
+    def last(self, driver: Driver, now: float) -> Page | None:
+        """The page of what is left; None when tuples never flowed."""
+        if self._began is None:
+            if driver.running_since is None:
+                return None
+            self._began = self._at = driver.running_since
+        end = driver.ended_at if driver.ended_at is not None else now
+        totals = {name: _counted(unit) for name, unit in driver.units.items()}
+        return self._page(driver, max(end, self._at + 1e-3), totals)
+
+    def _page(self, driver: Driver, end: float, totals: dict[str, Totals]) -> Page:
+        start, self._at = self._at, end
+        assert self._began is not None
+        records: list[UnitRecord] = []
+        changes: list[tuple[float, ChangeRecord]] = []
+        for name, unit in driver.units.items():
+            told = self._told.setdefault(name, _Unit(Totals()))
+            records.append(self._record(unit, told, totals[name], start, end))
+            changes += [(max(0.0, record.at - self._began), record) for record in unit.changes[told.changes :]]
+            told.changes = len(unit.changes)
+        return Page(end, tuple(records), tuple(changes))
+
+    def _record(self, unit: Unit, told: _Unit, totals: Totals, start: float, end: float) -> UnitRecord:
+        seconds = end - start
+        window = totals.since(told.totals, start, end)
+        # what was foreseen too high is not told again: the next window has as much less
+        told.totals = _highest(told.totals, totals)
+        bolt = unit.plan.kind == "bolt"
+        latency = unit.measurements.histogram("latency" if bolt else "end_to_end")
+        recent = latency if told.latency is None else latency.since(told.latency)
+        told.latency = latency
+        errors = unit.measurements.counts.errors
+        fresh, told.errors = errors - told.errors, errors
+        assert self._began is not None
+        return UnitRecord(
+            unit.name,
+            unit.plan.kind,
+            end - self._began,
+            seconds,
+            window.width,
+            _mean(unit.history, start, end),
+            window.arrivals / seconds,
+            window.processed / seconds,
+            window.emitted / seconds,
+            window.dropped / seconds,
+            round(window.waiting),
+            None if window.lag is None else round(window.lag),
+            window.busy,
+            window.throttled,
+            window.service if bolt else None,
+            1000 * recent.quantile(0.5) if len(recent) else None,
+            1000 * recent.quantile(0.99) if len(recent) else None,
+            max(0, fresh),
+        )
+
+
+def _counted(unit: Unit) -> Totals:
+    """All that the unit's sub-units have reported, the dead ones too."""
+    counts = unit.measurements.counts
+    spout = unit.plan.kind == "spout"
+    return Totals(
+        counts.tuples_out if spout else counts.arrivals,
+        counts.tuples_out if spout else counts.tuples_in,
+        counts.tuples_out,
+        counts.dropped,
+        counts.busy,
+        counts.backlog,
+        None,
+        counts.throttled,
+        len(unit.subs),
+    )
+
+
+def _least(seen: Totals, counted: Totals) -> Totals:
+    return seen._replace(
+        arrivals=min(seen.arrivals, counted.arrivals),
+        processed=min(seen.processed, counted.processed),
+        emitted=min(seen.emitted, counted.emitted),
+        dropped=min(seen.dropped, counted.dropped),
+        busy=min(seen.busy, counted.busy),
+        throttled=min(seen.throttled, counted.throttled),
+    )
+
+
+def _highest(before: Totals, now: Totals) -> Totals:
+    return now._replace(
+        arrivals=max(before.arrivals, now.arrivals),
+        processed=max(before.processed, now.processed),
+        emitted=max(before.emitted, now.emitted),
+        dropped=max(before.dropped, now.dropped),
+        busy=max(before.busy, now.busy),
+        throttled=max(before.throttled, now.throttled),
+    )
+
+
+def _mean(history: list[tuple[float, int]], start: float, end: float) -> float:
+    """Sub-units on average between two instants."""
+    if not history:
+        return 0.0
+    area = 0.0
+    for (since, width), (until, _) in pairwise([*history, (max(end, history[-1][0]), 0)]):
+        area += width * max(0.0, min(until, end) - max(since, start))
+    return round(area / (end - start), 6)  # a whole number where nothing changed

@@ -1,0 +1,543 @@
+"""The driver: owns the topology, its units, and the run from building to the last word.
+
+```
+building -> wiring -> beginning -> running -> stopping -> ended
+```
+
+`building`: sub-units are forked and built. `wiring`: senders are registered and get their tables. `beginning`: whoever drives
+this core prepares the sinks and says `begun`. `running` ends when every unit has finished, or with a failure.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from esault.control.checkpoints.checkpoints import Checkpoints, Cut
+from esault.control.checkpoints.completed import kept_of, table_like, widths
+from esault.control.checkpoints.recovery import Restores
+from esault.control.placement.resources import OneHost, Places, Resources, seat_of
+from esault.control.replication.replicas import down, gates, make_units
+from esault.control.run.acker_assignment import AckSeats
+from esault.control.run.commands import Wishes
+from esault.control.run.credit import filling, widest
+from esault.control.run.lost_frames import LostTails
+from esault.control.run.pipeline_driver import PipelineSeat
+from esault.control.run.unresponsive import Silences
+from esault.control.units.elastic_unit import ElasticUnit
+from esault.elasticity.judge import Ask
+from esault.elasticity.scaling import EVERY_UNIT, Scaling
+from esault.errors import UsageError
+from esault.messages.checkpoint import Kept, NotSnapped, Snapped
+from esault.messages.control import Broken, Build, Built, Exited, Failed, Grace, Kill, Seated, Stopped
+from esault.messages.probe import HostUsage
+from esault.messages.settings import Settings
+from esault.messages.status import Status
+from esault.routing.table import OutputTable
+from esault.topology.plan import Plan
+
+__all__ = ["Driver"]
+
+#: seconds that sub-units get to stop before they are killed: in order, and at once
+STOP_PATIENCE, STOP_AT_ONCE_PATIENCE = 30.0, 2.0
+#: seconds until a checkpoint that is not complete is given up
+CHECKPOINT_PATIENCE = 30.0
+#: times that the last checkpoint is tried before the run ends without it
+MOST_LAST = 3
+#: seconds after which the same trouble with checkpoints is told again
+TELL_AGAIN = 10.0
+#: seconds that a process has to get ready after all went back, and bytes of state that each second more is for
+READY_PATIENCE, LOADED_PER_SECOND = 10.0, 1 << 20
+
+
+class Driver:
+    """The core of the driver's actor. `outbox` holds (address, message): an incarnation or "keeper"."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        run: str,
+        host: str,
+        settings: Settings,
+        parallelism: Mapping[str, int] | None = None,
+        epoch: int = 1,
+        slots: int = 16,
+        policies: Mapping[str, str] | None = None,
+        probes: str = "",
+        kept: Kept | None = None,
+        keep: Callable[[Kept], None] | None = None,
+        last_number: int = 0,
+        ask: Ask | None = None,
+        resources: Resources | None = None,
+    ) -> None:
+        """`policies`: what scales units by themselves, by name; `probes`: where answers to probes go.
+
+        `kept`: the checkpoint to go on from; `keep` makes one durable, and raises CheckpointError where it cannot; `last_number`:
+        after which new ones are numbered; `ask` calls a policy with a limit of time; `resources`: other slots than this host's.
+
+        Raises UsageError for policies that cannot be.
+        """
+        self.plan = plan
+        self.run = run
+        self.settings = replace(settings, replay_after=plan.replay_after)
+        self.epoch = epoch
+        #: places for sub-units
+        self.resources = resources or OneHost(host, slots)
+        self.places = Places(self.resources)
+        self._probes = probes
+        #: how busy hosts are, as far as the runtime can tell
+        self.hosts: tuple[HostUsage, ...] = ()
+        self.outbox: deque[tuple[Any, Any]] = deque()
+        self.phase = "building"
+        self.failure: str | None = None  # what ended the run, for people
+        self.draining = False
+        #: the run ended because every unit had finished
+        self.finished_in_order = False
+        #: the run was ended by hand, at a checkpoint: another one may go on
+        self.paused = False
+        self._now = 0.0  # the time of the last call, for what is told
+        self.notices: deque[str] = deque()  # lines for the user: deaths, silences
+        self._next_incarnation = kept.next_incarnation if kept is not None else 1
+        self._unit_of: dict[int, str] = {}
+        chosen = {**(widths(kept, plan) if kept is not None else {}), **(parallelism or {})}
+        self.units = make_units(plan, chosen, self.settings, self._new_build)
+        for unit in self.units.values():
+            unit.exactly = self._exactly
+            if self._exactly and unit.plan.batch and unit.plan.objects == "partial_key":
+                raise UsageError(
+                    f"unit {unit.name!r} is a BatchBolt behind partial_key: its two halves of a key cannot be told apart in a "
+                    "checkpoint; group it by_key, make it a Bolt, or run without checkpoints"
+                )
+        self.scaling = Scaling(plan, policies or {EVERY_UNIT: "none"}, settings.probe_every, self.notices.append, ask)
+        self.wishes = Wishes(self)
+        self.pipelines = PipelineSeat(
+            plan, self.scaling.judges, self.wishes.scale, lambda i, message: self.outbox.append((i, message))
+        )
+        for name in self.scaling.halved:
+            self.units[name].first_table = OutputTable.halved
+        if kept is not None:
+            for name, before in kept.units.items():
+                if name in self.units and before.table and before.parallelism == self.units[name].parallelism:
+                    self.units[name].first_table = partial(table_like, before.table)
+        ackers = settings.ackers if settings.delivery != "none" else 0
+        self._ack_seats = AckSeats(ackers, self._new_build, self.outbox)
+        self._lost_tails = LostTails()
+        self.checkpoints = Checkpoints(
+            settings.checkpoint_every,
+            CHECKPOINT_PATIENCE,
+            lambda i, message: self.outbox.append((i, message)),
+            self._keep,
+            kept.number if kept is not None else 0,
+            self._troubled,
+            last_number,
+        )
+        self._keep_durable = keep or (lambda kept: None)
+        #: the newest complete checkpoint
+        self.kept = kept
+        #: number of the checkpoint that this run goes on from; 0: it began anew
+        self.resumed_from = kept.number if kept is not None else 0
+        self.restores = Restores()
+        #: checkpoints that were completed, bytes that they wrote, and seconds that the last one took
+        self.checkpoints_taken = 0
+        self.checkpoint_bytes = 0
+        self.checkpoint_seconds = 0.0
+        self._told: tuple[str, float] = ("", 0.0)
+        #: number of the checkpoint that ends the run, and how often it was tried
+        self._final: int | None = None
+        self._tried = 0
+        #: until when all must be ready after going back
+        self._ready_by = 0.0
+        self.died_late = False  # a process died when the run was ending
+        self._deadline: float | None = None
+        self._killed = False
+        self._silences = Silences()
+        self.started_at = 0.0
+        self.running_since: float | None = None
+        self.ended_at: float | None = None
+        self.deaths = 0
+
+    def _new_build(self, unit: str, beside: int = 0, on: str | None = None, **fields: Any) -> Build:
+        """For a new sub-unit where `beside` is, whose process it goes on in, on host `on`, or anywhere. Raises UsageError."""
+        self._settle_slots()
+        incarnation = self._next_incarnation
+        seat = seat_of(self.plan, unit, self.places.hosts.get(beside, on), beside != 0)
+        host = self.places.place(incarnation, seat)
+        self._next_incarnation += 1
+        self._unit_of[incarnation] = unit
+        return Build(
+            unit=unit,
+            incarnation=incarnation,
+            epoch=self.epoch,
+            host=host,
+            run=self.run,
+            settings=self.settings,
+            probes=self._probes,
+            **fields,
+        )
+
+    # starting --------------------------------------------------------------------------------------
+
+    def start(self, now: float) -> None:
+        """Begin to build."""
+        self.started_at = now
+        self._start_units(now)
+        self.deliver(now)
+
+    def _start_units(self, now: float) -> None:
+        self._ack_seats.start()
+        for name, unit in self.units.items():
+            before = self.kept.units.get(name) if self.kept is not None else None
+            if self.kept is None or before is None:
+                unit.start(now)
+            else:
+                unit.begin_from(before, self.kept.number, now)
+
+    def begun(self, now: float) -> None:
+        """The sinks are ready: let tuples flow."""
+        if self.phase != "beginning":
+            return
+        self.phase = "running"
+        self.running_since = self.running_since or now
+        self.restores.flowing(now)
+        self._send_seats()
+        for unit in self.units.values():
+            unit.go(now)
+        self.deliver(now)
+
+    def _send_seats(self, newcomer: bool = False) -> None:
+        owners = {
+            r.incarnation: r.built.express for u in self.units.values() for r in u.subs.values() if r.built is not None
+        }
+        units = self.units.values()
+        wide, fill = widest(self.units, self.settings.pending_rows), filling(self.plan, self.units)
+        self._ack_seats.tell(owners, wide, fill, newcomer, down(units), gates(units))
+
+    def _check_seats(self) -> None:
+        """Once nobody sends acks to a dead ack server any more, what was open there starts anew."""
+        for number in self._ack_seats.recovered(i for unit in self.units.values() for i in unit.subs):
+            self._tell_all(Grace(acker=number))
+
+    def _tell_all(self, message: Any) -> None:
+        for unit in self.units.values():
+            for record in unit.subs.values():
+                if record.started_at is not None:
+                    self.outbox.append((record.incarnation, message))
+
+    # messages --------------------------------------------------------------------------------------
+
+    def handle(self, message: Any, now: float) -> bool:
+        """Take a message from a sub-unit, an ack server or the keeper; False if nobody here knows it."""
+        known = True
+        self._now = now
+        incarnation = getattr(message, "incarnation", None)
+        if incarnation is not None:
+            self._silences.heard(incarnation, now)
+        if isinstance(message, Exited):
+            self._on_exited(message, now)
+        elif isinstance(message, Seated):
+            self._ack_seats.seated(message.incarnation, message.version)
+            self._check_seats()
+        elif isinstance(message, Failed):
+            self.fail(message.text, now)
+        elif isinstance(message, Snapped):
+            self.checkpoints.snapped(message, now)
+        elif isinstance(message, NotSnapped):
+            self.checkpoints.not_snapped(message, now)
+        elif isinstance(message, Broken) and self._exactly:
+            self._on_broken(message, now)
+        elif isinstance(message, (Built, Stopped)) and not self._unit_of.get(message.incarnation, "?"):
+            self._on_ack_server(message)
+        else:
+            unit = self.units.get(self._unit_of.get(incarnation, ""))  # type: ignore[arg-type]
+            known = unit is not None and unit.handle(message, now)
+            if isinstance(message, Status):
+                self.scaling.sampler.status(message)
+                self.pipelines.status(self._unit_of.get(message.incarnation, ""), message)
+            if isinstance(message, Stopped):
+                self.checkpoints.left(message.incarnation, now)
+                self._check_seats()
+        self.deliver(now)
+        self._step_pipelines(now)
+        return known
+
+    def _step_pipelines(self, now: float) -> None:
+        if self.phase == "running" and not self.draining and not self.busy:
+            self.pipelines.step(self.units, now)
+
+    def _on_ack_server(self, message: Any) -> None:
+        if isinstance(message, Built):
+            self._ack_seats.built(message.incarnation, message.express)
+            if self.phase == "running":
+                self._send_seats(newcomer=True)
+
+    def _on_exited(self, message: Exited, now: float) -> None:
+        name = self._unit_of.get(message.incarnation)
+        self._silences.forget(message.incarnation)
+        if name is None or self.phase in ("stopping", "ended"):
+            if name and self.units[name].subs.pop(message.incarnation, None) is not None:
+                self.died_late = True
+            return
+        if name:
+            unit = self.units[name]
+            record = unit.subs.get(message.incarnation)
+            if record is None or record.stopped:
+                return
+            if not unit.ended_here(message.incarnation):
+                self.deaths += 1
+                self.notices.append(f"{name}/{message.incarnation} died ({message.reason or 'no reason known'})")
+            if self._goes_back:
+                unit.measurements.died(message.incarnation, state_too=False)
+                del unit.subs[message.incarnation]
+                self.go_back(f"{name}/{message.incarnation} died", now)
+                return
+            unit.died(message.incarnation, message.reason, now)
+            self._check_seats()
+            return
+        number = self._ack_seats.died(message.incarnation)
+        if number is not None:
+            self.deaths += 1
+            self.notices.append(f"ack server {number} died ({message.reason or 'no reason known'})")
+            if self._goes_back:
+                self.go_back(f"ack server {number} died", now)
+
+    def deliver(self, now: float) -> None:
+        """Carry messages between the units, which share this process, until all is quiet; then act on their events."""
+        moved = True
+        while moved:
+            moved = False
+            for unit in self.units.values():
+                while unit.outbox:
+                    moved = True
+                    address, message = unit.outbox.popleft()
+                    if isinstance(address, tuple):
+                        self.units[address[1]].handle(message, now)
+                    else:
+                        self.outbox.append((address, message))
+                while unit.events:
+                    moved = True
+                    self._on_event(unit, *unit.events.popleft(), now)
+            moved = self._advance(now) or moved
+        self._settle_slots()
+
+    def _settle_slots(self) -> int:
+        """How many are free."""
+        return self.places.settle({incarnation for unit in self.units.values() for incarnation in unit.subs})
+
+    def _on_event(self, unit: ElasticUnit, event: str, text: str, now: float) -> None:
+        if event == "failed":
+            self.fail(text, now)
+        elif event == "check":
+            unit.check(now)
+        elif event == "changed":
+            self.scaling.changed(unit.plan.original or unit.name, unit.changes[-1])
+        elif event == "seats" and self.phase == "running":
+            self._send_seats()
+        elif event == "settled" and self.phase == "running" and self.settings.delivery != "none":
+            self._tell_all(Grace())
+
+    def _advance(self, now: float) -> bool:
+        units = self.units.values()
+        if self.phase == "building" and all(u.table is not None for u in units):
+            if not self._ack_seats.ready:
+                return False
+            self.phase = "wiring"
+            for unit in units:
+                unit.register()
+            return True
+        if self.phase == "wiring" and all(u.wired for u in units):
+            self.phase = "beginning"
+            return True
+        if self.phase == "running" and all(u.finishing and all(r.finished for r in u.subs.values()) for u in units):
+            if self._exactly and not self._final_kept:
+                return self._begin_final(now)
+            self.finished_in_order = True
+            self._stop(False, now)
+            return True
+        if self.phase == "running" and self.draining and self._exactly:
+            if not self._final_kept:
+                return self._begin_final(now)
+            self.paused = True
+            self._stop(False, now)
+            return True
+        if self.phase == "stopping" and all(u.all_stopped for u in units):
+            self.phase = "ended"
+            self.ended_at = now
+            self._ack_seats.stop()
+            return True
+        return False
+
+    # changes -----------------------------------------------------------------------------------------
+
+    @property
+    def busy(self) -> bool:
+        """Whether no change can begin just now, and one can in a moment."""
+        if self.draining or self.phase in ("stopping", "ended"):
+            return False
+        going_back = self.restores.lasting is not None
+        return going_back or self.checkpoints.current is not None or self.checkpoints.wanted(self._now)
+
+    @property
+    def may_checkpoint(self) -> bool:
+        """Whether a checkpoint can begin now."""
+        idle = self.phase == "running" and self.checkpoints.current is None
+        return idle and self.checkpoints.may_begin(self.units.values())
+
+    def checkpoint(self, now: float) -> int:
+        """Begin a checkpoint; its number. Raises UsageError when it cannot be now."""
+        if not self.may_checkpoint:
+            raise UsageError(
+                f"{self.plan.name}: no checkpoint can be taken now: a change, a death or the end is being dealt with"
+            )
+        number = self.checkpoints.begin(self.units.values(), now)
+        self.deliver(now)
+        return number
+
+    def _keep(self, cut: Cut) -> None:
+        kept = kept_of(cut, self.checkpoints.chains, self.units, self.run, self._next_incarnation, self.plan.name)
+        self._keep_durable(kept)
+        self.kept = kept
+        self.checkpoints_taken += 1
+        self.checkpoint_bytes += kept.size
+        self.checkpoint_seconds = kept.completed_at - kept.begun_at
+        self.restores.completed()
+        for name, parts in cut.parts.items():
+            self.units[name].checkpointed({part.incarnation for part in parts if part.ended})
+
+    def _troubled(self, text: str) -> None:
+        """A checkpoint was given up; the run goes on, and the next one is taken when it is due."""
+        before, at = self._told
+        if self._now - at >= TELL_AGAIN or text != before:
+            self._told = (text, self._now)
+            self.notices.append(f"no checkpoint: {text}")
+        if self._final is not None and self._final > self.checkpoints.newest and self._tried >= MOST_LAST:
+            self.fail(f"the last checkpoint could not be taken: {text}", self._now)
+
+    @property
+    def _final_kept(self) -> bool:
+        return self._final is not None and self._final <= self.checkpoints.newest
+
+    def _begin_final(self, now: float) -> bool:
+        """The last checkpoint: with it what the ends of units put out is committed."""
+        if self.checkpoints.current is not None or not self.checkpoints.may_begin(self.units.values()):
+            return False
+        self._tried += 1
+        self._final = self.checkpoints.begin(self.units.values(), now, last=True)
+        return True
+
+    # going back ------------------------------------------------------------------------------------
+
+    @property
+    def _exactly(self) -> bool:
+        return self.settings.delivery == "eo"
+
+    def _on_broken(self, message: Broken, now: float) -> None:
+        unit = self.units.get(self._unit_of.get(message.incarnation, ""))
+        if unit is not None and message.incarnation in unit.subs and self.phase == "running":
+            self.go_back(f"{unit.name}/{message.incarnation} missed frames ({message.text})", now)
+
+    def go_back(self, why: str, now: float) -> None:
+        """All go back to the newest complete checkpoint (PROTOCOL section 7): other processes, its state, its positions."""
+        if self.phase in ("stopping", "ended"):
+            return
+        self.checkpoints.abandon()
+        failure = self.restores.begin(self.checkpoints.newest, why, now)
+        if failure is not None:
+            self.fail(failure, now)
+            return
+        to = f"checkpoint {self.kept.number}" if self.kept is not None else "the beginning"
+        self.notices.append(f"{why}: all go back to {to}")
+        self.epoch += 1
+        self._final = None
+        self._ready_by = (
+            now + READY_PATIENCE + (self.kept.total_size / LOADED_PER_SECOND if self.kept is not None else 0)
+        )
+        for unit in self.units.values():
+            spared = unit.spared.values()
+            for incarnation in unit.subs:
+                if incarnation not in spared:
+                    self.outbox.append(("keeper", Kill(incarnation)))
+        self._ack_seats.kill()
+        self.units = {name: unit.successor(now) for name, unit in self.units.items()}
+        self._start_units(now)
+        self.phase = "building"
+
+    @property
+    def _goes_back(self) -> bool:
+        """Whether a death has all go back. Before anything has been processed a replacement will do."""
+        return self._exactly and (self.phase != "building" or self.kept is not None or bool(self.restores.all))
+
+    def probe_targets(self) -> dict[int, tuple[str, float]]:
+        """Whom to probe now: incarnation -> (data endpoint, seconds between two probes)."""
+        return self.scaling.targets(self.units) if self.phase == "running" and not self.draining else {}
+
+    # the end ---------------------------------------------------------------------------------------
+
+    def drain(self, now: float) -> None:
+        """End as if the spouts had ended: what is in flight is processed."""
+        if self.draining:
+            return
+        self.draining = True
+        for unit in self.units.values():
+            unit.unthrottle(now)  # the end need not wait for it
+        if self.phase in ("building", "wiring", "beginning") and not self._goes_back:
+            self._stop(True, now)
+        elif not self._exactly:  # else spouts stop where the last checkpoint cuts
+            for unit in self.units.values():
+                unit.drain()
+        self.deliver(now)
+
+    def stop_at_once(self, now: float) -> None:
+        """End without draining; what is in flight is lost."""
+        self._stop(True, now)
+        self.deliver(now)
+
+    def fail(self, text: str, now: float) -> None:
+        """End with this failure; the first one counts."""
+        if self.failure is None and self.phase != "ended":
+            self.failure = text
+            self._stop(True, now)
+
+    def _stop(self, at_once: bool, now: float) -> None:
+        if self.phase == "ended":
+            return
+        again = self.phase == "stopping"
+        self.phase = "stopping"
+        self.checkpoints.abandon()  # those who leave now do not do their part
+        patience = STOP_AT_ONCE_PATIENCE if at_once else STOP_PATIENCE
+        self._deadline = min(self._deadline or now + patience, now + patience)
+        if not again or at_once:
+            for unit in self.units.values():
+                unit.stop(at_once)
+
+    def tick(self, now: float) -> None:
+        """Called a few times a second: deadlines and silences."""
+        self._now = now
+        if self.restores.lasting is not None and self.phase == "building" and now > self._ready_by:
+            # One that does not get ready is ended, which its exit tells.
+            for unit in self.units.values():
+                for record in unit.subs.values():
+                    if record.built is None:
+                        self.outbox.append(("keeper", Kill(record.incarnation)))
+        if self.phase == "stopping" and self._deadline is not None and now >= self._deadline:
+            for unit in self.units.values():
+                for record in list(unit.subs.values()):
+                    if not record.stopped:
+                        self.outbox.append(("keeper", Kill(record.incarnation)))
+                        unit.subs.pop(record.incarnation, None)
+                        self.died_late = True  # what it had still to commit is committed for it
+                        unit.measurements.died(record.incarnation)
+        if self.phase == "running":
+            self.checkpoints.tick(self.units.values(), now)
+        if self.phase == "running" and not self.draining and not self.busy:
+            since = now - (self.running_since or now)
+            self.scaling.decide(self.units, now, since, self.hosts, self._settle_slots)
+        if self.phase == "running":
+            for _, receiver, sender, text in list(self._lost_tails.find(self.units, self.places.hosts, now)):
+                self.handle(Broken(receiver, sender, text), now)
+            self.notices.extend(self._silences.find(self.units.values(), now))
+            self.scaling.sampler.forget({incarnation for unit in self.units.values() for incarnation in unit.subs})
+        self.deliver(now)
+        self._step_pipelines(now)

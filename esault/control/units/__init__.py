@@ -1,0 +1,1 @@
+"""Units and the changes of their tables while tuples flow."""

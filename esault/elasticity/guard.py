@@ -1,0 +1,107 @@
+"""The guard around every policy: bounds, slots, cooldown, one change at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from esault.elasticity.action import Action, Advise, Merge, Migrate, Rescale, Split, Throttle
+from esault.elasticity.view import View
+
+__all__ = ["Guard", "Verdict"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What may be done, and why the rest may not."""
+
+    #: changes of the table
+    allowed: tuple[Action, ...] = ()
+    refusals: tuple[str, ...] = ()
+    throttles: tuple[Throttle, ...] = ()
+    moves: tuple[Migrate, ...] = ()
+    #: slots that the changes take
+    growth: int = 0
+
+
+@dataclass(frozen=True)
+class Guard:
+    """`cooldown`: seconds between the end of a change and the beginning of the unit's next."""
+
+    cooldown: float = 0.2
+
+    def check(self, view: View, actions: Sequence[object]) -> Verdict:
+        """Pass what can be done; what asks for more than there is, is cut to what there is, and that is said."""
+        refusals: list[str] = []
+        wanted: list[Split | Merge | Rescale] = []
+        throttles: list[Throttle] = []
+        moves: list[Migrate] = []
+        for action in actions:
+            if isinstance(action, (Split, Merge, Rescale)):
+                wanted.append(action)
+            elif isinstance(action, Throttle):
+                if 0 <= action.rate < float("inf") and 0 < action.seconds < float("inf"):
+                    throttles.append(action)
+                else:
+                    refusals.append(f"{action.rate:g} tuples/s for {action.seconds:g} s is no throttle")
+            elif isinstance(action, Migrate):
+                refusal = _refusal(view, action)
+                if refusal:
+                    refusals.append(refusal)
+                else:
+                    moves.append(action)
+            elif not isinstance(action, Advise):
+                refusals.append(f"{action!r:.80} is no action")
+        unit = view.unit
+        slowed = tuple(throttles)
+        if not wanted and not moves:
+            return Verdict((), tuple(refusals), slowed)
+        if unit.changing:
+            return Verdict((), (*refusals, "a change of this unit is on"), slowed)
+        if unit.changed_at is not None and view.now < unit.changed_at + self.cooldown:
+            return Verdict((), (*refusals, f"the last change ended less than {self.cooldown:g} s ago"), slowed)
+        if moves:
+            if wanted or len(moves) > 1:
+                refusals.append("one change of a unit at a time: a move stands alone")
+            return Verdict((), tuple(refusals), slowed, tuple(moves[:1]), 1)
+        allowed: list[Action] = []
+        width, copies = unit.width, unit.plan.copies
+        free = view.free_slots // copies
+        least, most = unit.plan.min_parallelism, unit.plan.max_parallelism
+        for action in wanted:
+            if isinstance(action, Rescale):
+                n = action.n
+            else:
+                n = width + (1 if isinstance(action, Split) else -1)
+            if most is not None and n > most:
+                refusals.append(f"{n} sub-units are more than its max_parallelism of {most}")
+                n = most
+            if n < least:
+                refusals.append(f"{n} sub-units are fewer than its min_parallelism of {least}")
+                n = least
+            if n - width > free:
+                needed = (n - width) * copies
+                refusals.append(f"{n} sub-units need {needed} more slots, and {view.free_slots} are free")
+                n = width + free
+            if isinstance(action, Rescale):
+                if n == action.n or n != width:
+                    allowed.append(replace(action, n=n))
+            elif n != width:
+                allowed.append(action)
+            else:
+                continue
+            free -= max(0, n - width)
+            width = n
+        return Verdict(tuple(allowed), tuple(refusals), slowed, (), max(0, width - unit.width) * copies)
+
+
+def _refusal(view: View, action: Migrate) -> str:
+    """Why a sub-unit cannot go there; empty if it can."""
+    sample = next((s for s in view.unit.samples if s.sub_unit == action.sub_unit), None)
+    if sample is None:
+        return f"there is no sub-unit {action.sub_unit} (any more)"
+    if action.host not in {h.name for h in view.hosts}:
+        return f"there is no host {action.host!r}; there are: {', '.join(h.name for h in view.hosts) or 'none'}"
+    if action.host == sample.host:
+        return f"sub-unit {action.sub_unit} is on {action.host} already"
+    return "" if view.free_slots else "a move needs a free slot"

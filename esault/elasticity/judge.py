@@ -1,0 +1,195 @@
+"""The judge of one unit, or of several together: its policy behind the guard, and the log of what was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any
+
+from esault.control.units.change import ChangeRecord
+from esault.elasticity.action import Action, Advise
+from esault.elasticity.changeable import Changeable
+from esault.elasticity.edit import edited
+from esault.elasticity.guard import Guard, Verdict
+from esault.elasticity.policy import Policy
+from esault.elasticity.view import RunView, View
+from esault.errors import PolicyTimeout, UsageError
+
+__all__ = ["Ask", "DecisionRecord", "Judge"]
+
+#: decisions that are kept for a unit; the oldest go first
+MOST = 10_000
+#: seconds for which a policy that took too long is not asked
+REST = 10.0
+
+#: calls a policy, and raises PolicyTimeout if it does not return in time; who has no clock just calls it
+Ask = Callable[[Callable[[], Sequence[Action]]], Sequence[Action]]
+
+
+@dataclass
+class DecisionRecord:
+    """Something that a policy wanted, or said."""
+
+    #: seconds since the epoch
+    at: float
+    unit: str
+    policy: str
+    #: such as "rescale to 4", "advice"
+    what: str
+    reason: str
+    #: "begun", "done", "dropped: ...", "refused: ...", "said", "failed: ..."
+    outcome: str
+    #: how often in a row
+    times: int = 1
+
+
+class Judge:
+    """Asks the policy, and has done what it wants. A policy that fails is told of and skipped; the topology runs on."""
+
+    def __init__(
+        self, names: Sequence[str], policy: Policy, spec: str, notice: Callable[[str], None], ask: Ask | None = None
+    ) -> None:
+        """`names`: the units it judges, senders first; a unit's own policy has one."""
+        self.names = tuple(names)
+        self.policy = policy
+        self.policy_name = spec.partition(":")[0]
+        self._notice = notice
+        self._ask = ask or (lambda call: call())
+        self._guard = Guard()
+        self._refusals: tuple[str, ...] = ()
+        self._begun: dict[str, DecisionRecord] = {}
+        self._resting_until = 0.0
+        self.log: list[DecisionRecord] = []
+
+    def decide(self, view: RunView, units: Mapping[str, Changeable], now: float) -> None:
+        """One look."""
+        if now < self._resting_until:
+            return
+        decide: Callable[[Any], Sequence[Action]] = self.policy.decide
+        try:
+            actions = list(self._ask(lambda: decide(view)))
+            # What it returns is looked at in here, too: nonsense in it is the policy's failure and nobody else's.
+            wishes = self._by_unit(actions)
+            verdicts = self._verdicts(view, wishes)
+        except PolicyTimeout as error:
+            self._resting_until = now + REST
+            self._write(now, self._label, "policy too slow", f"{error}; it is asked again in {REST:.0f} s", "failed")
+            return
+        except Exception as error:
+            self._write(now, self._label, "policy failed", f"{type(error).__name__}: {error}", "failed")
+            return
+        if not actions:
+            return
+        self._refusals = ()
+        for name, verdict in verdicts.items():
+            self._act(name, wishes[name], verdict, view, units, now)
+
+    @property
+    def _label(self) -> str:
+        return ", ".join(self.names)
+
+    def _by_unit(self, actions: Sequence[Action]) -> dict[str, list[Action]]:
+        """What it wants, by unit; what is no action goes to the first."""
+        wishes: dict[str, list[Action]] = {}
+        for action in actions:
+            name = action.unit if isinstance(action, Action) and action.unit else self.names[0]
+            wishes.setdefault(name, []).append(action)
+        return wishes
+
+    def _verdicts(self, view: RunView, wishes: Mapping[str, Sequence[Action]]) -> dict[str, Verdict]:
+        verdicts: dict[str, Verdict] = {}
+        free = view.free_slots
+        for name, actions in wishes.items():
+            unit = view.units.get(name)
+            if unit is None or (name not in self.names and unit.plan.kind != "spout"):
+                verdicts[name] = Verdict((), (f"there is no unit {name!r} that this policy may change",))
+                continue
+            verdicts[name] = self._guard.check(_narrowed(view, name, free), actions)
+            free -= verdicts[name].growth
+        return verdicts
+
+    def _act(
+        self,
+        name: str,
+        actions: Sequence[Action],
+        verdict: Verdict,
+        view: RunView,
+        units: Mapping[str, Changeable],
+        now: float,
+    ) -> None:
+        for action in actions:
+            if isinstance(action, Advise):
+                self._notice(action.reason)
+                self._write(now, name, "advice", action.reason, "said")
+        self._refusals = (*self._refusals, *verdict.refusals)
+        reason = "; ".join(a.reason for a in actions if isinstance(a, Action) and not isinstance(a, Advise))
+        if verdict.allowed:
+            self._change(name, verdict.allowed, view, units[name], now)
+        for throttle in verdict.throttles:
+            what = f"throttle to {throttle.rate:,.0f}/s for {throttle.seconds:g} s"
+            call = partial(units[name].throttle, throttle.rate, throttle.seconds, now)
+            self._try(name, what, throttle.reason, now, call)
+        for move in verdict.moves:
+            call = partial(units[name].move, move.sub_unit, now, move.reason, self.policy_name, move.host)
+            self._try(name, f"migrate {move.sub_unit} to {move.host}", move.reason, now, call)
+        for refusal in verdict.refusals:
+            self._write(now, name, "wish", reason, f"refused: {refusal}")
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """Of the last time; for the next view."""
+        return self._refusals
+
+    def _change(self, name: str, actions: Sequence[Action], view: RunView, unit: Changeable, now: float) -> None:
+        reason = "; ".join(a.reason for a in actions)
+        assert unit.table is not None
+        try:
+            edit = edited(unit.table, actions, view.units[name].samples)
+            after = len(edit.table.owners())
+            what = f"{edit.kind}: {unit.width} -> {after}"
+            unit.adopt(edit.table, edit.news, now, edit.kind, reason, self.policy_name)
+        except UsageError as error:
+            self._refusals = (*self._refusals, str(error))
+            self._write(now, name, "wish", reason, f"refused: {error}")
+            return
+        self._begun[name] = self._write(now, name, what, reason, "begun")
+
+    def _try(self, name: str, what: str, reason: str, now: float, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except UsageError as error:
+            self._refusals = (*self._refusals, str(error))
+            self._write(now, name, "wish", reason, f"refused: {error}")
+            return
+        self._write(now, name, what, reason, "done")
+
+    def changed(self, name: str, record: ChangeRecord) -> None:
+        """A change of one of its units has ended."""
+        begun = self._begun.get(name)
+        if begun is not None and record.at == begun.at:
+            begun.outcome = f"dropped: {record.dropped}" if record.dropped else "done"
+            del self._begun[name]
+
+    def _write(self, now: float, unit: str, what: str, reason: str, outcome: str) -> DecisionRecord:
+        if (
+            self.log
+            and (self.log[-1].unit, self.log[-1].what, self.log[-1].outcome) == (unit, what, outcome)
+            and what in ("wish", "policy failed", "policy too slow")
+        ):
+            self.log[-1].times += 1
+            return self.log[-1]
+        if outcome == "failed" or outcome.startswith("refused"):
+            self._notice(f"unit {unit!r}, policy {self.policy_name}: {outcome}; {reason}")
+        record = DecisionRecord(now, unit, self.policy_name, what, reason, outcome)
+        self.log.append(record)
+        del self.log[:-MOST]
+        return record
+
+
+def _narrowed(view: RunView, name: str, free: int) -> View:
+    """The view of one of the units, with so many slots left."""
+    if isinstance(view, View):
+        return replace(view, unit=view.units[name], free_slots=free)
+    shared = {f.name: getattr(view, f.name) for f in fields(RunView)}
+    return View(**{**shared, "free_slots": free}, unit=view.units[name])

@@ -1,0 +1,359 @@
+"""The policy `auto`: what the papers and the systems of today do best, together; judges all units of a topology at once.
+
+- **One step, all units** (DS2, Kalavri et al., OSDI 2018): what sources offer is followed through the graph by measured ratios, and each
+  unit is sized by the seconds that a tuple takes without waiting. What is not read yet counts, and what waits is to be gone by
+  `catch_up` (Flink's autoscaler).
+- **Upstream state instead of history** (CRAA's association model, Li et al., 2018): what a unit will receive is what its senders will emit when they have
+  grown and work off what waits; the queue is computed some seconds ahead, with the time that new sub-units take to start.
+- **No move that would be undone** (CRAA's judgement): growth that would come too late to help is not begun; what is not needed is kept for as
+  long as stopping and starting is worth (`change_cost`, plus the state that moves), or as the idle times seen so far teach.
+- **The load's own past** (the future work that the eSault paper names): a rhythm that is found in what sources offered foretells what
+  comes next; growth begins before it does, and nothing is stopped shortly before.
+- **Steady or changed?** Rates are averaged for as long as nothing says they have changed; how large bursts are is learnt from the stream, so that
+  neither a climb looks like chance nor a burst like a change.
+- **Enough, not plenty**: sub-units may be busy up to `busy`, less where bursts would let tuples wait longer than `latency`, more where the
+  worst surprise of the last minute would have fitted as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from esault.elasticity.action import Action, Rescale
+from esault.elasticity.estimators.cores import affordable
+from esault.elasticity.estimators.flow_forecast import STEP, outflow, sized
+from esault.elasticity.estimators.idle_times import IdleTimes
+from esault.elasticity.estimators.late_probes import LateProbes
+from esault.elasticity.estimators.skew import Skew
+from esault.elasticity.estimators.source_forecast import SourceForecast
+from esault.elasticity.estimators.staffing import enough
+from esault.elasticity.estimators.useful_time import UsefulTime
+from esault.elasticity.view import RunView, UnitView, UnitWindow
+
+__all__ = ["Auto"]
+
+#: tuples below which a window says nothing about service time or ratios
+FEWEST = 20
+#: seconds that a tuple takes at least: a clock may not be fine enough to tell
+SHORTEST = 1e-8
+#: of the newest window in service times and ratios
+LEARNING = 0.3
+#: seconds that a sub-unit which is not needed is kept at least
+LEAST_PATIENCE = 1.5
+#: share of its time from which a unit is full
+FULL = 0.95
+#: share of late probes from which a busy unit grows whatever the rates say
+LATE = 0.2
+#: what a second for which moved keys were held is worth, in seconds of a sub-unit
+HELD = 10.0
+#: share of its time that one processes which is full
+AT_WORK = 0.7
+#: share of its time that a unit is busy in a window that has a standard deviation more than the mean, or with the worst surprise of late
+ROOM = 0.95
+#: share of its time that a unit may be busy where its load is foretold well
+FORESEEN = 0.9
+#: growth of a full unit where nobody knows how much more would come
+BLIND_GROWTH = 2.0
+
+
+#: seconds after a death in which little flows because of it: what is open waits for its replay, or all for going back
+RECOVERY = 3.0
+
+
+@dataclass
+class _Unit:
+    idle: IdleTimes
+    late: LateProbes
+    skew: Skew
+    #: seconds until a new sub-unit serves
+    ready: float
+    #: when the change was asked for that this was learnt from
+    learnt_at: float = 0.0
+    service: float | None = None
+    #: tuples out for one in
+    selectivity: float = 1.0
+    #: tuples that come for one that its senders emit
+    share: float = 1.0
+    full_since: float | None = None
+
+
+@dataclass
+class _Flow:
+    """What is foretold to flow, while the graph is walked from its sources."""
+
+    #: slots that are left
+    free: int
+    #: tuples a second that each unit emits in the steps to come, and that receivers must be there for
+    steps: dict[str, list[float]] = field(default_factory=dict)
+    most: dict[str, float] = field(default_factory=dict)
+    #: standard deviation of what a window has by chance, tuples a second
+    chance: dict[str, float] = field(default_factory=dict)
+    #: tuples due at each source that it has not read
+    unread: dict[str, float] = field(default_factory=dict)
+    #: a source cannot tell how much more there is; one is still on its way up
+    blind: bool = False
+    rising: bool = False
+    #: variance over mean of what comes in a moment
+    burst: float = 1.0
+    #: by so much, as a share of it, a rate may be less than is estimated
+    doubt: float = 0.0
+    #: share of its time that a sub-unit may be busy
+    busy: float = 1.0
+    #: somebody died a moment ago
+    recovering: bool = False
+
+    @property
+    def sure(self) -> float:
+        """Share of what is expected that comes very likely."""
+        return max(0.0, 1.0 - self.doubt)
+
+
+@dataclass
+class Auto:
+    """Parameters in seconds and shares."""
+
+    #: between two looks
+    period: float = 0.25
+    #: 99 % of tuples should wait no longer than this in a unit
+    latency: float = 0.1
+    #: share of its time that a sub-unit may be busy; up to 0.9 where its load is foretold well
+    busy: float = 0.8
+    #: above this share a unit grows, or above half of what is left to 1
+    high: float = 0.92
+    #: what waits should be gone after so long
+    catch_up: float = 2.0
+    #: until a new sub-unit serves
+    start: float = 0.4
+    #: steady rates are averaged over so long at most
+    memory: float = 10.0
+    #: seconds of a sub-unit that a stop and a later start are worth
+    change_cost: float = 5.0
+    #: look for a rhythm in the load, and act before it
+    rhythm: bool = True
+    #: a unit that is full must be for so long before it grows without knowing how much more would come
+    calm: float = 2.0
+    #: after a change nothing is judged for so long
+    settle: float = 0.5
+
+    _sources: dict[str, SourceForecast] = field(default_factory=dict, init=False, repr=False)
+    _units: dict[str, _Unit] = field(default_factory=dict, init=False, repr=False)
+    _useful: UsefulTime = field(default_factory=lambda: UsefulTime(1.0), init=False, repr=False, compare=False)
+
+    def decide(self, view: RunView) -> Sequence[Action]:
+        """One look; mostly nothing."""
+        if any(unit.window is None for unit in view.units.values()):
+            return ()
+        actions: list[Action] = []
+        flow = _Flow(view.free_slots)
+        flow.recovering = any(u.died_at is not None and view.now < u.died_at + RECOVERY for u in view.units.values())
+        for name, unit in view.units.items():
+            window = unit.window
+            assert window is not None
+            if unit.plan.kind == "spout":
+                source = self._source(name, window)
+                flow.blind, flow.rising = flow.blind or source.blind, flow.rising or source.rising
+                flow.burst = max(flow.burst, source.rate.dispersion)
+                flow.chance[name] = source.chance
+                flow.doubt = max(flow.doubt, source.doubt)
+                flow.most[name], flow.steps[name] = source.most, source.steps
+                flow.busy = min(flow.busy, self._allowed(source))
+                flow.unread[name] = window.lag or 0.0
+                continue
+            state = self._state(name, unit)
+            senders = view.senders.get(name, ())
+            sent = sum(w.emitted for w in (view.units[s].window for s in senders) if w is not None)
+            self._measure(state, unit, window, sent)
+            inflow = [state.share * sum(rates) for rates in zip(*(flow.steps[s] for s in senders))]
+            rate = state.share * sum(flow.most[s] for s in senders)
+            flow.most[name] = rate * state.selectivity
+            chance = state.share * math.hypot(*(flow.chance[s] for s in senders))
+            flow.chance[name] = chance * state.selectivity
+            n = wanted = unit.width
+            done = inflow
+            if state.service is not None:
+                waiting = window.waiting + state.share * sum(flow.unread.get(s, 0.0) for s in senders)
+                if name in view.managed and not unit.changing and self._settled(unit, view.now):
+                    found = self._judge(view, unit, state, inflow, rate, chance, waiting, flow)
+                    actions += found
+                    wanted = next((a.n for a in found if isinstance(a, Rescale)), n)
+                    flow.free -= max(0, wanted - n)
+                elif unit.changing:
+                    state.late.forget()
+                    state.skew.forget()
+                per = 1.0 / state.service
+                done, _ = outflow(inflow, waiting, n * per, wanted * per, state.ready if wanted > n else 0.0)
+            flow.steps[name] = [d * state.selectivity for d in done]
+        return actions
+
+    # measuring -------------------------------------------------------------------------------------
+
+    def _source(self, name: str, window: UnitWindow) -> SourceForecast:
+        source = self._sources.get(name)
+        if source is None:
+            source = self._sources[name] = SourceForecast(self.memory, self.period, self.rhythm)
+        source.add(window)
+        return source
+
+    def _allowed(self, source: SourceForecast) -> float:
+        """Share of its time that a sub-unit may be busy: with room for what was not foretold, as far as `busy` leaves any."""
+        worst = source.surprises.worst
+        if worst is None:
+            return self.busy
+        return max(self.busy, min(FORESEEN, ROOM / max(1.0, worst)))
+
+    def _state(self, name: str, unit: UnitView) -> _Unit:
+        state = self._units.get(name)
+        if state is None:
+            late, skew = LateProbes(self.latency, self.calm), Skew(self.high, self.calm)
+            state = self._units[name] = _Unit(IdleTimes(self.change_cost), late, skew, self.start)
+        last = unit.last
+        if last is not None and last.at > state.learnt_at and not last.dropped:
+            state.learnt_at = last.at
+            if last.after > last.before:
+                state.ready += 0.5 * (last.prepared + last.held - state.ready)
+            state.idle.change = self.change_cost + HELD * last.held
+        return state
+
+    def _measure(self, state: _Unit, unit: UnitView, window: UnitWindow, sent: float) -> None:
+        useful = self._useful.share(unit)
+        if window.processed >= FEWEST and window.service is not None:
+            old, service = state.service, max(SHORTEST, window.service * self._useful.overhead(unit.name))
+            state.service = service if old is None else old + LEARNING * (service - old)
+            state.selectivity += LEARNING * (window.emitted / window.processed - state.selectivity)
+        if sent >= FEWEST:
+            state.share += 0.1 * (window.arrivals / sent - state.share)
+        # The engine's own work is not in `busy`: one before which tuples wait at every look is full from less on.
+        waits = min(window.waiting_before, window.waiting) >= max(1, window.width)
+        processing = window.busy / (window.seconds * max(1, window.width))
+        full = useful > FULL or (waits and processing > AT_WORK)
+        state.full_since = (state.full_since or window.end) if full else None
+
+    def _settled(self, unit: UnitView, now: float) -> bool:
+        return unit.changed_at is None or now >= unit.changed_at + self.settle
+
+    # judging ---------------------------------------------------------------------------------------
+
+    def _judge(
+        self,
+        view: RunView,
+        unit: UnitView,
+        state: _Unit,
+        inflow: Sequence[float],
+        rate: float,
+        chance: float,
+        waiting: float,
+        flow: _Flow,
+    ) -> list[Action]:
+        n, service, plan = unit.width, state.service, unit.plan
+        assert service is not None
+        state.late.take(unit.samples, view.now)
+        most = min(n + flow.free, plan.max_parallelism if plan.max_parallelism is not None else n + flow.free)
+        # So far ahead new sub-units must be asked for now, to have worked off by then what waits.
+        by = state.ready + self.catch_up
+        soon = inflow[: int((by + 2 * self.period) / STEP) + 1]
+        work = max(*soon, rate)
+        # What will be needed in a moment is not idle.
+        later = max(*inflow, rate)
+        needed = max(plan.min_parallelism, self._fit(later, chance, service, flow))
+        if flow.recovering:
+            state.idle.unknown(n, view.now)
+        else:
+            state.idle.needed(needed, n, view.now)
+        wanted, reason, slow = n, "", False
+        late = self._late(unit, state, view.now)
+        # One that has more than its part to do needs other ranges, not more sub-units.
+        anew = state.skew.share_anew(unit, view.now, rate, service, flow.busy if late else self.high)
+        if n < most and not flow.rising:
+            slow = (
+                late
+                and not (anew or state.skew.waits)
+                and self._busy(state, view.now, max(soon) * service * unit.heaviest_share)
+            )
+            sure = [flow.sure * r for r in soon]
+            short = sized(sure, waiting, n, FULL / service, state.ready, by, self.latency, most) > n
+            high = max(self.high, (1.0 + flow.busy) / 2)
+            if max(max(sure) * service / high, (max(sure) + chance) * service) > n or short or slow:
+                fit = self._fit(work, chance, service, flow)
+                catching = sized(soon, waiting, n, FULL / service, state.ready, by, self.latency, most)
+                wanted = min(most, max(fit, catching, n + 1 if slow else n))
+                probes = f", {state.late.share:.0%} of the probes were late" if slow else ""
+                reason = (
+                    f"{work:,.0f} tuples/s of {1000 * service:.3g} ms each are work for {work * service:.1f} sub-units, "
+                    f"{waiting:,.0f} wait{probes}; with {wanted} waits stay below {1000 * self.latency:.0f} ms"
+                )
+        if wanted <= n and flow.blind:
+            wanted, reason = self._blind(unit, state, view.now, most)
+        if wanted > n:
+            wanted = affordable(view, unit, wanted)
+        actions: list[Action] = []
+        if wanted > n:
+            actions.append(Rescale(reason, wanted, unit=unit.name))
+            if slow and wanted == n + 1:
+                # Nothing but late probes speaks for it: it is needed from now on, and not idle since long ago.
+                state.idle.needed(wanted, n, view.now)
+        elif anew:
+            actions.append(anew)
+        elif needed < n and n > plan.min_parallelism and state.late.share < LATE:
+            # With the rate known better there may be still less to do, and half way to where it would grow again nothing is undone.
+            closer = replace(flow, busy=max(flow.busy, (self.busy + self.high) / 2))
+            least = max(plan.min_parallelism, self._fit(flow.sure * max(inflow), chance, service, closer))
+            wanted, reason = self._shrunk(unit, state, view.now, needed, least, later)
+            if wanted < n:
+                actions.append(Rescale(reason, wanted, unit=unit.name))
+        if actions:
+            state.late.forget()
+            state.skew.forget()
+        if advice := state.skew.heavy_key(unit, service):
+            actions.append(advice)
+        return actions
+
+    def _fit(self, rate: float, chance: float, service: float, flow: _Flow) -> int:
+        """Enough for that rate, and for a window that has a standard deviation more."""
+        fit = enough(rate, service, flow.busy, self.latency, flow.burst)
+        return max(fit, math.ceil((rate + chance) * service / ROOM))
+
+    def _late(self, unit: UnitView, state: _Unit, now: float) -> bool:
+        """Whether tuples wait for long although the last change has had its time: then the figures are too good."""
+        had_time = unit.changed_at is None or now >= unit.changed_at + self.catch_up + self.calm
+        return had_time and state.late.share > LATE
+
+    def _busy(self, state: _Unit, now: float, heaviest: float) -> bool:
+        """Whether that may be for want of sub-units; `heaviest`: share of its time that the one with most to do works."""
+        return heaviest > self.busy or (state.full_since is not None and now - state.full_since >= self.calm)
+
+    def _shrunk(
+        self, unit: UnitView, state: _Unit, now: float, needed: int, least: int, work: float
+    ) -> tuple[int, str]:
+        n, idle = unit.width, state.idle
+        # As long as another change may follow this one since more is known, it can wait for as long as a change is worth.
+        kept = sum(idle.idle(rank, now) for rank in range(needed + 1, n + 1))
+        if least < needed and kept < idle.change:
+            return n, ""
+        left = n
+        while left > needed and idle.idle(left, now) >= max(idle.patience(left), LEAST_PATIENCE):
+            left -= 1
+        if left == n:
+            return n, ""
+        # One change later is better than two, where the next will soon have waited long enough.
+        patience = max(idle.patience(left), LEAST_PATIENCE)
+        soon = left > needed and patience - idle.idle(left, now) < patience / 2
+        if soon and idle.idle(n, now) < 2 * patience:
+            return n, ""
+        unneeded = idle.idle(left + 1, now)
+        # What only uncertainty keeps goes with the others, or would soon be a change of its own.
+        left = min(left, least) if left == needed else left
+        assert state.service is not None
+        return left, (
+            f"{work:,.0f} tuples/s of {1000 * state.service:.3g} ms each are work for {work * state.service:.1f} sub-units; "
+            f"{n - left} were not needed for {unneeded:.1f} s"
+        )
+
+    def _blind(self, unit: UnitView, state: _Unit, now: float, most: int) -> tuple[int, str]:
+        """A full unit behind a source that cannot tell how much more it has."""
+        if state.full_since is None or now - state.full_since < self.calm:
+            return unit.width, ""
+        full = now - state.full_since
+        wanted = min(most, math.ceil(unit.width * BLIND_GROWTH))
+        return wanted, f"it has been full for {full:.1f} s, and its source cannot tell how much more there is"

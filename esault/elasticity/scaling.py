@@ -1,0 +1,262 @@
+"""All that scales a run by itself: a judge for each unit that may change, over one sampler."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeGuard
+
+from esault.control.units.change import ChangeRecord
+from esault.control.units.elastic_unit import ElasticUnit
+from esault.elasticity.judge import Ask, DecisionRecord, Judge
+from esault.elasticity.policy import DEFAULT, Policy, TopologyPolicy, make
+from esault.elasticity.sampler import Sampler
+from esault.elasticity.totals import Totals
+from esault.elasticity.view import RunView, UnitView, View
+from esault.errors import UsageError
+from esault.messages.probe import HostUsage, ProbeReading
+from esault.topology.plan import Plan, UnitPlan
+from esault.topology.windowed_spout import WindowedSpout
+
+__all__ = ["EVERY_UNIT", "Scaling", "check_policies"]
+
+#: in place of a unit's name: the policy of all that are not named
+EVERY_UNIT = ""
+#: seconds over which rates are taken where a policy does not say, and at most
+WINDOW, LONGEST = 0.5, 5.0
+#: seconds after an aligned window's end at which it is looked at: reports of all units should be there
+SLACK = 0.12
+
+
+def check_policies(plan: Plan, policies: Mapping[str, str]) -> None:
+    """Refuse what cannot be. Raises UsageError with one clear line."""
+    made = {name: make(spec) for name, spec in policies.items()}
+    _check_pipelines(plan, {spec for name, spec in policies.items() if getattr(made[name], "pipelines", False)})
+    for name, policy in made.items():
+        if name == EVERY_UNIT:
+            continue
+        unit = plan.units.get(name)
+        if unit is None:
+            raise UsageError(f"there is no unit {name!r}; there are: {', '.join(plan.units)}")
+        if policy is not None and unit.kind == "spout":
+            raise UsageError(f"unit {name!r} is a spout: its parts are dealt out at the start, no policy can scale it")
+        if policy is not None and unit.objects == "unit":
+            raise UsageError(f"unit {name!r} has one object (grouping single): no policy can scale it")
+
+
+def _check_pipelines(plan: Plan, specs: set[str]) -> None:
+    if len(specs) > 1:
+        raise UsageError(
+            f"two policies have pipelines=yes: {' and '.join(sorted(specs))}; a window goes through one sequence of changes: "
+            "give all units the same one, with the same parameters"
+        )
+    if specs and not any(isinstance(unit.spout, WindowedSpout) for unit in plan.units.values()):
+        raise UsageError(
+            f"policy {specs.pop()!r}: no spout collects windows: wrap one, as in MicroBatches(spout), or leave pipelines=no"
+        )
+
+
+def _may_change(unit: UnitPlan, policy: Policy) -> bool:
+    """A bolt's unit."""
+    fixed = unit.max_parallelism is not None and unit.max_parallelism <= unit.min_parallelism
+    if fixed and not getattr(policy, "moves_only", False):
+        return False
+    return unit.objects != "unit" and not unit.gate and not unit.copy  # copies change together
+
+
+class Samples(Protocol):
+    """Where views come from: a Sampler, or a model's."""
+
+    def forget(self, living: set[int]) -> None:
+        """Only these sub-units are left."""
+        ...
+
+    def unit(self, unit: Any, spouts: tuple[str, ...], now: float, window: float, consume: bool) -> UnitView:
+        """A view of the unit; with `consume` probes are told once."""
+        ...
+
+    def totals(self, unit: Any, at: float) -> Totals:
+        """All that the unit has counted by that moment."""
+        ...
+
+
+def _together(policy: Policy) -> TypeGuard[TopologyPolicy]:
+    return hasattr(policy, "period")
+
+
+@dataclass
+class _Seat:
+    """A judge and when it is asked."""
+
+    judge: Judge
+    #: seconds between two looks; 0: as probes are sent
+    period: float
+    #: seconds over which samples are taken
+    window: float
+    #: looks at windows that are the same for all units
+    aligned: bool
+    due: float = 0.0
+    #: of the aligned window: when it began, and what each unit had counted then
+    began: float | None = None
+    before: dict[str, Totals] = field(default_factory=dict)
+
+
+class Scaling:
+    """Takes what is measured; at each tick asks the policies whose time has come."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        policies: Mapping[str, str | Policy | None],
+        probe_every: float,
+        notice: Callable[[str], None],
+        ask: Ask | None = None,
+        samples: Samples | None = None,
+        slack: float = SLACK,
+    ) -> None:
+        """`policies`: specs by unit, `EVERY_UNIT` for the rest; units of the same spec are judged together where a policy does that.
+
+        `ask` calls a policy with a limit of time, where there is a clock; `samples`: where views come from. Raises UsageError.
+        """
+        check_policies(plan, {name: spec for name, spec in policies.items() if isinstance(spec, str)})
+        self._plan = plan
+        self._probe_every = probe_every
+        self._slack = slack
+        self.sampler = Sampler()
+        self._samples: Samples = samples or self.sampler
+        #: by unit; several may have the same one
+        self.judges: dict[str, Judge] = {}
+        self._seats: list[_Seat] = []
+        #: the paper's first table has cells that are halved; all others have equal ones
+        self.halved: set[str] = set()
+        together: dict[int | str, list[str]] = {}
+        made: dict[int | str, tuple[Policy, str]] = {}
+        for name, unit in plan.units.items():
+            given = policies.get(name, policies.get(unit.original, policies.get(EVERY_UNIT, DEFAULT)))
+            spec = given if isinstance(given, str) else type(given).__name__.lower()
+            if spec.partition(":")[0] == "esault" and unit.kind == "bolt":
+                self.halved.add(name)
+            if given is None or unit.kind != "bolt":
+                continue
+            policy = make(given) if isinstance(given, str) else given
+            if policy is None or not _may_change(unit, policy):
+                continue
+            if _together(policy):
+                same = given if isinstance(given, str) else id(given)
+                made.setdefault(same, (policy, spec))
+                together.setdefault(same, []).append(name)
+            else:
+                judge = Judge((name,), policy, spec, notice, ask)
+                self._seat(judge, 0.0, getattr(policy, "window", WINDOW))
+        for same, names in together.items():
+            policy, spec = made[same]
+            period = policy.period if _together(policy) else 0.0
+            if not 0.0 < period < float("inf"):
+                raise UsageError(f"policy {spec!r}: its period is {period!r}; it must be a number of seconds above 0")
+            self._seat(Judge(names, policy, spec, notice, ask), period, min(period, LONGEST))
+        self._spouts = {name: self._ancestors(name) for name in plan.units}
+        self._senders = {name: plan.senders(name) for name in plan.units}
+
+    def _seat(self, judge: Judge, period: float, window: float) -> None:
+        self._seats.append(_Seat(judge, period, window, aligned=period > 0))
+        self.judges.update(dict.fromkeys(judge.names, judge))
+
+    def _ancestors(self, name: str) -> tuple[str, ...]:
+        found: dict[str, None] = {}
+        seen: set[str] = set()
+        todo = list(self._plan.senders(name))
+        while todo:
+            sender = todo.pop()
+            if sender in seen:
+                continue
+            seen.add(sender)
+            if self._plan.units[sender].kind == "spout":
+                found[sender] = None
+            todo += self._plan.senders(sender)
+        return tuple(found)
+
+    def period(self, name: str) -> float:
+        """Seconds between two probes to a unit's sub-units."""
+        probe_period: float | None = getattr(self.judges[name].policy, "probe_period", None)
+        return probe_period or self._probe_every
+
+    @property
+    def shortest_period(self) -> float | None:
+        """Of all units; None when nobody is judged."""
+        return min(map(self.period, self.judges), default=None)
+
+    def targets(self, units: Mapping[str, ElasticUnit]) -> dict[int, tuple[str, float]]:
+        """Whom to probe: incarnation -> (data endpoint, seconds between two probes)."""
+        return {
+            record.incarnation: (record.built.endpoint, self.period(name))
+            for name in self.judges
+            for unit in units[name].all_copies
+            for record in unit.subs.values()
+            if record.started_at is not None and record.built is not None and not record.leaving and not record.stopped
+        }
+
+    def probed(self, readings: Iterable[ProbeReading]) -> None:
+        """What has happened to probes."""
+        self.sampler.probed(readings)
+
+    def decide(
+        self,
+        units: Mapping[str, Any],
+        now: float,
+        since_start: float,
+        hosts: tuple[HostUsage, ...],
+        free_slots: Callable[[], int],
+    ) -> None:
+        """Ask every policy whose time has come."""
+        due = [seat for seat in self._seats if now >= seat.due]
+        if not due:
+            return
+        self._samples.forget({i for unit in units.values() for i in unit.subs})
+        seen: dict[tuple[str, float], UnitView] = {}
+        for seat in due:
+            windows = self._aligned(seat, units, now, since_start) if seat.aligned else {}
+            if windows is None:
+                continue
+            names = seat.judge.names
+            if not seat.aligned:
+                period = self.period(names[0])
+                seat.due = max(seat.due + period, now + period / 2) if seat.due else now + period
+            views = {}
+            for name, unit in units.items():
+                consume = name in names
+                if consume or (name, seat.window) not in seen:
+                    made = self._samples.unit(unit, self._spouts[name], now, seat.window, consume)
+                    seen[name, seat.window] = made
+                views[name] = seen[name, seat.window]
+            if windows:
+                views = {name: replace(view, window=windows[name]) for name, view in views.items()}
+            seen_by_all = (now, since_start, views, hosts, free_slots(), names, self._senders, seat.judge.refusals)
+            if seat.aligned:
+                seat.judge.decide(RunView(*seen_by_all), units, now)
+            else:
+                seat.judge.decide(View(*seen_by_all, unit=views[names[0]].first_copy), units, now)
+
+    def _aligned(self, seat: _Seat, units: Mapping[str, Any], now: float, since_start: float) -> dict[str, Any] | None:
+        """What each unit counted in the window that has ended; None when none has. Windows end at round times, as spouts report."""
+        end = math.floor((now - self._slack) / seat.period + 1e-6) * seat.period
+        seat.due = end + seat.period + self._slack
+        if end < now - since_start - 1e-6 or (seat.began is not None and end <= seat.began + 1e-6):
+            return None
+        totals = {name: self._samples.totals(unit, end) for name, unit in units.items()}
+        began, before = seat.began, seat.before
+        seat.began, seat.before = end, totals
+        if began is None or totals.keys() != before.keys():
+            return None
+        return {name: total.since(before[name], began, end) for name, total in totals.items()}
+
+    def changed(self, name: str, record: ChangeRecord) -> None:
+        """A change has ended."""
+        judge = self.judges.get(name)
+        if judge is not None:
+            judge.changed(name, record)
+
+    @property
+    def log(self) -> list[DecisionRecord]:
+        """All decisions, in order of time."""
+        return sorted((r for seat in self._seats for r in seat.judge.log), key=lambda r: r.at)

@@ -1,0 +1,275 @@
+"""Channels: the two ends of the way from one sub-unit to another.
+
+The sending end collects rows into batches and batches into numbered frames, and keeps what the link does not
+take. The receiving end sees that nothing is read twice, and finds what is missing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
+from typing import Any
+
+from esault.errors import PayloadError
+from esault.flow.channel.frame import DATA, Root
+from esault.flow.channel.lineage import Lineage
+from esault.flow.channel.refused_key import refused_key, refused_keys
+from esault.flow.channel.wire import Link
+from esault.messages.settings import Settings
+from esault.payload.codec import Codec, explain
+from esault.payload.column import ROWS
+from esault.payload.packed_rows import Rows
+from esault.routing.ring import check_key
+
+__all__ = ["MAX_BATCH_ROWS", "InChannel", "OutChannel"]
+
+#: rows of one batch at most: a bolt may turn one tuple into a million
+MAX_BATCH_ROWS = 4096
+
+#: what half of a surrogate pair begins with in a frame; so do some letters of Korean
+_MAYBE_SURROGATE = b"\xed"
+
+
+class _OpenBatch:
+    """A batch that can still grow, unless it is `whole`: one of arrays."""
+
+    __slots__ = ("due", "id", "ids", "input", "keys", "root", "values", "whole")
+
+    def __init__(self, root: Root, id: int, input: int, due: float) -> None:
+        self.root = root
+        self.id = id
+        self.input = input
+        self.due = due
+        self.keys: list[Any] = []
+        self.values: list[Any] = []
+        self.ids: list[str] | None = None
+        self.whole = False
+
+
+class OutChannel:
+    """The sending end. Nothing here blocks: frames that the link refuses wait in `queue`."""
+
+    __slots__ = (
+        "_batches",
+        "_codec",
+        "_epoch",
+        "_link",
+        "_random64",
+        "_row_limit",
+        "_settings",
+        "_unit",
+        "gave",
+        "incarnation",
+        "number",
+        "opened_at",
+        "queue",
+        "rows",
+        "rows_sent",
+        "seq",
+        "told",
+    )
+
+    def __init__(
+        self,
+        incarnation: int,
+        number: int,
+        epoch: int,
+        link: Link,
+        codec: Codec,
+        settings: Settings,
+        random64: Callable[[], int],
+        unit: str,
+    ) -> None:
+        #: the receiver
+        self.incarnation = incarnation
+        #: given by the receiver's unit
+        self.number = number
+        self._epoch = epoch
+        self._link = link
+        self._codec = codec
+        self._settings = settings
+        self._random64 = random64
+        self._unit = unit
+        #: frames that wait for the link
+        self.queue: deque[bytes] = deque()
+        #: number of the last frame
+        self.seq = 0
+        #: rows in open batches
+        self.rows = 0
+        #: rows in frames so far
+        self.rows_sent = 0
+        #: the newest change in which the receiver gave keys away
+        self.gave = 0
+        #: the watermark that was sent last
+        self.told: object = None
+        #: when the oldest open batch was opened; 0.0 where none is
+        self.opened_at = 0.0
+        self._batches: list[_OpenBatch] = []
+        self._row_limit = settings.frame_rows
+
+    def add(
+        self,
+        lineage: Lineage,
+        input: int,
+        keys: Sequence[Any],
+        values: Sequence[Any],
+        ids: Sequence[str] | None,
+        now: float,
+    ) -> None:
+        """Append rows to the batch of their root, opening it if need be; a full buffer goes at once."""
+        if len(keys) > MAX_BATCH_ROWS:
+            for start in range(0, len(keys), MAX_BATCH_ROWS):
+                stop = start + MAX_BATCH_ROWS
+                part = ids[start:stop] if ids is not None else None
+                self.add(lineage, input, keys[start:stop], values[start:stop], part, now)
+            return
+        batches = self._batches
+        batch = batches[-1] if batches else None
+        if batch is None or batch.root != lineage.root or batch.input != input or batch.whole:
+            batch = self._open(lineage, input, now)
+        batch.keys.extend(keys)
+        batch.values.extend(values)
+        if ids is not None:
+            if batch.ids is None:
+                batch.ids = list(ids)
+            else:
+                batch.ids.extend(ids)
+        self.rows += len(keys)
+        if self.rows >= self._row_limit:
+            self.flush(now)
+
+    def add_whole(
+        self, lineage: Lineage, input: int, rows: int, keys: Any, values: Any, ids: Sequence[str] | None, now: float
+    ) -> None:
+        """Append columns, at most MAX_BATCH_ROWS long and as `wired` gives them, as a batch of their own."""
+        batch = self._open(lineage, input, now)
+        batch.keys, batch.values, batch.ids, batch.whole = keys, values, None if ids is None else list(ids), True
+        self.rows += rows
+        if self.rows >= self._row_limit:
+            self.flush(now)
+
+    def _open(self, lineage: Lineage, input: int, now: float) -> _OpenBatch:
+        if not self._batches:
+            self.opened_at = now
+        # The id is drawn when the batch is opened, so that it is in the ledger's sum before it is sent.
+        id = self._random64() if self._settings.delivery != "none" else 0
+        lineage.p ^= id
+        lineage.d ^= id
+        batch = _OpenBatch(lineage.root, id, input, lineage.due)
+        self._batches.append(batch)
+        return batch
+
+    def flush(self, now: float) -> None:
+        """Make a frame of what is buffered and offer it to the link. Raises PayloadError."""
+        batches = self._batches
+        if not batches:
+            return
+        self._batches = []
+        rows, self.rows, self.opened_at = self.rows, 0, 0.0
+        self.rows_sent += rows
+        body = [
+            now,
+            *(
+                (b.root, b.id, b.input, b.keys, b.values, b.due, b.ids)
+                if b.whole
+                else (b.root, b.id, b.input, Rows(b.keys), Rows(b.values), b.due, b.ids)
+                for b in batches
+            ),
+        ]
+        try:
+            frame = self._frame(DATA, body)
+        except PayloadError:
+            raise _culprit(self._unit, batches) from None
+        if _MAYBE_SURROGATE in frame:
+            for batch in batches:
+                keys = batch.keys if not batch.whole else getattr(batch.keys, "rows", ())
+                _check_texts(self._unit, keys)
+        size = self._offer(frame)
+        if size > self._settings.frame_bytes:
+            self._row_limit = max(1, self._settings.frame_rows * self._settings.frame_bytes // size)
+        elif self._row_limit < self._settings.frame_rows:
+            self._row_limit = min(self._settings.frame_rows, self._row_limit * 2)
+
+    def put(self, kind: int, body: Any) -> int:
+        """Send a frame behind all that was sent or flushed before it; its size in bytes."""
+        return self._offer(self._frame(kind, body))
+
+    def _frame(self, kind: int, body: Any) -> bytes:
+        return self._codec.pack((kind, self._epoch, self.number, self.seq + 1, body))
+
+    def _offer(self, frame: bytes) -> int:
+        self.seq += 1
+        if self.queue or not self._link.send(frame):
+            self.queue.append(frame)
+        return len(frame)
+
+    def push(self) -> bool:
+        """Offer waiting frames again; True when none is left."""
+        queue = self.queue
+        while queue:
+            if not self._link.send(queue[0]):
+                return False
+            queue.popleft()
+        return True
+
+    def close(self) -> None:
+        """The receiver has read END, or is gone: what it has not read is lost."""
+        self._link.close()
+        self.queue.clear()
+        self._batches.clear()
+        self.rows = 0
+
+
+def _check_texts(unit: str, keys: Sequence[Any]) -> None:
+    """Whether all texts among keys are text: a value may hold half of a surrogate pair, and a key has no place on the ring then."""
+    for key in keys:
+        try:
+            check_key(key)
+        except PayloadError as error:
+            if "surrogate" in str(error):
+                raise refused_keys(unit, (key,)) from None
+
+
+def _culprit(unit: str, batches: Sequence[_OpenBatch]) -> PayloadError:
+    """Which of the rows it was that cannot travel."""
+    for batch in batches:
+        rows = [column if type(column) in ROWS else () for column in (batch.keys, batch.values)]
+        for key, value in zip_longest(*rows):
+            for what, thing in (("key", key), ("value", value)):
+                reason = explain(thing)
+                if reason is not None:
+                    refused = refused_key(unit, key) if what == "key" else None
+                    return refused or PayloadError(
+                        f"unit {unit!r} emitted a tuple with key {key!r} whose {what} cannot travel: {reason}"
+                    )
+    return PayloadError(
+        f"unit {unit!r} emitted rows that are too large to travel in one frame, or nested too deeply; "
+        "emit smaller values"
+    )
+
+
+class InChannel:
+    """The receiving end: numbers of frames grow by one."""
+
+    __slots__ = ("broken", "ended", "number", "seen", "sender")
+
+    def __init__(self, sender: int, number: int) -> None:
+        self.sender = sender
+        self.number = number
+        #: number of the last frame read
+        self.seen = 0
+        #: END was read
+        self.ended = False
+        #: a frame is missing: what follows is dropped
+        self.broken = False
+
+    def accepts(self, seq: int) -> bool:
+        """Whether the frame with this number is the next one; marks the channel broken at a gap."""
+        if self.broken or seq <= self.seen:
+            return False
+        if seq != self.seen + 1:
+            self.broken = True
+            return False
+        self.seen = seq
+        return True

@@ -1,0 +1,251 @@
+"""All changes that one sub-unit takes part in, as old owner, as new owner or as both."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from esault.errors import FrameError
+from esault.flow.channel.frame import FETCH, GOT, ROWS, STATE, STATE_END, Frame, batch_of
+from esault.flow.delivery.acks import Acks
+from esault.flow.handover.divide import Divider, Entry, MovedKeys
+from esault.flow.handover.state_receiver import Getting
+from esault.flow.handover.state_sender import Giving, Store
+from esault.messages.change import Cancel, Get, Give, Given, GiveTo, Installed, LostGiver, Ready
+
+__all__ = ["Changes"]
+
+#: seconds a turn spends on a change; several turns may pass between two looks at the sockets
+TURN = 0.0003
+#: share of the time that goes into state that nobody has asked for yet, at most: the rest is left to tuples and other processes
+BULK_SHARE = 0.25
+#: entries divided between two looks at the clock
+SLICE = 4
+#: END counts as every barrier, past and to come
+EVERY_VERSION = 1 << 62
+
+
+class Changes:
+    """Stands between reading and the inbox while a change is on; costs one test a batch while none is."""
+
+    def __init__(
+        self,
+        incarnation: int,
+        inputs: frozenset[int],
+        store: Store,
+        acks: Acks,
+        tracked: bool,
+        random64: Callable[[], int],
+        hold_rows: int,
+        clock: Callable[[], float],
+        say: Callable[[Any], None],
+    ) -> None:
+        """`inputs`: those whose rows move with their keys. `say` takes messages for the unit."""
+        self._incarnation = incarnation
+        self._inputs = inputs
+        self._store = store
+        self._acks = acks
+        self._tracked = tracked
+        self._random64 = random64
+        self._hold_rows = hold_rows
+        self._clock = clock
+        self._say = say
+        self._giving: Giving | None = None
+        self._getting: Getting | None = None
+        #: entries that have been read and not divided; none are processed before they are
+        self._undivided: deque[Entry] = deque()
+        #: so many of them, the first ones, stood in the inbox: what of them had to be held has been, and is released
+        self._released = 0
+        #: rows that were read and are neither in the inbox nor processed here
+        self.away = 0
+        #: when state may go again that nobody has asked for
+        self._bulk_at = 0.0
+        #: newest table version by sender: BARRIERs may come before GIVE
+        self._barriers: dict[int, int] = {}
+
+    @property
+    def active(self) -> bool:
+        """Whether batches must pass through `offer`."""
+        return self._giving is not None or self._getting is not None or bool(self._undivided)
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is held, carried or on its way."""
+        return not self.active
+
+    @property
+    def pending(self) -> int:
+        """Rows that are here, and neither in the inbox nor processed."""
+        rows = sum([len(entry.batch.keys) for entry in self._undivided])
+        if self._giving is not None:
+            rows += self._giving.carrying
+        if self._getting is not None:
+            rows += self._getting.holding
+        return rows
+
+    @property
+    def wake_at(self) -> float | None:
+        """When there is more to do even if nothing comes in; None: never."""
+        bulk = self._bulk_at if self._giving is not None and self._giving.scanning else None
+        ask = self._getting.ask_at if self._getting is not None else None
+        return bulk if ask is None else ask if bulk is None else min(ask, bulk)
+
+    # what the unit says ------------------------------------------------------------------------------
+
+    def _divider(self, moves: tuple[tuple[int, int, int], ...], everything: bool) -> Divider:
+        acks = self._acks if self._tracked else None
+        return Divider(MovedKeys(moves, everything), self._random64, acks, self._hold_rows)
+
+    def get(self, message: Get) -> None:
+        """From now on rows of these ranges are held."""
+        if self._getting is None or self._getting.version < message.version:
+            posts = {old: self._acks.post_to(old, endpoint) for old, endpoint in message.olds.items()}
+            self._getting = Getting(
+                message.version, self._divider(message.moves, message.everything), posts, self._store, self._clock
+            )
+        self._say(Ready(self._incarnation, message.version))
+
+    def give(self, message: Give, inbox: deque[Entry]) -> None:
+        """From now on rows of these ranges are carried; what waits in the inbox is divided first."""
+        if self._giving is not None and self._giving.version >= message.version:
+            return
+        posts = {new: self._acks.post_to(new, endpoint) for new, endpoint in message.news.items()}
+        late = [s for s in message.senders if self._barriers.get(s, 0) < message.version]
+        divider = self._divider(message.moves, message.everything)
+        self._giving = Giving(message.version, divider, posts, late, self._store, self._clock)
+        self._undivided.extendleft(reversed(inbox))
+        self._released += len(inbox)
+        self.away += sum([len(entry.batch.keys) for entry in inbox])
+        inbox.clear()
+
+    def give_to(self, message: GiveTo) -> None:
+        """A new owner died; this is its successor."""
+        if self._giving is not None and self._giving.version == message.version:
+            post = self._acks.post_to(message.new, message.express)
+            self._giving.replace(message.dead, message.new, post)
+
+    def lost_giver(self, message: LostGiver) -> None:
+        """An old owner died."""
+        if self._getting is not None and self._getting.version == message.version:
+            self._getting.lost(message.old)
+
+    def cancel(self, message: Cancel) -> None:
+        """The change was dropped before anyone was told of its table: nothing was held."""
+        if self._getting is not None and self._getting.version == message.version:
+            self._getting = None
+
+    # what comes on the channels ------------------------------------------------------------------------
+
+    def barrier(self, sender: int, version: int) -> None:
+        """A sender sends by this version from now on."""
+        self._barriers[sender] = max(version, self._barriers.get(sender, 0))
+        if self._giving is not None and version >= self._giving.version:
+            # Its rows before the barrier may still stand undivided: `advance` sees to those before it sends ROWS.
+            self._giving.barrier(sender)
+
+    def ended(self, sender: int) -> None:
+        """A sender has sent END: no more rows of its own come."""
+        self.barrier(sender, EVERY_VERSION)
+
+    def gone(self, sender: int) -> None:
+        """A sender is dead or has left: no GIVE names it any more."""
+        self._barriers.pop(sender, None)
+        if self._giving is not None:
+            self._giving.barrier(sender)
+
+    def read(self, frame: Frame) -> None:
+        """A frame of a change, from another owner. Raises FrameError."""
+        other, body = frame.channel, frame.body
+        if type(body) is not tuple or not body or type(body[0]) is not int:
+            raise FrameError("a frame of a change starts with its version")
+        version = body[0]
+        giving, getting = self._giving, self._getting
+        if frame.kind in (FETCH, GOT):
+            if len(body) != 2:
+                raise FrameError("FETCH and GOT have two fields")
+            if giving is not None and giving.version == version:
+                if frame.kind == FETCH:
+                    giving.fetch(other, body[1])
+                else:
+                    giving.got(other, body[1])
+            return
+        if getting is None or getting.version != version:
+            return
+        if frame.kind == ROWS:
+            if len(body) not in (2, 3) or type(body[1]) is not tuple:
+                raise FrameError("ROWS has a version and entries")
+            if len(body) == 3 and getting.lacks_rows(other):
+                self._store.take_beside(body[2])
+            getting.rows(other, [(sent, batch_of(raw), bool(taken)) for sent, raw, taken in body[1]])
+        elif frame.kind == STATE:
+            if len(body) != 3 or type(body[2]) is not tuple:
+                raise FrameError("STATE has a version, a number and items")
+            getting.state(other, body[1], body[2])
+        elif frame.kind == STATE_END:
+            getting.end(other)
+
+    def offer(self, entry: Entry, inbox: deque[Entry]) -> None:
+        """A batch that was read: into the inbox, or to where the change has it."""
+        if self._undivided or (self._giving is not None and not self._giving.aligned):
+            self.away += len(entry.batch.keys)
+            self._undivided.append(entry)  # behind those that are not divided yet: order
+        elif self._getting is not None and entry.batch.input in self._inputs:
+            self.away += len(entry.batch.keys)
+            rest = self._getting.offer(entry)
+            if rest is not None:
+                self._put(rest, inbox)
+        else:
+            inbox.append(entry)
+
+    def _put(self, entry: Entry, inbox: deque[Entry]) -> None:
+        self.away -= len(entry.batch.keys)
+        inbox.append(entry)
+
+    # the loop --------------------------------------------------------------------------------------
+
+    def advance(self, inbox: deque[Entry]) -> bool:
+        """A slice of the change's work; True while there is more to do at once."""
+        now = self._clock()
+        until = now + TURN
+        more = self._divide(inbox, until)
+        giving, getting = self._giving, self._getting
+        if giving is not None and not more:
+            bulk = now >= self._bulk_at
+            more = giving.advance(until - now, bulk)
+            spent = self._clock() - now
+            self._bulk_at = max(self._bulk_at, now) + spent / BULK_SHARE
+            if giving.done:
+                self._giving = None
+                self._say(Given(self._incarnation, giving.version, giving.news, giving.moved_keys, giving.moved_bytes))
+        if getting is not None:
+            getting.ask(now)
+            if getting.released and not self._undivided:  # among those may be earlier rows of the same keys
+                for entry in getting.released:
+                    self._put(entry, inbox)
+                getting.released.clear()
+            if getting.done:
+                self._getting = None
+                held = getting.longest_hold
+                self._say(Installed(self._incarnation, getting.version, getting.moved_keys, getting.moved_bytes, held))
+        return more
+
+    def _divide(self, inbox: deque[Entry], until: float) -> bool:
+        """Divide what was read, in order; True while some is left."""
+        while self._undivided:
+            for _ in range(min(SLICE, len(self._undivided))):
+                entry: Entry | None = self._undivided.popleft()
+                assert entry is not None
+                released = self._released > 0
+                self._released -= released
+                if entry.batch.input in self._inputs:
+                    if self._giving is not None and not self._giving.aligned:
+                        entry = self._giving.divide(entry)
+                    # To hold a row once more would put it behind later ones of its key.
+                    if entry is not None and self._getting is not None and not released:
+                        entry = self._getting.offer(entry)
+                if entry is not None:
+                    self._put(entry, inbox)
+            if self._clock() >= until:
+                break
+        return bool(self._undivided)

@@ -1,0 +1,225 @@
+"""The new owner's side of a change: rows of moved keys are held until what came before them is here."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from esault.flow.channel.frame import FETCH, GOT, Batch
+from esault.flow.delivery.acks import Post
+from esault.flow.handover.divide import Divider, Entry, divide
+from esault.flow.handover.state_sender import Store
+from esault.payload.column import plain
+from esault.routing.ring import Name, canonical, key_of
+
+__all__ = ["Getting"]
+
+#: seconds between two questions for the state of keys: a question for each batch would cost more than the batch
+ASK_EVERY = 0.001
+
+
+class _Waiting:
+    """Rows of one batch that wait, together, for the state of several keys."""
+
+    __slots__ = ("entry", "missing", "names", "since")
+
+    def __init__(self, since: float, entry: Entry, names: list[Name], missing: set[Name]) -> None:
+        self.since = since
+        self.entry = entry
+        #: of all its rows
+        self.names = names
+        #: names of keys whose state is not in
+        self.missing = missing
+
+
+class _Receipt:
+    """What comes from one old owner.
+
+    First its carried rows, which stand before all that is held here. Then a row is released when its key's state is in,
+    or the old owner has none, or all its state is in. Rows of one batch that must wait do so together, and those that
+    wait are released in the order in which they came: their keys are asked for in this order, so that it costs little
+    time, while a batch for each key would cost fifty times the processing.
+    """
+
+    def __init__(self, old: int, post: Post) -> None:
+        self.old = old
+        self.post = post
+        self.has_rows = False
+        self.ended = False
+        #: in order of arrival, before the old owner's rows are here
+        self.held: list[tuple[float, Entry]] = []
+        #: what waits for state, in order
+        self.waiting: deque[_Waiting] = deque()
+        #: rows that wait, by the key's name: a later row of the key must not pass them
+        self.queued: Counter[Name] = Counter()
+        #: who misses the state of a key
+        self.missed: dict[Name, list[_Waiting]] = {}
+        #: keys to ask for
+        self.wanted: list[Any] = []
+        self.ready: set[Name] = set()
+
+    @property
+    def done(self) -> bool:
+        return self.has_rows and self.ended
+
+
+class Getting:
+    """One change in which this sub-unit gets keys. `released` collects what may be processed, in order."""
+
+    def __init__(
+        self, version: int, divider: Divider, posts: Mapping[int, Post], store: Store, clock: Callable[[], float]
+    ) -> None:
+        self.version = version
+        self._clock = clock
+        self._since = clock()
+        self._divider = divider
+        self._receipts = {old: _Receipt(old, post) for old, post in posts.items()}
+        self._store = store
+        #: entries that may be processed now
+        self.released: list[Entry] = []
+        #: the longest that a row was held, seconds
+        self.longest_hold = 0.0
+        self._asked_at = 0.0
+        self.moved_keys = 0
+        self.moved_bytes = 0
+
+    def offer(self, entry: Entry) -> Entry | None:
+        """What of the entry concerns no moved key; the rest is held, or released if its key is ready."""
+        parts = self._divider(entry)
+        for old, part in parts.items():
+            if old:
+                self._hold(self._receipts[old], part)  # type: ignore[index]
+        return parts.get(0)
+
+    def _hold(self, receipt: _Receipt, entry: Entry) -> None:
+        if receipt.done:
+            self.released.append(entry)
+        elif not receipt.has_rows:
+            receipt.held.append((self._clock(), self._divider.take(entry)))
+        else:
+            self._sort(receipt, self._clock(), entry)
+
+    def _release(self, entries: Iterable[tuple[float, Entry]]) -> None:
+        now = self._clock()
+        for since, entry in entries:
+            self.longest_hold = max(self.longest_hold, now - since)
+            self.released.append(entry)
+
+    def _sort(self, receipt: _Receipt, since: float, entry: Entry) -> None:
+        """Release the rows of ready keys, put the others to their key's own."""
+        if receipt.ended:
+            self._release([(since, entry)])
+            return
+        names = [key if type(key) is str else canonical(key) for key in plain(entry.batch.keys)]
+        ready, queued, missed = receipt.ready, receipt.queued, receipt.missed
+        must_wait = [name not in ready or name in queued for name in names]
+        parts = divide(entry, must_wait, self._divider.random64, self._divider.acks)
+        if False in parts:
+            self._release([(since, parts[False])])
+        if True not in parts:
+            return
+        late = [name for name, wait in zip(names, must_wait) if wait]
+        part = _Waiting(since, self._divider.take(parts[True]), late, set(late) - ready)
+        receipt.waiting.append(part)
+        queued.update(late)
+        for name in part.missing:
+            if name in missed:
+                missed[name].append(part)
+            else:
+                missed[name] = [part]
+                receipt.wanted.append(key_of(name))
+
+    @property
+    def ask_at(self) -> float | None:
+        """When `ask` is due; None: never."""
+        if any(receipt.wanted for receipt in self._receipts.values()):
+            return self._asked_at + ASK_EVERY
+        return None
+
+    def ask(self, now: float) -> None:
+        """Ask for the state of keys that rows wait for, if the last question was not a moment ago."""
+        if now < self._asked_at + ASK_EVERY:
+            return
+        for receipt in self._receipts.values():
+            if receipt.wanted:
+                self._asked_at = now
+                receipt.post.put(FETCH, (self.version, tuple(receipt.wanted)))
+                receipt.wanted.clear()
+
+    def _advance(self, receipt: _Receipt) -> None:
+        """Release what waits for nothing any more, and stands behind nothing that waits."""
+        waiting, queued = receipt.waiting, receipt.queued
+        while waiting and not waiting[0].missing:
+            part = waiting.popleft()
+            for name in part.names:
+                if queued[name] == 1:
+                    del queued[name]
+                else:
+                    queued[name] -= 1
+            self._release([(part.since, part.entry)])
+
+    # what the old owner sends -------------------------------------------------------------------------
+
+    def lacks_rows(self, old: int) -> bool:
+        """Whether this is an old owner whose carried rows have not come."""
+        receipt = self._receipts.get(old)
+        return receipt is not None and not receipt.has_rows
+
+    def rows(self, old: int, entries: Sequence[tuple[float, Batch, bool]]) -> None:
+        """Its carried rows: they go before what is held."""
+        receipt = self._receipts.get(old)
+        if receipt is None or receipt.has_rows:
+            return
+        receipt.has_rows = True
+        held, receipt.held = receipt.held, []
+        carried = [(max(self._since, e[0]), Entry(*e)) for e in entries]
+        for since, entry in (*carried, *held):
+            self._sort(receipt, since, entry)
+
+    def state(self, old: int, number: int, items: Sequence[tuple[Any, bytes]]) -> None:
+        """A portion of its state; empty bytes say that it has none for this key."""
+        receipt = self._receipts.get(old)
+        if receipt is None:
+            return
+        for key, state in items:
+            name = canonical(key)
+            if name in receipt.ready:
+                continue
+            if state:
+                self._store.get(key, state)
+                self.moved_keys += 1
+                self.moved_bytes += len(state)
+            receipt.ready.add(name)
+            for part in receipt.missed.pop(name, ()):
+                part.missing.discard(name)
+        self._advance(receipt)
+        receipt.post.put(GOT, (self.version, number))
+
+    def end(self, old: int) -> None:
+        """All its state is here: what is still held has none."""
+        receipt = self._receipts.get(old)
+        if receipt is None:
+            return
+        receipt.ended = True
+        for part in receipt.waiting:
+            part.missing.clear()
+        self._advance(receipt)
+
+    def lost(self, old: int) -> None:
+        """The old owner is dead: what has not come will not; go on with fresh state."""
+        self.rows(old, ())
+        self.end(old)
+
+    @property
+    def holding(self) -> int:
+        """Rows that are held now, or have been released and not been taken."""
+        receipts = self._receipts.values()
+        held = sum(len(entry.batch.keys) for r in receipts for _, entry in r.held)
+        held += sum(len(entry.batch.keys) for entry in self.released)
+        return held + sum(len(part.names) for r in receipts for part in r.waiting)
+
+    @property
+    def done(self) -> bool:
+        """All that was to come is here."""
+        return all(r.done for r in self._receipts.values()) and not self.released

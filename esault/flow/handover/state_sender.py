@@ -1,0 +1,257 @@
+"""The old owner's side of a change: carried rows and state, to one new owner or several."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from esault.flow.channel.frame import ROWS, STATE, STATE_END
+from esault.flow.delivery.acks import Post
+from esault.flow.handover.divide import Divider, Entry, wired_batch
+from esault.routing.ring import Name
+
+__all__ = ["Busy", "Giving", "Store"]
+
+#: a portion of state, bytes and keys at most
+PORTION_BYTES, PORTION_KEYS = 32 << 10, 256
+#: bytes of state that are on their way and not confirmed, at most
+UNCONFIRMED_BYTES = 64 << 10
+#: keys looked at between two looks at the clock
+SLICE = 64
+
+
+class Busy(Exception):
+    """A call of the element is open: its state cannot go yet."""
+
+
+class Store(Protocol):
+    """Where the state of keys lives: the operator."""
+
+    def names(self) -> list[Name]:
+        """Names of all elements."""
+        ...
+
+    def key_of(self, name: Name) -> Any:
+        """The key as it travels."""
+        ...
+
+    def give(self, name: Name) -> bytes | None:
+        """Take an element out, closed; its packed state, or None if there is none. Raises Busy."""
+        ...
+
+    def name_of(self, key: Any) -> Name:
+        """The name of the element of this key."""
+        ...
+
+    def get(self, key: Any, state: bytes) -> None:
+        """Take a key over, with its state."""
+        ...
+
+    def beside(self, ranges: Sequence[tuple[int, int]]) -> Any:
+        """What the new owner of these ranges must know besides the state of their keys; None: nothing."""
+        ...
+
+    def take_beside(self, said: Any) -> None:
+        """What the old owner said so. Raises FrameError."""
+        ...
+
+
+class Giving:
+    """One change in which this sub-unit gives keys away.
+
+    From its making on, `divide` must see every batch before it is processed. `senders` must each say that they send
+    by the new table (or be gone) before the carried rows go; state goes meanwhile, bit by bit.
+    """
+
+    def __init__(
+        self,
+        version: int,
+        divider: Divider,
+        posts: Mapping[int, Post],
+        senders: Sequence[int],
+        store: Store,
+        clock: Callable[[], float],
+    ) -> None:
+        self.version = version
+        self._divider = divider
+        #: the way to each new owner
+        self._posts = dict(posts)
+        self._waiting = set(senders)
+        self._store = store
+        self._clock = clock
+        self._carried: dict[int, list[Entry]] = {new: [] for new in posts}
+        self._rows_sent = False
+        self._scan: Iterator[tuple[int, Name]] | None = self._moved_names(store.names())
+        #: keys that a new owner asked for
+        self._asked: deque[tuple[int, Any]] = deque()
+        #: (new, key, name) of elements that were busy
+        self._busy: list[tuple[int, Any, Name]] = []
+        self._portions: dict[int, list[tuple[Any, bytes]]] = {new: [] for new in posts}
+        self._sizes: dict[int, int] = dict.fromkeys(posts, 0)
+        self._number = 0
+        #: portions that a new owner has not confirmed: (new owner, number) -> body
+        self._unconfirmed: dict[tuple[int, int], Any] = {}
+        self._unconfirmed_bytes: dict[tuple[int, int], int] = {}
+        self._ended = False
+        self.moved_keys = 0
+        self.moved_bytes = 0
+
+    # rows ------------------------------------------------------------------------------------------
+
+    def divide(self, entry: Entry) -> Entry | None:
+        """What of the entry stays here; what moves is carried."""
+        parts = self._divider(entry)
+        for new, part in parts.items():
+            if new:
+                self._carried[new].append(self._divider.take(part))  # type: ignore[index]
+        return parts.get(0)
+
+    def barrier(self, sender: int) -> None:
+        """This sender sends by the new table, or is gone."""
+        self._waiting.discard(sender)
+
+    @property
+    def aligned(self) -> bool:
+        """All carried rows went: no row of a moved key will come any more."""
+        return self._rows_sent
+
+    @property
+    def carrying(self) -> int:
+        """Rows that have not gone."""
+        return sum([len(entry.batch.keys) for entries in self._carried.values() for entry in entries])
+
+    # state -----------------------------------------------------------------------------------------
+
+    def _moved_names(self, names: list[Name]) -> Iterator[tuple[int, Name]]:
+        moved, key_of = self._divider.moved, self._store.key_of
+        for name in names:
+            yield moved[key_of(name)], name
+
+    def fetch(self, new: int, keys: Sequence[Any]) -> None:
+        """A new owner holds rows of these keys: they go first."""
+        if self._ended:
+            return  # all that there is has gone already
+        self._asked.extend([(new, key) for key in keys])
+
+    def got(self, new: int, number: int) -> None:
+        """A new owner has this portion."""
+        self._unconfirmed.pop((new, number), None)
+        self._unconfirmed_bytes.pop((new, number), None)
+
+    @property
+    def scanning(self) -> bool:
+        """Whether there is state that has not been sent and may be."""
+        return self._scan is not None and not self._full
+
+    @property
+    def _full(self) -> bool:
+        return sum(self._unconfirmed_bytes.values()) >= UNCONFIRMED_BYTES
+
+    def advance(self, seconds: float, bulk: bool = True) -> bool:
+        """Send what was asked for and, with `bulk`, for so long, what was not; True while there is more to do at once."""
+        if not self._rows_sent and not self._waiting:
+            self._rows_sent = True
+            for new, entries in self._carried.items():
+                beside = self._store.beside(self._divider.moved.of(new))
+                rows = tuple((e.sent, tuple(wired_batch(e.batch)), e.taken) for e in entries)
+                self._posts[new].put(ROWS, (self.version, rows) if beside is None else (self.version, rows, beside))
+            self._carried = {new: [] for new in self._posts}
+        until = self._clock() + seconds
+        busy, self._busy = self._busy, []
+        for new, key, name in busy:
+            self._give(new, key, name)
+        while self._asked:
+            new, key = self._asked.popleft()
+            self._give(new, key, self._store.name_of(key))
+        for new in self._posts:
+            if self._portions[new]:
+                self._send_portion(new)
+        if self._full:
+            return False  # the other side must read first: what it asks for must not stand behind much else
+        while self._scan is not None and bulk:
+            for _ in range(SLICE):
+                found = next(self._scan, None)
+                if found is None:
+                    self._scan = None
+                    break
+                new, name = found
+                if new:
+                    try:
+                        state = self._store.give(name)
+                    except Busy:
+                        self._busy.append((new, self._store.key_of(name), name))
+                        continue
+                    if state is not None:  # else it went when it was asked for
+                        self._add(new, self._store.key_of(name), state)
+            if self._clock() >= until:
+                break
+        for new in self._posts:
+            if self._portions[new]:
+                self._send_portion(new)
+        if self._scan is None and self._rows_sent and not self._busy and not self._ended:
+            self._ended = True
+            for post in self._posts.values():
+                post.put(STATE_END, (self.version, self._number))
+        return self._scan is not None and bulk
+
+    def _give(self, new: int, key: Any, name: Name) -> None:
+        """Send the state of one element, or that there is none; later if it is busy."""
+        try:
+            self._add(new, key, self._store.give(name))
+        except Busy:
+            self._busy.append((new, key, name))
+
+    def _add(self, new: int, key: Any, state: bytes | None) -> None:
+        self._portions[new].append((key, state if state is not None else b""))
+        if state is not None:
+            self.moved_keys += 1
+            self.moved_bytes += len(state)
+            self._sizes[new] += len(state) + 16
+        if self._sizes[new] >= PORTION_BYTES or len(self._portions[new]) >= PORTION_KEYS:
+            self._send_portion(new)
+
+    def _send_portion(self, new: int) -> None:
+        self._number += 1
+        body = (self.version, self._number, tuple(self._portions[new]))
+        self._unconfirmed[(new, self._number)] = body
+        self._unconfirmed_bytes[(new, self._number)] = self._sizes[new]
+        self._portions[new], self._sizes[new] = [], 0
+        self._posts[new].put(STATE, body)
+
+    @property
+    def news(self) -> tuple[int, ...]:
+        """The new owners."""
+        return tuple(self._posts)
+
+    @property
+    def done(self) -> bool:
+        """Everything went and was confirmed."""
+        return self._ended and not self._unconfirmed
+
+    # faults ----------------------------------------------------------------------------------------
+
+    def replace(self, dead: int, new: int, post: Post) -> None:
+        """A new owner died and has a successor: what the dead one did not confirm goes again, to the successor.
+
+        State that it had confirmed died with it. Carried rows that had been sent were not acked and will be replayed.
+        """
+        if dead not in self._posts:
+            return
+        del self._posts[dead]
+        self._posts[new] = post
+        self._divider.moved.rename(dead, new)
+        self._carried[new] = self._carried.pop(dead)
+        self._portions[new], self._sizes[new] = self._portions.pop(dead), self._sizes.pop(dead)
+        self._asked = deque((new if n == dead else n, key) for n, key in self._asked)
+        self._busy = [(new if n == dead else n, key, name) for n, key, name in self._busy]
+        if self._rows_sent:
+            post.put(ROWS, (self.version, ()))
+        for (owner, number), body in list(self._unconfirmed.items()):
+            if owner == dead:
+                del self._unconfirmed[(owner, number)]
+                self._unconfirmed[(new, number)] = body
+                self._unconfirmed_bytes[(new, number)] = self._unconfirmed_bytes.pop((owner, number), 0)
+                post.put(STATE, body)
+        if self._ended:
+            post.put(STATE_END, (self.version, self._number))

@@ -1,0 +1,194 @@
+"""What `self.emit` is: it appends to the columns of the unit's streams, nothing more.
+
+The first emits of a unit are checked one by one, so that a value that cannot travel is refused in the very call
+that emits it. After that only whole frames are checked, when they are packed: a check costs more than an emit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from esault.errors import PayloadError, TopologyError
+from esault.flow.channel.refused_key import refused_key
+from esault.flow.delivery.roots import Payload
+from esault.payload.codec import Codec
+
+__all__ = ["Emitter", "Out"]
+
+_PLAIN = (str, bytes, int, float, bool, type(None))
+
+
+class Out:
+    """Columns of one stream, filled while a batch is processed. The lists stay the same objects."""
+
+    __slots__ = ("ids", "keys", "stream", "tag", "values")
+
+    def __init__(self, stream: str, tag: str) -> None:
+        self.stream = stream
+        #: stands before the ordinal in the ids of this stream's rows
+        self.tag = tag
+        self.keys: list[Any] = []
+        self.values: list[Any] = []
+        self.ids: list[str] = []
+
+
+class Emitter:
+    """The streams of one unit in one sub-unit, and the emit functions that fill them."""
+
+    def __init__(self, unit: str, streams: Iterable[str], checked: int, watch: bool, codec: Codec) -> None:
+        self._unit = unit
+        #: stream name -> columns; "" is the main stream
+        self.outs = {s: Out(s, "." if not s else f".{s}-") for s in ("", *sorted(set(streams) - {""}))}
+        self._all = list(self.outs.values())
+        self._main = self.outs[""]
+        self._left = checked
+        self._watching = watch
+        self._codec = codec
+        self._watched: list[tuple[Any, Any, bytes]] = []
+        #: blocks of arrays by stream, see BatchEmitter
+        self.arrays: dict[str, list[Any]] = {}
+        #: called once when the checked emits are used up, to put the fast function in place
+        self.on_trusted: Callable[[], None] | None = None
+
+    @property
+    def watching(self) -> bool:
+        """Whether values that are changed after their emit are looked for."""
+        return self._watching
+
+    @property
+    def trusted(self) -> bool:
+        """Whether emits are no longer checked one by one."""
+        return self._left <= 0 and not self._watching
+
+    def rows(self) -> int:
+        """Rows in all columns."""
+        if len(self._all) == 1:  # asked twice for each new element
+            return len(self._main.keys)
+        return sum([len(out.keys) for out in self._all])
+
+    def marks(self) -> list[int]:
+        """Lengths of the columns, for `rewind` and `name`."""
+        return [len(out.keys) for out in self._all]
+
+    def rewind(self, marks: Sequence[int]) -> None:
+        """Forget what was emitted since."""
+        for out, mark in zip(self._all, marks):
+            del out.keys[mark:], out.values[mark:]
+
+    def name(self, marks: Sequence[int], parent: str) -> None:
+        """Give ids to what was emitted since: the parent's, and the ordinal of the emit."""
+        for out, mark in zip(self._all, marks):
+            count = len(out.keys) - mark
+            if count == 1:
+                out.ids.append(parent + out.tag + "0")
+            elif count:
+                prefix = parent + out.tag
+                out.ids.extend([prefix + str(i) for i in range(count)])
+
+    def namer(self) -> Callable[[str], None]:
+        """`name` for one tuple after the other, without marks: call it with the parent's id after each tuple."""
+        streams = [(out.keys, out.ids, out.tag) for out in self._all]
+        if len(streams) > 1:
+
+            def name_all(parent: str) -> None:
+                for keys, ids, tag in streams:
+                    for i in range(len(keys) - len(ids)):
+                        ids.append(f"{parent}{tag}{i}")
+
+            return name_all
+        keys, ids, tag = streams[0]
+        append, extend, first = ids.append, ids.extend, tag + "0"
+
+        def name_main(parent: str) -> None:
+            count = len(keys) - len(ids)
+            if count == 1:
+                append(parent + first)
+            elif count:
+                extend([f"{parent}{tag}{i}" for i in range(count)])
+
+        return name_main
+
+    def take(self, with_ids: bool) -> Payload:
+        """What stands in the columns, as a payload; the columns are empty afterwards."""
+        payload: Payload = self.take_arrays(with_ids) if self.arrays else []
+        for stream, out in self.outs.items():
+            if out.keys:
+                ids = out.ids.copy() if with_ids else None
+                payload.append((stream, out.keys.copy(), out.values.copy(), ids))
+                out.keys.clear()
+                out.values.clear()
+                out.ids.clear()
+        return payload
+
+    def take_arrays(self, with_ids: bool) -> Payload:
+        """See BatchEmitter."""
+        return []
+
+    def function(self) -> Callable[..., None]:
+        """`emit(self, key, value, stream=None)` for a Bolt's class."""
+        outs, main = self.outs, self.outs[""]
+        append_key, append_value = main.keys.append, main.values.append
+
+        def emit(self: Any, key: Any, value: Any, stream: str | None = None) -> None:
+            if stream is None:
+                append_key(key)
+                append_value(value)
+            else:
+                out = self_emitter.stream(stream)
+                out.keys.append(key)
+                out.values.append(value)
+
+        def checked_emit(self: Any, key: Any, value: Any, stream: str | None = None) -> None:
+            out = main if stream is None else self_emitter.stream(stream)
+            self_emitter.check(key, value)
+            out.keys.append(key)
+            out.values.append(value)
+
+        self_emitter = self
+        assert outs
+        chosen = emit if self.trusted else checked_emit
+        # what Python calls it where it was called with too little
+        chosen.__name__, chosen.__qualname__ = "emit", "Bolt.emit"
+        return chosen
+
+    def stream(self, name: str) -> Out:
+        """The columns of a declared stream. Raises TopologyError."""
+        try:
+            return self.outs[name]
+        except KeyError:
+            known = ", ".join(repr(s) for s in self.outs if s) or "none"
+            raise TopologyError(
+                f"unit {self._unit!r} emitted to the stream {name!r}, which it does not declare (declared: {known}); "
+                f"add streams=({name!r},) where the unit is made"
+            ) from None
+
+    def check(self, key: Any, value: Any) -> None:
+        """Refuse what cannot travel. Raises PayloadError."""
+        if key is not None:
+            refused = refused_key(self._unit, key)
+            if refused is not None:
+                raise refused
+        if type(value) not in _PLAIN:
+            try:
+                packed = self._codec.pack_value(value)
+            except PayloadError as error:
+                raise PayloadError(
+                    f"unit {self._unit!r} emitted a tuple with key {key!r} whose value cannot travel: {error}"
+                ) from None
+            if self._watching:
+                self._watched.append((key, value, packed))
+        if self._left > 0:
+            self._left -= 1
+            if self.trusted and self.on_trusted is not None:
+                self.on_trusted()
+
+    def check_unchanged(self) -> None:
+        """Find values that were changed after they were emitted. Raises PayloadError."""
+        for key, value, packed in self._watched:
+            if self._codec.pack_value(value) != packed:
+                raise PayloadError(
+                    f"unit {self._unit!r} changed a value of type {type(value).__name__} after it had emitted it for key "
+                    f"{key!r}; emit a copy (a tuple of it, dict(...), or copy.deepcopy)"
+                )
+        del self._watched[:-64]

@@ -1,0 +1,1 @@
+"""Sub-units of units with active replicas, and the merger behind them."""

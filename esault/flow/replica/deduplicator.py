@@ -1,0 +1,77 @@
+"""Which rows came already: from each of the copies of a unit comes the same row, by its id, and the first one counts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from esault.flow.channel.frame import Root
+
+__all__ = ["FirstCopies"]
+
+
+class FirstCopies:
+    """Remembers ids by the root that they descend from, until that is done: then all that is to come of it has been taken.
+
+    A root that is replayed is the same root: its rows have the ids they had. What copies put out at their end descends from
+    no root of a spout's; these ids are kept, one for each row.
+    """
+
+    def __init__(self) -> None:
+        #: (owner, number) of a root -> ids of its rows that were taken
+        self._taken: dict[tuple[int, int], set[str]] = {}
+        #: owner -> all its roots before this number are done
+        self._low: dict[int, int] = {}
+        #: ids of what copies put out in their own name
+        self._ends: set[str] = set()
+        #: rows that had come already
+        self.repeats = 0
+
+    def take(self, root: Root, ids: Sequence[str], own: bool = False) -> Sequence[int]:
+        """Places of the rows that come for the first time, which are taken now; `own`: a copy's, at its end."""
+        if own:
+            taken = self._ends
+        else:
+            name = root[:2]
+            if name[1] < self._low.get(name[0], 0):
+                self.repeats += len(ids)
+                return ()
+            found = self._taken.get(name)
+            taken = self._taken[name] = set() if found is None else found
+        count = len(taken)
+        if taken.isdisjoint(ids):
+            taken.update(ids)
+            if len(taken) == count + len(ids):
+                return range(len(ids))
+            taken.difference_update(ids)
+        first = []
+        for i, id in enumerate(ids):
+            if id not in taken:
+                taken.add(id)
+                first.append(i)
+        self.repeats += len(ids) - len(first)
+        return first
+
+    def done(self, owner: int, low: int) -> None:
+        """All roots of this owner before this number are done: nothing of them is awaited any more."""
+        before = self._low.get(owner, 0)
+        if low <= before:
+            return
+        self._low[owner] = low
+        taken = self._taken
+        if low - before <= len(taken):
+            for number in range(before, low):
+                taken.pop((owner, number), None)
+        else:
+            for name in [name for name in taken if name[0] == owner and name[1] < low]:
+                del taken[name]
+
+    def living(self, owners: Collection[int]) -> None:
+        """Owners of roots that live: what others had open is replayed, if at all, under other names."""
+        for name in [name for name in self._taken if name[0] not in owners]:
+            del self._taken[name]
+        for owner in [owner for owner in self._low if owner not in owners]:
+            del self._low[owner]
+
+    def __len__(self) -> int:
+        """Ids that are remembered."""
+        return sum(map(len, self._taken.values())) + len(self._ends)

@@ -1,0 +1,88 @@
+"""A sub-unit of one copy of a bolt: what it does beyond others is to bring another copy up to date."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from esault.errors import FrameError, TopologyError
+from esault.flow.channel.frame import FETCH, GOT, Frame
+from esault.flow.handover.copying import Copying
+from esault.flow.operators.object_operator import ObjectOperator
+from esault.flow.worker.bolt_unit import BoltSubUnit
+from esault.flow.worker.environment import Environment
+from esault.messages.control import Build
+from esault.messages.replicas import Copy, CopyOver, CopyReady
+from esault.topology.plan import UnitPlan
+from esault.topology.replicas import has_finish
+
+__all__ = ["CopySubUnit"]
+
+
+class CopySubUnit(BoltSubUnit):
+    """Processes as any bolt does; its marks are not those of checkpoints."""
+
+    def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
+        super().__init__(build, plan, environment)
+        if isinstance(self.operator, ObjectOperator) and has_finish(type(self.operator.object)):
+            raise TopologyError(
+                f"unit {plan.original!r}: its bolt defines finish() and comes by shuffle(), which does not go together with "
+                "replicas; group it by_key(), or leave finish out"
+            )
+        #: the wish that is on
+        self._wish: Copy | None = None
+        self._copying: Copying | None = None
+
+    def handle(self, message: Any) -> None:
+        if isinstance(message, Copy):
+            self._wish = message
+            self.outbox.append(CopyReady(self.incarnation, message.number))
+        elif isinstance(message, CopyOver):
+            self._give_up(message.number)
+        else:
+            super().handle(message)
+
+    def _give_up(self, number: int) -> None:
+        if self._wish is not None and self._wish.number <= number:
+            self._wish = None
+        if self._copying is not None and self._copying.number <= number:
+            self._copying = self.writer.snapshot = None
+        if self.alignment.abandon(number):
+            self._go_on()
+
+    def _cut(self, now: float) -> None:
+        """All before the marks has been processed and nothing behind them."""
+        wish, number = self._wish, self.alignment.number
+        if wish is not None and wish.number == number:
+            posts = {new: self.acks.post_to(new, endpoint) for new, endpoint in wish.news.items()}
+            self._copying = Copying(wish.number, wish.moves, posts, self.operator, self.clock)
+            self.writer.hand_over(self._copying.snapshot)
+        self._go_on()
+
+    def _work(self, now: float) -> bool:
+        worked = super()._work(now)
+        copying = self._copying
+        if copying is None:
+            return worked
+        copying.send()
+        if copying.done:
+            self._copying = None
+        elif copying.full and not self.inbox:
+            return False  # until it is confirmed
+        return worked
+
+    def _advance_snapshot(self) -> None:
+        assert self._copying is not None
+        if not self._copying.full:
+            self.writer.advance()
+
+    def _read_change(self, frame: Frame) -> None:
+        copying, body = self._copying, frame.body
+        if copying is not None and frame.kind in (FETCH, GOT) and type(body) is tuple and body[:1] == (copying.number,):
+            if len(body) != 2:
+                raise FrameError("FETCH and GOT have two fields")
+            if frame.kind == FETCH:
+                copying.fetch(frame.channel, body[1])
+            else:
+                copying.got(frame.channel, body[1])
+            return
+        super()._read_change(frame)

@@ -1,0 +1,1 @@
+"""What leaves a sub-unit: outlets, routes, and sinks in its process."""

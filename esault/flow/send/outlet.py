@@ -1,0 +1,142 @@
+"""Outlets at work: function steps on whole batches, then sinks, routes and branches, without a wire."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import compress
+from typing import Any
+
+from esault.flow.channel.array_batch import ArrayBatch
+from esault.flow.channel.lineage import Lineage
+from esault.flow.operators.user_error import UserError, traceback_of
+from esault.flow.send.route import Route
+from esault.flow.send.sink_writer import SinkSeat
+from esault.flow.watermark.clock import Clock
+from esault.topology.plan import Outlet
+from esault.topology.step import Step
+
+__all__ = ["OutletRunner"]
+
+Columns = tuple[Sequence[Any], Sequence[Any], Sequence[str] | None]
+#: told (step, error, key, value) of a row that its policy survives
+Survive = Callable[[Step, BaseException, Any, Any], None]
+
+_STOPPING = (KeyboardInterrupt, GeneratorExit)
+_FAILED = object()
+
+
+class OutletRunner:
+    """One outlet of the plan with its sinks and routes in place."""
+
+    def __init__(
+        self,
+        outlet: Outlet,
+        seats: Callable[[Any], SinkSeat],
+        routes: Callable[[Any, Clock | None], Route],
+        clocks: Callable[[Step], Clock],
+        survive: Survive,
+        clock: Clock | None = None,
+    ) -> None:
+        """`routes` is told what makes the watermarks on the way: the last clock before it, None for none."""
+        self._steps = outlet.steps
+        #: of steps where event time starts
+        self._clocks = {step.name: clocks(step) for step in outlet.steps if step.kind == "timed"}
+        for made in self._clocks.values():
+            clock = made
+        self._survive = survive
+        self._sinks = [seats(sink) for sink in outlet.sinks]
+        self._routes = [routes(edge, clock) for edge in outlet.edges]
+        self._branches = [OutletRunner(b, seats, routes, clocks, survive, clock) for b in outlet.branches]
+
+    def push(
+        self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
+    ) -> None:
+        """Take a batch of one root through the steps to wherever it goes."""
+        for step in self._steps:
+            keys, values, ids = self._apply(step, keys, values, ids)
+            if not keys:
+                return
+        for sink in self._sinks:
+            sink.write(lineage, keys, values, ids, now)
+        for route in self._routes:
+            route.push(lineage, keys, values, ids, now)
+        for branch in self._branches:
+            branch.push(lineage, keys, values, ids, now)
+
+    def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
+        """The same with arrays; functions of steps, and sinks that do not say otherwise, get plain objects."""
+        if self._steps:
+            self.push(lineage, *batch.rows, ids, now)
+            return
+        for sink in self._sinks:
+            keys, values = (batch.keys, batch.values) if sink.takes_arrays else batch.rows
+            sink.write(lineage, keys, values, ids, now)
+        for route in self._routes:
+            route.push_arrays(lineage, batch, ids, now)
+        for branch in self._branches:
+            branch.push_arrays(lineage, batch, ids, now)
+
+    def _apply(self, step: Step, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> Columns:
+        if step.kind == "timed":
+            self._clocks[step.name].observe(values)
+            return keys, values, ids
+        function = step.function
+        results: list[Any] | None = None
+        try:
+            if step.kind == "flat_map":
+                results = [tuple(function(v)) for v in values]
+            else:
+                results = list(map(function, values))
+        except _STOPPING:
+            raise
+        except BaseException:
+            pass
+        if results is None:
+            # Again, row by row, to find the one that raised. Functions of steps hold no state, so that is no harm. Not in the
+            # `except`: what the row raises would come with the same error once more before it.
+            results = [self._row(step, k, v) for k, v in zip(keys, values)]
+            kept = [r is not _FAILED for r in results]
+            keys, values, results = (
+                list(compress(keys, kept)),
+                list(compress(values, kept)),
+                list(compress(results, kept)),
+            )
+            ids = list(compress(ids, kept)) if ids is not None else None
+        if step.kind == "map":
+            return keys, results, ids
+        if step.kind == "key_by":
+            return results, values, ids
+        if step.kind == "filter":
+            return (
+                list(compress(keys, results)),
+                list(compress(values, results)),
+                list(compress(ids, results)) if ids is not None else None,
+            )
+        flat_keys: list[Any] = []
+        flat_values: list[Any] = []
+        for key, many in zip(keys, results):
+            flat_values += many
+            flat_keys += [key] * len(many)
+        if ids is not None:
+            ids = [f"{id}.{i}" for id, many in zip(ids, results) for i in range(len(many))]
+        return flat_keys, flat_values, ids
+
+    def _row(self, step: Step, key: Any, value: Any) -> Any:
+        policy, tries = step.on_error, 0
+        while True:
+            try:
+                result = step.function(value)
+                return tuple(result) if step.kind == "flat_map" else result
+            except _STOPPING:
+                raise
+            except BaseException as error:
+                if tries < policy.retries:
+                    tries += 1
+                    continue
+                if policy.kind == "fail":
+                    name = getattr(step.function, "__qualname__", repr(step.function))
+                    raise UserError(
+                        f"step {step.name!r} ({name}), key {key!r}: {type(error).__name__}: {error}\n{traceback_of(error)}"
+                    ) from error
+                self._survive(step, error, key, value)
+                return _FAILED

@@ -1,0 +1,320 @@
+"""All that leaves a sub-unit: its outlets, the routes and channels behind them, and its sinks."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from esault.flow.channel.array_batch import ArrayBatch
+from esault.flow.channel.channel import OutChannel
+from esault.flow.channel.frame import BARRIER, CHECKPOINT, END, WATERMARK
+from esault.flow.channel.lineage import Lineage
+from esault.flow.channel.wire import Wire
+from esault.flow.delivery.acks import Acks
+from esault.flow.delivery.replica_acks import LaneAcks
+from esault.flow.operators.user_error import LetterBox, traceback_of
+from esault.flow.send.outlet import OutletRunner
+from esault.flow.send.replica_route import LaneRoute, MutedChannel
+from esault.flow.send.route import Route, route
+from esault.flow.send.sink_writer import SinkSeat
+from esault.flow.watermark.clock import Clock
+from esault.messages.control import Build, Table
+from esault.payload.codec import Codec
+from esault.payload.column import ROWS
+from esault.routing.table import OutputTable
+from esault.topology.context import Context
+from esault.topology.plan import Edge, SinkPlan, UnitPlan
+from esault.topology.step import Step
+
+__all__ = ["Outputs"]
+
+
+class Outputs:
+    """Layer one of the routing with its channels, by target unit and receiver; and the sinks, which need neither."""
+
+    def __init__(
+        self,
+        build: Build,
+        plan: UnitPlan,
+        context: Context,
+        wire: Wire,
+        codec: Codec,
+        acks: Acks,
+        letters: Callable[[str | None], LetterBox],
+        random64: Callable[[], int],
+        clock: Callable[[], float],
+    ) -> None:
+        self._build = build
+        self._plan = plan
+        self._context = context
+        self._wire = wire
+        self._codec = codec
+        self._acks = acks
+        self._letters = letters
+        self._random64 = random64
+        self._clock = clock
+        self._linger = build.settings.linger
+        self._channels: dict[str, dict[int, OutChannel]] = {target: {} for target in plan.targets}
+        #: the same, all of them
+        self.channels: list[OutChannel] = []
+        self._routes: dict[str, list[Route]] = {target: [] for target in plan.targets}
+        self._versions: dict[str, int] = {}
+        #: channels that carry nothing but what waits in them and END; open until the receiver is gone
+        self._leaving: list[OutChannel] = []
+        self.sinks: list[SinkSeat] = []
+        self._exactly = build.settings.delivery == "eo"
+        #: rows that a function step refused and its policy survived
+        self.errors = 0
+        self.dead_letters = 0
+        self._told: set[str] = set()
+        #: by target what makes the watermarks of each way there; None: this sub-unit's own goes on
+        self.clocks: dict[str, list[Clock | None]] = {target: [] for target in plan.targets}
+        self._runners = {
+            stream: OutletRunner(outlet, self._make_sink, self._make_route, self._make_clock, self._survive)
+            for stream, outlet in plan.streams.items()
+        }
+
+    def _make_sink(self, plan: SinkPlan) -> SinkSeat:
+        here = self._context
+        context = Context(
+            unit=plan.name,
+            sub_unit=here.sub_unit,
+            host=here.host,
+            logger=here.logger,
+            run=here.run,
+            now=self._clock,
+            run_dir=here.run_dir,
+        )
+        seat = SinkSeat(plan, context, self._build.settings, self._acks, self._random64, self._clock)
+        self.sinks.append(seat)
+        return seat
+
+    def _make_clock(self, step: Step) -> Clock:
+        assert step.event_time is not None
+        return Clock(step.event_time, self._clock, self._plan.kind == "bolt")
+
+    def _make_route(self, edge: Edge, clock: Clock | None) -> Route:
+        self.clocks[edge.target].append(clock)
+        made = route(self._plan.name, edge, self._build.settings.route_cache)
+        if edge.lane:
+            assert isinstance(self._acks, LaneAcks)
+            made = LaneRoute(made, edge.lane, self._acks)
+        self._routes[edge.target].append(made)
+        return made
+
+    def _survive(self, step: Step, error: BaseException, key: Any, value: Any) -> None:
+        self.errors += 1
+        text = f"{type(error).__name__}: {error}"
+        if step.name not in self._told:
+            self._told.add(step.name)
+            what = "skipped" if step.on_error.kind == "skip" else f"kept in {self._letters(step.on_error.path)}"
+            print(f"step {step.name!r}, key {key!r}: {text}\n{traceback_of(error)}", file=sys.stderr)
+            print(f"(the tuple is {what}; further errors of this step are only counted)", file=sys.stderr)
+        if step.on_error.kind == "dead_letter":
+            self.dead_letters += 1
+            box = self._letters(step.on_error.path)
+            box.put(
+                {
+                    "unit": self._plan.name,
+                    "hook": step.name,
+                    "key": key,
+                    "value": value,
+                    "error": text,
+                    "traceback": traceback_of(error),
+                    "time": self._clock(),
+                }
+            )
+            box.sync()  # durable before the batch is acked
+
+    # tables ------------------------------------------------------------------------------------------
+
+    def install(self, message: Table, ended: bool) -> int:
+        """Send by this table from now on, unless it is an old one; the version that holds.
+
+        What is buffered goes by the table before it, and a BARRIER behind it to all, also to those that stay: whoever
+        gives keys away must know that this sender has switched. `ended`: this sub-unit has sent END.
+        """
+        target = message.target
+        if message.version > self._versions.get(target, -1):
+            channels = self._channels[target]
+            for channel in channels.values():
+                channel.flush(self._clock())
+                if channel.incarnation in message.left:
+                    channel.put(END, None)
+                elif channel.incarnation in message.peers and channel.number == message.peers[channel.incarnation][2]:
+                    channel.put(BARRIER, message.version)
+            kept = {
+                incarnation: self._keep(
+                    channels.pop(incarnation, None), incarnation, endpoint, number, message.version, ended
+                )
+                for incarnation, (endpoint, _, number) in message.peers.items()
+            }
+            for channel in channels.values():
+                if channel.incarnation in message.left:
+                    self._leaving.append(channel)
+                else:
+                    channel.close()
+            self._channels[target] = kept
+            for incarnation, change in message.gave.items():
+                kept[incarnation].gave = change
+            table = OutputTable.from_snapshot((message.version, message.pairs))
+            for each in self._routes[target]:
+                each.install(table, kept)
+            self._versions[target] = message.version
+            self.channels = [channel for by_receiver in self._channels.values() for channel in by_receiver.values()]
+            for other, mark in message.marks.items():  # at the same place among the rows as the new table
+                for channel in self._channels[other].values():
+                    channel.flush(self._clock())
+                    channel.put(CHECKPOINT, mark)
+        return self._versions[target]
+
+    def _keep(
+        self, old: OutChannel | None, incarnation: int, endpoint: str, number: int, version: int, ended: bool
+    ) -> OutChannel:
+        if old is not None:
+            if old.number == number:
+                return old
+            old.close()  # it was broken; frames are numbered anew on a new channel
+        if not endpoint:
+            return MutedChannel(
+                incarnation, 0, self._build.epoch, self._codec, self._build.settings, self._random64, self._plan.name
+            )
+        made = OutChannel(
+            incarnation,
+            number,
+            self._build.epoch,
+            self._wire.link(endpoint),
+            self._codec,
+            self._build.settings,
+            self._random64,
+            self._plan.name,
+        )
+        made.put(WATERMARK, (math.inf, False, 0, (), 0) if ended else None)
+        made.put(BARRIER, version)  # the one on the channel before may be among what was lost
+        if ended:
+            made.put(END, None)
+        return made
+
+    def of(self, target: str) -> Iterable[OutChannel]:
+        """The channels to a unit."""
+        return self._channels[target].values()
+
+    # rows --------------------------------------------------------------------------------------------
+
+    def push(
+        self,
+        stream: str,
+        lineage: Lineage,
+        keys: Sequence[Any],
+        values: Sequence[Any],
+        ids: Sequence[str] | None,
+        now: float,
+    ) -> None:
+        """Rows of a stream, to wherever they go. The sequences must not change afterwards."""
+        runner = self._runners.get(stream)
+        if runner is not None:
+            runner.push(lineage, keys, values, ids, now)
+
+    def push_columns(
+        self, stream: str, lineage: Lineage, keys: Any, values: Any, ids: Sequence[str] | None, now: float
+    ) -> None:
+        """The same where columns may be arrays."""
+        runner = self._runners.get(stream)
+        if type(keys) in ROWS and type(values) in ROWS:
+            self.push(stream, lineage, keys, values, ids, now)
+        elif runner is not None:
+            runner.push_arrays(lineage, ArrayBatch(keys, values), ids, now)
+
+    @property
+    def blocked(self) -> bool:
+        """Whether frames wait for a socket."""
+        return any(channel.queue for channel in self.channels)
+
+    def offer(self) -> bool:
+        """Offer waiting frames again; True when none is left."""
+        clear = True
+        for channel in self.channels:
+            if channel.queue and not channel.push():
+                clear = False
+        for channel in self._leaving:
+            channel.push()
+        return clear
+
+    def living(self, incarnations: Container[int]) -> None:
+        """Who lives: the ways to those that have left can be closed now, and not before they had read their last frame."""
+        for channel in [c for c in self._leaving if c.incarnation not in incarnations]:
+            self._leaving.remove(channel)
+            channel.close()
+
+    def flush(self, now: float, idle: bool) -> None:
+        """Send buffers that are due; all of them when there is nothing else to do."""
+        for channel in self.channels:
+            if channel.rows and (idle or now - channel.opened_at >= self._linger):
+                channel.flush(now)
+
+    @property
+    def sent(self) -> dict[int, int]:
+        """Number of the last frame to each receiver, those that leave included."""
+        return {channel.incarnation: channel.seq for channel in (*self.channels, *self._leaving)}
+
+    def commit(self, now: float, closing: bool) -> None:
+        """Commit sinks that are due; all of them when the end waits for it."""
+        for sink in self.sinks:
+            due = sink.due_at
+            if due is not None and (closing or now >= due):
+                sink.commit()
+
+    def cut(self, number: int, now: float, ended: bool) -> None:
+        """Send a checkpoint's cut behind all that was emitted before it; nothing can come behind END."""
+        for channel in self.channels:
+            channel.flush(now)
+            if not ended:
+                channel.put(CHECKPOINT, number)
+
+    def prepare(self, number: int) -> dict[str, Any]:
+        """Have the sinks make what they hold durable, as part of a checkpoint; what they say of it, by name."""
+        return {sink.name: sink.prepare(number) for sink in self.sinks} if self._exactly else {}
+
+    def complete(self, number: int, handles: Mapping[str, Any]) -> None:
+        """Have the sinks show what they prepared."""
+        for sink in self.sinks:
+            if sink.name in handles:
+                sink.complete(number, handles[sink.name])
+
+    def close_sinks(self) -> list[str]:
+        """Close them all; what went wrong, for people."""
+        wrong = []
+        for sink in self.sinks:
+            try:
+                sink.close()
+            except Exception as error:
+                wrong.append(f"sink {sink.name!r} cannot be closed: {error}")
+        return wrong
+
+    @property
+    def uncommitted(self) -> bool:
+        """Whether a sink has rows that are not durable."""
+        return any(sink.due_at is not None for sink in self.sinks)
+
+    def due_at(self) -> Iterator[float]:
+        """When something here is due by itself."""
+        for channel in self.channels:
+            if channel.rows:
+                yield channel.opened_at + self._linger
+        for sink in self.sinks:
+            due = sink.due_at
+            if due is not None:
+                yield due
+
+    def end(self, now: float) -> None:
+        """Send END behind everything."""
+        for channel in self.channels:
+            channel.flush(now)
+            channel.put(END, None)
+
+    def close(self) -> None:
+        """Give up all channels. Who leaves in order does so after its receivers have read END."""
+        for channel in (*self.channels, *self._leaving):
+            channel.close()

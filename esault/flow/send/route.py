@@ -1,0 +1,338 @@
+"""Layer one of the routing, at the sender: which sub-unit a row goes to (esault.md 3.1).
+
+One route for each edge. Behind a route stands the target's output table and a channel to each of its sub-units;
+routes to the same unit share both.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from esault.errors import PayloadError, TopologyError
+from esault.flow.channel.array_batch import ArrayBatch, Numbers
+from esault.flow.channel.channel import OutChannel
+from esault.flow.channel.lineage import Lineage
+from esault.flow.channel.refused_key import no_key, refused_keys
+from esault.payload.column import ROWS, has_null
+from esault.routing.many_keys import are_keys
+from esault.routing.ring import is_ambiguous, position
+from esault.routing.table import OutputTable
+from esault.topology.grouping import Broadcast, ByKey, Grouping, PartialKey, Shuffle, Single
+from esault.topology.plan import Edge
+
+__all__ = ["KeyRoute", "Route", "route"]
+
+#: channels of a route; with more than these, a root reaches but some of them
+MANY = 100
+
+
+class Route:
+    """Base: knows its channels in the order in which their owners stand on the ring."""
+
+    def __init__(self, unit: str, edge: Edge, cache_size: int) -> None:
+        self._unit = unit
+        self._edge = edge
+        self._input = edge.input
+        self._cache_size = cache_size
+        self._table: OutputTable | None = None
+        self._channels: list[OutChannel] = []
+
+    def install(self, table: OutputTable, channels: Mapping[int, OutChannel]) -> None:
+        """Route by this table from now on."""
+        self._table = table
+        self._channels = [channels[owner] for owner in table.owners()]
+
+    def push(
+        self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
+    ) -> None:
+        """Put rows into the channels they belong to."""
+        raise NotImplementedError
+
+    def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
+        """The same with arrays; what goes to one channel stays arrays."""
+        raise NotImplementedError
+
+    def _send(
+        self, numbers: Iterable[int], lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float
+    ) -> None:
+        channels = [self._channels[number] for number in numbers]
+        for rows, keys, values, part in batch.wired(ids):
+            for channel in channels:
+                channel.add_whole(lineage, self._input, rows, keys, values, part, now)
+
+
+class _Cache(dict[Any, int]):
+    """Key -> number of a channel, filled as keys come; cleared when full.
+
+    Keys that Python takes for equal but are not (1 and True) are never kept, so they are computed each time.
+    """
+
+    __slots__ = ("_numbers", "_size", "_starts")
+
+    def __init__(self, table: OutputTable, size: int) -> None:
+        super().__init__()
+        self._size = size
+        # A route never changes its table: two flat lists are enough, and are searched in C. In the sorted dict, which
+        # can be split and merged, a look-up in 10 000 intervals takes five times as long.
+        numbers = {owner: i for i, owner in enumerate(table.owners())}
+        pairs = table.snapshot()[1]
+        self._starts = [start for start, _ in pairs]
+        self._numbers = [numbers[owner] for _, owner in pairs]
+
+    def keep(self, old: _Cache) -> None:
+        """Take over from the cache of the table before what is still known: keys of owners all of whose ranges one owner has now.
+
+        Computing the places of all keys anew takes a hundred times as long, and all of it while a change is on.
+        """
+        now: dict[int, set[int]] = {}
+        for start in {*old._starts, *self._starts}:
+            now.setdefault(old._at(start), set()).add(self._at(start))
+        same = {number: owners.pop() for number, owners in now.items() if len(owners) == 1}
+        if all(number == other for number, other in same.items()) and len(same) == len(now):
+            self.update(old)
+        else:
+            self.update([(key, same[number]) for key, number in old.items() if number in same])
+
+    def _at(self, place: int) -> int:
+        return self._numbers[bisect_right(self._starts, place) - 1]
+
+    def __missing__(self, key: Any) -> int:
+        number = self._numbers[bisect_right(self._starts, position(key)) - 1]
+        if type(key) is str or not is_ambiguous(key):
+            if len(self) >= self._size:
+                self.clear()
+            self[key] = number
+        return number
+
+
+class KeyRoute(Route):
+    """`by_key`: the owner of the key's place on the ring.
+
+    Each key is looked at here, also where all go to one: what cannot be a key must not be found when the unit grows.
+    """
+
+    _cache: _Cache
+    _numbers: Numbers
+    #: the channel that all take
+    _only: OutChannel | None
+
+    def install(self, table: OutputTable, channels: Mapping[int, OutChannel]) -> None:
+        again = self._table is not None
+        super().install(table, channels)
+        cache = _Cache(table, self._cache_size)
+        if again:
+            cache.keep(self._cache)
+        self._cache = cache
+        self._only = self._channels[0] if len(self._channels) == 1 else None
+        self._numbers = Numbers(cache.__getitem__)
+
+    def push(
+        self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
+    ) -> None:
+        if not are_keys(keys):
+            raise refused_keys(self._unit, keys)
+        if self._only is not None:
+            self._only.add(lineage, self._input, keys, values, ids, now)
+            return
+        try:
+            numbers = list(map(self._cache.__getitem__, keys))
+        except PayloadError as error:  # what a str holds shows only here
+            raise refused_keys(self._unit, keys, str(error)) from None
+        self._spread(numbers, lineage, keys, values, ids, now)
+
+    def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
+        if type(batch.keys) in ROWS:
+            if not are_keys(batch.keys):
+                raise refused_keys(self._unit, batch.keys)
+        elif has_null(batch.keys):
+            raise no_key(self._unit)
+        if self._only is not None:
+            self._send((0,), lineage, batch, ids, now)
+            return
+        try:
+            numbers = self._numbers.of(batch.keys)
+        except PayloadError as error:
+            raise refused_keys(self._unit, batch.rows[0], str(error)) from None
+        for number, part, part_ids in batch.divided(numbers, ids):
+            self._send((number,), lineage, part, part_ids, now)
+
+    def _spread(
+        self,
+        numbers: list[int],
+        lineage: Lineage,
+        keys: Sequence[Any],
+        values: Sequence[Any],
+        ids: Sequence[str] | None,
+        now: float,
+    ) -> None:
+        channels = self._channels
+        first = numbers[0]
+        if numbers.count(first) == len(numbers):
+            channels[first].add(lineage, self._input, keys, values, ids, now)
+            return
+        # A list of columns is faster than a dict, until there are more channels than a root has rows.
+        columns: Any = (
+            [([], []) for _ in channels]
+            if len(channels) <= MANY
+            else {number: ([], []) for number in dict.fromkeys(numbers)}
+        )
+        chosen = range(len(channels)) if len(channels) <= MANY else columns
+        for number, key, value in zip(numbers, keys, values):
+            part_keys, part_values = columns[number]
+            part_keys.append(key)
+            part_values.append(value)
+        part_ids: dict[int, list[str]] | None = None
+        if ids is not None:
+            part_ids = {number: [] for number in chosen}
+            for number, id in zip(numbers, ids):
+                part_ids[number].append(id)
+        for number in chosen:
+            part_keys, part_values = columns[number]
+            if part_keys:
+                named = part_ids[number] if part_ids is not None else None
+                channels[number].add(lineage, self._input, part_keys, part_values, named, now)
+
+
+class _PartialKeyRoute(KeyRoute):
+    """`partial_key`: the one of the key's two elements whose sub-unit got fewer rows from here so far.
+
+    The element is named (key, "0") or (key, "1") on the wire; where both live in one sub-unit they take turns.
+    """
+
+    def __init__(self, unit: str, edge: Edge, cache_size: int) -> None:
+        super().__init__(unit, edge, cache_size)
+        self._sent: list[int] = []
+        self._turn = 0
+
+    def install(self, table: OutputTable, channels: Mapping[int, OutChannel]) -> None:
+        super().install(table, channels)
+        self._sent = [0] * len(self._channels)
+
+    def push(
+        self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
+    ) -> None:
+        numbers, halves = self._choose(keys)
+        self._spread(numbers, lineage, halves, values, ids, now)
+
+    def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
+        numbers, halves = self._choose(batch.rows[0])
+        for number, part, part_ids in ArrayBatch(halves, batch.values).divided(numbers, ids):
+            self._send((number,), lineage, part, part_ids, now)
+
+    def _choose(self, keys: Sequence[Any]) -> tuple[list[int], list[Any]]:
+        """For each key a channel's number, and the name of the element there."""
+        if not are_keys(keys):
+            raise refused_keys(self._unit, keys)
+        cache, sent, turn = self._cache, self._sent, self._turn
+        numbers: list[int] = []
+        halves: list[Any] = []
+        for key in keys:
+            zero, one = (key, "0"), (key, "1")
+            try:
+                first, second = cache[zero], cache[one]
+            except PayloadError as error:
+                raise refused_keys(self._unit, keys, str(error)) from None
+            if first == second:
+                turn ^= 1
+                number, half = first, one if turn else zero
+            elif sent[first] <= sent[second]:
+                number, half = first, zero
+            else:
+                number, half = second, one
+            sent[number] += 1
+            numbers.append(number)
+            halves.append(half)
+        self._turn = turn
+        return numbers, halves
+
+
+class _ShuffleRoute(Route):
+    """`shuffle`: whole batches, to the sub-unit with the fewest frames waiting, in turn where that is equal."""
+
+    def __init__(self, unit: str, edge: Edge, cache_size: int) -> None:
+        super().__init__(unit, edge, cache_size)
+        self._turn = 0
+
+    def push(
+        self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
+    ) -> None:
+        self._channels[self._best()].add(lineage, self._input, keys, values, ids, now)
+
+    def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
+        self._send((self._best(),), lineage, batch, ids, now)
+
+    def _best(self) -> int:
+        channels = self._channels
+        count = len(channels)
+        self._turn = turn = (self._turn + 1) % count
+        best = min(range(turn, turn + count), key=lambda i: len(channels[i % count].queue)) if count > 1 else 0
+        return best % count
+
+
+class _BroadcastRoute(Route):
+    """`broadcast` and `single`: every sub-unit there is."""
+
+    def push(
+        self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
+    ) -> None:
+        for channel in self._channels:
+            channel.add(lineage, self._input, keys, values, ids, now)
+
+    def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
+        self._send(range(len(self._channels)), lineage, batch, ids, now)
+
+
+class _OwnRoute(Route):
+    """A grouping of the user's own: asked row by row."""
+
+    def push(
+        self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
+    ) -> None:
+        for channel, chosen_rows in zip(self._channels, self._choose(keys, values)):
+            if chosen_rows:
+                channel.add(
+                    lineage,
+                    self._input,
+                    [keys[i] for i in chosen_rows],
+                    [values[i] for i in chosen_rows],
+                    [ids[i] for i in chosen_rows] if ids is not None else None,
+                    now,
+                )
+
+    def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
+        for number, chosen in enumerate(self._choose(*batch.rows)):
+            if chosen:
+                part, part_ids = batch.picked(chosen, ids)
+                self._send((number,), lineage, part, part_ids, now)
+
+    def _choose(self, keys: Sequence[Any], values: Sequence[Any]) -> list[list[int]]:
+        """Places of the rows for each channel."""
+        channels = self._channels
+        count, choose = len(channels), self._edge.grouping.choose
+        rows: list[list[int]] = [[] for _ in channels]
+        for i, (key, value) in enumerate(zip(keys, values)):
+            chosen = choose(key, value, count)
+            for number in (chosen,) if isinstance(chosen, int) else chosen:
+                if not isinstance(number, int) or not 0 <= number < count:
+                    raise TopologyError(
+                        f"unit {self._unit!r}: {self._edge.grouping!r}.choose gave {number!r} for key {key!r}; it must give "
+                        f"a number from 0 to {count - 1}, or several of them"
+                    )
+                rows[number].append(i)
+        return rows
+
+
+_ROUTES: dict[type[Grouping], type[Route]] = {
+    ByKey: KeyRoute,
+    PartialKey: _PartialKeyRoute,
+    Shuffle: _ShuffleRoute,
+    Broadcast: _BroadcastRoute,
+    Single: _BroadcastRoute,
+}
+
+
+def route(unit: str, edge: Edge, cache_size: int) -> Route:
+    """The route of this edge, out of this unit."""
+    return _ROUTES.get(type(edge.grouping), _OwnRoute)(unit, edge, cache_size)

@@ -1,0 +1,28 @@
+"""The sub-unit that fits a unit."""
+
+from __future__ import annotations
+
+from esault.flow.replica.merger import GateSubUnit
+from esault.flow.replica.replica_sub_unit import CopySubUnit
+from esault.flow.worker.async_unit import AsyncSubUnit
+from esault.flow.worker.bolt_unit import BoltSubUnit
+from esault.flow.worker.environment import Environment
+from esault.flow.worker.spout_unit import SpoutSubUnit
+from esault.flow.worker.sub_unit import SubUnit
+from esault.flow.worker.window_unit import WindowSubUnit
+from esault.messages.control import Build
+from esault.topology.plan import UnitPlan
+
+__all__ = ["sub_unit"]
+
+
+def sub_unit(build: Build, plan: UnitPlan, environment: Environment) -> SubUnit:
+    """The sub-unit that fits the plan of its unit."""
+    if plan.kind == "spout":
+        kind: type[SubUnit] = SpoutSubUnit
+    else:
+        plain = BoltSubUnit if plan.window is None else WindowSubUnit
+        kind = GateSubUnit if plan.gate else CopySubUnit if plan.copies > 1 else plain
+        if plan.concurrency:
+            kind = AsyncSubUnit
+    return kind(build, plan, environment)

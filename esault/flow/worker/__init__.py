@@ -1,0 +1,1 @@
+"""Sub-units: the loop of one part of a unit, without its sockets."""

@@ -1,0 +1,352 @@
+"""The sub-unit of a bolt with `async def process`: many tuples wait side by side, and the data loop for none of them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any, ClassVar
+
+from esault.errors import EsaultError
+from esault.flow.channel.lineage import Lineage
+from esault.flow.delivery.roots import Payload
+from esault.flow.handover.divide import Entry, in_rows
+from esault.flow.operators.async_operator import AsyncOperator
+from esault.flow.operators.call_emitter import CallEmitter
+from esault.flow.operators.calls import Call, Calls
+from esault.flow.operators.operator import Operator
+from esault.flow.worker.bolt_unit import BoltSubUnit
+from esault.flow.worker.environment import Environment
+from esault.flow.worker.sub_unit import OWN_ROOT_ROWS, SubUnit
+from esault.messages.change import Give
+from esault.messages.control import Build, Stop
+from esault.topology.plan import UnitPlan
+
+__all__ = ["AsyncSubUnit"]
+
+#: seconds that calls may run before control, changes and sockets are looked at
+LONGEST_STEP = 0.005
+#: calls that begin before they are looked at
+MOST_STARTS = 64
+#: tuples that wait behind others of their key up to which more are taken from the inbox, so that other keys overtake
+LOOK_AHEAD = 1024
+#: seconds that `close` may take when the sub-unit stops
+CLOSE_SECONDS = 2.0
+
+
+class _OpenBatch:
+    """A batch of which some tuples are not done, with what came of the others."""
+
+    __slots__ = ("entry", "left", "lineage", "number")
+
+    def __init__(self, entry: Entry, number: int) -> None:
+        self.entry = entry
+        self.lineage = Lineage(entry.batch.root, entry.batch.due)
+        self.left = len(entry.batch.keys)
+        #: that of its first call
+        self.number = number
+
+
+class AsyncSubUnit(BoltSubUnit):
+    """A turn begins calls, steps the event loop, and sends on what calls that have ended emitted, each under its batch's lineage.
+
+    The step runs what is ready and never waits: the data loop's poll does, for frames, control, timers and what calls wait for.
+    """
+
+    emitter: CallEmitter
+    operator: AsyncOperator
+
+    def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
+        assert plan.concurrency is not None
+        if environment.event_loop is None:
+            raise EsaultError(f"unit {plan.name!r} is async, and there is no event loop for it here")
+        self.loop = environment.event_loop(environment.clock)
+        self.calls = Calls(plan.concurrency)
+        self._batches: deque[_OpenBatch] = deque()
+        #: tuples whose calls have begun, and up to when `busy` was counted
+        self._begun = 0
+        self._busy_at = environment.clock()
+        #: when what closes is not waited for any more; None: it does not stop
+        self._stop_by: float | None = None
+        super().__init__(build, plan, environment)
+
+    def _make(self, environment: Environment) -> Operator:
+        made = super()._make(environment)
+        assert isinstance(made, AsyncOperator)
+        made.attach(self.calls, self.loop)
+        return made
+
+    # the loop ----------------------------------------------------------------------------------
+
+    def turn(self) -> bool:
+        if self._stop_by is not None and not self.stopped:
+            more = self.loop.step(LONGEST_STEP)
+            if not self.operator.closing or self.clock() >= self._stop_by:
+                self._stop_by = None
+                super()._on_stop(Stop())
+            return more
+        return super().turn()
+
+    def _turn(self) -> bool:
+        # Also while nothing can be sent: timers and answers of calls that are open must not wait for that.
+        more = self.loop.step(LONGEST_STEP)
+        return super()._turn() or more
+
+    def _next(self, now: float, more: bool) -> bool:
+        took = self._take_results(now)
+        began = self._begin(now)
+        if began:
+            more = self.loop.step(LONGEST_STEP) or more
+            took = self._take_results(self.clock()) or took
+        if took or began:
+            return True
+        if not self.inbox and not self.calls and not self.ended and not self.changes.active and self._all_ended():
+            self.say_ended()
+        return more or self.writer.snapshot is not None
+
+    def _begin(self, now: float) -> int:
+        """Begin what may; how many calls."""
+        calls, began = self.calls, 0
+        self._count_busy(now)
+        while began < MOST_STARTS:
+            if not calls.ready and not (calls.may_begin and self._take_batch()):
+                break
+            if self.cap is not None and not self._allowed(self.cap, now, 1):
+                break
+            call = calls.next()
+            if call is None:
+                break
+            if call.hook == "process":
+                if self.writer.snapshot is not None or self.writer.dirty is not None:
+                    self.writer.process((call.name,))
+                self.backlog -= 1
+                self._begun += 1
+            self.loop.start(call.owner.call(call))
+            began += 1
+        return began
+
+    def _take_batch(self) -> bool:
+        """Take a batch from the inbox, if there is one and not too much waits behind others of its key."""
+        if not self.inbox or self.calls.rows >= LOOK_AHEAD:
+            return False
+        entry = self.inbox.popleft()
+        entry = entry._replace(batch=in_rows(entry.batch))
+        batch = entry.batch
+        if self.key_load.room and batch.input in self._sampled:
+            self.key_load.take(batch.keys)
+        held = _OpenBatch(entry, self.calls.added + 1)
+        self._batches.append(held)
+        for i, (key, value) in enumerate(zip(batch.keys, batch.values)):
+            id = None if batch.ids is None else batch.ids[i]
+            self.calls.add(self.operator.tuple_call(held, batch.input, key, value, id))
+        return True
+
+    def _count_busy(self, now: float) -> None:
+        """The sub-unit is busy as far as its calls are taken up: one that waits for an answer can do no more with them."""
+        self.busy += (now - self._busy_at) * self.calls.open / self.calls.most
+        self._busy_at = now
+
+    # what came of it ---------------------------------------------------------------------------
+
+    def _take_results(self, now: float) -> bool:
+        """Send on what calls that have ended emitted, and ack batches that are done; whether there were any."""
+        if self.operator.failure is not None:
+            self.operator.settle()
+        ended = self.operator.ended
+        if not ended:
+            return False
+        self.operator.ended = []
+        self.operator.settle()
+        self._count_busy(now)
+        # A call of a key begins when the one before is over: by the order in which their batches came, each key's rows are in order.
+        order = sorted(ended, key=lambda call: call.number if call.batch is None else call.batch.number)
+        for batch, calls in groupby(order, lambda call: call.batch):
+            if batch is None:
+                self._emit_of_hooks(list(calls), now)
+            else:
+                self._emit_of_tuples(batch, list(calls), now)
+        for call in ended:
+            self.calls.over(call)
+        self._count_taken()
+        return True
+
+    def _count_taken(self) -> None:
+        while self._batches and not self._batches[0].left:
+            self._batches.popleft()
+            self.taken += 1
+
+    def _columns(self, calls: list[Call]) -> dict[str, tuple[list[Any], list[Any], list[str]]]:
+        """Keys, values and ids by stream."""
+        return self.emitter.columns(calls, self._parent if self.plan.wants_id else None)
+
+    def _parent(self, call: Call) -> str:
+        """What ids of a call's rows begin with."""
+        if call.batch is None or call.id is None:
+            return f"{self.context.sub_unit}:{call.hook[0]}c{call.number}"
+        return f"{call.id}/{call.batch.entry.batch.input}" if len(self.plan.inputs) > 1 else call.id
+
+    def _emit_of_hooks(self, calls: list[Call], now: float) -> None:
+        with_ids = self.plan.wants_id
+        payload: Payload = [
+            (stream, keys, values, ids if with_ids else None)
+            for stream, (keys, values, ids) in self._columns(calls).items()
+        ]
+        if payload:
+            self.roots.open(payload, now, None, now)
+
+    def _emit_of_tuples(self, held: _OpenBatch, calls: list[Call], now: float) -> None:
+        batch, lineage = held.entry.batch, held.lineage
+        for stream, (keys, values, ids) in self._columns(calls).items():
+            self.tuples_out += len(keys)
+            if self.observer is not None:
+                self.observer(self.plan.name, stream, keys, values)
+            self.outputs.push(stream, lineage, keys, values, ids if batch.ids is not None else None, now)
+        count = len(calls)
+        self.tuples_in += count
+        self.latency.record(now - held.entry.sent, count)
+        if self._leaf:
+            self.end_to_end.record(now - batch.due, count)
+        held.left -= count
+        if not held.left:
+            self._ack(held)
+
+    def _ack(self, held: _OpenBatch) -> None:
+        if self._tracked:
+            batch, lineage = held.entry.batch, held.lineage
+            p = lineage.p if held.entry.taken else batch.id ^ lineage.p
+            self.acks.add(batch.root, p, batch.id ^ lineage.d)
+
+    # what the base asks ------------------------------------------------------------------------
+
+    @property
+    def _unfinished(self) -> int:
+        return len(self.inbox) + len(self._batches)
+
+    @property
+    def _worked_off(self) -> int:
+        return self._begun
+
+    @property
+    def _quiet(self) -> bool:
+        return super()._quiet and not self.calls
+
+    def _all_ended(self) -> bool:
+        return super()._all_ended() and not self.calls
+
+    def wake_at(self) -> float:
+        at = min(super().wake_at(), self.loop.wake_at)
+        if self.cap is not None and self.calls.ready and self.started and not self.outputs.blocked:
+            at = min(at, self.cap.wake_at)
+        return at if self._stop_by is None else min(at, self._stop_by)
+
+    # ticks and the end -------------------------------------------------------------------------
+
+    @property
+    def _tick_held(self) -> bool:
+        # A round begins when the one before is over, and none where a checkpoint waits for quiet.
+        return self._ticking is None and (self.calls.hooks > 0 or self.alignment.number is not None)
+
+    def _advance_tick(self, now: float) -> bool:
+        if self._ticking is None:
+            assert self._tick_at is not None
+            if now < self._tick_at or self._tick_held:
+                return False
+            self._begin_tick(now)
+        if self._tracked and not self.roots.credit:
+            return False
+        assert self._ticking is not None
+        worked, over = self._steps(self._ticking)
+        if over:
+            self._ticking = None
+        self._emit_own(now)
+        return worked
+
+    def _steps(self, steps: Iterator[None]) -> tuple[bool, bool]:
+        """Take what is called on each object further; whether any was, and whether all were."""
+        worked = False
+        while self.emitter.rows() < OWN_ROOT_ROWS and self.calls.hooks < self.calls.most:
+            try:
+                next(steps)
+            except StopIteration:
+                return worked, True
+            worked = True
+        return worked, False
+
+    def _advance_finish(self) -> bool:
+        if self._finishing is None or self._in_change:
+            return super()._advance_finish()
+        if self._tracked and not self.roots.credit:
+            return False
+        worked, over = self._steps(self._finishing)
+        self._emit_own(self.clock())
+        if over and not self.calls:
+            self._finishing, self._finish_done = None, True
+            return True
+        return worked
+
+    # changes -----------------------------------------------------------------------------------
+
+    def _on_give(self, message: Give) -> None:
+        self._recall()
+        super()._on_give(message)
+
+    def _recall(self) -> None:
+        """Tuples whose calls have not begun stand in the inbox again, first: what of them moves is carried with the rest."""
+        entries = []
+        for held, group in groupby(self.calls.recall(), lambda call: call.batch):
+            calls = list(group)
+            entry, left = held.entry, len(calls)
+            if left == len(entry.batch.keys):
+                self._batches.remove(held)
+            else:
+                id = self._random() if self._tracked else 0
+                held.lineage.p ^= id
+                held.lineage.d ^= id
+                held.left -= left
+                entry = Entry(
+                    entry.sent,
+                    entry.batch._replace(
+                        id=id,
+                        keys=tuple([call.key for call in calls]),
+                        values=tuple([call.value for call in calls]),
+                        ids=None if entry.batch.ids is None else tuple([call.id for call in calls]),
+                    ),
+                )
+                if not held.left:
+                    self._ack(held)
+            entries.append(entry)
+        self.inbox.extendleft(reversed(entries))
+        self._count_taken()
+
+    _CHANGES: ClassVar[dict[type, Any]] = {**BoltSubUnit._CHANGES, Give: _on_give}
+
+    # stopping ----------------------------------------------------------------------------------
+
+    def _on_stop(self, message: Stop) -> None:
+        if message.now or self.failed or self.stopped:
+            self._cancel()
+            super()._on_stop(message)
+        elif self._stop_by is None:
+            self._stop_by = self.clock() + CLOSE_SECONDS
+            self.operator.close()
+
+    def _close_objects(self) -> None:
+        """They were, when the sub-unit was told to stop."""
+
+    def _fail(self, text: str) -> None:
+        super()._fail(text)
+        self._cancel()
+
+    def _cancel(self) -> None:
+        self.operator.cancelling = True
+        self.loop.close()
+
+    def abandon(self) -> None:
+        """The process dies, in a test."""
+        self._cancel()
+
+    def close(self) -> None:
+        self._cancel()
+        super().close()
+
+    _HANDLERS: ClassVar[dict[type, Any]] = {**SubUnit._HANDLERS, Stop: _on_stop}

@@ -1,0 +1,32 @@
+"""What a process gives the sub-unit that lives in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from esault.flow.channel.wire import Wire
+from esault.flow.checkpoint.snapshot import Vault
+from esault.flow.operators.event_loop import EventLoop
+from esault.flow.operators.user_error import LetterBox
+
+__all__ = ["Environment"]
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Channels, time and places to write: a core does no I/O but through these."""
+
+    wire: Wire
+    #: seconds since the epoch
+    clock: Callable[[], float]
+    #: where dead letters go, by the path that the topology names
+    letters: Callable[[str | None], LetterBox]
+    #: of the sub-unit's random numbers; None: another one each time
+    seed: int | None = None
+    #: the run's own folder, where it has one
+    run_dir: str | None = None
+    #: where checkpoints are written and read; None: nowhere
+    vault: Vault | None = None
+    #: makes the event loop of a bolt with `async def process`, which goes by this clock; None: there are no such bolts
+    event_loop: Callable[[Callable[[], float]], EventLoop] | None = None

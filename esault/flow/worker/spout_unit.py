@@ -1,0 +1,315 @@
+"""The sub-unit of a spout: reads roots while its window has credit."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar
+
+from esault.errors import SourceError
+from esault.flow.operators.batch_emitter import BatchEmitter
+from esault.flow.operators.user_error import UserError, traceback_of
+from esault.flow.worker.environment import Environment
+from esault.flow.worker.read_pace import ReadPace
+from esault.flow.worker.sub_unit import SubUnit
+from esault.messages.checkpoint import Completed, Snapped
+from esault.messages.control import Build, Drain, ReleaseSlices
+from esault.messages.status import MicroBatch, Status
+from esault.payload.column import is_array
+from esault.topology.columns import Columns
+from esault.topology.plan import UnitPlan
+from esault.topology.spout import EndOfStream, has_position
+from esault.topology.windowed_spout import WindowedSpout
+
+__all__ = ["SpoutSubUnit"]
+
+_STOPPING = (KeyboardInterrupt, GeneratorExit)
+
+
+class SpoutSubUnit(SubUnit):
+    """Reads from the user's spout; each read is a root."""
+
+    def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
+        super().__init__(build, plan, environment)
+        assert plan.spout is not None
+        self._spout = plan.spout
+        #: the user's, or what stands for it
+        self.spout = plan.spout
+        self._spout.context = self.context
+        self._seekable = has_position(self._spout)
+        #: rows read so far, by this sub-unit and those whose place it took
+        self._rows = 0
+        #: what rows are named by: a source that can seek gives a successor the same rows, so they keep their names
+        self._source = build.source if self._seekable and build.source else build.incarnation
+        #: rows that must have been read before a drain ends the reading
+        self._drain_at = 0
+        #: the spout, where it collects windows
+        self._windows = self._spout if isinstance(self._spout, WindowedSpout) else None
+        self._micro_batch: MicroBatch | None = None
+        #: somebody releases its slices
+        self._released = False
+        self._pace = ReadPace()
+        #: the run goes on from a checkpoint behind the end of this source, and has not been given more yet
+        self._ended_before = self._was_finished
+        self._told: Any = None
+        #: the spout is open; else nothing is asked of it any more
+        self._open = True
+        #: what it said last of its progress and its lag
+        self._said: tuple[tuple[float, float] | None, int | None] = (None, None)
+        #: where the cuts of checkpoints went that are not known to be complete
+        self._cuts: dict[int, Any] = {}
+        #: when the window was found closed, and for how long it has been before
+        self._closed_at: float | None = None
+        self._throttled = 0.0
+        self._call(lambda: self._spout.open(self.context), "open")
+        if build.position is not None:
+            position, self._rows = committed = self.codec.unpack(build.position)
+            self.roots.committed = self._told = committed
+            self._call(lambda: self._spout.seek(position), "seek")
+
+    def _call(self, call: Callable[[], Any], hook: str) -> Any:
+        try:
+            return call()
+        except EndOfStream:
+            raise
+        except _STOPPING:
+            raise
+        except SourceError as error:
+            raise UserError(f"unit {self.plan.name!r}: {error}") from error
+        except BaseException as error:
+            name = type(error).__name__
+            raise UserError(f"unit {self.plan.name!r}, {hook}: {name}: {error}\n{traceback_of(error)}") from error
+
+    def _work(self, now: float) -> bool:
+        roots = self.roots
+        if self._tracked and roots.overdue and roots.replay_one(now):
+            return True
+        if self.halted:
+            return False
+        if self._at_end or self._drained:
+            if not self.ended and not roots.open_count:
+                self.say_ended()
+            return False
+        if now < self._pace.at:
+            return False
+        if self._tracked and not roots.credit:
+            if self._closed_at is None:
+                self._closed_at = now
+            return False
+        if self._closed_at is not None:
+            self._throttled += now - self._closed_at
+            self._closed_at = None
+        limit = roots.size.rows
+        if self.cap is not None:
+            limit = self._allowed(self.cap, now, limit)
+            if not limit:
+                return False
+        try:
+            rows = self._call(lambda: self._spout.read(limit), "read")
+        except EndOfStream:
+            self._at_end = True
+            return True
+        if rows is None:
+            raise UserError(
+                f"unit {self.plan.name!r}: {type(self._spout).__name__}.read returned None; return a list of (key, value) "
+                "pairs, [] when there is nothing yet, and raise EndOfStream when there will never be more"
+            )
+        if not rows:
+            self._pace.nothing(now)
+            return False
+        if isinstance(rows, Columns):
+            keys, values = self._columns(rows)
+        else:
+            try:
+                keys, values = zip(*rows)
+            except (TypeError, ValueError):
+                raise UserError(
+                    f"unit {self.plan.name!r}: {type(self._spout).__name__}.read must return (key, value) pairs, got {rows[0]!r}"
+                ) from None
+            if not self.emitter.trusted:
+                for key, value in zip(keys, values):
+                    self.emitter.check(key, value)
+        ids = None
+        if self.plan.wants_id:
+            # What overtakes others keeps the name that it has by its place of arrival.
+            first = self._rows if self._windows is None else self._windows.first()
+            ids = [f"{self._source}:{i}" for i in range(first, first + len(keys))]
+        if self._ended_before:
+            self._tell_grown()
+        self._rows += len(keys)
+        position = (self._call(self._spout.position, "position"), self._rows) if self._seekable else None
+        due = self._call(self._spout.due, "due")
+        done = self.clock()
+        roots.open([("", keys, values, ids)], now if due is None else due, position, done)
+        after = self.clock()
+        self._pace.some(now, len(keys), limit)
+        self.busy += after - now
+        if self._leaf:
+            self.end_to_end.record(after - (now if due is None else due), len(keys))
+        return True
+
+    def _tell_grown(self) -> None:
+        """A checkpoint holds the end of this source, and it gives more all the same."""
+        self._ended_before = False
+        self.context.logger.warning(
+            "it had ended before the checkpoint that the run goes on from, and gives more tuples now: they are processed, but what had "
+            "finished behind it is not finished again, and they are late in windows; begin anew with --restart to have all in one"
+        )
+
+    def _columns(self, rows: Columns) -> tuple[Any, Any]:
+        assert isinstance(self.emitter, BatchEmitter)
+        keys, values = self.emitter.columns(rows.keys, rows.values)
+        if is_array(keys) or is_array(values):
+            self.roots.size.arrays(self.settings.root_array_rows)
+        return keys, values
+
+    def _collect(self) -> None:
+        """Windows are collected also while none of their tuples can be taken; a drain ends them."""
+        assert self._windows is not None
+        if not self.started or self.halted or self.finished:
+            return
+        if self.draining and self._rows >= self._drain_at:
+            self._windows.drain()
+        self._call(self._windows.collect, "read")
+
+    def _tell_window(self) -> None:
+        """Whoever releases slices hears at once what has become of them."""
+        if self._micro_batch != (now := self._window_now()):
+            self._micro_batch = now
+            self.outbox.append(self.status())
+
+    def _window_now(self) -> MicroBatch | None:
+        if self._windows is None:
+            return None
+        window, slices = self._windows.closed() or (-1, ())
+        return MicroBatch(window, slices, self._windows.emitting() or (self._tracked and self.roots.pending > 0))
+
+    def _on_release(self, message: ReleaseSlices) -> None:
+        if self._windows is not None:
+            self._released = True
+            self._windows.release(message.window, message.slices)
+            self._pace.at = 0.0
+
+    def _turn(self) -> bool:
+        if self._windows is not None:
+            self._collect()
+        worked = super()._turn()
+        if self._released:
+            self._tell_window()
+        committed = self._told if self._exactly else self.roots.committed
+        if committed is not self._told:
+            self._told = committed
+            self._call(lambda: self._spout.commit(None if committed is None else committed[0]), "commit")
+        return worked
+
+    @property
+    def _worked_off(self) -> int:
+        return self._rows
+
+    def _on_drain(self, message: Drain) -> None:
+        super()._on_drain(message)
+        self._drain_at = message.read if self._seekable else 0
+
+    @property
+    def _drained(self) -> bool:
+        # What collects windows ends by itself, when what it has collected has gone out.
+        return self.draining and self._rows >= self._drain_at and self._windows is None
+
+    def _snap(self, number: int, handles: dict[int, dict[str, Any]]) -> None:
+        # What was read last stands before the cut: its frames went out before.
+        position = None
+        if self._seekable:
+            settle = getattr(self._spout, "settle", None)
+            if settle is not None:  # what it says must be durable before the checkpoint is
+                settle()
+            cut = (self._call(self._spout.position, "position"), self._rows)
+            self._cuts[number] = cut[0]
+            position = self.codec.pack_value(cut)
+        self.outbox.append(
+            Snapped(
+                self.incarnation,
+                number,
+                position=position,
+                handles=handles,
+                finished=self._finished_elements,
+                ended=self.finished,
+            )
+        )
+
+    def _on_completed(self, message: Completed) -> None:
+        super()._on_completed(message)
+        for number in sorted(n for n in self._cuts if n <= message.number):
+            position = self._cuts.pop(number)
+            if number == message.number and not self.failed:
+                try:
+                    self._call(partial(self._spout.commit, position), "commit")
+                except UserError as error:
+                    self._fail(str(error))
+
+    _HANDLERS: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
+        **SubUnit._HANDLERS,
+        Completed: _on_completed,
+        ReleaseSlices: _on_release,
+    }
+
+    def wake_at(self) -> float:
+        at = super().wake_at()
+        done = self.halted or self._at_end or self._drained
+        # Blocked, it is woken when there is room.
+        if self.started and not done and self.roots.credit and not self.outputs.blocked:
+            at = min(at, self._pace.at if self.cap is None else max(self._pace.at, self.cap.wake_at))
+        return at
+
+    @property
+    def _nothing_to_read(self) -> bool:
+        return self._pace.resting and self._closed_at is None
+
+    def _finish_steps(self) -> Iterator[None]:
+        return iter(())
+
+    def _close_objects(self) -> None:
+        try:
+            self._ask()  # how it stands in the end
+        except UserError as error:
+            self._fail(str(error))
+        self._open = False
+        try:
+            self._spout.close()
+        except _STOPPING:
+            raise
+        except BaseException as error:
+            print(f"unit {self.plan.name!r}, close: {error}\n{traceback_of(error)}", file=sys.stderr)
+
+    def _next_status(self, now: float) -> float:
+        # At round times, which are those at which windows of policies end: what is read between two reports and divided among two windows
+        # by time would look steadier than it is, and how far it does would change with the phase.
+        every = self.settings.status_every
+        return (now // every + 1) * every
+
+    def _ask(self) -> None:
+        """Have the spout say how far it is, while it may be asked."""
+        if self._open and not self.failed:
+            self._said = (self._call(self._spout.progress, "progress"), self._call(self._spout.lag, "lag"))
+
+    def status(self) -> Status:
+        self._ask()
+        status = super().status()
+        position = None
+        if self._seekable and self.roots.committed is not None:
+            position = self.codec.pack_value(self.roots.committed)
+        throttled = self._throttled
+        if self._closed_at is not None and not self._at_end:
+            throttled += self.clock() - self._closed_at
+        rows = replace(status.rows, throttled=throttled)
+        progress, lag = self._said
+        return replace(
+            status,
+            rows=rows,
+            position=position,
+            read=self._rows,
+            progress=progress,
+            lag=lag,
+            micro_batch=self._window_now(),
+        )

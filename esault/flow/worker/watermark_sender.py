@@ -1,0 +1,123 @@
+"""Watermarks on their way out: behind the rows they cover, and no more often than is of use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from esault.flow.channel.channel import OutChannel
+from esault.flow.channel.frame import WATERMARK
+from esault.flow.send.outputs import Outputs
+from esault.flow.watermark.clock import BEGINNING, END_OF_TIME, Clock
+from esault.flow.watermark.merging import Word
+
+__all__ = ["TELL_EVERY", "Telling"]
+
+#: what is said to all: a word but for what concerns its receiver
+_Said = tuple[float, bool, int, tuple[tuple[int, int], ...]]
+#: seconds between two words to a receiver
+TELL_EVERY = 0.005
+
+
+class Telling:
+    """What each receiver has been told, and what it is to be told next."""
+
+    def __init__(self, outputs: Outputs, targets: Sequence[str]) -> None:
+        self._outputs = outputs
+        self._targets = targets
+        #: newest change in which this sub-unit gets keys, and whether that is on
+        self._held = 0
+        self._getting = False
+        #: who got keys from here, and in which change, the newest one of each
+        self._news: dict[int, int] = {}
+        #: what was told last, of all, and to whom
+        self._told: object = None
+        self._channels: list[OutChannel] | None = None
+        self._next = 0.0
+        #: when there is something to be told
+        self.wake_at = END_OF_TIME
+
+    def hold(self, change: int, now: float) -> None:
+        """Keys come: what comes with them may be older than what was said here. All hear of it at once."""
+        self._held, self._getting = max(self._held, change), True
+        self._all(now)
+
+    def gave(self, change: int, news: Sequence[int], now: float) -> None:
+        """Keys go: what is said from now on, the end included, is not to count before the new owners hold back."""
+        self._news.update(dict.fromkeys(news, change))
+        self._all(now)
+
+    def released(self) -> None:
+        """All that came has been processed."""
+        self._getting = False
+
+    def _all(self, now: float) -> None:
+        for target in self._targets:
+            for channel in self._outputs.of(target):
+                # Of its own watermark it says less than it could, which is no harm; the next word is of that again.
+                self._say(channel, (BEGINNING, False, self._held, tuple(self._news.items())), now)
+        self._told = None
+        self._next = now
+
+    def tell(self, now: float, own: tuple[float, bool], quiet_since: float | None, ended: bool) -> None:
+        """Tell all receivers, if there is news and it is time. `own`: this sub-unit's watermark, and whether it is idle."""
+        words: dict[str, _Said] = {}
+        self.wake_at = END_OF_TIME
+        fences = tuple(self._news.items())
+        for target in self._targets:
+            value, idle = self._of(self._outputs.clocks[target], now, own, quiet_since)
+            if self._getting:
+                value, idle = BEGINNING, False
+            elif ended:
+                value = END_OF_TIME
+            words[target] = (value, idle, self._held, fences)
+        if words == self._told and self._channels is self._outputs.channels:
+            return
+        if now < self._next:
+            self.wake_at = min(self.wake_at, self._next)
+            return
+        self._next = now + TELL_EVERY
+        if self._tell(words, now):
+            self._told, self._channels = words, self._outputs.channels
+        else:
+            self.wake_at = min(self.wake_at, self._next)
+
+    def _tell(self, words: Mapping[str, _Said], now: float) -> bool:
+        """Whether all could be told."""
+        clear = True
+        for target, said in words.items():
+            for channel in self._outputs.of(target):
+                if channel.told == (*said, channel.gave):
+                    continue
+                if channel.queue:
+                    clear = False  # what stands in its way would only be joined by ever more of these
+                else:
+                    self._say(channel, said, now)
+        return clear
+
+    def _say(self, channel: OutChannel, said: _Said, now: float) -> None:
+        word: Word = (*said, channel.gave)
+        channel.flush(now)
+        channel.put(WATERMARK, word)
+        channel.told = word
+
+    def over(self, now: float) -> None:
+        """Nothing will ever come from here: said before END, which also ends the way to one that leaves."""
+        for target in self._targets:
+            for channel in self._outputs.of(target):
+                self._say(channel, (END_OF_TIME, False, self._held, tuple(self._news.items())), now)
+
+    def _of(
+        self, clocks: Sequence[Clock | None], now: float, own: tuple[float, bool], quiet_since: float | None
+    ) -> tuple[float, bool]:
+        """The least of those that make it, the idle ones left out; if all are idle, the furthest."""
+        busy: list[float] = []
+        idle: list[float] = []
+        for clock in clocks:
+            if clock is None:
+                (idle if own[1] else busy).append(own[0])
+                continue
+            idle_at = clock.idle_at(quiet_since)
+            if now < idle_at:
+                self.wake_at = min(self.wake_at, idle_at)
+            (busy if now < idle_at else idle).append(clock.watermark)
+        return (min(busy), False) if busy else (max(idle), True)

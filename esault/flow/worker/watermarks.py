@@ -1,0 +1,106 @@
+"""All that a sub-unit has to do with watermarks; one that has nothing to do with them has none of these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from esault.flow.send.outputs import Outputs
+from esault.flow.watermark.clock import BEGINNING, END_OF_TIME
+from esault.flow.watermark.merging import Merging
+from esault.flow.worker.watermark_sender import Telling
+from esault.topology.plan import UnitPlan
+
+__all__ = ["Watermarks", "watermarks"]
+
+
+class Watermarks:
+    """Those that come in, and those that go out. It stands still while keys move to or from here."""
+
+    def __init__(self, plan: UnitPlan, outputs: Outputs) -> None:
+        self.merging = Merging()
+        targets = sorted(plan.watermark_targets & set(plan.targets))
+        self._telling = Telling(outputs, targets) if targets else None
+        #: up to which all that is to be emitted has been: what receivers are told
+        self.passed = BEGINNING
+        #: keys move, or did until so many batches have been taken
+        self._frozen = False
+        self._frozen_until: int | None = None
+        self._left = False
+        #: since when there has been nothing to do
+        self._quiet_since: float | None = None
+
+    # keys that move ----------------------------------------------------------------------------
+
+    def hold(self, change: int, now: float) -> None:
+        """This sub-unit is to get keys."""
+        self._freeze()
+        if self._telling is not None:
+            self._telling.hold(change, now)
+
+    def gave(self, change: int, news: Sequence[int], now: float) -> None:
+        """This sub-unit is to give keys to these."""
+        self._freeze()
+        self.merging.given = max(self.merging.given, change)
+        if self._telling is not None:
+            self._telling.gave(change, news, now)
+
+    def leave(self) -> None:
+        """All keys go: others know more of time from now on."""
+        self._left = True
+
+    def _freeze(self) -> None:
+        self._frozen, self._frozen_until = True, None
+
+    # what came in ------------------------------------------------------------------------------
+
+    def advance(self, taken: int, waiting: int, moving: bool) -> bool:
+        """So many batches have been taken and so many wait; whether the watermark may be acted upon."""
+        if moving:
+            self._freeze()
+            return False
+        if self._left:
+            return False
+        if self._frozen:
+            if self._frozen_until is None:
+                # What was read meanwhile came behind rows that were held: it counts behind all that is here now.
+                self._frozen_until = taken + waiting
+                self.merging.wait(self._frozen_until)
+            if waiting and taken < self._frozen_until:
+                return False
+            self._frozen = False
+            if self._telling is not None:
+                self._telling.released()
+        self.merging.through(taken, not waiting)
+        return True
+
+    # what goes out -----------------------------------------------------------------------------
+
+    def tell(self, now: float, quiet: bool, ended: bool) -> None:
+        """Tell receivers what is to be told; `quiet`: there is nothing to read, `ended`: there never will be."""
+        if not quiet:
+            self._quiet_since = None
+        elif self._quiet_since is None:
+            self._quiet_since = now
+        if self._telling is not None:
+            idle = self.merging.idle and self.passed >= self.merging.current
+            self._telling.tell(now, (self.passed, idle), self._quiet_since, ended)
+
+    def over(self, now: float) -> None:
+        """Nothing will ever come from here."""
+        if self._telling is not None:
+            self._telling.over(now)
+
+    @property
+    def known(self) -> float | None:
+        """Up to when all has been emitted; None: nothing is known yet, or time is over."""
+        return self.passed if BEGINNING < self.passed < END_OF_TIME else None
+
+    @property
+    def wake_at(self) -> float:
+        """When something is to be told, even if nothing comes in."""
+        return END_OF_TIME if self._telling is None else self._telling.wake_at
+
+
+def watermarks(plan: UnitPlan, outputs: Outputs) -> Watermarks | None:
+    """What this unit needs; None: nothing."""
+    return Watermarks(plan, outputs) if plan.watermarks or plan.watermark_targets else None

@@ -1,0 +1,449 @@
+"""The driver's actor: the driver and all units sit in this process; see `esault.runtime`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+import traceback
+from collections import defaultdict
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from thespian.actors import WakeupMessage
+
+from esault.control.report.summary import how_ended, may_repeat, report, snapshot
+from esault.control.report.timeline import Chronicle, Page
+from esault.control.run.driver import Driver
+from esault.errors import EsaultError, UsageError
+from esault.flow.send.end_sinks import end_sinks
+from esault.messages.control import Exited
+from esault.messages.probe import HostUsage
+from esault.runtime.actors.actor import HandlerFailed, ReportingActor, UnknownMessage
+from esault.runtime.driver.policy_thread import PolicyThread
+from esault.runtime.messages import (
+    Begin,
+    ChangeUnit,
+    DrainRun,
+    Driving,
+    ForkedChild,
+    KeepFor,
+    Keeping,
+    Leave,
+    Mail,
+    Notice,
+    Over,
+    RunSpec,
+    Scaled,
+    ScaleUnit,
+    StopRun,
+    Throttled,
+    ThrottleUnit,
+)
+from esault.runtime.process.console import MarkedStream
+from esault.runtime.process.owner import Owner
+from esault.runtime.process.title import set_title
+from esault.runtime.process.usage import host_usage
+from esault.runtime.worker.probe_loop import ProbeLoop, probe_endpoint
+from esault.state.recommit import commit_again, go_back
+from esault.state.state_dir import StateDir
+from esault.topology.sink import RunInfo
+
+if TYPE_CHECKING:
+    from esault.runtime.driver.hosts import Hosts
+
+__all__ = ["DriverActor"]
+
+#: seconds between two ticks of the core, and between two snapshots for the command
+TICK = 0.1
+#: seconds over which the host's load is taken
+HOST_EVERY = 0.5
+
+
+class DriverActor(ReportingActor):
+    """Carries messages between the core, the keeper, the sub-units and the command."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._core: Driver | None = None
+        self._spec: RunSpec | None = None
+        self._command: Any = None
+        self._keeper: Any = None
+        self._addresses: dict[int, Any] = {}
+        self._waiting: dict[int, list[Any]] = defaultdict(list)
+        self._begun_sinks: list[Any] = []
+        self._over = False
+        self._tick = TICK
+        #: changes wished for by hand that are on: number -> (unit, when)
+        self._wishes: dict[int, tuple[str, float]] = {}
+        #: wishes that wait for the end of a checkpoint
+        self._later: list[ScaleUnit | ChangeUnit] = []
+        self._shown_at = 0.0
+        self._prober: ProbeLoop | None = None
+        self._targets: dict[int, tuple[str, float]] = {}
+        self._host_usage: Callable[[], HostUsage] | None = None
+        self._host_at = 0.0
+        self._keeping: Owner | None = None
+        #: of a run on several hosts; these have the keepers then
+        self._hosts: Hosts | None = None
+        self._read_fd, self._write_fd = os.pipe()
+        os.set_blocking(self._read_fd, False)
+        os.set_blocking(self._write_fd, False)
+        self._chronicle: Chronicle | None = None
+
+    def _now(self) -> float:
+        assert self._spec is not None
+        return time.monotonic() + self._spec.clock_offset
+
+    def receiveMsg_Begin(self, message: Begin, sender: Any) -> None:
+        """The command wants this run."""
+        spec = self._spec = message.spec
+        self._command, self._keeper = sender, message.keeper
+        set_title(f"esault {spec.name} driver")
+        sys.stdout = MarkedStream(spec.console_fd, "driver")
+        sys.stderr = MarkedStream(spec.console_fd, "driver")
+        self.send(self._command, Driving(Owner.current()))
+        if spec.hosts is None:
+            self.send(self._keeper, KeepFor(spec, Owner.current()))
+            self._begin_core(spec)
+        else:
+            from esault.runtime.driver.hosts import Hosts
+
+            try:
+                self._hosts = Hosts(spec, spec.hosts, self._woken)
+            except UsageError as error:  # there is too much code to send
+                self._fail(str(error))
+                return
+            self.watch(self._read_fd, self._hear_hosts)
+        self.wakeupAfter(timedelta(seconds=self._tick))
+
+    def _begin_core(self, spec: RunSpec) -> None:
+        """Begin the run: whoever forks is there."""
+        hosts = self._hosts
+        plan = spec.located.build(spec.params).plan()
+        self._core = Driver(
+            plan,
+            spec.run,
+            spec.host,
+            spec.settings,
+            spec.parallelism,
+            slots=spec.slots,
+            policies=spec.policies,
+            probes=probe_endpoint(spec.run_dir),
+            kept=spec.kept,
+            keep=None if spec.state_dir is None else StateDir(Path(spec.state_dir), locked=False).keep,
+            last_number=spec.last_number,
+            ask=PolicyThread().ask,
+            resources=None if hosts is None else hosts.cluster,
+        )
+        self._core.scaling.sampler.hosts = self._core.places.hosts
+        self._chronicle = Chronicle() if spec.chronicle else None
+        period = self._core.scaling.shortest_period
+        if period is not None:
+            self._tick = min(TICK, period)
+        if period is not None and hosts is None:
+            self._prober = ProbeLoop(spec.run_dir, self._core.epoch, spec.clock_offset)
+            self._prober.start()
+            self._host_usage = host_usage(spec.host)
+        self._core.start(self._now())
+        self._carry()
+
+    # other hosts -------------------------------------------------------------------------------------
+
+    def _woken(self) -> None:
+        """In a thread of a host's link: there is something."""
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._write_fd, b"w")
+
+    def _hear_hosts(self) -> None:
+        hosts, spec = self._hosts, self._spec
+        assert hosts is not None and spec is not None
+        with contextlib.suppress(BlockingIOError):
+            while len(os.read(self._read_fd, 4096)) == 4096:
+                pass
+        hosts.take()
+        while hosts.notices:
+            self._notice(hosts.notices.popleft())
+        if self._core is None:
+            if hosts.ready:
+                try:
+                    self._begin_core(spec)
+                except UsageError as error:
+                    self._fail(str(error))
+            return
+        if self._over:
+            return
+        if not hosts.cluster.hosts and self._core.phase not in ("stopping", "ended"):
+            self._core.fail("the last host of the run is lost: it ends here", self._now())
+        while hosts.inbox:
+            message = hosts.inbox.popleft()
+            try:
+                if not self._core.handle(message, self._now()):
+                    self._notice(f"the driver got a message that it does not know: {message!r:.200}")
+            except UsageError as error:  # no host will do for one that must be made
+                self._core.fail(str(error), self._now())
+        self._carry()
+
+    def _look_at_hosts(self) -> None:
+        """At each tick."""
+        hosts, now = self._hosts, self._now()
+        assert hosts is not None
+        if self._core is None:
+            late = hosts.late
+            if late is not None:
+                self._fail(late)
+            return
+        hosts.evacuation.step(self._core, hosts.cluster, now)
+        hosts.release_empty()
+        hosts.tell_crowded(len(self._core.places.crowded))
+        while hosts.notices:
+            self._notice(hosts.notices.popleft())
+        self._core.scaling.probed(list(hosts.readings))
+        hosts.readings.clear()
+        self._core.hosts = tuple(hosts.usage[name] for name in hosts.cluster.hosts if name in hosts.usage)
+        if self._core.scaling.shortest_period is not None:
+            targets = self._core.probe_targets()
+            if targets != self._targets:
+                self._targets = targets
+                hosts.probe(targets, self._core.epoch)
+
+    def receiveMsg_Keeping(self, message: Keeping, sender: Any) -> None:
+        """The keeper is there."""
+        self._keeping = message.process
+
+    def receiveMsg_ForkedChild(self, message: ForkedChild, sender: Any) -> None:
+        """A process is there; what waited for it goes."""
+        self._addresses[message.incarnation] = message.address
+        waiting = self._waiting.pop(message.incarnation, None)
+        if waiting:
+            self.send(message.address, Mail(tuple(waiting)))
+
+    def receiveMsg_Mail(self, message: Mail, sender: Any) -> None:
+        """From a sub-unit or an ack server."""
+        assert self._core is not None
+        now = self._now()
+        for each in message.messages:
+            if not self._core.handle(each, now):
+                self._notice(f"the driver got a message that it does not know: {each!r:.200}")
+        self._carry()
+
+    def receiveMsg_Exited(self, message: Exited, sender: Any) -> None:
+        """A process died."""
+        if self._core is not None:
+            self._addresses.pop(message.incarnation, None)
+            self._core.handle(message, self._now())
+            self._carry()
+
+    def receiveMsg_DrainRun(self, message: DrainRun, sender: Any) -> None:
+        """The command wants an end in order."""
+        if self._core is not None:
+            self._core.drain(self._now())
+            self._carry()
+
+    def receiveMsg_StopRun(self, message: StopRun, sender: Any) -> None:
+        """The command wants an end at once."""
+        if self._core is not None:
+            self._core.stop_at_once(self._now())
+            self._carry()
+
+    def receiveMsg_ScaleUnit(self, message: ScaleUnit, sender: Any) -> None:
+        """Somebody wants another parallelism."""
+        if self._core is None:
+            self.send(self._command, Scaled(message.number, "the run is starting; try again in a moment"))
+            return
+        if self._core.busy:
+            self._later.append(message)
+            self.send(
+                self._command, Scaled(message.number, waits="for the checkpoint that is being taken or gone back to")
+            )
+            return
+        now = self._now()
+        try:
+            self._core.wishes.scale(message.unit, message.n, now)
+        except UsageError as error:
+            if message.number:
+                self.send(self._command, Scaled(message.number, str(error)))
+            else:
+                self._notice(str(error))
+        else:
+            change = self._core.units[message.unit].change
+            ended = [c for c in self._core.units[message.unit].changes if c.at == now]
+            if change is not None or ended:
+                self._wishes[message.number] = (message.unit, now)
+            self.send(self._command, Scaled(message.number, unchanged=change is None and not ended))
+        self._carry()
+
+    def receiveMsg_ThrottleUnit(self, message: ThrottleUnit, sender: Any) -> None:
+        """Somebody wants a unit slowed down."""
+        refused = "" if self._core is not None else "the run is starting; try again in a moment"
+        if self._core is not None:
+            try:
+                self._core.wishes.throttle(message.unit, message.rate, message.seconds, self._now())
+            except UsageError as error:
+                refused = str(error)
+            self._carry()
+        self.send(self._command, Throttled(message.number, refused))
+
+    def _tell_ended(self, core: Driver) -> None:
+        """Changes that were wished for by hand and have ended."""
+        for number, (unit, at) in list(self._wishes.items()):
+            for record in core.units[unit].changes:
+                if record.at == at:
+                    del self._wishes[number]
+                    self.send(self._command, Scaled(number, record=record))
+                    break
+
+    def receiveMsg_ChangeUnit(self, message: ChangeUnit, sender: Any) -> None:
+        """Somebody wants one sub-unit split, merged or moved."""
+        if self._core is not None and self._core.busy:
+            self._later.append(message)
+        elif self._core is not None:
+            try:
+                self._core.wishes.change(message.unit, message.kind, message.owner, self._now())
+            except UsageError as error:
+                self._notice(str(error))
+            self._carry()
+
+    def receiveMsg_UnknownMessage(self, message: UnknownMessage, sender: Any) -> None:
+        """An actor of this run reports a mistake in the engine."""
+        self._fail(f"the engine itself failed: {message}")
+
+    def receiveMsg_HandlerFailed(self, message: HandlerFailed, sender: Any) -> None:
+        """An actor of this run reports a mistake in the engine."""
+        self._fail(f"the engine itself failed in {message.actor} at {message.type}:\n{message.traceback}")
+
+    def _report(self, report: UnknownMessage | HandlerFailed) -> None:
+        text = report.traceback if isinstance(report, HandlerFailed) else str(report)
+        self._fail(f"the engine itself failed in the driver:\n{text}")
+
+    def _fail(self, text: str) -> None:
+        if self._core is None:
+            self._over = True
+            if self._hosts is not None:
+                self._hosts.leave()
+            self.send(self._command, Notice(text))
+            self.send(self._command, Over(text))
+            return
+        self._core.fail(text, self._now())
+        self._carry()
+
+    def receiveMsg_WakeupMessage(self, message: WakeupMessage, sender: Any) -> None:
+        """A tick."""
+        if self._over or self._spec is None:
+            return
+        if self._hosts is not None:
+            self._look_at_hosts()
+        if self._core is None:
+            self.wakeupAfter(timedelta(seconds=self._tick))
+            return
+        now = self._now()
+        self._measure(self._core, now)
+        # Before the tick, which may begin the next checkpoint.
+        if self._later and not self._core.busy:
+            wish = self._later.pop(0)
+            handler = self.receiveMsg_ScaleUnit if isinstance(wish, ScaleUnit) else self.receiveMsg_ChangeUnit
+            handler(wish, None)  # type: ignore[arg-type]
+        self._core.tick(now)
+        if self._keeping is not None and not self._keeping.alive():
+            self._keeping = None
+            self._core.fail("the keeper's process died (was it killed?): the run ends here", now)
+            for incarnation in [i for unit in self._core.units.values() for i in unit.subs]:
+                self._core.handle(Exited(incarnation, "it ended with the keeper, which had forked it"), now)
+        if now >= self._shown_at:
+            self._shown_at = now + TICK * 0.9
+            self.send(self._command, snapshot(self._core, now))
+            if self._chronicle is not None:
+                self._show(self._chronicle.take(self._core, now))
+        self._carry()
+        self.wakeupAfter(timedelta(seconds=self._tick))
+
+    def _measure(self, core: Driver, now: float) -> None:
+        """Take what the prober has found, and tell it whom to probe."""
+        if self._prober is None:
+            return
+        readings = []
+        while self._prober.readings:
+            readings.append(self._prober.readings.popleft())
+        core.scaling.probed(readings)
+        if self._host_usage is not None and now >= self._host_at:
+            self._host_at = now + HOST_EVERY
+            core.hosts = (self._host_usage(),)
+        targets = core.probe_targets()
+        if targets != self._targets:
+            self._targets = targets
+            self._prober.probe(targets, core.epoch)
+
+    def _show(self, page: Page | None) -> None:
+        if page is not None:
+            self.send(self._command, page)
+
+    def _notice(self, text: str) -> None:
+        self.send(self._command, Notice(text))
+
+    def _carry(self) -> None:
+        """Deliver what the core has to say."""
+        core, spec = self._core, self._spec
+        assert core is not None and spec is not None
+        if self._wishes:
+            self._tell_ended(core)
+        mails: dict[int, list[Any]] = defaultdict(list)
+
+        def collect() -> None:
+            while core.outbox:
+                address, message = core.outbox.popleft()
+                if address == "keeper" and self._hosts is not None:
+                    self._hosts.keeper(message)
+                elif address == "keeper":
+                    self.send(self._keeper, message)
+                else:
+                    mails[address].append(message)
+
+        collect()
+        if core.phase == "beginning":
+            try:
+                if not self._begun_sinks:
+                    for sink in core.plan.sinks:
+                        sink.sink.begin(RunInfo(spec.run, core.plan.name, sink.name, resumed=spec.kept is not None))
+                        self._begun_sinks.append(sink.sink)
+                if core.kept is not None or core.restores.all:
+                    go_back(core.kept, core.plan.sinks)
+                core.begun(self._now())
+            except (EsaultError, OSError) as error:
+                core.fail(str(error), self._now())
+            except Exception:
+                core.fail(f"a sink cannot begin:\n{traceback.format_exc()}", self._now())
+            collect()
+        for incarnation, messages in mails.items():
+            if self._hosts is not None:
+                self._hosts.deliver(incarnation, tuple(messages))
+                continue
+            address = self._addresses.get(incarnation)
+            if address is None:
+                self._waiting[incarnation].extend(messages)
+            else:
+                self.send(address, Mail(tuple(messages)))
+        while core.notices:
+            self._notice(core.notices.popleft())
+        if core.phase == "ended" and not self._over:
+            self._over = True
+            if self._prober is not None:
+                self._prober.stop()
+            if core.died_late and core.failure is None:
+                try:
+                    commit_again(core.kept, core.plan.sinks)
+                except (EsaultError, OSError) as error:
+                    core.failure = str(error)
+                except Exception:
+                    core.failure = f"a sink cannot commit:\n{traceback.format_exc()}"
+            ended = how_ended(core)
+            end_sinks(self._begun_sinks, ended == "drained", may_repeat(core))
+            if self._hosts is not None:
+                self._hosts.leave()
+            if self._chronicle is not None:
+                self._show(self._chronicle.last(core, self._now()))
+            self.send(self._command, Over(report(core, "actors", ended, self._now())))
+            if self._hosts is None:
+                self.send(self._keeper, Leave())

@@ -1,0 +1,273 @@
+"""What every process of a run is told by the command: plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from esault.cluster.shared import Sharing
+from esault.control.placement.placement import PlacementRules
+from esault.messages.checkpoint import Kept
+from esault.messages.control import Build
+from esault.messages.settings import Settings
+from esault.runtime.process.owner import Owner
+from esault.topology.located import Located
+
+__all__ = [
+    "Begin",
+    "Birth",
+    "ChangeUnit",
+    "DrainRun",
+    "Driving",
+    "Dwelling",
+    "ForkedChild",
+    "HostsSpec",
+    "KeepFor",
+    "Keeping",
+    "Leave",
+    "Mail",
+    "Notice",
+    "Over",
+    "Pid",
+    "RunSpec",
+    "ScaleUnit",
+    "Scaled",
+    "StopRun",
+    "ThrottleUnit",
+    "Throttled",
+    "Wake",
+]
+
+
+@dataclass(frozen=True)
+class HostsSpec:
+    """The hosts of a run, for its driver."""
+
+    #: addresses of nodes, and how many slots the run asks of each
+    nodes: tuple[tuple[str, int], ...]
+    #: the file of the cluster's key
+    key: str
+    rules: PlacementRules
+    #: slots asked of a node that joins later; 0: all that are free; -1: none take part
+    slots_of_newcomers: int = 0
+    #: names of these nodes and their addresses: a node may know itself by another address
+    names: Mapping[str, str] = field(default_factory=dict)
+    #: addresses of nodes that are full or away, and called while the run goes on
+    absent: tuple[str, ...] = ()
+    #: what a host must see to take part
+    sharing: Sharing = field(default_factory=Sharing)
+
+
+@dataclass(frozen=True)
+class Dwelling:
+    """On which of several hosts these processes are, and how they reach the others."""
+
+    #: the host's name
+    host: str
+    #: where to listen for the other hosts
+    address: str
+    #: the file of the cluster's key
+    key: str
+    #: the file that says until when the driver is known to live, see `lease`
+    lease: str
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One run."""
+
+    located: Located
+    params: dict[str, Any]
+    #: identity, unique over all runs
+    run: str
+    name: str
+    #: the run's own folder: sockets, collected rows
+    run_dir: str
+    settings: Settings
+    owner: Owner
+    #: writing end of the console pipe, inherited
+    console_fd: int
+    host: str = "localhost"
+    #: name -> first parallelism, where it is not the topology's
+    parallelism: dict[str, int] = field(default_factory=dict)
+    slots: int = 16
+    #: what scales units by themselves, by name; the empty name stands for all others
+    policies: dict[str, str] = field(default_factory=dict)
+    #: wall clock minus the monotonic clock at the start, so that all processes agree on the time
+    clock_offset: float = 0.0
+    #: the command's standard input, inherited; for spouts that read it
+    stdin_fd: int | None = None
+    #: where checkpoints are kept; None: there are none
+    state_dir: str | None = None
+    #: the checkpoint to go on from, and the number after which new ones are numbered
+    kept: Kept | None = None
+    last_number: int = 0
+    #: where these processes are, in a run on several hosts
+    dwelling: Dwelling | None = None
+    #: the hosts of the run, for the driver of a run on several
+    hosts: HostsSpec | None = None
+    #: the command wants the pages of the chronicle
+    chronicle: bool = False
+
+
+# command -> driver
+
+
+@dataclass(frozen=True)
+class Begin:
+    """Run this; the keeper forks."""
+
+    spec: RunSpec
+    keeper: Any
+
+
+@dataclass(frozen=True)
+class DrainRun:
+    """End in order."""
+
+
+@dataclass(frozen=True)
+class StopRun:
+    """End at once."""
+
+
+@dataclass(frozen=True)
+class ScaleUnit:
+    """Give a unit so many sub-units; answered by Scaled: twice if it is begun, once more if it waits."""
+
+    unit: str
+    n: int
+    #: of the wish, for its answers; 0: nobody waits for them
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class ChangeUnit:
+    """Split, merge or move one sub-unit of a unit."""
+
+    unit: str
+    #: "split", "merge" or "move"
+    kind: str
+    #: which sub-unit, by incarnation; None: the last one on the ring
+    owner: int | None = None
+
+
+@dataclass(frozen=True)
+class ThrottleUnit:
+    """Slow a unit down for a while; answered by Throttled."""
+
+    unit: str
+    #: tuples a second, and for how many seconds
+    rate: float
+    seconds: float
+    #: of the wish, for its answer
+    number: int
+
+
+# driver -> command
+
+
+@dataclass(frozen=True)
+class Throttled:
+    """What has become of a ThrottleUnit."""
+
+    number: int
+    #: why not; empty if it is
+    refused: str = ""
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """What has become of a wish: what it waits for, if it does; whether it is begun; its end."""
+
+    number: int
+    #: why not; empty if it is begun
+    refused: str = ""
+    #: the change's record when it has ended; or None
+    record: Any = None
+    #: the unit has as many as were asked for already
+    unchanged: bool = False
+    #: what it waits for before it is begun; empty if it is begun
+    waits: str = ""
+
+
+@dataclass(frozen=True)
+class Driving:
+    """The driver's process, so that its death is noticed."""
+
+    process: Owner
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A line for the user."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Over:
+    """The run has ended; its report."""
+
+    report: Any
+
+
+# driver <-> keeper <-> sub-unit
+
+
+@dataclass(frozen=True)
+class KeepFor:
+    """Driver to keeper: whose processes these are."""
+
+    spec: RunSpec
+    driver: Owner
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Keeper to driver: the keeper's process, so that its death is noticed: all others it has forked die with it."""
+
+    process: Owner
+
+
+@dataclass(frozen=True)
+class Pid:
+    """Driver to keeper: the process of this incarnation."""
+
+    incarnation: int
+    pid: int
+
+
+@dataclass(frozen=True)
+class ForkedChild:
+    """Keeper to driver: where the actor of this incarnation can be reached."""
+
+    incarnation: int
+    address: Any
+
+
+@dataclass(frozen=True)
+class Birth:
+    """Keeper to a new sub-unit, by fork: who it is."""
+
+    spec: RunSpec
+    build: Build
+    driver: Any
+
+
+@dataclass(frozen=True)
+class Wake:
+    """Keeper to a new sub-unit: you may begin (an actor cannot send before its first message)."""
+
+
+@dataclass(frozen=True)
+class Mail:
+    """Several control messages in one, in order."""
+
+    messages: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Leave:
+    """Driver to keeper: all is over."""

@@ -1,0 +1,1 @@
+"""Sockets of the data path: within a host, and with TLS between hosts."""

@@ -1,0 +1,215 @@
+"""What comes into a process: two listening sockets of Unix, read when there is something, frame by frame.
+
+In a run on several hosts each has a second one beside it, for senders of other hosts (`secure_inlets`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+from collections.abc import Callable
+from typing import Final
+
+from esault.runtime.net.links import HEADER, LONGEST_FRAME, PREFACE, path_of
+
+__all__ = ["Connection", "Inlet", "Inlets"]
+
+#: bytes that are read from a connection at a time
+AT_ONCE: Final = 512 << 10
+#: connections that wait to be accepted
+BACKLOG: Final = 4096
+#: seconds; longer waits may be a millisecond too long
+SHORT: Final = 0.02
+
+#: takes a frame; what it keeps of it must be a copy
+Take = Callable[[memoryview], None]
+
+
+class Connection:
+    """One sender, and what has come of a frame that is not whole yet."""
+
+    __slots__ = ("got", "greeted", "head", "part", "socket")
+
+    def __init__(self, made: socket.socket) -> None:
+        self.socket = made
+        self.greeted = False
+        #: bytes of a preface or header that is not whole
+        self.head = b""
+        #: the frame that is not whole, and how much of it there is
+        self.part: bytearray | None = None
+        self.got = 0
+
+
+class Inlet:
+    """One listening socket with its connections. The file of its endpoint goes with it."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self.endpoint = f"unix:{path}"
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.setblocking(False)
+        self._listener.bind(path_of(self.endpoint))
+        self._listener.listen(BACKLOG)
+        self._connections: dict[int, Connection] = {}
+        self._poll = select.epoll()
+        self._poll.register(self._listener, select.EPOLLIN)
+        self._buffer = bytearray(AT_ONCE)
+        self._view = memoryview(self._buffer)
+
+    def fileno(self) -> int:
+        """Can be read when something comes in."""
+        return self._poll.fileno()
+
+    def wait(self, seconds: float) -> None:
+        """Until something comes in, or so long, to the millisecond."""
+        self._poll.poll(seconds, 1)
+
+    def read(self, take: Take) -> bool:
+        """Give `take` the frames that have come, some of each sender; whether there were any."""
+        came = False
+        listening = self._listener.fileno()
+        for number, _ in self._poll.poll(0):
+            if number == listening:
+                came = self._accept(take) or came
+            else:
+                came = self._receive(self._connections[number], take) or came
+        return came
+
+    def _accept(self, take: Take) -> bool:
+        came = False
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                made, _ = self._listener.accept()
+                made.setblocking(False)
+                connection = self._connections[made.fileno()] = Connection(made)
+                self._poll.register(made, select.EPOLLIN)
+                came = self._receive(connection, take) or came
+        return came
+
+    def _receive(self, connection: Connection, take: Take) -> bool:
+        room = self._room(connection)
+        try:
+            size = connection.socket.recv_into(room)
+        except BlockingIOError:
+            return False
+        except OSError:
+            size = 0
+        if not size:
+            self._hang_up(connection)
+            return False
+        return self._got(connection, size, take)
+
+    def _room(self, connection: Connection) -> memoryview:
+        """Where this sender's next bytes go."""
+        if connection.part is not None:
+            return memoryview(connection.part)[connection.got :]
+        head = connection.head
+        if not head:
+            return self._view
+        self._view[: len(head)] = head
+        return self._view[len(head) :]
+
+    def _got(self, connection: Connection, size: int, take: Take) -> bool:
+        """So many bytes stand in the room; whether a frame was whole."""
+        if connection.part is None:
+            return self._cut(connection, size + len(connection.head), take)
+        connection.got += size
+        if connection.got < len(connection.part):
+            return False
+        part, connection.part = connection.part, None
+        take(memoryview(part))
+        return True
+
+    def _cut(self, connection: Connection, end: int, take: Take) -> bool:
+        """The first `end` bytes of the buffer are this sender's: give on whole frames, keep the rest."""
+        view, at, came = self._view, 0, False
+        connection.head = b""
+        if not connection.greeted:
+            at = self._greeting(connection, view[:end])
+            if not at:
+                return False
+            connection.greeted = True
+        while end - at >= HEADER.size:
+            (length,) = HEADER.unpack_from(view, at)
+            if length > LONGEST_FRAME:
+                self._hang_up(connection)
+                return came
+            at += HEADER.size
+            if at + length > end:
+                connection.part = bytearray(length)
+                connection.got = end - at
+                connection.part[: connection.got] = view[at:end]
+                return came
+            take(view[at : at + length])
+            came = True
+            at += length
+        connection.head = bytes(view[at:end])
+        return came
+
+    def _greeting(self, connection: Connection, said: memoryview) -> int:
+        """The length of what a sender says first; 0: it is not all there yet, or wrong, and the sender is gone."""
+        if len(said) < len(PREFACE):
+            connection.head = bytes(said)
+            return 0
+        if bytes(said[: len(PREFACE)]) != PREFACE:
+            self._hang_up(connection)
+            return 0
+        return len(PREFACE)
+
+    def _hang_up(self, connection: Connection) -> None:
+        del self._connections[connection.socket.fileno()]
+        self._poll.unregister(connection.socket)
+        connection.socket.close()
+
+    def close(self) -> None:
+        """Close all, and remove the file."""
+        for connection in list(self._connections.values()):
+            self._hang_up(connection)
+        self._poll.close()
+        self._listener.close()
+        with contextlib.suppress(OSError):
+            os.unlink(self._path)
+
+
+class Inlets:
+    """The two ways into a process: data, which is left alone while the inbox is full, and what must never wait behind data.
+
+    Endpoints are files in the run's own folder, which only this user may enter, named by incarnation: no other
+    life of a sub-unit ever uses them.
+    """
+
+    def __init__(self, folder: str, incarnation: int, make: Callable[[str], Inlet] = Inlet) -> None:
+        self.data = make(os.path.join(folder, f"{incarnation}.data"))
+        self.express = make(os.path.join(folder, f"{incarnation}.express"))
+        self._poll = select.epoll()
+        self._poll.register(self.express, select.EPOLLIN)
+        self._with_data = False
+        # `select` waits to the microsecond, but does not know high numbers.
+        self._exactly = self._poll.fileno() < 1000
+
+    def watch(self, also: int) -> None:
+        """`wait` ends when this can be read, too."""
+        self._poll.register(also, select.EPOLLIN)
+
+    def wait(self, seconds: float, data: bool) -> None:
+        """Until something comes in, or so long. `data`: whether data counts."""
+        if data != self._with_data:
+            self._with_data = data
+            if data:
+                self._poll.register(self.data, select.EPOLLIN)
+            else:
+                self._poll.unregister(self.data)
+        if seconds <= 0:
+            return
+        if seconds < SHORT and self._exactly:
+            select.select([self._poll], [], [], seconds)
+        else:
+            self._poll.poll(seconds, 1)
+
+    def close(self) -> None:
+        """Close all, and remove the files."""
+        self.data.close()
+        self.express.close()
+        self._poll.close()

@@ -1,0 +1,1 @@
+"""Facts about processes: owner, lease, title, usage, folder, signals, output."""

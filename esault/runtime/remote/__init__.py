@@ -1,0 +1,1 @@
+"""Hosts other than the driver's: the agent there, and the connections to it."""

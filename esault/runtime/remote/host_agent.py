@@ -1,0 +1,223 @@
+"""The envoy: stands for the driver on another host. The keeper and the sub-units of that host talk to it as if it were the driver.
+
+It carries control messages between them and the driver's process, over one connection (`driver_line`), and probes the sub-units
+of its host, so that a probe's time is what a tuple suffers there and not the way to the driver.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from thespian.actors import WakeupMessage
+
+from esault.cluster.messages import Deliver, Died, Goodbye, Keep, Probing, Readings, Said, Voice
+from esault.messages.control import Exited, Failed, Fork
+from esault.messages.probe import ProbeReading
+from esault.runtime.actors.actor import HandlerFailed, ReportingActor, UnknownMessage
+from esault.runtime.messages import Driving, ForkedChild, KeepFor, Keeping, Leave, Mail, Notice, Over, RunSpec
+from esault.runtime.net.secure_links import Endpoint
+from esault.runtime.process.console import ConsoleReader, MarkedStream
+from esault.runtime.process.lease import LeaseHolder
+from esault.runtime.process.owner import Owner
+from esault.runtime.process.title import set_title
+from esault.runtime.process.usage import host_usage
+from esault.runtime.remote.driver_connection import DriverLine
+from esault.runtime.worker.probe_loop import ProbeLoop, probe_endpoint
+
+__all__ = ["Envoy", "Opened", "Receive"]
+
+#: seconds between two looks, and between two reports of the host's load
+TICK, HOST_EVERY = 0.1, 0.5
+#: words that may wait for the driver before user code that prints must wait
+MOST_WAITING = 2000
+
+
+@dataclass(frozen=True)
+class Receive:
+    """Lodge to envoy: let the driver of this run in; the keeper forks."""
+
+    spec: RunSpec
+    keeper: Any
+    #: the reading end of the console pipe, inherited
+    console_read_fd: int
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Envoy to lodge: the driver can come in there."""
+
+    port: int
+
+
+class Envoy(ReportingActor):
+    """See the module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._spec: RunSpec | None = None
+        self._lodge: Any = None
+        self._keeper: Any = None
+        self._line: DriverLine | None = None
+        self._addresses: dict[int, Any] = {}
+        self._waiting: dict[int, list[Any]] = defaultdict(list)
+        self._prober: ProbeLoop | None = None
+        self._readings: list[ProbeReading] = []
+        self._usage = host_usage("")
+        self._usage_at = 0.0
+        self._keeping: Owner | None = None
+        self._over = False
+        self._read_fd, self._write_fd = os.pipe()
+        os.set_blocking(self._read_fd, False)
+        os.set_blocking(self._write_fd, False)
+
+    def receiveMsg_Receive(self, message: Receive, sender: Any) -> None:
+        """The first message."""
+        spec = self._spec = message.spec
+        assert spec.dwelling is not None
+        self._lodge, self._keeper = sender, message.keeper
+        set_title(f"esault {spec.name} envoy")
+        sys.stdout = sys.stderr = MarkedStream(spec.console_fd, f"envoy@{spec.dwelling.host}")
+        self._usage = host_usage(spec.dwelling.host)
+        self.send(self._lodge, Driving(Owner.current()))
+        self.send(self._keeper, KeepFor(spec, Owner.current()))
+        self._line = DriverLine(
+            spec.run, spec.dwelling.address, spec.dwelling.key, LeaseHolder(spec.dwelling.lease), self._woken
+        )
+        self.watch(self._read_fd, self._read)
+        self._line.start()
+        ConsoleReader(self._heard, message.console_read_fd).start()
+        self.send(self._lodge, Opened(self._line.port))
+        self.wakeupAfter(timedelta(seconds=TICK))
+
+    def _woken(self) -> None:
+        """In the line's thread: there are words."""
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._write_fd, b"w")
+
+    # from the driver ---------------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while len(os.read(self._read_fd, 4096)) == 4096:
+                pass
+        assert self._line is not None
+        while self._line.inbox:
+            self._take(self._line.inbox.popleft())
+        if self._line.over is not None:
+            self._end(self._line.over)
+
+    def _take(self, word: Any) -> None:
+        assert self._spec is not None
+        if isinstance(word, Deliver):
+            address = self._addresses.get(word.incarnation)
+            if address is None:
+                self._waiting[word.incarnation].extend(word.messages)
+            else:
+                self.send(address, Mail(word.messages))
+        elif isinstance(word, Keep):
+            message = word.message
+            if isinstance(message, Fork):
+                probes = probe_endpoint(self._spec.run_dir) if message.build.probes else ""
+                message = replace(message, build=replace(message.build, probes=probes))
+            self.send(self._keeper, message)
+        elif isinstance(word, Probing):
+            self._probe(word)
+        elif isinstance(word, Goodbye):
+            self._end(word.text)
+        else:
+            self._report(UnknownMessage("Envoy", type(word).__name__, str(word)[:500]))
+
+    def _probe(self, word: Probing) -> None:
+        assert self._spec is not None
+        if self._prober is None:
+            self._prober = ProbeLoop(self._spec.run_dir, word.epoch, self._spec.clock_offset)
+            self._prober.start()
+        near = {i: (Endpoint.read(endpoint).local, period) for i, (endpoint, period) in word.targets.items()}
+        self._prober.probe(near, word.epoch)
+
+    # from this host ----------------------------------------------------------------------------------
+
+    def _say(self, message: Any) -> None:
+        if self._line is not None:
+            self._line.say(message)
+
+    def _heard(self, mark: str, text: str) -> None:
+        """In the console's thread: user code printed a line."""
+        assert self._line is not None and self._spec is not None and self._spec.dwelling is not None
+        while self._line.waiting > MOST_WAITING and self._line.over is None:
+            time.sleep(0.01)
+        self._line.say(Voice(mark, text))
+
+    def receiveMsg_Keeping(self, message: Keeping, sender: Any) -> None:
+        """The keeper is there."""
+        self._keeping = message.process
+
+    def receiveMsg_ForkedChild(self, message: ForkedChild, sender: Any) -> None:
+        """A process is there; what waited for it goes."""
+        self._addresses[message.incarnation] = message.address
+        waiting = self._waiting.pop(message.incarnation, None)
+        if waiting:
+            self.send(message.address, Mail(tuple(waiting)))
+
+    def receiveMsg_Mail(self, message: Mail, sender: Any) -> None:
+        """From a sub-unit or an ack server."""
+        self._say(Said(message.messages))
+
+    def receiveMsg_Exited(self, message: Exited, sender: Any) -> None:
+        """A process died."""
+        self._addresses.pop(message.incarnation, None)
+        self._say(Died(message.incarnation, message.reason))
+
+    def receiveMsg_UnknownMessage(self, message: UnknownMessage, sender: Any) -> None:
+        """An actor of this run reports a mistake in the engine."""
+        self._say(Said((Failed(0, "", f"the engine itself failed: {message}"),)))
+
+    def receiveMsg_HandlerFailed(self, message: HandlerFailed, sender: Any) -> None:
+        """An actor of this run reports a mistake in the engine."""
+        text = f"the engine itself failed in {message.actor} at {message.type}:\n{message.traceback}"
+        self._say(Said((Failed(0, "", text),)))
+
+    def _report(self, report: UnknownMessage | HandlerFailed) -> None:
+        if isinstance(report, HandlerFailed):
+            self.receiveMsg_HandlerFailed(report, None)
+        else:
+            self.receiveMsg_UnknownMessage(report, None)
+
+    def receiveMsg_WakeupMessage(self, message: WakeupMessage, sender: Any) -> None:
+        """A tick."""
+        if self._over:
+            return
+        now = time.monotonic()
+        if self._prober is not None:
+            while self._prober.readings:
+                self._readings.append(self._prober.readings.popleft())
+        usage = None
+        if now >= self._usage_at:
+            self._usage_at = now + HOST_EVERY
+            usage = self._usage()
+        if self._readings or usage is not None:
+            self._say(Readings(tuple(self._readings), usage))
+            self._readings.clear()
+        if self._keeping is not None and not self._keeping.alive():
+            self._end("its keeper's process died (was it killed?)")
+            return
+        self.wakeupAfter(timedelta(seconds=TICK))
+
+    def _end(self, why: str) -> None:
+        """Nothing more is done here: the lodge ends all processes."""
+        if self._over:
+            return
+        self._over = True
+        self._say(Goodbye(why))
+        if self._prober is not None:
+            self._prober.stop()
+        self.send(self._keeper, Leave())
+        self.send(self._lodge, Notice(why))
+        self.send(self._lodge, Over(None))

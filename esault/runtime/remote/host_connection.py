@@ -1,0 +1,266 @@
+"""The driver's end of the connection to one host: a thread in the driver's process.
+
+It calls the host's node, asks for slots, enters the lodge that the node has started, and carries words both ways. A host that says
+nothing for `SILENCE` seconds is lost: its lodge is never spoken to again. Where the node is still there, or comes back, a new lodge is
+asked for: to the run that is another host's slots that have just joined.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from esault.cluster.address import split
+from esault.cluster.connection import Connection, Lost, call
+from esault.cluster.key import ClusterKey
+from esault.cluster.messages import (
+    ENDED,
+    Beat,
+    Enter,
+    Entered,
+    Goodbye,
+    Lodge,
+    Lodged,
+    Member,
+    Nodes,
+    Refusal,
+    Tick,
+    Tock,
+    Welcome,
+)
+from esault.cluster.tls import Refused
+from esault.cluster.versions import differences, hello
+from esault.runtime.remote.driver_connection import BEAT_EVERY
+
+__all__ = ["HostLink", "Joined", "LostHost", "News", "Refusing"]
+
+#: seconds without a word after which a host is lost; its own processes stand still half a second earlier (`lease`)
+SILENCE: Final = 2.5
+#: seconds that a host has to answer, and to get a lodge ready
+_ANSWER_WITHIN, _READY_WITHIN = 5.0, 30.0
+#: ... and to be called: one that comes back is found soon, and to call once more does no harm
+_CALL_WITHIN = 2.0
+#: seconds until a host that is lost or does not answer is called again: at first, and at most
+_AGAIN, _AGAIN_AT_MOST = 0.5, 2.0
+#: round trips by which a host's clock is compared
+_TICKS = 5
+#: seconds by which clocks may differ without a word
+_CLOCKS = 5.0
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The host's slots can be used."""
+
+    name: str
+    slots: int
+    offers: tuple[str, ...]
+    #: something the user should know about it
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class LostHost:
+    """All that was there is gone."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Refusing:
+    """The host does not take this run, or cannot be reached; it will be asked again."""
+
+    why: str
+    #: it is there and will not do
+    misfit: bool
+
+
+@dataclass(frozen=True)
+class News:
+    """What the host's node says of itself and of others."""
+
+    name: str
+    members: tuple[Member, ...]
+    draining: bool
+
+
+class HostLink(threading.Thread):
+    """See the module. `events` is filled here; `on_event` is called in this thread."""
+
+    def __init__(
+        self,
+        address: str,
+        key: ClusterKey,
+        order: Callable[[Connection, Welcome, float, float], Lodge],
+        on_event: Callable[[], None],
+        clock: Callable[[], float],
+    ) -> None:
+        """`order`: makes what is asked for, of the connection to the node, its welcome, the clock offset of its host and how far its
+        clock is ahead. Raises Refused for a node that will not do, Lost for one that will not do now."""
+        super().__init__(name=f"esault-host-{address}", daemon=True)
+        self.address = address
+        self._key = key
+        self._order = order
+        self._on_event = on_event
+        self._clock = clock
+        #: Joined, LostHost, Refusing, News, and what the lodge says
+        self.events: deque[Any] = deque()
+        #: the host's name, while it is up
+        self.up: str | None = None
+        self._outbox: deque[Any] = deque()
+        #: whoever says words knows of this lodge: until then they were meant for the one before
+        self._begun = False
+        self._leaving = self._releasing = False
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_read, False)
+        os.set_blocking(self._wake_write, False)
+
+    def begin(self) -> None:
+        """`Joined` was heard: what is said from now on is for this lodge, and what was said before for one that is no more."""
+        self._outbox.clear()
+        self._begun = True
+        self._wake()
+
+    def say(self, word: Any) -> None:
+        """To the lodge, in order. Words to a host that is lost go nowhere."""
+        self._outbox.append(word)
+        self._wake()
+
+    def release(self) -> None:
+        """The run needs this host no more: its lodge may end. The host is called again, should it come back."""
+        self._releasing = True
+        self._wake()
+
+    def leave(self) -> None:
+        """The run is over: say goodbye and end."""
+        self._leaving = True
+        self._wake()
+
+    def _wake(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._wake_write, b"s")
+
+    def _tell(self, event: Any) -> None:
+        self.events.append(event)
+        self._on_event()
+
+    def run(self) -> None:
+        """The thread."""
+        pause = _AGAIN
+        while not self._leaving:
+            try:
+                self._once()
+                pause = _AGAIN
+            except (Lost, Refused) as error:
+                if self.up is None:
+                    self._tell(Refusing(f"{self.address}: {error}", isinstance(error, Refused)))
+                else:
+                    name, self.up = self.up, None
+                    pause = _AGAIN
+                    self._tell(LostHost(name, str(error)))
+            except Exception as error:  # a mistake in the engine: told, not swallowed
+                name, self.up = self.up or self.address, None
+                self._tell(LostHost(name, f"the link to it failed: {type(error).__name__}: {error}"))
+            until = time.monotonic() + pause
+            pause = min(2 * pause, _AGAIN_AT_MOST)
+            while not self._leaving and time.monotonic() < until:
+                time.sleep(0.05)
+
+    def _once(self) -> None:
+        """From the call to the end of this host's part in the run. Raises Lost, Refused."""
+        host, port = split(self.address)
+        node = call(host, port, self._key.client, _CALL_WITHIN)
+        lodge: Connection | None = None
+        try:
+            asked = self._clock()
+            welcome = node.ask(hello(), _ANSWER_WITHIN)
+            if isinstance(welcome, Refusal):
+                raise Refused(welcome.text)
+            if not isinstance(welcome, Welcome) or differences(welcome):
+                raise Refused(differences(welcome) if isinstance(welcome, Welcome) else f"it answered {welcome!r:.100}")
+            ahead = welcome.wall - (asked + self._clock()) / 2
+            self._tell(News(welcome.name, welcome.members, welcome.draining))
+            if welcome.draining:
+                raise Lost(f"host {welcome.name} drains")
+            order = self._order(node, welcome, self._compare_clocks(node), ahead)
+            if order.slots < 1:
+                raise Lost(f"host {welcome.name} has no free slot of its {welcome.slots}")
+            lodged = node.ask(order, _READY_WITHIN, Lodged, Refusal)
+            if isinstance(lodged, Refusal):
+                raise Refused(lodged.text)
+            lodge = call(host, lodged.port, self._key.client, _ANSWER_WITHIN)
+            lodge.ask(Enter(order.run), _ANSWER_WITHIN, Entered)
+            self._begun = self._releasing = False
+            self.up = welcome.name
+            remark = ""
+            if abs(ahead) > _CLOCKS:
+                remark = f"the clock of host {welcome.name} is {ahead:+.0f} s off; times of this run are this machine's: set the clocks (NTP)"
+            self._tell(Joined(welcome.name, order.slots, welcome.offers, remark))
+            self._serve(node, lodge)
+        finally:
+            node.close()
+            if lodge is not None:
+                lodge.close()
+
+    def _compare_clocks(self, node: Connection) -> float:
+        """Our clock minus the host's monotonic one, by the quickest of a few round trips."""
+        best, offset = float("inf"), 0.0
+        for number in range(_TICKS):
+            asked = self._clock()
+            answer = node.ask(Tick(number), _ANSWER_WITHIN, Tock)
+            now = self._clock()
+            if answer.number == number and now - asked < best:
+                best, offset = now - asked, (asked + now) / 2 - answer.monotonic
+        return offset
+
+    def _serve(self, node: Connection, lodge: Connection) -> None:
+        heard = beat_at = time.monotonic()
+        node_there = self._hear(node)  # what it said while it was asked for other things
+        while not self._leaving and not self._releasing:
+            now = time.monotonic()
+            if now >= beat_at:
+                beat_at = now + BEAT_EVERY
+                lodge.send(Beat())
+            while self._begun and self._outbox:
+                lodge.send(self._outbox.popleft())
+            also = [self._wake_read, *([node.fileno()] if node_there else [])]
+            ready = lodge.wait(max(0.0, beat_at - time.monotonic()), *also)
+            if self._wake_read in ready:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(self._wake_read, 65536)
+            if node_there and node.fileno() in ready:
+                node_there = self._hear(node)
+            if lodge.fileno() in ready:
+                got = [word for word in lodge.receive() if not isinstance(word, Beat)]
+                heard = time.monotonic()
+                for word in got:
+                    if isinstance(word, Goodbye):
+                        raise Lost(word.text)
+                if got:
+                    self.events.extend(got)
+                    self._on_event()
+            elif time.monotonic() - heard > SILENCE:
+                raise Lost(f"no word from it for {SILENCE:g} s")
+        with contextlib.suppress(Lost):
+            while self._begun and self._outbox:
+                lodge.send(self._outbox.popleft())
+            lodge.send(Goodbye(ENDED))
+            lodge.close(2.0)
+        self.up = None
+
+    def _hear(self, node: Connection) -> bool:
+        """Pass on what the node says; whether it is there. Its lodges die with it, which the other connection tells."""
+        try:
+            for word in node.receive():
+                if isinstance(word, Nodes) and self.up is not None:
+                    self._tell(News(self.up, word.members, word.draining))
+        except (Lost, Refused):
+            return False
+        return True

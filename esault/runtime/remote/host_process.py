@@ -1,0 +1,130 @@
+"""One run's processes on another host than its driver's: started by that host's node, ended with the run, the node or the driver.
+
+    python -m esault.runtime.remote.host_process ORDER HOST ADDRESS KEY PARENT
+
+ORDER is a file with what the driver asked for (`Lodge`); it is removed. On standard output the node is told one line: `port N`, where
+the driver can come in, or `refused TEXT`. The code that was shipped lies in the run's own folder and goes with it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from esault.cluster.codec import unpack
+from esault.cluster.messages import ENDED, Lodge
+from esault.cluster.shipment import unload
+from esault.errors import EsaultError, UsageError
+from esault.runtime.actors import system
+from esault.runtime.messages import Driving, Dwelling, Notice, Over, RunSpec
+from esault.runtime.process.console import ConsoleReader
+from esault.runtime.process.owner import Owner, end_with
+from esault.runtime.process.run_dir import make_run_dir
+from esault.topology.located import Located
+
+__all__ = ["main"]
+
+log = logging.getLogger("esault.node")
+
+
+def main(arguments: list[str]) -> int:
+    """See the module."""
+    order, host, address, key, parent = arguments
+    end_with(int(parent))
+    data = Path(order).read_bytes()
+    os.unlink(order)
+    lodge = unpack(data)
+    assert isinstance(lodge, Lodge)
+    logging.basicConfig(level=lodge.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    owner = Owner.current()
+    run_dir = make_run_dir(owner)
+    try:
+        spec = _spec(lodge, host, address, key, run_dir, owner)
+        spec.located.build(spec.params).plan()  # its modules are in every child then, and what is wrong is said now
+    except BaseException as error:
+        shutil.rmtree(run_dir, ignore_errors=True)  # no actor system will: the code that was shipped does not stay
+        if not isinstance(error, EsaultError):
+            raise
+        _tell(f"refused the topology cannot be built on host {host}: {error}")
+        return 1
+    console = ConsoleReader(lambda mark, text: None)
+    spec = replace(spec, console_fd=console.write_fd)
+    handle = system.start(secrets.token_bytes(32), title=f"esault {lodge.name}", scratch=run_dir)
+    try:
+        from esault.runtime.remote.host_agent import Envoy, Receive
+        from esault.runtime.worker.keeper import Keeper
+
+        keeper = handle.create(Keeper)
+        envoy = handle.create(Envoy)
+        handle.tell(envoy, Receive(spec, keeper, console.read_fd))
+        why = _watch(handle)
+    finally:
+        handle.shutdown(0.5)
+    log.log(logging.INFO if why == ENDED else logging.WARNING, "run %s on host %s is over: %s", lodge.run, host, why)
+    return 0
+
+
+def _spec(lodge: Lodge, host: str, address: str, key: str, run_dir: Path, owner: Owner) -> RunSpec:
+    code = run_dir / "code"
+    code.mkdir()
+    unload(lodge.files, code)
+    cwd = lodge.cwd if os.path.isdir(lodge.cwd) else str(code)
+    try:
+        os.chdir(cwd)
+    except OSError as error:
+        raise UsageError(f"{cwd} cannot be entered: {error.strerror or error}") from None
+    path = None if lodge.path is None else str(code / lodge.path)
+    return RunSpec(
+        located=Located(lodge.function, str(code), cwd, path=path, module=lodge.module),
+        params=dict(lodge.params),
+        run=lodge.run,
+        name=lodge.name,
+        run_dir=str(run_dir),
+        settings=lodge.settings,
+        owner=owner,
+        console_fd=-1,
+        host=host,
+        slots=lodge.slots,
+        clock_offset=lodge.clock_offset,
+        state_dir=lodge.state_dir,
+        dwelling=Dwelling(host, address, key, str(run_dir / "lease")),
+    )
+
+
+def _watch(handle: system.ActorSystemHandle) -> str:
+    """Until the envoy says that all is over, or nothing is left to say it; why."""
+    from esault.runtime.actors.actor import unpack as messages_in
+    from esault.runtime.remote.host_agent import Opened
+
+    why, envoy = "its envoy has died", None
+    while True:
+        try:
+            received: Any = handle.listen(0.1)
+        except EsaultError as error:
+            return str(error)
+        for message in [] if received is None else messages_in(received):
+            if isinstance(message, Opened):
+                _tell(f"port {message.port}")
+            elif isinstance(message, Driving):
+                envoy = message.process
+            elif isinstance(message, Notice):
+                why = message.text
+            elif isinstance(message, Over):
+                return why
+        if not handle.alive() or (envoy is not None and not envoy.alive()):
+            return why
+
+
+def _tell(line: str) -> None:
+    """The node reads one line."""
+    print(line.replace("\n", "\\n"), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

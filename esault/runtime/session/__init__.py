@@ -1,0 +1,1 @@
+"""A run from the side of the command: checks, start, watching, the end, and the control socket."""

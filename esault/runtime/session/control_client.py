@@ -1,0 +1,85 @@
+"""Running topologies of this user, found by their doors."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from esault.errors import UsageError
+from esault.runtime.process.run_dir import living_run_dirs
+from esault.runtime.session.control_socket import NAME
+
+__all__ = ["Running", "ask", "choose", "running"]
+
+#: seconds that an answer to a question may take
+PATIENCE = 5.0
+
+
+@dataclass(frozen=True)
+class Running:
+    """One running topology."""
+
+    door: Path
+    #: what it says of itself
+    status: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The topology's name."""
+        return str(self.status["topology"])
+
+    @property
+    def run(self) -> str:
+        """The run's identity."""
+        return str(self.status["run"])
+
+
+def ask(door: Path, request: dict[str, Any], patience: float | None = PATIENCE) -> Iterator[dict[str, Any]]:
+    """Send a request; answers as they come. Raises UsageError when nobody answers, or the answer is an error."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(PATIENCE)
+            connection.connect(str(door))
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            connection.settimeout(patience)
+            with connection.makefile("rb") as lines:
+                for line in lines:
+                    answer = json.loads(line)
+                    if "error" in answer:
+                        raise UsageError(str(answer["error"]))
+                    yield answer
+    except (OSError, ValueError) as error:
+        raise UsageError(f"the running topology does not answer: {error}") from None
+
+
+def running() -> list[Running]:
+    """All of them, in the order of their start."""
+    found = []
+    for folder in living_run_dirs():
+        door = folder / NAME
+        if door.exists():
+            try:
+                found.append(Running(door, next(ask(door, {"do": "status"}))))
+            except (UsageError, StopIteration):
+                continue  # it is starting, or has just ended
+    return sorted(found, key=lambda r: r.run)
+
+
+def choose(name: str | None) -> Running:
+    """The one that is meant. Raises UsageError with one clear line."""
+    found = running()
+    if not found:
+        raise UsageError("no topology is running (of this user, on this machine); start one with `esault run`")
+    chosen = [r for r in found if name is None or r.name == name or r.run.startswith(name)]
+    known = ", ".join(f"{r.name} ({r.run})" for r in found)
+    if not chosen:
+        raise UsageError(f"no running topology is named {name!r}; there are: {known}")
+    if len(chosen) > 1:
+        raise UsageError(
+            f"several topologies are running: {known}; say which with --run NAME or the beginning of its id"
+        )
+    return chosen[0]

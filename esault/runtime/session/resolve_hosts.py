@@ -1,0 +1,114 @@
+"""From hosts.toml to the hosts of a run: all that can be known before anything starts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from esault.cluster.address import is_loopback, split
+from esault.cluster.hosts_file import read_hosts
+from esault.cluster.key import ClusterKey, loopback_key
+from esault.cluster.shared import Written, check_shared
+from esault.cluster.survey import share_out, survey
+from esault.control.placement.placement import PlacementRules
+from esault.errors import UsageError
+from esault.runtime.messages import HostsSpec
+from esault.sinks.collect import Collect
+from esault.sources.lines import Lines
+from esault.topology.plan import Plan
+
+__all__ = ["reach"]
+
+
+def reach(
+    plan: Plan,
+    hosts: str | os.PathLike[str],
+    key: str | os.PathLike[str] | None,
+    slots: int | None,
+    state: Path | None,
+    notice: Callable[[str], None] = lambda text: None,
+) -> HostsSpec:
+    """The hosts that this topology can run on now; `notice` is told of those that it begins without.
+
+    Raises UsageError, naming the host or the unit and what to do.
+    """
+    file = read_hosts(hosts)
+    key = key if key is not None else file.key
+    if key is None:
+        far = [each for each in file.hosts if not is_loopback(split(each)[0])]
+        if far:
+            raise UsageError(
+                f"{far[0]} is another machine, and there is no key: say --key FILE, the one that its node has"
+            )
+        key = loopback_key()
+    _check_units(plan, file.needs, f"{hosts}: [needs]")
+    _check_units(plan, file.apart, f"{hosts}: [apart]")
+    _check_plan(plan)
+    opened = ClusterKey(key)
+    found, absent = survey(file.hosts, opened)
+    later = "" if slots is not None else ", and uses it as soon as it can"
+    for error in absent.values():
+        notice(f"{error} The run begins without it{later}")
+    full = [each for each in found if not each.welcome.free]
+    for each in full:
+        why = "drains" if each.welcome.draining else f"has all of its {each.welcome.slots} slots taken"
+        notice(f"host {each.welcome.name} ({each.address}) {why}: the run begins without it{later}")
+    sharing = check_shared(_written(plan, state), file, found, opened)
+    needs = {unit: list(words) for unit, words in file.needs.items()}
+    for unit, share in sharing.pinned:
+        notice(
+            f"{share.what} lies in no folder that hosts.toml says is shared: unit {unit!r} stays on host {sharing.host}, "
+            "which sees it, and the run ends if that host is lost"
+        )
+        needs.setdefault(unit, []).append(share.folder)
+    offered = {word for each in found for word in each.welcome.offers}
+    for unit, words in file.needs.items():
+        for word in words:
+            if word not in offered:
+                raise UsageError(
+                    f"unit {unit!r} needs {word!r}, which no host offers: start a node with --offers {word}"
+                )
+    rules = PlacementRules(file.strategy, {unit: tuple(words) for unit, words in needs.items()}, dict(file.apart))
+    # with few slots the host that some units stay on is the first to be asked for one
+    shares = share_out(sorted(found, key=lambda each: each.welcome.name != sharing.host), slots)
+    names = {each.welcome.name: each.address for each in found}
+    waiting = (*absent, *(each.address for each in full))
+    return HostsSpec(shares, opened.path, rules, 0 if slots is None else -1, names, waiting, sharing)
+
+
+def _check_units(plan: Plan, named: Any, where: str) -> None:
+    units = {unit.original or name for name, unit in plan.units.items()}
+    for unit in named:
+        if unit not in units:
+            raise UsageError(f"{where} names {unit!r}, which is no unit; there are: {', '.join(sorted(units))}")
+
+
+def _check_plan(plan: Plan) -> None:
+    """What cannot be on another machine. Raises UsageError."""
+    for name, unit in plan.units.items():
+        if isinstance(unit.spout, Lines):
+            raise UsageError(
+                f"unit {name!r} reads an open file of this command, which other hosts do not have: read files, or a socket"
+            )
+    for sink in plan.sinks:
+        if isinstance(sink.sink, Collect):
+            raise UsageError(
+                f"sink {sink.name!r} collects rows in the memory of this command, which other hosts do not reach: land them in "
+                "JsonLines, Parquet or SparkTable"
+            )
+
+
+def _written(plan: Plan, state: Path | None) -> list[Written]:
+    """All that the processes of the run write."""
+    written = [] if state is None else [Written("the state of the run", state)]
+    for name, unit in plan.units.items():
+        for sink in unit.sinks:
+            path = getattr(sink.sink, "path", None)
+            if path is not None:
+                written.append(Written(f"sink {sink.name!r}", path, unit.original or name))
+        path = getattr(unit.on_error, "path", None)
+        if path is not None:
+            written.append(Written(f"the dead letters of unit {name!r}", path, unit.original or name))
+    return written

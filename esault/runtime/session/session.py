@@ -1,0 +1,419 @@
+"""One run from the command's side: checks, start, watching, signals, the end."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any, Protocol
+
+from esault.control.checkpoints.completed import check_plan as check_kept
+from esault.control.checkpoints.completed import renamed, widths
+from esault.control.replication.replicas import check_settings
+from esault.control.report.summary import Snapshot
+from esault.control.report.timeline import Page
+from esault.elasticity.policy import DEFAULT
+from esault.elasticity.scaling import EVERY_UNIT, check_policies
+from esault.errors import CheckpointError, TopologyFailed, UsageError
+from esault.messages.settings import Settings
+from esault.payload.class_names import as_script
+from esault.report import Report
+from esault.runtime.actors import system
+from esault.runtime.messages import (
+    Begin,
+    DrainRun,
+    Driving,
+    HostsSpec,
+    Notice,
+    Over,
+    RunSpec,
+    Scaled,
+    StopRun,
+    Throttled,
+)
+from esault.runtime.process.console import ConsoleReader
+from esault.runtime.process.owner import Owner
+from esault.runtime.process.run_dir import make_run_dir
+from esault.runtime.process.signals import ending_signals, leave_terminal
+from esault.runtime.session.control_server import Porter
+from esault.runtime.session.control_socket import Door
+from esault.runtime.session.metrics_tables import MetricsTables
+from esault.state.run_state import RunState, check_tables, state_path
+from esault.state.spool import rename_spools
+from esault.topology.landing_places import places
+from esault.topology.located import Located
+from esault.topology.plan import Plan
+from esault.topology.replicas import width
+
+__all__ = ["Quiet", "Session", "View", "check_plan", "new_run", "open_state"]
+
+
+#: places for sub-units on one machine, where nothing is said
+SLOTS = 16
+#: what is said where the actor system died under a run
+FIRST_DIED = "the run's first process died (was it killed?): the run ends here"
+
+
+class View(Protocol):
+    """Who shows a run to the user."""
+
+    def line(self, mark: str, text: str) -> None:
+        """A line that a process printed; may be called in another thread."""
+        ...
+
+    def notice(self, text: str) -> None:
+        """Something the user should know."""
+        ...
+
+    def update(self, snapshot: Snapshot) -> None:
+        """The run as it is; a few times a second."""
+        ...
+
+
+class Quiet:
+    """Prints what user code prints and what goes wrong, nothing else."""
+
+    def line(self, mark: str, text: str) -> None:
+        print(f"[{mark}] {text}", flush=True)
+
+    def notice(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Nothing to see."""
+
+
+def new_run() -> str:
+    """An identity of a run: readable, unique over all runs."""
+    return f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
+
+
+def check_plan(plan: Plan, slots: int, parallelism: Mapping[str, int], remedy: str = "") -> None:
+    """What can be known before anything starts; `remedy` for too few slots. Raises SourceError, SinkError, UsageError."""
+    for name, n in parallelism.items():
+        unit = plan.units.get(name)
+        if unit is None:
+            raise UsageError(f"there is no unit {name!r}; there are: {', '.join(plan.units)}")
+        most = unit.max_parallelism
+        if n < 1 or (most is not None and n > most):
+            raise UsageError(
+                f"unit {name!r} cannot have parallelism {n}: it may have 1 to {most or 'the number of slots'}"
+            )
+    needed = sum(width(u, parallelism) for u in plan.units.values())
+    if needed > slots:
+        raise UsageError(
+            f"{plan.name} needs {needed} slots to start and there are {slots}; {remedy or f'say --slots {needed}'}, or start with less"
+        )
+    for unit in plan.units.values():
+        if unit.spout is not None:
+            unit.spout.check()
+    for sink in plan.sinks:
+        sink.sink.check()
+
+
+def open_state(
+    plan: Plan,
+    settings: Settings,
+    state: str | Path | None,
+    resume: bool,
+    restart: bool,
+    parallelism: Mapping[str, int],
+    notice: Callable[[str], None],
+) -> RunState | None:
+    """The state directory, if there are to be checkpoints. Raises UsageError, CheckpointError."""
+    if settings.delivery != "eo":
+        for name, said in (("--state", state is not None), ("--resume", resume), ("--restart", restart)):
+            if said:
+                raise UsageError(f"{name} is about checkpoints: say how often with --checkpoint SECONDS")
+        return None
+    path = state_path(plan, state, notice)
+    made = RunState(path, resume, restart, notice)
+    try:
+        if made.kept is not None:
+            made.kept = renamed(made.kept, plan)
+            rename_spools(path, {old: new for old, new in plan.moved.items() if isinstance(new, str)})
+            check_kept(made.kept, plan, parallelism)
+        elif resume:
+            check_tables(plan, path)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+class Session:
+    """A run on actors. `run` blocks until it has ended and gives its report."""
+
+    def __init__(
+        self,
+        located: Located,
+        params: Mapping[str, Any],
+        *,
+        plan: Plan | None = None,
+        settings: Settings | None = None,
+        parallelism: Mapping[str, int] | None = None,
+        slots: int | None = None,
+        seconds: float | None = None,
+        view: View | None = None,
+        policies: Mapping[str, str] | None = None,
+        state: str | Path | None = None,
+        resume: bool = False,
+        restart: bool = False,
+        hosts: str | Path | None = None,
+        key: str | Path | None = None,
+        land_metrics: str | Path | None = None,
+    ) -> None:
+        """Checks everything that can be checked; nothing is started. `state` .. `restart`: with delivery="eo";
+        `land_metrics`: the folder for the run's own tables.
+
+        `hosts`: a hosts.toml; None: this machine alone. `slots`: 16 on one machine, all that are free on several.
+
+        Raises EsaultError.
+        """
+        self.plan = plan or located.build(dict(params)).plan()
+        self._view = view or Quiet()
+        self._parallelism = dict(parallelism or {})
+        self._settings = settings or Settings()
+        check_settings(self.plan, self._settings)
+        self._metrics = MetricsTables(land_metrics, self._view.notice) if land_metrics is not None else None
+        if self._metrics is not None:
+            self._metrics.check()
+        self._state = open_state(
+            self.plan, self._settings, state, resume, restart, self._parallelism, self._view.notice
+        )
+        self._hosts: HostsSpec | None = None
+        try:
+            if hosts is not None:
+                from esault.runtime.session.resolve_hosts import reach
+
+                kept = None if self._state is None else self._state.path
+                self._hosts = reach(self.plan, hosts, key, slots, kept, self._view.notice)
+                slots = sum(each for _, each in self._hosts.nodes)
+            elif key is not None:
+                raise UsageError("--key is about several hosts: name them with --hosts hosts.toml")
+            slots = slots or SLOTS
+            self._check(slots, policies)
+        except BaseException:
+            self._let_go()
+            raise
+        self._located = located
+        self._params = dict(params)
+        self._slots = slots
+        self._seconds = seconds
+        self._signals = 0
+        self.stopped_at_once = False
+        self._porter: Porter | None = None
+
+    def _check(self, slots: int, policies: Mapping[str, str] | None) -> None:
+        kept = self._state.kept if self._state is not None else None
+        widened = {**(widths(kept, self.plan) if kept is not None else {}), **self._parallelism}
+        check_plan(self.plan, slots, widened, "" if self._hosts is None else "start more nodes")
+        self._policies = {EVERY_UNIT: DEFAULT, **(policies or {})}
+        check_policies(self.plan, self._policies)
+
+    def _let_go(self) -> None:
+        if self._state is not None:
+            self._state.close()
+
+    def run(self, on_started: Callable[[RunSpec], None] | None = None) -> Report:
+        """Run to the end. Raises TopologyFailed (with the report if there is one), EsaultError."""
+        try:
+            return self._run(on_started)
+        finally:
+            self._let_go()
+
+    def _run(self, on_started: Callable[[RunSpec], None] | None) -> Report:
+        owner = Owner.current()
+        state = self._state
+        if state is not None:
+            state.begin()
+        run_dir = make_run_dir(owner)
+        console = ConsoleReader(self._view.line)
+        spec = RunSpec(
+            located=self._located,
+            params=self._params,
+            run=new_run(),
+            name=self.plan.name,
+            run_dir=str(run_dir),
+            settings=self._settings,
+            owner=owner,
+            console_fd=console.write_fd,
+            host=socket.gethostname(),
+            parallelism=self._parallelism,
+            slots=self._slots,
+            policies=self._policies,
+            clock_offset=time.time() - time.monotonic(),
+            stdin_fd=_spare_stdin(),
+            state_dir=None if state is None else str(state.path.absolute()),
+            kept=None if state is None else state.kept,
+            last_number=0 if state is None else state.last_number,
+            hosts=self._hosts,
+            chronicle=self._metrics is not None,
+        )
+        previous = self._catch_signals()
+        try:
+            handle = system.start(secrets.token_bytes(32), title=f"esault {self.plan.name}", scratch=run_dir)
+            patience = 0.5  # where something is wrong, who does not go by himself is not waited for
+            try:
+                from esault.runtime.driver.driver_actor import DriverActor
+                from esault.runtime.worker.keeper import Keeper
+
+                keeper = handle.create(Keeper) if self._hosts is None else None
+                driver = handle.create(DriverActor)
+                handle.tell(driver, Begin(spec, keeper))
+                console.start()
+                if on_started is not None:
+                    on_started(spec)
+                report = self._recorded(handle, driver, spec)
+                report = replace(
+                    report,
+                    collected=_collected(self.plan, str(run_dir), self._located.path),
+                    landed=places(self.plan.sinks),
+                )
+                patience = 2.0
+                if state is not None:
+                    self._mark_ended(state, report)
+                    report = replace(report, checkpoints=replace(report.checkpoints, directory=str(state.path)))
+            finally:
+                handle.shutdown(patience)
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+            console.close()
+            if spec.stdin_fd is not None:
+                os.close(spec.stdin_fd)
+        if report.failure is not None:
+            raise TopologyFailed(report.failure, report)
+        return report
+
+    def _mark_ended(self, state: RunState, report: Report) -> None:
+        try:
+            state.ended(report.ended == "drained")
+        except CheckpointError as error:  # all is done: only the next command is concerned
+            self._view.notice(str(error))
+
+    def _catch_signals(self) -> dict[int, Any]:
+        def caught(number: int, frame: FrameType | None) -> None:
+            if number == signal.SIGHUP:
+                leave_terminal()
+            self._signals += 1
+
+        try:
+            return {n: signal.signal(n, caught) for n in ending_signals()}
+        except ValueError:  # not the main thread: whoever calls has the signals
+            return {}
+
+    def _recorded(self, handle: system.ActorSystemHandle, driver: Any, spec: RunSpec) -> Report:
+        """Watch the run, with its metrics landing."""
+        if self._metrics is None:
+            return self._served(handle, driver, spec)
+        self._metrics.begin(spec.run, spec.name)
+        report: Report | None = None
+        try:
+            report = self._served(handle, driver, spec)
+            return report
+        finally:
+            self._metrics.end(report)
+
+    def _served(self, handle: system.ActorSystemHandle, driver: Any, spec: RunSpec) -> Report:
+        """Watch the run, with its door open to other terminals."""
+        door = Door(Path(spec.run_dir))
+        self._porter = Porter(door, spec.name, spec.run, lambda message: handle.tell(driver, message), self._policies)
+        door.start()
+        how = "failed"
+        try:
+            report = self._watch(handle, driver)
+            how = report.ended
+            return report
+        finally:
+            self._porter.ended(how)
+
+    def _watch(self, handle: system.ActorSystemHandle, driver: Any) -> Report:
+        told = 0
+        # a driver that has not begun knows no end in order: it hears of it once all run
+        begun = waits = False
+        until, timed = None, self._seconds is not None
+        driving: Owner | None = None
+        while True:
+            if self._porter is not None:
+                self._porter.serve()
+            for message in _messages(_heard(handle)):
+                if isinstance(message, Scaled) and self._porter is not None:
+                    self._porter.scaled(message)
+                if isinstance(message, Throttled) and self._porter is not None:
+                    self._porter.throttled(message)
+                if isinstance(message, Over):
+                    if isinstance(message.report, Report):
+                        return message.report
+                    raise TopologyFailed(str(message.report))
+                if isinstance(message, Driving):
+                    driving = message.process
+                elif isinstance(message, Page) and self._metrics is not None:
+                    self._metrics.take(message)
+                elif isinstance(message, Notice):
+                    self._view.notice(message.text)
+                elif isinstance(message, Snapshot):
+                    self._view.update(message)
+                    if self._porter is not None:
+                        self._porter.seen(message)
+                    begun = begun or message.phase == "running"
+                    if timed and until is None and message.phase == "running":
+                        until = time.monotonic() + (self._seconds or 0.0)
+            if until is not None and time.monotonic() >= until:
+                until, timed = None, False
+                handle.tell(driver, DrainRun())
+            if self._signals > told:
+                told += 1
+                if told == 1:
+                    self._view.notice("ending in order: what is in flight is processed (again to stop at once)")
+                    waits = True
+                else:
+                    self.stopped_at_once = True
+                    handle.tell(driver, StopRun())
+            if waits and begun:
+                waits = False
+                handle.tell(driver, DrainRun())
+            if not handle.alive():
+                raise TopologyFailed(FIRST_DIED)
+            if driving is not None and not driving.alive():
+                raise TopologyFailed("the driver's process died (was it killed?): the run ends here")
+
+
+def _spare_stdin() -> int | None:
+    """Another descriptor of the command's standard input: actors are born with an empty one."""
+    try:
+        return os.dup(0)
+    except OSError:
+        return None
+
+
+def _heard(handle: system.ActorSystemHandle) -> Any:
+    """What was said to the command; None: nothing. Raises TopologyFailed: a run under way has failed, it was not used wrongly."""
+    try:
+        return handle.listen(0.05)
+    except system.SystemDied:
+        raise TopologyFailed(FIRST_DIED) from None
+
+
+def _messages(received: Any) -> list[Any]:
+    if received is None:
+        return []
+    from esault.runtime.actors.actor import unpack
+
+    return unpack(received)
+
+
+def _collected(plan: Plan, run_dir: str, path: str | None) -> dict[str, list[Any]]:
+    if not plan.sinks:
+        return {}
+    from esault.sinks.collect import Collect, read_collected
+
+    with as_script(path):
+        return {s.name: read_collected(run_dir, s.name) for s in plan.sinks if isinstance(s.sink, Collect)}

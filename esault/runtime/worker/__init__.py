@@ -1,0 +1,1 @@
+"""The processes of sub-units and ack servers, and the keeper that forks them."""

@@ -1,0 +1,259 @@
+"""The data loop of a process: sockets around a core (PROTOCOL section 2), in a thread beside the actor."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import sys
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from esault.errors import EsaultError
+from esault.flow.delivery.ack_server import AckServer
+from esault.flow.operators.event_loop import EventLoop
+from esault.flow.operators.user_error import UserError
+from esault.flow.sub_unit_factory import sub_unit
+from esault.flow.worker.async_unit import AsyncSubUnit
+from esault.flow.worker.environment import Environment
+from esault.flow.worker.spout_unit import SpoutSubUnit
+from esault.flow.worker.sub_unit import SubUnit
+from esault.messages.control import Build, Built, Failed, Seats, Stop
+from esault.runtime.messages import RunSpec
+from esault.runtime.net.inlets import Inlets
+from esault.runtime.net.links import UnixWire
+from esault.runtime.process.lease import Lease
+from esault.runtime.process.usage import process_usage
+from esault.state.dead_letter_file import LetterFile
+from esault.state.spool import spooled
+from esault.state.state_store import FileVault
+
+__all__ = ["AckerLoop", "DataLoop", "SubUnitLoop"]
+
+#: turns between two looks at the sockets
+TURNS = 4
+#: longest wait, seconds
+LONGEST_WAIT = 0.25
+#: seconds that the actor's thread keeps the interpreter at most, once this one wants it; of the 5 ms that Python gives, p99 is
+#: half as long again
+SWITCH = 0.0005
+
+
+class DataLoop(threading.Thread):
+    """Owns the sockets and the core of one process.
+
+    `mail` takes control messages from the actor (call `wake` after putting some in); what the core has to say is put
+    into `outbox`, and `on_outbox` is called, in this thread.
+    """
+
+    def __init__(self, spec: RunSpec, build: Build, on_outbox: Callable[[], None]) -> None:
+        super().__init__(name="esault-data", daemon=True)
+        self.spec = spec
+        self.build = build
+        self.mail: deque[Any] = deque()
+        self.outbox: deque[Any] = deque()
+        self._on_outbox = on_outbox
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_read, False)
+        os.set_blocking(self._wake_write, False)
+        self._offset = spec.clock_offset
+        self.leave = False
+        #: of a run on several hosts
+        self.lease: Lease | None = None
+
+    def clock(self) -> float:
+        """Seconds since the epoch, never going back; the same in all processes of the host."""
+        return time.monotonic() + self._offset
+
+    def wake(self) -> None:
+        """There is mail. Any thread may call this."""
+        try:
+            os.write(self._wake_write, b"w")
+        except BlockingIOError:
+            pass  # it is awake, or about to be
+
+    def say(self, message: Any) -> None:
+        """A message for the driver."""
+        self.outbox.append(message)
+        self._on_outbox()
+
+    def run(self) -> None:
+        """The thread."""
+        sys.setswitchinterval(SWITCH)
+        try:
+            self.serve()
+        except (UserError, EsaultError) as error:
+            self.say(Failed(self.build.incarnation, self.build.unit, str(error)))
+        except BaseException:
+            text = f"the engine itself failed in {self.build.unit or 'an ack server'}:\n{traceback.format_exc()}"
+            self.say(Failed(self.build.incarnation, self.build.unit, text))
+
+    def serve(self) -> None:
+        """Build the core and serve it until it has stopped."""
+        raise NotImplementedError
+
+    def sockets(self) -> tuple[Inlets, UnixWire]:
+        """The ways in and out of this sub-unit or ack server."""
+        here, folder, incarnation = self.spec.dwelling, self.spec.run_dir, self.build.incarnation
+        if here is None:
+            return Inlets(folder, incarnation), UnixWire()
+        from esault.cluster.key import ClusterKey
+        from esault.runtime.net.secure_inlets import host_inlets
+        from esault.runtime.net.secure_links import HostWire
+
+        if self.lease is None:
+            self.lease = Lease(here.lease)
+        key = ClusterKey(here.key)
+        return (
+            Inlets(folder, incarnation, host_inlets(here.host, here.address, self.spec.run, key.server)),
+            HostWire(here.host, key.client),
+        )
+
+    def _stand_still(self, lease: Lease) -> None:
+        """The driver has not been heard of late: others may own by now what this process owned. The keeper ends it soon."""
+        while not lease.holds():
+            time.sleep(0.02)
+
+    def _drop_wake_ups(self) -> None:
+        try:
+            while len(os.read(self._wake_read, 4096)) == 4096:
+                pass
+        except BlockingIOError:
+            pass
+
+
+def _event_loop(clock: Callable[[], float]) -> EventLoop:
+    from esault.event_loop import SteppedLoop  # asyncio takes time to load, and few units need it
+
+    return SteppedLoop(clock)
+
+
+class SubUnitLoop(DataLoop):
+    """Serves a sub-unit."""
+
+    core: SubUnit
+
+    def serve(self) -> None:
+        again, spout = True, None
+        while again:  # or this process becomes another sub-unit
+            inlets, wire = self.sockets()
+            try:
+                spout = self._serve(inlets, wire, spout)
+            finally:
+                inlets.close()
+                wire.close()
+            again = not self.core.stopped
+
+    def _serve(self, inlets: Inlets, wire: UnixWire, spout: Any) -> Any:
+        """Until the sub-unit has stopped, or `build` is another one; its spout, which goes on."""
+        build, spec = self.build, self.spec
+        unit = spec.located.build(spec.params).plan().units[build.unit]
+        vault = None if spec.state_dir is None else FileVault(Path(spec.state_dir))
+        boxes: dict[str | None, LetterFile] = {}
+
+        def letters(path: str | None) -> LetterFile:
+            return boxes.setdefault(path, LetterFile(path, build.incarnation))
+
+        if unit.kind == "spout":
+            if spec.stdin_fd is not None:
+                os.dup2(spec.stdin_fd, 0)
+            if spout is not None:
+                unit = replace(unit, spout=spout)
+            elif spec.state_dir is not None and unit.spooled:
+                unit = spooled(unit, Path(spec.state_dir), build.part)
+        environment = Environment(wire, self.clock, letters, None, spec.run_dir, vault, _event_loop)
+        core = self.core = sub_unit(build, unit, environment)
+        core.usage = process_usage(wire.traffic)
+        # What was built lives as long as the process: the collector need not look at it again. Rows travel in
+        # columns, so that few containers are born, and a young generation of this size is rarely full.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 50)
+        inlets.watch(self._wake_read)
+        inlets.watch(wire.fileno())
+        if isinstance(core, AsyncSubUnit):
+            inlets.watch(core.loop.fileno())
+        self.say(Built(build.incarnation, os.getpid(), inlets.data.endpoint, inlets.express.endpoint))
+        lease = self.lease
+        while not core.stopped:
+            if lease is not None and not lease.holds():
+                self._stand_still(lease)
+            while self.mail:
+                message = self.mail.popleft()
+                if isinstance(message, Build):
+                    self.build = message
+                    for sink in core.outputs.sinks:
+                        with contextlib.suppress(Exception):  # what it has staged is beyond what all went back to
+                            sink.close()
+                    core.close()
+                    return core.spout if isinstance(core, SpoutSubUnit) else None
+                core.handle(message)
+            if core.may_read:
+                inlets.data.read(core.read)
+            inlets.express.read(core.read)
+            wire.push()
+            worked = False
+            for _ in range(TURNS):
+                worked = core.turn()
+                if not worked or self.mail:  # a control message waits for no more than one batch
+                    break
+            if core.outbox:
+                self.outbox.extend(core.outbox)
+                core.outbox.clear()
+                self._on_outbox()
+            if worked or self.mail:
+                continue
+            inlets.wait(min(core.wake_at() - self.clock(), LONGEST_WAIT), core.may_read)
+            self._drop_wake_ups()
+        self.outbox.extend(core.outbox)
+        self._on_outbox()
+        core.close()
+        return None
+
+
+class AckerLoop(DataLoop):
+    """Serves an ack server."""
+
+    def serve(self) -> None:
+        inlets, wire = self.sockets()
+        try:
+            self._serve(inlets, wire)
+        finally:
+            inlets.close()
+            wire.close()
+
+    def _serve(self, inlets: Inlets, wire: UnixWire) -> None:
+        build = self.build
+        core = AckServer(build.incarnation, build.epoch, build.settings, wire)
+        inlets.watch(self._wake_read)
+        inlets.watch(wire.fileno())
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 50)
+        self.say(Built(build.incarnation, os.getpid(), inlets.data.endpoint, inlets.express.endpoint))
+        watch_at = self.clock()
+        while not self.leave:
+            if self.lease is not None and not self.lease.holds():
+                self._stand_still(self.lease)
+            while self.mail:
+                message = self.mail.popleft()
+                if isinstance(message, Seats):
+                    core.owners(message.owners)
+                elif isinstance(message, Stop):
+                    self.leave = True
+            now = self.clock()
+            came = inlets.express.read(lambda frame, now=now: core.read(frame, now))  # type: ignore[misc]
+            core.send()
+            wire.push()
+            core.push()
+            if now >= watch_at:
+                watch_at = now + 0.05
+                core.watch(now)
+            if not came:
+                inlets.wait(0.05, False)
+                self._drop_wake_ups()

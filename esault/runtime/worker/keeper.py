@@ -1,0 +1,152 @@
+"""The keeper: forks all sub-units and ack servers of the host, and ends what must not stay.
+
+It has no thread and no socket of the data path, so that what it forks inherits neither. It hears at once of a child's death.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+from datetime import timedelta
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from thespian.actors import ActorExitRequest, ChildActorExited, WakeupMessage
+
+import esault.runtime.worker.sub_unit_actor  # noqa: F401 - so that children find it imported
+from esault.messages.control import Exited, Fork, Kill, Release
+from esault.runtime.actors.actor import ReportingActor
+from esault.runtime.messages import Birth, ForkedChild, KeepFor, Keeping, Leave, Pid, RunSpec, Wake
+from esault.runtime.process.exits import LAST_THREADS, exit_code, how_ended, newest_child
+from esault.runtime.process.owner import Owner
+from esault.runtime.process.title import set_title
+from esault.runtime.worker.sub_unit_actor import SubUnitActor
+
+__all__ = ["Keeper"]
+
+
+#: between two looks at who lives
+LOOK_EVERY = timedelta(seconds=0.25)
+
+
+class Keeper(ReportingActor):
+    """One per host."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._spec: RunSpec | None = None
+        self._driver: Any = None
+        self._driver_process: Owner | None = None
+        self._addresses: dict[int, Any] = {}
+        self._processes: dict[int, Owner] = {}
+        #: what knows how they ended
+        self._children: dict[int, BaseProcess] = {}
+        #: sub-units that were ended here
+        self._killed: set[int] = set()
+        #: sub-units to be ended as soon as it is known which process they are
+        self._condemned: set[int] = set()
+        self._leaving = False
+
+    def receiveMsg_KeepFor(self, message: KeepFor, sender: Any) -> None:
+        """The first message."""
+        self._spec = message.spec
+        self._driver, self.reporter = sender, sender
+        self._driver_process = message.driver
+        set_title(f"esault {message.spec.name} keeper")
+        self.send(sender, Keeping(Owner.current()))
+        # What is here now, all that was imported, is in every child as well and lives as long: no child's collector need look at
+        # it. Each newcomer did so for itself once, for 30 ms of a processor while tuples flowed (the collector's share of a split).
+        gc.collect()
+        gc.freeze()
+        self.wakeupAfter(LOOK_EVERY)
+
+    def receiveMsg_Fork(self, message: Fork, sender: Any) -> None:
+        """A process for a sub-unit or an ack server."""
+        assert self._spec is not None
+        incarnation = message.build.incarnation
+        if message.reused:
+            self._rename(message.reused, incarnation)
+            return
+        address = self.createActor(SubUnitActor, Birth(self._spec, message.build, self._driver))
+        self._addresses[incarnation] = address
+        if (child := newest_child(self)) is not None:
+            self._children[incarnation] = child
+        self.send(address, Wake())
+        self.send(self._driver, ForkedChild(incarnation, address))
+
+    def _rename(self, old: int, new: int) -> None:
+        """A process goes on as another sub-unit."""
+        address = self._addresses.pop(old, None)
+        if address is None:  # it died meanwhile
+            self.send(self._driver, Exited(new, "its process is gone"))
+            return
+        self._addresses[new] = address
+        if old in self._processes:
+            self._processes[new] = self._processes.pop(old)
+        if old in self._children:
+            self._children[new] = self._children.pop(old)
+        self.send(self._driver, ForkedChild(new, address))
+
+    def receiveMsg_Pid(self, message: Pid, sender: Any) -> None:
+        """So that it can be ended by id."""
+        with contextlib.suppress(ProcessLookupError):
+            self._processes[message.incarnation] = Owner.of(message.pid)
+        if message.incarnation in self._condemned:
+            self.receiveMsg_Kill(Kill(message.incarnation), sender)
+
+    def receiveMsg_Kill(self, message: Kill, sender: Any) -> None:
+        """End one at once."""
+        process = self._processes.get(message.incarnation)
+        if process is None:
+            self._condemned.add(message.incarnation)  # who it is comes with its first word
+        elif process.alive():
+            self._killed.add(message.incarnation)
+            os.kill(process.pid, signal.SIGKILL)
+
+    def receiveMsg_Release(self, message: Release, sender: Any) -> None:
+        """One has said its last word."""
+        address = self._addresses.get(message.incarnation)
+        if address is not None:
+            self.send(address, ActorExitRequest())
+
+    def receiveMsg_ChildActorExited(self, message: ChildActorExited, sender: Any) -> None:
+        """A child is gone."""
+        for incarnation, address in list(self._addresses.items()):
+            if address == message.childAddress:
+                self._gone(incarnation)
+
+    def _gone(self, incarnation: int, patience: float = 0.0) -> None:
+        del self._addresses[incarnation]
+        self._processes.pop(incarnation, None)
+        self._condemned.discard(incarnation)
+        child = self._children.pop(incarnation, None)
+        reason = how_ended(exit_code(child, patience) if child is not None else None)
+        if incarnation in self._killed:
+            self._killed.discard(incarnation)
+            reason = "the run ended it"
+        if not self._leaving:
+            self.send(self._driver, Exited(incarnation, reason))
+
+    def receiveMsg_Leave(self, message: Leave, sender: Any) -> None:
+        """All have said their last word: they may go."""
+        self._leaving = True
+        for address in self._addresses.values():
+            self.send(address, ActorExitRequest())
+
+    def receiveMsg_WakeupMessage(self, message: WakeupMessage, sender: Any) -> None:
+        """Now and then: without a driver there is nothing to keep, and a signal of a child's death may be lost.
+
+        Thespian hears of it by SIGCHLD, which is forgotten where it comes while another child is being made.
+        """
+        if self._driver_process is not None and not self._driver_process.alive():
+            for process in self._processes.values():
+                if process.alive():
+                    os.kill(process.pid, signal.SIGKILL)
+            return
+        for incarnation, process in list(self._processes.items()):
+            if incarnation in self._addresses and not process.alive():
+                # Who says himself that he goes may take his time, and nobody waits for him; this one has at most threads that are on their way out.
+                self._gone(incarnation, LAST_THREADS)
+        self.wakeupAfter(LOOK_EVERY)

@@ -1,0 +1,75 @@
+"""The actor of a sub-unit or an ack server: control messages in and out; the data loop runs beside it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from typing import Any
+
+from esault.messages.control import Build, Failed
+from esault.runtime.actors.actor import ReportingActor
+from esault.runtime.messages import Birth, Mail, Pid, Wake
+from esault.runtime.process.console import MarkedStream
+from esault.runtime.process.title import set_title
+from esault.runtime.worker.data_loop import AckerLoop, DataLoop, SubUnitLoop
+
+__all__ = ["SubUnitActor"]
+
+
+class SubUnitActor(ReportingActor):
+    """Born by fork of the keeper, with all it must know; begins at `Wake`."""
+
+    def __init__(self, requirements: Birth) -> None:
+        super().__init__()
+        birth = self._birth = requirements
+        self.reporter = birth.driver
+        self._read_fd, self._write_fd = os.pipe()
+        os.set_blocking(self._read_fd, False)
+        os.set_blocking(self._write_fd, False)
+        # Made now, begun at `Wake`: that comes from the keeper, and the driver's first words may overtake it.
+        loop = SubUnitLoop if birth.build.unit else AckerLoop
+        self._loop: DataLoop = loop(birth.spec, birth.build, self._said)
+
+    def receiveMsg_Wake(self, message: Wake, sender: Any) -> None:
+        """Begin."""
+        spec, build = self._birth.spec, self._birth.build
+        mark = f"{build.unit}/{build.incarnation}" if build.unit else f"ack-server/{build.incarnation}"
+        set_title(f"esault {spec.name} {mark}")
+        self.send(sender, Pid(build.incarnation, os.getpid()))  # the keeper can end it from now on
+        streams = [MarkedStream(spec.console_fd, mark), MarkedStream(spec.console_fd, mark)]
+        sys.stdout, sys.stderr = streams
+        handler = logging.StreamHandler(streams[1])
+        handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+        logging.root.handlers[:] = [handler]
+        self.watch(self._read_fd, self._send_out)
+        self._loop.start()
+
+    def _said(self) -> None:
+        """In the data loop's thread: wake the actor."""
+        try:
+            os.write(self._write_fd, b"s")
+        except BlockingIOError:
+            pass  # it is awake, or about to be
+
+    def _send_out(self) -> None:
+        try:
+            while len(os.read(self._read_fd, 4096)) == 4096:
+                pass
+        except BlockingIOError:
+            pass
+        messages = []
+        while self._loop.outbox:
+            messages.append(self._loop.outbox.popleft())
+        if messages:
+            if any(isinstance(m, Failed) for m in messages):
+                sys.stdout.flush()
+            self.send(self._birth.driver, Mail(tuple(messages)))
+
+    def receiveMsg_Mail(self, message: Mail, sender: Any) -> None:
+        """Control messages for the core; a Build makes this process another sub-unit."""
+        for each in message.messages:
+            if isinstance(each, Build):
+                set_title(f"esault {self._birth.spec.name} {each.unit}/{each.incarnation}")
+        self._loop.mail.extend(message.messages)
+        self._loop.wake()

@@ -1,0 +1,159 @@
+"""What sits where in a local run: a core, its inlets and its mail."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from esault.flow.delivery.ack_server import AckServer
+from esault.flow.sub_unit_factory import sub_unit
+from esault.flow.worker.async_unit import AsyncSubUnit
+from esault.flow.worker.environment import Environment
+from esault.flow.worker.prober import Prober
+from esault.flow.worker.sub_unit import SubUnit
+from esault.messages.control import Build, Built, Seats, Stop
+from esault.messages.probe import ProbeReading
+from esault.testing.memory_wire import MemoryWire
+from esault.topology.plan import UnitPlan
+
+__all__ = ["AckerSeat", "ProberSeat", "SubUnitSeat"]
+
+
+class _Seat:
+    def __init__(self, incarnation: int, wire: MemoryWire) -> None:
+        self.incarnation = incarnation
+        self._wire = wire
+        self.endpoint = f"memory://{incarnation}/data"
+        self.express = f"memory://{incarnation}/express"
+        self.data = wire.bind(self.endpoint)
+        self.fast = wire.bind(self.express)
+        #: control messages that have not been read
+        self.mail: deque[Any] = deque()
+        #: messages for the driver
+        self.outbox: deque[Any] = deque()
+        self.paused = False
+        self.gone = False
+        self.outbox.append(Built(incarnation, 0, self.endpoint, self.express))
+
+    def leave(self) -> None:
+        """The process is gone."""
+        self.gone = True
+        self._wire.unbind(self.endpoint)
+        self._wire.unbind(self.express)
+
+
+class SubUnitSeat(_Seat):
+    """A sub-unit."""
+
+    def __init__(
+        self,
+        build: Build,
+        plan: UnitPlan,
+        wire: MemoryWire,
+        environment: Environment,
+    ) -> None:
+        super().__init__(build.incarnation, wire)
+        self.core: SubUnit = sub_unit(build, plan, environment)
+        self._clock = environment.clock
+        #: until when nothing happens unless something comes; most seats wait most of the time
+        self._rests_until = 0.0
+
+    def run(self, order: random.Random) -> bool:
+        """A slice of this process's life; whether anything happened. Frames and mail are taken bit by bit."""
+        core = self.core
+        happened = False
+        nothing = not (self.mail or core.outbox or self.fast.waiting() or self.data.waiting())
+        if nothing and self._rests_until and self._clock() < self._rests_until:
+            # A seed's run is the same whether or not this one is left alone.
+            order.randint(1, 4)
+            order.randint(1, 3)
+            return False
+        if self.mail and (core.stopped or order.random() < 0.8):
+            core.handle(self.mail.popleft())
+            happened = True
+        links = self.fast.waiting()
+        if core.may_read:
+            links += self.data.waiting()
+        order.shuffle(links)
+        for link in links[: order.randint(1, 4)]:
+            core.read(link.popleft())
+            happened = True
+        for _ in range(order.randint(1, 3)):
+            happened = core.turn() or happened
+        while core.outbox:
+            self.outbox.append(core.outbox.popleft())
+            happened = True
+        if core.stopped and not self.mail:
+            self.leave()
+        # What is blocked goes on when another has read, and a call when its answer comes, of which nothing tells this seat.
+        unseen = core.outputs.blocked or (isinstance(core, AsyncSubUnit) and core.calls.open)
+        self._rests_until = 0.0 if happened or self.mail or unseen else core.wake_at()
+        return happened
+
+    def wake_at(self) -> float:
+        """When something happens by itself."""
+        return self.core.wake_at()
+
+    def leave(self) -> None:
+        super().leave()
+        if isinstance(self.core, AsyncSubUnit):
+            self.core.abandon()
+
+
+class AckerSeat(_Seat):
+    """An ack server."""
+
+    def __init__(self, build: Build, wire: MemoryWire, clock: Callable[[], float]) -> None:
+        super().__init__(build.incarnation, wire)
+        self.core = AckServer(build.incarnation, build.epoch, build.settings, wire)
+        self._clock = clock
+        self._watch_at = clock()
+
+    def run(self, order: random.Random) -> bool:
+        """A slice of this process's life; whether anything happened."""
+        happened = False
+        now = self._clock()
+        if self.mail:
+            message = self.mail.popleft()
+            happened = True
+            if isinstance(message, Seats):
+                self.core.owners(message.owners)
+            elif isinstance(message, Stop):
+                self.leave()
+                return True
+        links = self.fast.waiting()
+        order.shuffle(links)
+        for link in links[: order.randint(1, 4)]:
+            self.core.read(link.popleft(), now)
+            happened = True
+        self.core.send()
+        self.core.push()
+        if now >= self._watch_at:
+            self._watch_at = now + 0.05
+            self.core.watch(now)
+        return happened
+
+    def wake_at(self) -> float:
+        """When something happens by itself."""
+        return self._watch_at
+
+
+class ProberSeat:
+    """The prober."""
+
+    def __init__(self, wire: MemoryWire, endpoint: str, epoch: int) -> None:
+        self._answers = wire.bind(endpoint)
+        self._core = Prober(wire, epoch)
+
+    def run(self, targets: Mapping[int, tuple[str, float]], epoch: int, now: float) -> list[ProbeReading]:
+        """Take answers, send what is due."""
+        readings = []
+        for link in self._answers.waiting():
+            while link:
+                reading = self._core.read(link.popleft(), now)
+                if reading is not None:
+                    readings.append(reading)
+        self._core.targets(targets, epoch)
+        return readings + self._core.send(now)
