@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from esault.control.units.change import merged
 from esault.elasticity.action import Action, Merge, Rescale, Split
 from esault.elasticity.load_curve import LoadCurve, shared
 from esault.elasticity.view import Sample
 from esault.errors import UsageError
 from esault.routing.table import OutputTable
+from esault.routing.table_change import merged
 
 __all__ = ["Edit", "edited"]
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
-from esault.control.units.change import ChangeRecord
 from esault.elasticity.action import Action, Advise
 from esault.elasticity.changeable import Changeable
 from esault.elasticity.edit import edited
@@ -15,6 +14,7 @@ from esault.elasticity.guard import Guard, Verdict
 from esault.elasticity.policy import Policy
 from esault.elasticity.view import RunView, View
 from esault.errors import PolicyTimeout, UsageError
+from esault.messages.change_record import ChangeRecord
 
 __all__ = ["Ask", "DecisionRecord", "Judge"]
 

@@ -73,7 +73,7 @@ def policy_class(name: str) -> Any:
     if not isinstance(made, str):
         return made
     module, _, name_there = made.rpartition(".")
-    return getattr(import_module(f"esault.elasticity.{module}"), name_there)
+    return getattr(import_module(f"esault.elasticity.policies.{module}"), name_there)
 
 
 def parameters(name: str) -> dict[str, Any]:

@@ -7,9 +7,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from esault.control.units.elastic_unit import ElasticUnit
-from esault.control.units.unit import SubUnitRecord
 from esault.elasticity.load_share import LONGEST, SHORTEST, load_shares
+from esault.elasticity.measured import MeasuredSubUnit, MeasuredUnit
 from esault.elasticity.totals import Totals
 from esault.elasticity.view import ProbeSample, Sample, UnitView
 from esault.messages.probe import Counters, KeyLoad, ProbeReading, Usage
@@ -116,7 +115,7 @@ class Sampler:
                 last = _totals(source, source.counters[-1].at)._replace(waiting=0.0, lag=None, width=0)
                 self._gone[source.unit] = self._gone.get(source.unit, Totals()).plus(last)
 
-    def totals(self, unit: ElasticUnit, at: float) -> Totals:
+    def totals(self, unit: MeasuredUnit, at: float) -> Totals:
         """All that the unit has counted by that moment, which must be a moment ago: all are cut at the same instant."""
         total = self._gone.get(unit.name, Totals())
         for incarnation in unit.subs:
@@ -126,7 +125,7 @@ class Sampler:
                 total = total.plus(_totals(source, at))
         return total._replace(width=unit.width)
 
-    def unit(self, unit: ElasticUnit, spouts: tuple[str, ...], now: float, window: float, consume: bool) -> UnitView:
+    def unit(self, unit: MeasuredUnit, spouts: tuple[str, ...], now: float, window: float, consume: bool) -> UnitView:
         """A view of the unit; with `consume` probes are told once."""
         samples: list[Sample] = []
         for copy in unit.all_copies:
@@ -150,7 +149,7 @@ class Sampler:
         died_at = max((copy.died_at for copy in unit.all_copies if copy.died_at is not None), default=None)
         return UnitView(unit.name, unit.plan, tuple(samples), changing, changed_at, spouts, last, None, buffer, died_at)
 
-    def _shares(self, ranges: Mapping[int, list[tuple[int, int]]], copy: ElasticUnit) -> dict[int, float]:
+    def _shares(self, ranges: Mapping[int, list[tuple[int, int]]], copy: MeasuredUnit) -> dict[int, float]:
         """What share of its tuples comes to each, since the last change at most; empty until that can be told of all.
 
         And where ranges do not decide: rows that go to whoever has the fewest waiting may well come unevenly.
@@ -174,7 +173,7 @@ class Sampler:
     def _sample(
         self,
         incarnation: int,
-        record: SubUnitRecord | None,
+        record: MeasuredSubUnit | None,
         ranges: tuple[tuple[int, int], ...],
         share: float | None,
         now: float,

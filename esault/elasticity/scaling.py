@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeGuard
 
-from esault.control.units.change import ChangeRecord
-from esault.control.units.elastic_unit import ElasticUnit
 from esault.elasticity.judge import Ask, DecisionRecord, Judge
+from esault.elasticity.measured import MeasuredUnit
 from esault.elasticity.policy import DEFAULT, Policy, TopologyPolicy, make
 from esault.elasticity.sampler import Sampler
 from esault.elasticity.totals import Totals
 from esault.elasticity.view import RunView, UnitView, View
 from esault.errors import UsageError
+from esault.messages.change_record import ChangeRecord
 from esault.messages.probe import HostUsage, ProbeReading
 from esault.topology.plan import Plan, UnitPlan
 from esault.topology.windowed_spout import WindowedSpout
@@ -186,7 +186,7 @@ class Scaling:
         """Of all units; None when nobody is judged."""
         return min(map(self.period, self.judges), default=None)
 
-    def targets(self, units: Mapping[str, ElasticUnit]) -> dict[int, tuple[str, float]]:
+    def targets(self, units: Mapping[str, MeasuredUnit]) -> dict[int, tuple[str, float]]:
         """Whom to probe: incarnation -> (data endpoint, seconds between two probes)."""
         return {
             record.incarnation: (record.built.endpoint, self.period(name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from esault.control.units.change import ChangeRecord
+from esault.messages.change_record import ChangeRecord
 from esault.messages.probe import HostUsage, KeyLoad
 from esault.topology.plan import UnitPlan
 

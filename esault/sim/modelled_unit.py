@@ -6,8 +6,8 @@ from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Callable
 
-from esault.control.units.change import ChangeRecord
 from esault.errors import UsageError
+from esault.messages.change_record import ChangeRecord
 from esault.messages.probe import KeyLoad
 from esault.routing.ring import RING, position
 from esault.routing.table import OutputTable

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from esault.control.units.change import ChangeRecord
 from esault.elasticity.judge import DecisionRecord
 from esault.elasticity.policy import Policy
 from esault.elasticity.scaling import EVERY_UNIT, Scaling
 from esault.errors import UsageError
+from esault.messages.change_record import ChangeRecord
 from esault.messages.probe import HostUsage
 from esault.sim.lane import Lane, Parcel
 from esault.sim.latencies import Latencies

@@ -18,7 +18,6 @@ from typing import Any
 from esault.control.report.summary import how_ended
 from esault.control.report.summary import report as make_report
 from esault.control.run.driver import Driver
-from esault.control.units.change import merged, moved, split
 from esault.elasticity.scaling import EVERY_UNIT
 from esault.errors import TopologyError, TopologyFailed, UsageError
 from esault.event_loop import SteppedLoop
@@ -30,6 +29,7 @@ from esault.messages.settings import Settings
 from esault.payload.column import plain
 from esault.report import Report
 from esault.routing.table import OutputTable
+from esault.routing.table_change import merged, moved, split
 from esault.state.recommit import commit_again, go_back
 from esault.state.spool import spooled
 from esault.state.state_dir import StateDir

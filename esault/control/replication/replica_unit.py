@@ -17,10 +17,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from esault.control.replication.grouped_unit import GroupedUnit
-from esault.control.units.change import ChangeRecord
 from esault.control.units.elastic_unit import ElasticUnit
 from esault.control.units.unit import SubUnitRecord
 from esault.messages.change import Get, Installed, Ready
+from esault.messages.change_record import ChangeRecord
 from esault.messages.control import Broken, Kill, Register, Table, Unregister
 from esault.messages.replicas import Copy, CopyOver, CopyReady
 from esault.messages.status import Status

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from esault.control.run.driver import Driver
-from esault.control.units.change import ChangeRecord
 from esault.control.units.unit import Unit
 from esault.elasticity.totals import Totals
 from esault.histogram import Histogram
+from esault.messages.change_record import ChangeRecord
 
 __all__ = ["Chronicle", "Page", "UnitRecord"]
 

@@ -8,37 +8,12 @@ forking -> readying -> moving -> done
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from esault.messages.change_record import ChangeRecord
 from esault.routing.table import Move, OutputTable
 
-__all__ = ["Change", "ChangeRecord", "merged", "moved", "rescaled", "split"]
-
-
-@dataclass(frozen=True)
-class ChangeRecord:
-    """A change that has ended, for reports."""
-
-    #: seconds since the epoch when it was asked for
-    at: float
-    unit: str
-    #: "split", "merge", "move" or "rescale"
-    kind: str
-    before: int
-    after: int
-    reason: str
-    policy: str
-    moved_keys: int
-    moved_bytes: int
-    #: the longest that a row of a moved key was held because of it
-    held: float
-    #: from the wish to the end
-    seconds: float
-    #: why it was dropped; empty if it was not
-    dropped: str = ""
-    #: from the wish until new sub-units stood ready and the table was published: nothing waits in that time
-    prepared: float = 0.0
+__all__ = ["Change"]
 
 
 @dataclass
@@ -110,37 +85,3 @@ class Change:
             dropped,
             (self.published_at or now) - self.at,
         )
-
-
-def split(table: OutputTable, owner: int, new: int, at: int | None = None) -> OutputTable:
-    """The owner's largest interval, in two; the upper part goes to `new` (esault.md 3.1 and 3.3)."""
-    after = table.copy()
-    low, _ = max(table.ranges(owner), key=lambda r: r[1] - r[0])
-    after.split(low, new, at)
-    return after
-
-
-def merged(table: OutputTable, owner: int) -> OutputTable:
-    """The owner's intervals join their neighbours (esault.md 3.4). Raises ValueError for the only owner."""
-    after = table.copy()
-    if len(table.owners()) == 1:
-        raise ValueError("the only sub-unit cannot be merged away")
-    while ranges := after.ranges(owner):
-        low = ranges[0][0]
-        if after.merge_left(low) is None:
-            after.merge_right(low)
-    return after
-
-
-def moved(table: OutputTable, owner: int, new: int) -> OutputTable:
-    """The same ranges, another owner."""
-    after = table.copy()
-    after.replace(owner, new)
-    return after
-
-
-def rescaled(table: OutputTable, owners: Sequence[int]) -> OutputTable:
-    """Equal shares for these owners, in this order on the ring."""
-    after = OutputTable.even(owners)
-    after.version = table.version
-    return after

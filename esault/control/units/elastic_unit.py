@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar
 
-from esault.control.units.change import Change, ChangeRecord, merged, moved, rescaled, split
+from esault.control.units.change import Change
 from esault.control.units.parting_unit import PartingUnit
 from esault.control.units.unit import SubUnitRecord
 from esault.control.units.unit_throttle import UnitThrottle
@@ -29,9 +29,11 @@ from esault.messages.change import (
     LostGiver,
     Ready,
 )
+from esault.messages.change_record import ChangeRecord
 from esault.messages.checkpoint import KeptUnit, Restore
 from esault.messages.control import Finish, Finished, Fork, Gone, Kill, Release, Stop, Stopped, Unregister
 from esault.routing.table import OutputTable
+from esault.routing.table_change import merged, moved, rescaled, split
 from esault.topology.grouping import ByKey, PartialKey
 
 __all__ = ["ElasticUnit"]

@@ -14,8 +14,8 @@ from json import dumps
 from typing import Any, get_type_hints
 
 from esault.control.report.timeline import Page, UnitRecord
-from esault.control.units.change import ChangeRecord
 from esault.errors import EsaultError, UsageError
+from esault.messages.change_record import ChangeRecord
 from esault.report import Report
 from esault.sinks.spark_table import SparkTable
 from esault.topology.context import Context

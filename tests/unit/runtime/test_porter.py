@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from esault.control.units.change import ChangeRecord
+from esault.messages.change_record import ChangeRecord
 from esault.runtime.messages import Scaled, ScaleUnit
 from esault.runtime.session.control_server import Porter
 

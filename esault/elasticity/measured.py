@@ -1,0 +1,96 @@
+"""A unit as policies' views are made from it: what a sampler reads. Live units and models of them fit it alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from esault.messages.change_record import ChangeRecord
+from esault.messages.control import Built
+from esault.routing.table import OutputTable
+from esault.topology.plan import UnitPlan
+
+__all__ = ["MeasuredSubUnit", "MeasuredUnit"]
+
+
+class MeasuredSubUnit(Protocol):
+    """One sub-unit as the control path knows it."""
+
+    @property
+    def incarnation(self) -> int:
+        """Its number, never given twice in a run."""
+        ...
+
+    @property
+    def started_at(self) -> float | None:
+        """When it began to process, in seconds since the epoch; None before."""
+        ...
+
+    @property
+    def built(self) -> Built | None:
+        """What it said when its process stood; None before."""
+        ...
+
+    @property
+    def leaving(self) -> bool:
+        """Whether it has given its ranges away."""
+        ...
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it has ended."""
+        ...
+
+
+class MeasuredUnit(Protocol):
+    """One unit and its sub-units."""
+
+    @property
+    def name(self) -> str:
+        """The unit's name in the topology."""
+        ...
+
+    @property
+    def plan(self) -> UnitPlan:
+        """What the topology says of it."""
+        ...
+
+    @property
+    def subs(self) -> Mapping[int, MeasuredSubUnit]:
+        """Its sub-units by incarnation."""
+        ...
+
+    @property
+    def table(self) -> OutputTable | None:
+        """Who owns which part of the ring; None before it is built, and for spouts."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """How many sub-units own a part of the ring."""
+        ...
+
+    @property
+    def keyed(self) -> bool:
+        """Whether ranges decide who gets a tuple."""
+        ...
+
+    @property
+    def all_copies(self) -> Sequence[MeasuredUnit]:
+        """Its active replicas, or itself alone."""
+        ...
+
+    @property
+    def changing(self) -> bool:
+        """Whether a change is on its way."""
+        ...
+
+    @property
+    def changes(self) -> Sequence[ChangeRecord]:
+        """Changes that have ended, dropped ones included."""
+        ...
+
+    @property
+    def died_at(self) -> float | None:
+        """When it lost a sub-unit last, in seconds since the epoch."""
+        ...

@@ -1,0 +1,32 @@
+"""The record of a change that has ended: what reports, policies and metrics read of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["ChangeRecord"]
+
+
+@dataclass(frozen=True)
+class ChangeRecord:
+    """A change that has ended, for reports."""
+
+    #: seconds since the epoch when it was asked for
+    at: float
+    unit: str
+    #: "split", "merge", "move" or "rescale"
+    kind: str
+    before: int
+    after: int
+    reason: str
+    policy: str
+    moved_keys: int
+    moved_bytes: int
+    #: the longest that a row of a moved key was held because of it
+    held: float
+    #: from the wish to the end
+    seconds: float
+    #: why it was dropped; empty if it was not
+    dropped: str = ""
+    #: from the wish until new sub-units stood ready and the table was published: nothing waits in that time
+    prepared: float = 0.0

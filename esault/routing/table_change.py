@@ -1,0 +1,43 @@
+"""Changes of an output table: split, merge, move, rescale (esault.md 3.1, 3.3 and 3.4). Each returns a new table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from esault.routing.table import OutputTable
+
+__all__ = ["merged", "moved", "rescaled", "split"]
+
+
+def split(table: OutputTable, owner: int, new: int, at: int | None = None) -> OutputTable:
+    """The owner's largest interval, in two; the upper part goes to `new` (esault.md 3.1 and 3.3)."""
+    after = table.copy()
+    low, _ = max(table.ranges(owner), key=lambda r: r[1] - r[0])
+    after.split(low, new, at)
+    return after
+
+
+def merged(table: OutputTable, owner: int) -> OutputTable:
+    """The owner's intervals join their neighbours (esault.md 3.4). Raises ValueError for the only owner."""
+    after = table.copy()
+    if len(table.owners()) == 1:
+        raise ValueError("the only sub-unit cannot be merged away")
+    while ranges := after.ranges(owner):
+        low = ranges[0][0]
+        if after.merge_left(low) is None:
+            after.merge_right(low)
+    return after
+
+
+def moved(table: OutputTable, owner: int, new: int) -> OutputTable:
+    """The same ranges, another owner."""
+    after = table.copy()
+    after.replace(owner, new)
+    return after
+
+
+def rescaled(table: OutputTable, owners: Sequence[int]) -> OutputTable:
+    """Equal shares for these owners, in this order on the ring."""
+    after = OutputTable.even(owners)
+    after.version = table.version
+    return after
