@@ -42,7 +42,7 @@ class Victim:
         self.process: subprocess.Popen[bytes] | None = None
         #: commands that were started
         self.commands = 0
-        self._door: Path | None = None
+        self._control_socket: Path | None = None
         self.reports: list[dict[str, Any]] = []
 
     # the command -----------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ class Victim:
                 stderr=log,
                 start_new_session=True,
             )
-        self._door = None
+        self._control_socket = None
 
     def ended(self) -> int | None:
         """The exit code; None: it runs."""
@@ -111,9 +111,9 @@ class Victim:
     def ask(self, **request: Any) -> dict[str, Any]:
         """A request at its door. Raises Lost."""
         try:
-            if self._door is None:
-                self._door = self.run_dir() / NAME
-            return next(ask(self._door, request))
+            if self._control_socket is None:
+                self._control_socket = self.run_dir() / NAME
+            return next(ask(self._control_socket, request))
         except (UsageError, StopIteration) as error:
             raise Lost(str(error)) from None
 

@@ -28,7 +28,7 @@ from esault.runtime.net.inlets import Inlets
 from esault.runtime.net.links import UnixWire
 from esault.runtime.process.usage import process_usage
 from esault.runtime.worker.data_loop import TURNS
-from esault.state.dead_letter_file import LetterFile
+from esault.state.dead_letter_file import DeadLetterFile
 from esault.topology.builder import Topology
 from esault.topology.plan import UnitPlan
 
@@ -63,8 +63,8 @@ class Hop:
         os.set_blocking(self._pipe[0], False)
         kind = SpoutSubUnit if plan.kind == "spout" else BoltSubUnit
 
-        def letters(path: str | None) -> LetterFile:
-            return LetterFile(path, build.incarnation)
+        def letters(path: str | None) -> DeadLetterFile:
+            return DeadLetterFile(path, build.incarnation)
 
         def clock() -> float:
             return time.monotonic() + self._offset

@@ -25,9 +25,9 @@ from esault.flow.operators.factory import operator
 from esault.flow.operators.object_operator import ObjectOperator
 from esault.flow.send.outlet import OutletRunner
 from esault.flow.send.outputs import Outputs
-from esault.flow.send.sink_writer import SinkSeat
+from esault.flow.send.sink_writer import SinkWriter
 from esault.flow.worker.bolt_unit import BoltSubUnit
-from esault.flow.worker.frame_reader import Reading
+from esault.flow.worker.frame_reader import FrameReader
 from esault.flow.worker.spout_unit import SpoutSubUnit
 from esault.flow.worker.sub_unit import SubUnit
 from esault.payload.codec import Codec
@@ -70,7 +70,7 @@ _TIMED: tuple[tuple[Any, str, str, tuple[str, ...]], ...] = (
     (Hop, "receive", "receive", ()),
     (Hop, "express", "acks", ()),
     (Gate, "read", "source", ()),
-    (Reading, "read", "check", _ACKS),
+    (FrameReader, "read", "check", _ACKS),
     (senders, "decode", "check", (*_ACKS, "check")),
     (Codec, "unpack", "unpack", _ACKS),
     (SpoutSubUnit, "_work", "batch", ()),
@@ -84,8 +84,8 @@ _TIMED: tuple[tuple[Any, str, str, tuple[str, ...]], ...] = (
     (OutChannel, "put", "pack", ()),
     (OutChannel, "push", "send", ()),
     (UnixLink, "send", "send", _ACKS),
-    (SinkSeat, "write", "sink", ()),
-    (SinkSeat, "commit", "sink", ()),
+    (SinkWriter, "write", "sink", ()),
+    (SinkWriter, "commit", "sink", ()),
     (Roots, "open", "acks", ()),
     (Roots, "watch", "acks", ()),
     (Acks, "add", "acks", _ACKS),

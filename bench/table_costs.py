@@ -17,7 +17,7 @@ from esault.messages.control import Table
 from esault.routing.ring import position
 from esault.routing.table import OutputTable
 from esault.runtime.actors.signature import Signer
-from esault.runtime.messages import Mail
+from esault.runtime.messages import Messages
 from esault.topology.plan import Edge
 
 __all__ = ["NANOSECONDS", "of_table", "per_item"]
@@ -66,12 +66,12 @@ def _route(table: OutputTable) -> KeyRoute:
     return route
 
 
-def _message(table: OutputTable) -> Mail:
+def _message(table: OutputTable) -> Messages:
     """The table as its senders get it, in their letter."""
     version, pairs = table.snapshot()
     folder = "ipc:///tmp/esault-1000/20260101-000000-0123456789ab"
     peers = {owner: (f"{folder}/{owner}.data", f"{folder}/{owner}.express", 7) for owner in table.owners()}
-    return Mail((Table("target", version, pairs, peers),))
+    return Messages((Table("target", version, pairs, peers),))
 
 
 def of_table(sub_units: int, repeats: int) -> dict[str, Any]:

@@ -25,10 +25,10 @@ import msgpack
 from esault.errors import FrameError, PayloadError
 from esault.payload.codec import Codec
 
-__all__ = ["MAX_LETTER", "pack", "unpack"]
+__all__ = ["MAX_MESSAGE", "pack", "unpack"]
 
 #: bytes of one letter at most; code that is shipped is the largest that there is
-MAX_LETTER = 64 << 20
+MAX_MESSAGE = 64 << 20
 
 _MESSAGE, _TUPLE, _SET, _FROZENSET, _INT, _PATH, _VALUE = range(1, 8)
 _ROOMS = (
@@ -68,8 +68,8 @@ def pack(message: Any) -> bytes:
         data: bytes = msgpack.packb(message, default=_extend, strict_types=True)
     except (TypeError, ValueError, OverflowError) as error:
         raise FrameError(f"a control message cannot travel: {error}: {message!r:.200}") from None
-    if len(data) > MAX_LETTER:
-        raise FrameError(f"a control message of {len(data):,} bytes; {MAX_LETTER:,} is the most that may be sent")
+    if len(data) > MAX_MESSAGE:
+        raise FrameError(f"a control message of {len(data):,} bytes; {MAX_MESSAGE:,} is the most that may be sent")
     return data
 
 

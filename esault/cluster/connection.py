@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from esault.cluster.codec import MAX_LETTER, pack, unpack
+from esault.cluster.codec import MAX_MESSAGE, pack, unpack
 from esault.cluster.tls import Refused, Tls
 from esault.errors import FrameError
 
@@ -191,7 +191,7 @@ class Connection:
         at = 0
         while len(self._in) - at >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(self._in, at)
-            if length > MAX_LETTER:
+            if length > MAX_MESSAGE:
                 raise Refused(f"a letter of {length} bytes")
             end = at + _LENGTH.size + length
             if len(self._in) < end:

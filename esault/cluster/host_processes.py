@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from esault.cluster.codec import pack
-from esault.cluster.messages import Lodge, Lodged, Refusal
+from esault.cluster.messages import HostStarted, Refusal, StartHost
 from esault.errors import UsageError
 
-__all__ = ["Lodgings"]
+__all__ = ["HostProcesses"]
 
 log = logging.getLogger("esault.node")
 
@@ -26,7 +26,7 @@ _LODGE = (sys.executable, "-m", "esault.runtime.remote.host_process")
 
 
 @dataclass
-class _Lodging:
+class _HostProcess:
     run: str
     name: str
     slots: int
@@ -38,7 +38,7 @@ class _Lodging:
     said: bytearray = field(default_factory=bytearray)
 
 
-class Lodgings:
+class HostProcesses:
     """See the module. `look` now and then: who has ended."""
 
     def __init__(self, node: str, host: str, key: str, slots: int, select: selectors.BaseSelector) -> None:
@@ -46,7 +46,7 @@ class Lodgings:
         self._node, self._host, self._key = node, host, key
         self.slots = slots
         self._select = select
-        self._all: dict[str, _Lodging] = {}
+        self._all: dict[str, _HostProcess] = {}
 
     def __len__(self) -> int:
         return len(self._all)
@@ -61,8 +61,8 @@ class Lodgings:
         """Run -> slots it has."""
         return {each.run: each.slots for each in self._all.values()}
 
-    def take(self, order: Lodge, answer: Callable[[Any], None]) -> None:
-        """Make room for a run; `answer` is given `Lodged` or `Refusal` once. Raises UsageError where there is none."""
+    def take(self, order: StartHost, answer: Callable[[Any], None]) -> None:
+        """Make room for a run; `answer` is given `HostStarted` or `Refusal` once. Raises UsageError where there is none."""
         if order.run in self._all:
             raise UsageError(f"run {order.run} is just leaving host {self._node}")
         if not 0 < order.slots <= self.free:
@@ -87,11 +87,11 @@ class Lodgings:
             raise UsageError(f"host {self._node} cannot start a process for the run: {error}") from None
         assert process.stdout is not None
         os.set_blocking(process.stdout.fileno(), False)
-        lodging = self._all[order.run] = _Lodging(order.run, order.name, order.slots, path, process, answer)
+        lodging = self._all[order.run] = _HostProcess(order.run, order.name, order.slots, path, process, answer)
         self._select.register(process.stdout, selectors.EVENT_READ, lambda: self._hear(lodging))
         log.info("run %s (%s) has %d slots on node %s", order.run, order.name, order.slots, self._node)
 
-    def _hear(self, lodging: _Lodging) -> None:
+    def _hear(self, lodging: _HostProcess) -> None:
         assert lodging.process.stdout is not None
         data = lodging.process.stdout.read(65536)
         if data == b"":
@@ -99,7 +99,7 @@ class Lodgings:
         elif data is not None and lodging.answer is not None:
             self._said(lodging, data)
 
-    def _said(self, lodging: _Lodging, data: bytes) -> None:
+    def _said(self, lodging: _HostProcess, data: bytes) -> None:
         """It says one line, and nothing behind it that counts."""
         lodging.said += data
         line, newline, _ = bytes(lodging.said).partition(b"\n")
@@ -107,11 +107,11 @@ class Lodgings:
             return
         word, _, rest = line.decode("utf-8", "replace").partition(" ")
         if word == "port" and rest.isdigit():
-            self._tell(lodging, Lodged(lodging.run, int(rest)))
+            self._tell(lodging, HostStarted(lodging.run, int(rest)))
         else:
             self._tell(lodging, Refusal(rest.replace("\\n", "\n")))
 
-    def _tell(self, lodging: _Lodging, answer: Lodged | Refusal) -> None:
+    def _tell(self, lodging: _HostProcess, answer: HostStarted | Refusal) -> None:
         tell, lodging.answer = lodging.answer, None
         if tell is not None:
             tell(answer)
@@ -122,7 +122,7 @@ class Lodgings:
             if lodging.process.poll() is not None:
                 self._ended(lodging)
 
-    def _ended(self, lodging: _Lodging) -> None:
+    def _ended(self, lodging: _HostProcess) -> None:
         del self._all[lodging.run]
         stdout = lodging.process.stdout
         assert stdout is not None

@@ -1,7 +1,7 @@
 """What hosts say to each other. Each is a frozen dataclass of plain values; `letter` carries no other.
 
-A driver calls a node (`Hello`), asks for slots of a run (`Lodge`) and is told where that run's lodge listens; all that concerns the
-run then goes over a connection of its own between the driver and the lodge (`Enter` ...).
+A driver calls a node (`Hello`), asks for slots of a run (`StartHost`) and is told where that run's lodge listens; all that concerns the
+run then goes over a connection of its own between the driver and the lodge (`Attach` ...).
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from esault.messages.settings import Settings
 __all__ = [
     "ENDED",
     "PROTOCOL",
-    "Beat",
-    "Deliver",
-    "Died",
-    "Enter",
-    "Entered",
-    "Goodbye",
+    "Attach",
+    "Attached",
+    "ClockReply",
+    "ClockRequest",
+    "Detach",
+    "FromSubUnits",
+    "Heartbeat",
     "Hello",
-    "Keep",
-    "Lodge",
-    "Lodged",
-    "Look",
-    "Looked",
+    "HostStarted",
+    "MarkText",
     "Member",
     "Nodes",
-    "Probing",
-    "Readings",
+    "OutputLine",
+    "ProbeReadings",
+    "ProbeTargets",
+    "ProcessDied",
+    "ReadMark",
     "Refusal",
-    "Said",
     "ShippedFile",
-    "Tick",
-    "Tock",
-    "Voice",
+    "StartHost",
+    "ToKeeper",
+    "ToSubUnit",
     "Welcome",
 ]
 
 #: changes when one of these messages does
 PROTOCOL = 1
-#: what `Goodbye` says when all went well
+#: what `Detach` says when all went well
 ENDED = "the run has ended"
 
 
@@ -106,14 +106,14 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class Tick:
+class ClockRequest:
     """What time is it?"""
 
     number: int
 
 
 @dataclass(frozen=True)
-class Tock:
+class ClockReply:
     """Answer to Tick: seconds of the host's monotonic clock."""
 
     number: int
@@ -121,14 +121,14 @@ class Tock:
 
 
 @dataclass(frozen=True)
-class Look:
+class ReadMark:
     """To a node: what does this mark say? Only files that a run has put into a folder for this are read."""
 
     path: str
 
 
 @dataclass(frozen=True)
-class Looked:
+class MarkText:
     """Answer to Look; None: there is no such file here."""
 
     text: str | None
@@ -145,7 +145,7 @@ class ShippedFile:
 
 
 @dataclass(frozen=True)
-class Lodge:
+class StartHost:
     """Driver to node: room for this run."""
 
     run: str
@@ -172,7 +172,7 @@ class Lodge:
 
 
 @dataclass(frozen=True)
-class Lodged:
+class HostStarted:
     """Node to driver: the run's lodge listens there."""
 
     run: str
@@ -183,31 +183,31 @@ class Lodged:
 
 
 @dataclass(frozen=True)
-class Enter:
+class Attach:
     """Driver to lodge, first: this is my run. Only one connection of a lodge's life is let in."""
 
     run: str
 
 
 @dataclass(frozen=True)
-class Entered:
-    """Lodge to driver: sub-units can be forked."""
+class Attached:
+    """StartHost to driver: sub-units can be forked."""
 
 
 @dataclass(frozen=True)
-class Beat:
+class Heartbeat:
     """Both ways, several times a second: I am alive."""
 
 
 @dataclass(frozen=True)
-class Keep:
+class ToKeeper:
     """Driver to the lodge's keeper."""
 
     message: Fork | Kill | Release
 
 
 @dataclass(frozen=True)
-class Deliver:
+class ToSubUnit:
     """Driver to one sub-unit, in order."""
 
     incarnation: int
@@ -215,22 +215,22 @@ class Deliver:
 
 
 @dataclass(frozen=True)
-class Said:
+class FromSubUnits:
     """Sub-units to driver, in order."""
 
     messages: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Died:
-    """Lodge to driver: the process of this incarnation is gone."""
+class ProcessDied:
+    """StartHost to driver: the process of this incarnation is gone."""
 
     incarnation: int
     reason: str
 
 
 @dataclass(frozen=True)
-class Probing:
+class ProbeTargets:
     """Driver to lodge: probe these of your sub-units: incarnation -> (data endpoint, seconds between two probes)."""
 
     targets: dict[int, tuple[str, float]]
@@ -238,23 +238,23 @@ class Probing:
 
 
 @dataclass(frozen=True)
-class Readings:
-    """Lodge to driver: what probes have found, and how busy the host is."""
+class ProbeReadings:
+    """StartHost to driver: what probes have found, and how busy the host is."""
 
     readings: tuple[ProbeReading, ...]
     usage: HostUsage | None
 
 
 @dataclass(frozen=True)
-class Voice:
-    """Lodge to driver: a line that user code printed, with the sub-unit's mark."""
+class OutputLine:
+    """StartHost to driver: a line that user code printed, with the sub-unit's mark."""
 
     mark: str
     text: str
 
 
 @dataclass(frozen=True)
-class Goodbye:
+class Detach:
     """The last word: driver to lodge when the run has ended; lodge to driver when it cannot go on, and why."""
 
     text: str = ""

@@ -20,9 +20,20 @@ from typing import Any
 
 from esault.cluster import address as addresses
 from esault.cluster.connection import Connection, Lost, Strangers, call, crowding, listen
-from esault.cluster.host_processes import Lodgings
+from esault.cluster.host_processes import HostProcesses
 from esault.cluster.key import ClusterKey
-from esault.cluster.messages import Hello, Lodge, Look, Looked, Member, Nodes, Refusal, Tick, Tock, Welcome
+from esault.cluster.messages import (
+    ClockReply,
+    ClockRequest,
+    Hello,
+    MarkText,
+    Member,
+    Nodes,
+    ReadMark,
+    Refusal,
+    StartHost,
+    Welcome,
+)
 from esault.cluster.shared import read_mark
 from esault.cluster.shipment import check_versions
 from esault.cluster.tls import Refused
@@ -100,7 +111,7 @@ class Node:
         self._signals = 0
         self._select = selectors.DefaultSelector()
         self._select.register(self._listener, selectors.EVENT_READ, self._accept)
-        self._lodgings = Lodgings(self.name, self._listener.getsockname()[0], key.path, slots, self._select)
+        self._host_processes = HostProcesses(self.name, self._listener.getsockname()[0], key.path, slots, self._select)
 
     # serving ---------------------------------------------------------------------------------------
 
@@ -114,7 +125,7 @@ class Node:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._signalled)
         try:
-            while self._signals < 2 and not (self.draining and not self._lodgings):
+            while self._signals < 2 and not (self.draining and not self._host_processes):
                 self.turn(_LOOK_EVERY)
                 if self._signals and not self.draining:
                     self.drain()
@@ -136,17 +147,17 @@ class Node:
     def drain(self) -> None:
         """Take no more runs; those that are here go elsewhere."""
         self.draining = True
-        if self._lodgings:
+        if self._host_processes:
             log.warning(
                 "node %s drains: %d run(s) hand over their sub-units (again to end at once)",
                 self.name,
-                len(self._lodgings),
+                len(self._host_processes),
             )
         self._tell_news()
 
     def close(self) -> None:
         """End all that lodge here, and hang up."""
-        self._lodgings.close()
+        self._host_processes.close()
         for caller in self._callers.values():
             caller.connection.close()
         if self._joined is not None:
@@ -157,7 +168,7 @@ class Node:
     @property
     def slots(self) -> int:
         """Sub-units that there is room for."""
-        return self._lodgings.slots
+        return self._host_processes.slots
 
     # callers ---------------------------------------------------------------------------------------
 
@@ -212,12 +223,12 @@ class Node:
             self._greet(caller, message)
         elif caller.hello is None:
             raise Refused(f"it began with {type(message).__name__}, not with Hello")
-        elif isinstance(message, Tick):
-            caller.connection.send(Tock(message.number, time.monotonic()))
-        elif isinstance(message, Lodge):
+        elif isinstance(message, ClockRequest):
+            caller.connection.send(ClockReply(message.number, time.monotonic()))
+        elif isinstance(message, StartHost):
             self._lodge(caller, message)
-        elif isinstance(message, Look):
-            caller.connection.send(Looked(read_mark(message.path)))
+        elif isinstance(message, ReadMark):
+            caller.connection.send(MarkText(read_mark(message.path)))
         elif isinstance(message, Nodes):
             self._learn(message.members)
         else:
@@ -245,15 +256,15 @@ class Node:
         caller.connection.send(
             Welcome(
                 self.name,
-                self._lodgings.slots,
-                0 if self.draining else self._lodgings.free,
+                self._host_processes.slots,
+                0 if self.draining else self._host_processes.free,
                 self.offers,
                 self.draining,
                 tuple(self._members.values()),
                 VERSION,
                 PYTHON,
                 time.time(),
-                self._lodgings.runs,
+                self._host_processes.runs,
             )
         )
         caller.hello = message
@@ -328,12 +339,12 @@ class Node:
 
     # lodgings --------------------------------------------------------------------------------------
 
-    def _lodge(self, caller: _Caller, message: Lodge) -> None:
+    def _lodge(self, caller: _Caller, message: StartHost) -> None:
         try:
             if self.draining:
                 raise UsageError(f"host {self.name} drains and takes no runs")
             check_versions(message.versions, self.name)
-            self._lodgings.take(message, partial(self._answer, caller))
+            self._host_processes.take(message, partial(self._answer, caller))
         except UsageError as error:
             self._refuse(caller, str(error), str(error))
             return
@@ -351,7 +362,7 @@ class Node:
 
     def _look(self) -> None:
         """Now and then: who has ended, who says nothing, what could not be sent."""
-        self._lodgings.look()
+        self._host_processes.look()
         self._strangers.tell()
         now = time.monotonic()
         for caller in list(self._callers.values()):

@@ -18,7 +18,7 @@ from esault.cluster.address import is_loopback, split
 from esault.cluster.connection import Connection, Lost
 from esault.cluster.hosts_file import HostsFile
 from esault.cluster.key import ClusterKey
-from esault.cluster.messages import Look, Looked, Refusal
+from esault.cluster.messages import MarkText, ReadMark, Refusal
 from esault.cluster.survey import ANSWER_WITHIN, Found, greet
 from esault.cluster.tls import Refused
 from esault.errors import UsageError
@@ -59,11 +59,11 @@ class Share:
         except OSError as error:
             raise UsageError(f"{self.what}: {self.folder} cannot be written: {error.strerror or error}") from None
         try:
-            answer = node.ask(Look(str(mark)), ANSWER_WITHIN, Looked, Refusal)
+            answer = node.ask(ReadMark(str(mark)), ANSWER_WITHIN, MarkText, Refusal)
         finally:
             with contextlib.suppress(OSError):
                 mark.unlink()
-        return isinstance(answer, Looked) and answer.text == text
+        return isinstance(answer, MarkText) and answer.text == text
 
     def unseen(self, host: str) -> str:
         """What to say of a host that does not."""

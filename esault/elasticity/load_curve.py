@@ -148,10 +148,10 @@ def _fill_empty(pieces: dict[int, list[tuple[int, int]]]) -> None:
     """Each owner has a range, be it without load."""
     for owner, own in pieces.items():
         if not own:
-            giver = max(pieces.values(), key=lambda each: max((h - lo for lo, h in each), default=0))
-            low, high = max(giver, key=lambda piece: piece[1] - piece[0])
+            old_owner = max(pieces.values(), key=lambda each: max((h - lo for lo, h in each), default=0))
+            low, high = max(old_owner, key=lambda piece: piece[1] - piece[0])
             middle = low + (high - low) // 2 + 1
-            giver[giver.index((low, high))] = (low, middle - 1)
+            old_owner[old_owner.index((low, high))] = (low, middle - 1)
             pieces[owner] = [(middle, high)]
 
 

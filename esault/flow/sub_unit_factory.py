@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from esault.flow.replica.merger import GateSubUnit
-from esault.flow.replica.replica_sub_unit import CopySubUnit
+from esault.flow.replica.merger import MergerSubUnit
+from esault.flow.replica.replica_sub_unit import ReplicaSubUnit
 from esault.flow.worker.async_unit import AsyncSubUnit
 from esault.flow.worker.bolt_unit import BoltSubUnit
 from esault.flow.worker.environment import Environment
@@ -22,7 +22,7 @@ def sub_unit(build: Build, plan: UnitPlan, environment: Environment) -> SubUnit:
         kind: type[SubUnit] = SpoutSubUnit
     else:
         plain = BoltSubUnit if plan.window is None else WindowSubUnit
-        kind = GateSubUnit if plan.gate else CopySubUnit if plan.copies > 1 else plain
+        kind = MergerSubUnit if plan.gate else ReplicaSubUnit if plan.copies > 1 else plain
         if plan.concurrency:
             kind = AsyncSubUnit
     return kind(build, plan, environment)

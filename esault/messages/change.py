@@ -8,17 +8,17 @@ from dataclasses import dataclass
 __all__ = [
     "Cancel",
     "EndRead",
-    "Get",
-    "Give",
-    "GiveTo",
-    "Given",
-    "Installed",
+    "HandOverRanges",
+    "HandOverTo",
+    "HoldRanges",
     "Leave",
     "Leaving",
     "Left",
-    "LostGiver",
+    "LostOldOwner",
     "Ranges",
-    "Ready",
+    "RangesHandedOver",
+    "RangesHeld",
+    "StateInstalled",
 ]
 
 # unit -> sub-unit ------------------------------------------------------------------------
@@ -28,7 +28,7 @@ Ranges = tuple[tuple[int, int, int], ...]
 
 
 @dataclass(frozen=True)
-class Get:
+class HoldRanges:
     """To a new owner: hold rows of these ranges from now on; they come from the incarnations named."""
 
     version: int
@@ -40,7 +40,7 @@ class Get:
 
 
 @dataclass(frozen=True)
-class Give:
+class HandOverRanges:
     """To an old owner: carry rows of these ranges from now on, give them and their state to the incarnations named."""
 
     version: int
@@ -53,7 +53,7 @@ class Give:
 
 
 @dataclass(frozen=True)
-class GiveTo:
+class HandOverTo:
     """To an old owner: a new owner died; this one takes its place in the change."""
 
     version: int
@@ -63,7 +63,7 @@ class GiveTo:
 
 
 @dataclass(frozen=True)
-class LostGiver:
+class LostOldOwner:
     """To a new owner: this old owner died; what has not come from it will not."""
 
     version: int
@@ -86,7 +86,7 @@ class Cancel:
 
 
 @dataclass(frozen=True)
-class Ready:
+class RangesHeld:
     """Answer to Get."""
 
     incarnation: int
@@ -94,7 +94,7 @@ class Ready:
 
 
 @dataclass(frozen=True)
-class Installed:
+class StateInstalled:
     """A new owner has all that was to come."""
 
     incarnation: int
@@ -106,7 +106,7 @@ class Installed:
 
 
 @dataclass(frozen=True)
-class Given:
+class RangesHandedOver:
     """An old owner has given everything and it was confirmed."""
 
     incarnation: int

@@ -9,9 +9,9 @@ __all__ = [
     "Abandon",
     "Checkpoint",
     "Completed",
+    "CompletedCheckpoint",
+    "CompletedUnit",
     "Handle",
-    "Kept",
-    "KeptUnit",
     "NotSnapped",
     "Piece",
     "Restore",
@@ -108,7 +108,7 @@ class Handle:
 
 
 @dataclass(frozen=True)
-class KeptUnit:
+class CompletedUnit:
     """One unit's share in a checkpoint. Its sub-units are numbered from 0 here, by part."""
 
     #: "spout" or "bolt"
@@ -129,12 +129,12 @@ class KeptUnit:
 
 
 @dataclass(frozen=True)
-class Kept:
+class CompletedCheckpoint:
     """A complete checkpoint: all that a run goes back to, or a later one goes on from."""
 
     number: int
     run: str
-    units: dict[str, KeptUnit]
+    units: dict[str, CompletedUnit]
     #: what sinks commit with it; to commit twice does no harm
     handles: tuple[Handle, ...] = ()
     #: a sub-unit that is born later has at least this number, over all lives

@@ -14,6 +14,8 @@ from esault.messages.settings import Settings
 from esault.messages.status import Status
 
 __all__ = [
+    "AckRouting",
+    "AckRoutingSet",
     "Add",
     "Added",
     "Broken",
@@ -35,8 +37,6 @@ __all__ = [
     "Registered",
     "Release",
     "ReleaseSlices",
-    "Seated",
-    "Seats",
     "SenderSwitched",
     "Start",
     "Stop",
@@ -122,7 +122,7 @@ class Connect:
 
 
 @dataclass(frozen=True)
-class Seats:
+class AckRouting:
     """Where acks go: express endpoint by incarnation of a root's owner, or the ack servers' by number."""
 
     version: int
@@ -136,7 +136,7 @@ class Seats:
     #: lanes of copies that are not whole
     down: tuple[int, ...] = ()
     #: sub-units that are told which roots are done
-    gates: tuple[int, ...] = ()
+    mergers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ class Switched:
 
 
 @dataclass(frozen=True)
-class Seated:
+class AckRoutingSet:
     """Answer to Seats: acks go there from now on."""
 
     incarnation: int

@@ -8,31 +8,31 @@ from typing import Any
 
 from esault.cluster.shared import Sharing
 from esault.control.placement.placement import PlacementRules
-from esault.messages.checkpoint import Kept
+from esault.messages.checkpoint import CompletedCheckpoint
 from esault.messages.control import Build
 from esault.messages.settings import Settings
 from esault.runtime.process.owner import Owner
 from esault.topology.located import Located
 
 __all__ = [
-    "Begin",
-    "Birth",
     "ChangeUnit",
+    "ChildSpec",
     "DrainRun",
-    "Driving",
-    "Dwelling",
+    "DriverStarted",
     "ForkedChild",
+    "HostContext",
     "HostsSpec",
-    "KeepFor",
-    "Keeping",
+    "KeeperStarted",
     "Leave",
-    "Mail",
+    "Messages",
     "Notice",
-    "Over",
     "Pid",
+    "RunEnded",
     "RunSpec",
     "ScaleUnit",
     "Scaled",
+    "StartKeeper",
+    "StartRun",
     "StopRun",
     "ThrottleUnit",
     "Throttled",
@@ -60,7 +60,7 @@ class HostsSpec:
 
 
 @dataclass(frozen=True)
-class Dwelling:
+class HostContext:
     """On which of several hosts these processes are, and how they reach the others."""
 
     #: the host's name
@@ -101,21 +101,21 @@ class RunSpec:
     #: where checkpoints are kept; None: there are none
     state_dir: str | None = None
     #: the checkpoint to go on from, and the number after which new ones are numbered
-    kept: Kept | None = None
+    kept: CompletedCheckpoint | None = None
     last_number: int = 0
     #: where these processes are, in a run on several hosts
-    dwelling: Dwelling | None = None
+    host_context: HostContext | None = None
     #: the hosts of the run, for the driver of a run on several
     hosts: HostsSpec | None = None
-    #: the command wants the pages of the chronicle
-    chronicle: bool = False
+    #: the command wants the pages of the timeline
+    timeline: bool = False
 
 
 # command -> driver
 
 
 @dataclass(frozen=True)
-class Begin:
+class StartRun:
     """Run this; the keeper forks."""
 
     spec: RunSpec
@@ -193,7 +193,7 @@ class Scaled:
 
 
 @dataclass(frozen=True)
-class Driving:
+class DriverStarted:
     """The driver's process, so that its death is noticed."""
 
     process: Owner
@@ -207,7 +207,7 @@ class Notice:
 
 
 @dataclass(frozen=True)
-class Over:
+class RunEnded:
     """The run has ended; its report."""
 
     report: Any
@@ -217,7 +217,7 @@ class Over:
 
 
 @dataclass(frozen=True)
-class KeepFor:
+class StartKeeper:
     """Driver to keeper: whose processes these are."""
 
     spec: RunSpec
@@ -225,7 +225,7 @@ class KeepFor:
 
 
 @dataclass(frozen=True)
-class Keeping:
+class KeeperStarted:
     """Keeper to driver: the keeper's process, so that its death is noticed: all others it has forked die with it."""
 
     process: Owner
@@ -248,7 +248,7 @@ class ForkedChild:
 
 
 @dataclass(frozen=True)
-class Birth:
+class ChildSpec:
     """Keeper to a new sub-unit, by fork: who it is."""
 
     spec: RunSpec
@@ -262,7 +262,7 @@ class Wake:
 
 
 @dataclass(frozen=True)
-class Mail:
+class Messages:
     """Several control messages in one, in order."""
 
     messages: tuple[Any, ...]

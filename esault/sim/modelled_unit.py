@@ -196,12 +196,12 @@ class ModelledUnit:
                     count += 1
         for (old, owner), weight in flows.items():
             part = weight / weights[old] if weights[old] > 0 else 0.0
-            giver, getter = self.lanes[old], self.lanes[owner]
-            given = [(born, amount * part) for born, amount in giver.parcels]
-            getter.held += given
-            getter.waiting += sum(amount for _, amount in given)
+            old_owner, new_owner = self.lanes[old], self.lanes[owner]
+            given = [(born, amount * part) for born, amount in old_owner.parcels]
+            new_owner.held += given
+            new_owner.waiting += sum(amount for _, amount in given)
             share = self.shares[owner]
-            getter.moved_in += weight / share if share > 0 else 0.0
+            new_owner.moved_in += weight / share if share > 0 else 0.0
         for old in {old for old, _ in flows}:
             gone = sum(weight for (giver_of, _), weight in flows.items() if giver_of == old)
             kept = max(0.0, 1.0 - gone / weights[old]) if weights[old] > 0 else 1.0

@@ -9,10 +9,10 @@ from typing import IO, Any
 
 from esault.errors import SinkError
 
-__all__ = ["LetterFile"]
+__all__ = ["DeadLetterFile"]
 
 
-class LetterFile:
+class DeadLetterFile:
     """Appends records to `path`, with the incarnation before the ending: `dead.jsonl` -> `dead.7.jsonl`."""
 
     def __init__(self, path: str | None, incarnation: int) -> None:

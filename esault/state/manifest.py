@@ -14,7 +14,7 @@ from typing import Any
 from zlib import crc32
 
 from esault.errors import CheckpointError, FrameError, PayloadError
-from esault.messages.checkpoint import Handle, Kept, KeptUnit, Piece
+from esault.messages.checkpoint import CompletedCheckpoint, CompletedUnit, Handle, Piece
 from esault.payload.codec import Codec
 
 __all__ = ["FORMAT", "decode", "encode", "read"]
@@ -22,7 +22,7 @@ __all__ = ["FORMAT", "decode", "encode", "read"]
 FORMAT = 1
 
 
-def encode(kept: Kept) -> bytes:
+def encode(kept: CompletedCheckpoint) -> bytes:
     """The content of the file. Raises CheckpointError for a handle that cannot be written."""
     codec = Codec()
     try:
@@ -50,7 +50,7 @@ def _text(data: bytes) -> str:
     return b64encode(data).decode()
 
 
-def _unit(unit: KeptUnit) -> dict[str, Any]:
+def _unit(unit: CompletedUnit) -> dict[str, Any]:
     return {
         "kind": unit.kind,
         "objects": unit.objects,
@@ -63,7 +63,7 @@ def _unit(unit: KeptUnit) -> dict[str, Any]:
     }
 
 
-def decode(data: bytes, path: Path) -> Kept:
+def decode(data: bytes, path: Path) -> CompletedCheckpoint:
     """The checkpoint. Raises CheckpointError, which names `path`."""
     codec = Codec()
     try:
@@ -81,7 +81,7 @@ def decode(data: bytes, path: Path) -> Kept:
             Handle(unit, sink, number, codec.unpack(b64decode(handle)))
             for unit, sink, number, handle in content["handles"]
         )
-        return Kept(
+        return CompletedCheckpoint(
             content["number"],
             content["run"],
             units,
@@ -95,8 +95,8 @@ def decode(data: bytes, path: Path) -> Kept:
         raise CheckpointError(f"{path} is damaged, or no manifest of eSault: {error}") from error
 
 
-def _made(unit: dict[str, Any]) -> KeptUnit:
-    return KeptUnit(
+def _made(unit: dict[str, Any]) -> CompletedUnit:
+    return CompletedUnit(
         unit["kind"],
         unit["objects"],
         unit["parallelism"],
@@ -108,7 +108,7 @@ def _made(unit: dict[str, Any]) -> KeptUnit:
     )
 
 
-def read(path: Path) -> Kept:
+def read(path: Path) -> CompletedCheckpoint:
     """The checkpoint in this file. Raises CheckpointError."""
     try:
         return decode(path.read_bytes(), path)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from esault.errors import SinkError
-from esault.messages.checkpoint import Kept
+from esault.messages.checkpoint import CompletedCheckpoint
 from esault.topology.plan import SinkPlan
 
-__all__ = ["commit_again", "go_back"]
+__all__ = ["go_back", "recommit"]
 
 
-def commit_again(kept: Kept | None, sinks: Iterable[SinkPlan]) -> None:
+def recommit(kept: CompletedCheckpoint | None, sinks: Iterable[SinkPlan]) -> None:
     """Idempotent. Raises SinkError."""
     if kept is None:
         return
@@ -26,9 +26,9 @@ def commit_again(kept: Kept | None, sinks: Iterable[SinkPlan]) -> None:
             raise SinkError(f"sink {handle.sink!r}, checkpoint {handle.number}: {error}") from error
 
 
-def go_back(kept: Kept | None, sinks: Iterable[SinkPlan]) -> None:
+def go_back(kept: CompletedCheckpoint | None, sinks: Iterable[SinkPlan]) -> None:
     """Commit what belongs to the checkpoint that all went back to, and let go of what was prepared beyond it. Raises SinkError."""
     sinks = list(sinks)
-    commit_again(kept, sinks)
+    recommit(kept, sinks)
     for sink in sinks:
         sink.sink.forget_staged()

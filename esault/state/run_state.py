@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from esault.errors import UsageError
-from esault.messages.checkpoint import Kept
+from esault.messages.checkpoint import CompletedCheckpoint
 from esault.state.state_dir import StateDir
 from esault.topology.plan import Plan
 
@@ -77,7 +77,7 @@ class RunState:
         if resume and restart:
             raise UsageError("--resume goes on and --restart begins anew: say one of them")
         self.path = path
-        self.kept: Kept | None = None
+        self.kept: CompletedCheckpoint | None = None
         #: there is no checkpoint, and a spool to begin with
         self._spooled = False
         self._dir = _taken(path)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from esault.errors import CheckpointError, UsageError
-from esault.messages.checkpoint import Kept, Piece
+from esault.messages.checkpoint import CompletedCheckpoint, Piece
 from esault.state import manifest
 from esault.state.files import write_whole
 from esault.state.piece_file import check_piece
@@ -66,7 +66,7 @@ class StateDir:
                 f"another run uses the state directory {path}; end it, or choose another with --state"
             ) from None
 
-    def keep(self, kept: Kept) -> None:
+    def keep(self, kept: CompletedCheckpoint) -> None:
         """The checkpoint is complete from here on. Raises CheckpointError."""
         try:
             write_whole(self._manifest(kept.number), manifest.encode(kept))
@@ -92,7 +92,7 @@ class StateDir:
             (path for path in self.path.glob("checkpoint-*.json") if _MANIFEST.fullmatch(path.name)), reverse=True
         )
 
-    def newest(self) -> tuple[Kept | None, list[str]]:
+    def newest(self) -> tuple[CompletedCheckpoint | None, list[str]]:
         """The newest checkpoint of which every byte is there, and what is amiss with newer ones.
 
         Raises CheckpointError when there are some and none is whole: starting anew would silently lose what they stand for.
@@ -197,7 +197,7 @@ class StateDir:
             self._lock = -1
 
 
-def _pieces(kept: Kept) -> Iterator[Piece]:
+def _pieces(kept: CompletedCheckpoint) -> Iterator[Piece]:
     for unit in kept.units.values():
         for chain in unit.chains:
             yield from chain

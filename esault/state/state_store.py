@@ -11,10 +11,10 @@ from esault.payload.codec import Codec
 from esault.payload.schema import Schema
 from esault.state.piece_file import PieceWriter, read_piece, read_schema
 
-__all__ = ["FileVault"]
+__all__ = ["FileStateStore"]
 
 
-class FileVault:
+class FileStateStore:
     """Pieces in the state directory. What is written here is part of nothing until a manifest speaks of it."""
 
     def __init__(self, path: Path) -> None:

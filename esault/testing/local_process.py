@@ -13,12 +13,12 @@ from esault.flow.worker.async_unit import AsyncSubUnit
 from esault.flow.worker.environment import Environment
 from esault.flow.worker.prober import Prober
 from esault.flow.worker.sub_unit import SubUnit
-from esault.messages.control import Build, Built, Seats, Stop
+from esault.messages.control import AckRouting, Build, Built, Stop
 from esault.messages.probe import ProbeReading
 from esault.testing.memory_wire import MemoryWire
 from esault.topology.plan import UnitPlan
 
-__all__ = ["AckerSeat", "ProberSeat", "SubUnitSeat"]
+__all__ = ["LocalAcker", "LocalProber", "LocalSubUnit"]
 
 
 class _Seat:
@@ -44,7 +44,7 @@ class _Seat:
         self._wire.unbind(self.express)
 
 
-class SubUnitSeat(_Seat):
+class LocalSubUnit(_Seat):
     """A sub-unit."""
 
     def __init__(
@@ -102,7 +102,7 @@ class SubUnitSeat(_Seat):
             self.core.abandon()
 
 
-class AckerSeat(_Seat):
+class LocalAcker(_Seat):
     """An ack server."""
 
     def __init__(self, build: Build, wire: MemoryWire, clock: Callable[[], float]) -> None:
@@ -118,7 +118,7 @@ class AckerSeat(_Seat):
         if self.mail:
             message = self.mail.popleft()
             happened = True
-            if isinstance(message, Seats):
+            if isinstance(message, AckRouting):
                 self.core.owners(message.owners)
             elif isinstance(message, Stop):
                 self.leave()
@@ -140,7 +140,7 @@ class AckerSeat(_Seat):
         return self._watch_at
 
 
-class ProberSeat:
+class LocalProber:
     """The prober."""
 
     def __init__(self, wire: MemoryWire, endpoint: str, epoch: int) -> None:

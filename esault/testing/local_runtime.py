@@ -23,20 +23,20 @@ from esault.errors import TopologyError, TopologyFailed, UsageError
 from esault.event_loop import SteppedLoop
 from esault.flow.worker.environment import Environment
 from esault.flow.worker.spout_unit import SpoutSubUnit
-from esault.messages.checkpoint import Kept
+from esault.messages.checkpoint import CompletedCheckpoint
 from esault.messages.control import Build, Exited, Fork, Kill, Release
 from esault.messages.settings import Settings
 from esault.payload.column import plain
 from esault.report import Report
 from esault.routing.table import OutputTable
 from esault.routing.table_change import merged, moved, split
-from esault.state.recommit import commit_again, go_back
+from esault.state.recommit import go_back, recommit
 from esault.state.spool import spooled
 from esault.state.state_dir import StateDir
-from esault.state.state_store import FileVault
-from esault.testing.local_process import AckerSeat, ProberSeat, SubUnitSeat
+from esault.state.state_store import FileStateStore
+from esault.testing.local_process import LocalAcker, LocalProber, LocalSubUnit
 from esault.testing.manual_clock import ManualClock
-from esault.testing.memory_state_store import MemoryVault
+from esault.testing.memory_state_store import MemoryStateStore
 from esault.testing.memory_wire import MemoryWire
 from esault.topology.builder import Topology
 from esault.topology.plan import Outlet, Plan, SinkPlan, UnitPlan
@@ -137,7 +137,7 @@ class LocalRuntime:
         plan: Plan | None = None,
         policies: Mapping[str, str] | None = None,
         state_dir: Path | None = None,
-        kept: Kept | None = None,
+        kept: CompletedCheckpoint | None = None,
         last_number: int = 0,
     ) -> None:
         """`state_dir`: where checkpoints are kept, which the caller has locked (in memory by default); `kept`: the one to go on
@@ -166,7 +166,7 @@ class LocalRuntime:
         self._now: Callable[[], float] = time.time if real and clock is None else self.clock
         self._order = random.Random(seed)
         self._wire = MemoryWire()
-        self._seats: dict[int, SubUnitSeat | AckerSeat] = {}
+        self._seats: dict[int, LocalSubUnit | LocalAcker] = {}
         self._emitted: dict[tuple[str, str], list[tuple[Any, Any]]] = {}
         self._landed: dict[str, list[Any]] = {sink.name: [] for sink in self.plan.sinks}
         #: rows that sinks have prepared and not committed
@@ -176,10 +176,10 @@ class LocalRuntime:
         self._run = run
         self._exits: deque[Exited] = deque()
         #: state of checkpoints
-        self.vault: Any = MemoryVault() if state_dir is None else FileVault(state_dir)
+        self.state_store: Any = MemoryStateStore() if state_dir is None else FileStateStore(state_dir)
         self._state_dir = state_dir
         #: all complete checkpoints, where they are kept in memory
-        self.kept: list[Kept] = []
+        self.kept: list[CompletedCheckpoint] = []
         self._begun = False
         #: plans of sub-units whose real sinks were used
         self._made: list[UnitPlan] = []
@@ -200,7 +200,7 @@ class LocalRuntime:
             keep=self.kept.append if state_dir is None else StateDir(state_dir, locked=False).keep,
             last_number=last_number,
         )
-        self._prober = ProberSeat(self._wire, probes, self.driver.epoch) if policies else None
+        self._prober = LocalProber(self._wire, probes, self.driver.epoch) if policies else None
         self._tick_every = min(0.25, self.driver.scaling.shortest_period or 0.25)
         self.driver.start(self._now())
         self._tick_at = self._now()
@@ -316,7 +316,7 @@ class LocalRuntime:
         if isinstance(message, Fork):
             build = message.build
             if not build.unit:
-                self._seats[build.incarnation] = AckerSeat(build, self._wire, self._now)
+                self._seats[build.incarnation] = LocalAcker(build, self._wire, self._now)
                 return
             unit = self._unit_plan(build.unit)
             if message.reused:
@@ -328,7 +328,7 @@ class LocalRuntime:
             elif unit.spooled and self.driver.settings.delivery == "eo":
                 unit = spooled(unit, self._folder(), build.part)
             try:
-                seat = SubUnitSeat(
+                seat = LocalSubUnit(
                     build,
                     unit,
                     self._wire,
@@ -338,7 +338,7 @@ class LocalRuntime:
                         lambda path: self._letters,
                         self._order.getrandbits(32),
                         self._run_dir,
-                        self.vault if self.driver.settings.delivery == "eo" else None,
+                        self.state_store if self.driver.settings.delivery == "eo" else None,
                         SteppedLoop,
                     ),
                 )
@@ -460,7 +460,7 @@ class LocalRuntime:
         """What was prepared for complete checkpoints is shown, whoever died before it could; what came later is not."""
         if self._real:
             if self.driver.kept is not None or self.driver.restores.all:
-                (commit_again if self.driver.phase == "ended" else go_back)(self.driver.kept, self.plan.sinks)
+                (recommit if self.driver.phase == "ended" else go_back)(self.driver.kept, self.plan.sinks)
             return
         if self.driver.kept is not None:
             for handle in self.driver.kept.handles:
@@ -521,7 +521,7 @@ class LocalRuntime:
 
     def ack_servers(self) -> list[int]:
         """Incarnations of the ack servers."""
-        return [i for i, seat in self._seats.items() if isinstance(seat, AckerSeat)]
+        return [i for i, seat in self._seats.items() if isinstance(seat, LocalAcker)]
 
     def pause(self, incarnation: int) -> None:
         """The process stands still, as by SIGSTOP."""

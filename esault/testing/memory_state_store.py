@@ -7,20 +7,20 @@ from typing import Any
 from esault.messages.checkpoint import Piece
 from esault.payload.schema import Schema
 
-__all__ = ["MemoryVault"]
+__all__ = ["MemoryStateStore"]
 
 
 class _File:
-    def __init__(self, vault: MemoryVault, name: str, base: bool) -> None:
-        self._vault, self._name, self._base = vault, name, base
+    def __init__(self, state_store: MemoryStateStore, name: str, base: bool) -> None:
+        self._state_store, self._name, self._base = state_store, name, base
         self._items: list[tuple[Any, bytes | None]] = []
 
     def add(self, key: Any, state: bytes | None) -> None:
         self._items.append((key, state))
 
     def finish(self, schema: Schema) -> Piece:
-        self._vault.pieces[self._name] = self._items
-        self._vault.schemas[self._name] = schema
+        self._state_store.pieces[self._name] = self._items
+        self._state_store.schemas[self._name] = schema
         size = sum(len(state) for _, state in self._items if state is not None)
         return Piece(self._name, self._base, len(self._items), size, 0)
 
@@ -28,7 +28,7 @@ class _File:
         self._items.clear()
 
 
-class MemoryVault:
+class MemoryStateStore:
     """Pieces by name: (key, packed state), None where there is none any more. No dict by key: it would take 1 for True."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from esault.topology.factory import class_behind
 from esault.topology.grouping import Broadcast, ByKey, Grouping, Shuffle, single
 from esault.topology.plan import MOST_COPIES, Edge, Input, Outlet, UnitPlan
 
-__all__ = ["check_replicas", "copy_name", "expanded", "gate_name", "has_finish", "width"]
+__all__ = ["check_replicas", "copy_name", "expanded", "has_finish", "merger_name", "width"]
 
 _BUILT_IN = ("ByKey", "PartialKey", "Shuffle", "Single")
 
@@ -25,7 +25,7 @@ def copy_name(unit: str, copy: int) -> str:
     return f"{unit}~{copy}" if copy else unit
 
 
-def gate_name(unit: str) -> str:
+def merger_name(unit: str) -> str:
     """The name of the gate behind a unit's copies."""
     return f"{unit}~gate"
 
@@ -87,7 +87,7 @@ def expanded(units: Mapping[str, UnitPlan]) -> dict[str, UnitPlan]:
     made: dict[str, UnitPlan] = {}
     for name, asked in units.items():
         _check_ancestors(units, asked)
-        inputs = tuple(replace(i, source=gate_name(i.source)) if i.source in lanes else i for i in asked.inputs)
+        inputs = tuple(replace(i, source=merger_name(i.source)) if i.source in lanes else i for i in asked.inputs)
         streams = {stream: _to_copies(outlet, lanes) for stream, outlet in asked.streams.items()}
         unit = replace(asked, inputs=inputs, streams=streams, lanes=True)
         if name not in lanes:
@@ -99,7 +99,7 @@ def expanded(units: Mapping[str, UnitPlan]) -> dict[str, UnitPlan]:
                 f"unit {name!r}: replicas={unit.copies}, but nothing takes what it emits, so that copies are of no use; "
                 "give its stream a .bolt(...) or a .sink(...)"
             )
-        gate = gate_name(name)
+        gate = merger_name(name)
         behind = {
             stream: Outlet(edges=(Edge(gate, taken.index(stream), single()),)) if stream in taken else Outlet()
             for stream in streams

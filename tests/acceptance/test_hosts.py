@@ -21,7 +21,7 @@ from test_door import esault, running
 from esault.cluster import versions
 from esault.cluster.connection import Lost, call
 from esault.cluster.key import ClusterKey, make_key
-from esault.cluster.messages import Enter
+from esault.cluster.messages import Attach
 from esault.cluster.tls import Refused
 from esault.errors import UsageError
 from esault.runtime.net.links import HEADER, PREFACE
@@ -122,7 +122,7 @@ def test_strangers_achieve_nothing_and_are_told_of(command, nodes, tmp_path):
     key = ClusterKey(nodes.key)
     node = call("127.0.0.1", int(nodes["a"].address.rpartition(":")[2]), key.client, 5)
     with pytest.raises(Lost):
-        node.ask(Enter("x"), 5)
+        node.ask(Attach("x"), 5)
     node.close()
     code, out, err = command.wait()
     assert code == 0, err

@@ -535,7 +535,7 @@ class Run:
         self.tell(f"resume {widths}")
         self.counts["resumes"] += 1
         later = self._start(kept=before.driver.kept, last_number=before.driver.checkpoints.newest, parallelism=widths)
-        later.vault = before.vault
+        later.state_store = before.state_store
         later._prepared.update(before._prepared)
         self.local = later
 

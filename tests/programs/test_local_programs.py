@@ -165,7 +165,7 @@ def test_another_run_goes_on_with_another_parallelism(program, width):
         last_number=before.driver.checkpoints.newest,
         state_dir=None,
     )
-    later.vault = before.vault
+    later.state_store = before.state_store
     # what was prepared for the last checkpoint is shown by the later run, if the earlier one had not come to it
     later._prepared.update(
         {h.handle: before._prepared[h.handle] for h in before.driver.kept.handles if h.handle in before._prepared}

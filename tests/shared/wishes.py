@@ -26,7 +26,7 @@ def may_change(local, unit, what, n=0):
     try:
         local.driver.wishes.elastic(unit, more)
         for each in together:
-            each.check_wish(after)
+            each.check_change(after)
     except UsageError:
         return False
     if what == "scale":

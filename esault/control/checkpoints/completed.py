@@ -8,21 +8,21 @@ from dataclasses import replace
 from esault.control.checkpoints.checkpoints import Cut
 from esault.control.units.elastic_unit import ElasticUnit
 from esault.errors import UsageError
-from esault.messages.checkpoint import Handle, Kept, KeptUnit, Piece
+from esault.messages.checkpoint import CompletedCheckpoint, CompletedUnit, Handle, Piece
 from esault.routing.table import OutputTable
 from esault.topology.plan import Plan
 
-__all__ = ["check_plan", "kept_of", "renamed", "table_like", "widths"]
+__all__ = ["check_plan", "completed_of", "renamed", "table_like", "widths"]
 
 
-def kept_of(
+def completed_of(
     cut: Cut,
     chains: Mapping[str, Mapping[int, list[Piece]]],
     units: Mapping[str, ElasticUnit],
     run: str,
     next_incarnation: int,
     topology: str,
-) -> Kept:
+) -> CompletedCheckpoint:
     """The complete checkpoint, with sub-units numbered by part."""
     kept, handles = {}, []
     for name, unit in units.items():
@@ -32,7 +32,7 @@ def kept_of(
         if unit.table is not None and unit.plan.kind == "bolt":
             number = {owner: i for i, owner in enumerate(unit.table.owners())}
             table = tuple((start, number[owner]) for start, owner in unit.table.snapshot()[1])
-        kept[name] = KeptUnit(
+        kept[name] = CompletedUnit(
             unit.plan.kind,
             unit.plan.objects,
             unit.parallelism if unit.plan.kind == "spout" else unit.width,
@@ -45,7 +45,9 @@ def kept_of(
         for part in parts:
             for number_of, by_sink in part.handles.items():
                 handles += [Handle(name, sink, number_of, handle) for sink, handle in by_sink.items()]
-    return Kept(cut.number, run, kept, tuple(handles), next_incarnation, cut.begun_at, cut.completed_at, topology)
+    return CompletedCheckpoint(
+        cut.number, run, kept, tuple(handles), next_incarnation, cut.begun_at, cut.completed_at, topology
+    )
 
 
 def table_like(pairs: tuple[tuple[int, int], ...], subs: list[int]) -> OutputTable:
@@ -53,7 +55,7 @@ def table_like(pairs: tuple[tuple[int, int], ...], subs: list[int]) -> OutputTab
     return OutputTable([(start, subs[number]) for start, number in pairs])
 
 
-def widths(kept: Kept, plan: Plan) -> dict[str, int]:
+def widths(kept: CompletedCheckpoint, plan: Plan) -> dict[str, int]:
     """How many sub-units each unit had, as far as the topology still allows it."""
     found = {}
     for name, unit in kept.units.items():
@@ -63,7 +65,7 @@ def widths(kept: Kept, plan: Plan) -> dict[str, int]:
     return found
 
 
-def renamed(kept: Kept, plan: Plan) -> Kept:
+def renamed(kept: CompletedCheckpoint, plan: Plan) -> CompletedCheckpoint:
     """The checkpoint with the names that its topology and units have today, as `Topology(..., moved=)` says."""
     if not plan.moved:
         return kept
@@ -72,7 +74,7 @@ def renamed(kept: Kept, plan: Plan) -> Kept:
     return replace(kept, topology=plan.now(kept.topology), units=units, handles=handles)
 
 
-def check_plan(kept: Kept, plan: Plan, parallelism: Mapping[str, int]) -> None:
+def check_plan(kept: CompletedCheckpoint, plan: Plan, parallelism: Mapping[str, int]) -> None:
     """Whether this topology can go on from the checkpoint: unit names tie state to code. Raises UsageError."""
     anew = "or begin anew with --restart"
     if kept.topology != plan.name:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Restored", "Restores"]
+__all__ = ["Recovery", "Restored"]
 
 #: times that all go back without a checkpoint completed in between
 MOST_IN_VAIN = 3
@@ -22,7 +22,7 @@ class Restored:
     seconds: float | None = None
 
 
-class Restores:
+class Recovery:
     """All times of a run."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from typing import Protocol
 from esault.errors import UsageError
 from esault.topology.plan import Plan
 
-__all__ = ["OneHost", "Places", "Resources", "Seat", "Slot", "seat_of"]
+__all__ = ["OneHost", "Places", "Resources", "Seat", "Slot", "slot_request_of"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Seat:
     beside: bool = False
 
 
-def seat_of(plan: Plan, name: str, host: str | None, beside: bool = False) -> Seat:
+def slot_request_of(plan: Plan, name: str, host: str | None, beside: bool = False) -> Seat:
     """For a sub-unit of this unit of the plan; the empty name stands for ack servers. The rest as in `Seat`."""
     unit = plan.units.get(name)
     if unit is None:

@@ -9,13 +9,13 @@ from esault.control.units.elastic_unit import ElasticUnit
 from esault.errors import UsageError
 from esault.routing.table import OutputTable
 
-__all__ = ["GateUnit", "GroupedUnit"]
+__all__ = ["GroupedUnit", "MergerUnit"]
 
 
-class GateUnit(ElasticUnit):
+class MergerUnit(ElasticUnit):
     """The gate behind the copies: what it remembers does not move."""
 
-    def check_wish(self, after: int) -> None:
+    def check_change(self, after: int) -> None:
         raise UsageError(f"unit {self.name!r} is the gate of {self.plan.original!r}: it cannot be changed")
 
 
@@ -35,13 +35,13 @@ class GroupedUnit(ElasticUnit):
         """Whether it lacks nothing, and nothing is being made up for."""
         return True
 
-    def check_wish(self, after: int) -> None:
+    def check_change(self, after: int) -> None:
         if not all(unit.whole for unit in self.group):
             raise UsageError(
                 f"unit {self.plan.original!r} cannot be changed now: one of its copies is being brought up to date; try again in "
                 "a moment"
             )
-        super().check_wish(after)
+        super().check_change(after)
 
     def _together(self, owner: int) -> Iterator[tuple[GroupedUnit, int]]:
         """The sub-unit in the owner's place in each copy. Raises UsageError."""
@@ -65,7 +65,7 @@ class GroupedUnit(ElasticUnit):
         """As any unit's, in all copies."""
         pairs = list(self._together(owner))
         for unit, _ in pairs:
-            unit.check_wish(unit.width + 1)
+            unit.check_change(unit.width + 1)
         for unit, each in pairs:
             ElasticUnit.split(unit, each, now, at, reason, policy)
 
@@ -73,7 +73,7 @@ class GroupedUnit(ElasticUnit):
         """As any unit's, in all copies."""
         pairs = list(self._together(owner))
         for unit, _ in pairs:
-            unit.check_wish(unit.width - 1)
+            unit.check_change(unit.width - 1)
         for unit, each in pairs:
             ElasticUnit.merge(unit, each, now, reason, policy)
 
@@ -81,7 +81,7 @@ class GroupedUnit(ElasticUnit):
         """As any unit's, in all copies."""
         if n >= 1:
             for unit in self.group:
-                unit.check_wish(n)
+                unit.check_change(n)
         for unit in self.group:
             ElasticUnit.rescale(unit, n, now, reason, policy)
 
@@ -92,7 +92,7 @@ class GroupedUnit(ElasticUnit):
         own = self.table.owners()
         for unit, first in self._together(own[0]):
             assert unit.table is not None and first is not None
-            unit.check_wish(len(after.owners()))
+            unit.check_change(len(after.owners()))
             named = dict(zip(own, unit.table.owners()))
             version, pairs = after.snapshot()
             tables.append((unit, OutputTable([(start, named.get(owner, owner)) for start, owner in pairs], version)))

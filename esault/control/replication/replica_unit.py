@@ -19,14 +19,14 @@ from typing import Any, ClassVar
 from esault.control.replication.grouped_unit import GroupedUnit
 from esault.control.units.elastic_unit import ElasticUnit
 from esault.control.units.unit import SubUnitRecord
-from esault.messages.change import Get, Installed, Ready
+from esault.messages.change import HoldRanges, RangesHeld, StateInstalled
 from esault.messages.change_record import ChangeRecord
 from esault.messages.control import Broken, Kill, Register, Table, Unregister
 from esault.messages.replicas import Copy, CopyOver, CopyReady
 from esault.messages.status import Status
 from esault.routing.table import OutputTable
 
-__all__ = ["TwinUnit"]
+__all__ = ["ReplicaUnit"]
 
 
 @dataclass
@@ -35,22 +35,22 @@ class _CopyOn:
 
     number: int
     new: int
-    giver: TwinUnit
+    old_owner: ReplicaUnit
     #: sub-units of the giver
-    givers: set[int]
+    old_owners: set[int]
     #: who has not answered
     waiting: set[int] = field(default_factory=set)
     moving: bool = False
-    installed: Installed | None = None
+    installed: StateInstalled | None = None
     at: float = 0.0
     #: when the table was published
     published_at: float = 0.0
 
-    def record(self, unit: TwinUnit, now: float) -> ChangeRecord:
+    def record(self, unit: ReplicaUnit, now: float) -> ChangeRecord:
         """What the report says of it."""
         assert self.installed is not None
         keys, size, held = self.installed.moved_keys, self.installed.moved_bytes, self.installed.held
-        why = f"brought up to date by {self.giver.name}"
+        why = f"brought up to date by {self.old_owner.name}"
         return ChangeRecord(
             self.at,
             unit.name,
@@ -67,12 +67,12 @@ class _CopyOn:
         )
 
 
-class TwinUnit(GroupedUnit):
+class ReplicaUnit(GroupedUnit):
     """One copy. All copies of a unit are in `group`, this one included."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.group: list[TwinUnit] = [self]
+        self.group: list[ReplicaUnit] = [self]
         #: a sub-unit died and its place is not filled yet, or some of its state is missing
         self.down = False
         self.copying: _CopyOn | None = None
@@ -87,7 +87,7 @@ class TwinUnit(GroupedUnit):
         return not self.down and self.copying is None
 
     @property
-    def others(self) -> list[TwinUnit]:
+    def others(self) -> list[ReplicaUnit]:
         """The other copies."""
         return [unit for unit in self.group if unit is not self]
 
@@ -97,7 +97,7 @@ class TwinUnit(GroupedUnit):
         table = super()._table_for(sender)
         peers = {owner: peer if owner in self.subs else ("", "", 0) for owner, peer in table.peers.items()}
         copying = self.copying
-        marks = {copying.giver.name: copying.number} if copying is not None and copying.moving else {}
+        marks = {copying.old_owner.name: copying.number} if copying is not None and copying.moving else {}
         return replace(table, peers=peers, marks=marks)
 
     def died(self, incarnation: int, reason: str, now: float) -> None:
@@ -107,7 +107,7 @@ class TwinUnit(GroupedUnit):
         change = self.change
         owned = self.table is not None and incarnation in self.table.owners()
         if change is not None and change.phase == "moving":
-            self._spoiled |= change.getters | ({incarnation} if owned else set())
+            self._spoiled |= change.new_owners | ({incarnation} if owned else set())
             owned = owned or incarnation in change.giving
         if owned and not self.down:
             self.down = True
@@ -118,7 +118,7 @@ class TwinUnit(GroupedUnit):
         if copying is not None and copying.new == incarnation:
             self._give_up_copy(kill=False)
         for unit in self.others:
-            if unit.copying is not None and incarnation in unit.copying.givers:
+            if unit.copying is not None and incarnation in unit.copying.old_owners:
                 unit._give_up_copy()
         super().died(incarnation, reason, now)
         self._given_up.discard(incarnation)
@@ -138,7 +138,7 @@ class TwinUnit(GroupedUnit):
 
     # bringing up to date -----------------------------------------------------------------------------
 
-    def _holders(self, record: SubUnitRecord) -> Iterator[TwinUnit]:
+    def _holders(self, record: SubUnitRecord) -> Iterator[ReplicaUnit]:
         """Copies that have the state of this sub-unit's ranges."""
         if not self.keyed or self.table is None:
             return
@@ -151,9 +151,9 @@ class TwinUnit(GroupedUnit):
             if all(o in unit.subs and unit.subs[o].started_at is not None and o not in unit._spoiled for o in theirs):
                 yield unit
 
-    def _giver(self, record: SubUnitRecord) -> tuple[TwinUnit | None, bool]:
+    def _giver(self, record: SubUnitRecord) -> tuple[ReplicaUnit | None, bool]:
         """A copy that can give the state of this sub-unit's ranges; whether it can now."""
-        late: TwinUnit | None = None
+        late: ReplicaUnit | None = None
         for unit in self._holders(record):
             if unit.finishing:
                 continue
@@ -177,10 +177,10 @@ class TwinUnit(GroupedUnit):
             self._spoiled.add(record.incarnation)
             super()._take_over(record, now)
             return
-        giver, can = self._giver(record)
-        if giver is not None:
+        old_owner, can = self._giver(record)
+        if old_owner is not None:
             if can:
-                self._begin_copy(record, giver, now)
+                self._begin_copy(record, old_owner, now)
             return  # else it is looked at again
         if not self.keyed and any(self._alive(unit) for unit in self.others):
             # There is no state, and the other copies have its rows.
@@ -194,28 +194,28 @@ class TwinUnit(GroupedUnit):
         self.events.append(("check", ""))
 
     @staticmethod
-    def _alive(unit: TwinUnit) -> bool:
+    def _alive(unit: ReplicaUnit) -> bool:
         return not unit.down
 
-    def _begin_copy(self, record: SubUnitRecord, giver: TwinUnit, now: float) -> None:
-        assert self.table is not None and giver.table is not None and record.replaces is not None
+    def _begin_copy(self, record: SubUnitRecord, old_owner: ReplicaUnit, now: float) -> None:
+        assert self.table is not None and old_owner.table is not None and record.replaces is not None
         number = 1 + max(unit._numbers for unit in self.group)
         self._numbers = number
-        overlap = _overlap(self.table, record.replaces, giver.table)
-        givers = {owner for _, _, owner in overlap}
+        overlap = _overlap(self.table, record.replaces, old_owner.table)
+        old_owners = {owner for _, _, owner in overlap}
         new = record.incarnation
-        self.copying = _CopyOn(number, new, giver, givers, {new, *givers}, at=now)
-        olds = {owner: self._express(giver, owner) for owner in givers}
-        self._tell(new, Get(number, tuple(overlap), olds, len(givers) == 1))
-        for owner in givers:
+        self.copying = _CopyOn(number, new, old_owner, old_owners, {new, *old_owners}, at=now)
+        olds = {owner: self._express(old_owner, owner) for owner in old_owners}
+        self._tell(new, HoldRanges(number, tuple(overlap), olds, len(old_owners) == 1))
+        for owner in old_owners:
             moves = tuple((low, high, new) for low, high, old in overlap if old == owner)
-            giver._tell(owner, Copy(number, moves, {new: self._express(self, new)}))
+            old_owner._tell(owner, Copy(number, moves, {new: self._express(self, new)}))
 
     @staticmethod
-    def _express(unit: TwinUnit, incarnation: int) -> str:
+    def _express(unit: ReplicaUnit, incarnation: int) -> str:
         return unit._endpoints[incarnation][1]
 
-    def _on_ready(self, message: Ready, now: float) -> None:
+    def _on_ready(self, message: RangesHeld, now: float) -> None:
         copying = self.copying
         if copying is not None and copying.new == message.incarnation:
             self._answered(message.incarnation, message.version, now)
@@ -241,7 +241,7 @@ class TwinUnit(GroupedUnit):
         self.events.append(("seats", ""))
         self._publish(after_death=False)
 
-    def _on_installed(self, message: Installed, now: float) -> None:
+    def _on_installed(self, message: StateInstalled, now: float) -> None:
         copying = self.copying
         if copying is not None and copying.new == message.incarnation and copying.number == message.version:
             copying.installed = message
@@ -254,9 +254,9 @@ class TwinUnit(GroupedUnit):
         copying = self.copying
         assert copying is not None
         self.copying = None
-        for record in copying.giver.subs.values():  # marks go to all of them
+        for record in copying.old_owner.subs.values():  # marks go to all of them
             if record.built is not None:
-                copying.giver._tell(record.incarnation, CopyOver(copying.number))
+                copying.old_owner._tell(record.incarnation, CopyOver(copying.number))
         if kill:
             self._end(copying.new)
 
@@ -267,7 +267,7 @@ class TwinUnit(GroupedUnit):
     def _disturbed(self) -> None:
         """A sender comes or goes: who has seen which mark is not certain any more."""
         for unit in self.group:
-            if unit.copying is not None and self in (unit, unit.copying.giver):
+            if unit.copying is not None and self in (unit, unit.copying.old_owner):
                 unit._give_up_copy()
 
     def _on_register(self, message: Register, now: float) -> None:
@@ -355,7 +355,7 @@ class TwinUnit(GroupedUnit):
 
     @property
     def changing(self) -> bool:
-        gives = any(unit.copying is not None and unit.copying.giver is self for unit in self.group)
+        gives = any(unit.copying is not None and unit.copying.old_owner is self for unit in self.group)
         return super().changing or self.copying is not None or gives
 
     _HANDLERS: ClassVar[dict[type, str]] = {**ElasticUnit._HANDLERS, CopyReady: "_on_copy_ready"}

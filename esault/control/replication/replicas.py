@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from esault.control.replication.grouped_unit import GateUnit
-from esault.control.replication.replica_unit import TwinUnit
+from esault.control.replication.grouped_unit import MergerUnit
+from esault.control.replication.replica_unit import ReplicaUnit
 from esault.control.units.elastic_unit import ElasticUnit
 from esault.control.units.unit import Unit
 from esault.errors import UsageError
@@ -14,7 +14,7 @@ from esault.messages.settings import Settings
 from esault.topology.plan import Plan
 from esault.topology.replicas import width
 
-__all__ = ["check_settings", "down", "gates", "make_units"]
+__all__ = ["check_settings", "down", "make_units", "mergers"]
 
 
 def make_units(
@@ -23,11 +23,11 @@ def make_units(
     """A unit for each of the plan, with the numbers of sub-units that were chosen. Raises UsageError."""
     check_settings(plan, settings)
     units: dict[str, ElasticUnit] = {}
-    groups: dict[str, list[TwinUnit]] = {}
+    groups: dict[str, list[ReplicaUnit]] = {}
     for name, unit in plan.units.items():
-        kind = GateUnit if unit.gate else TwinUnit if unit.copies > 1 else ElasticUnit
+        kind = MergerUnit if unit.gate else ReplicaUnit if unit.copies > 1 else ElasticUnit
         made = units[name] = kind(plan, unit, width(unit, chosen), new_build)
-        if isinstance(made, TwinUnit):
+        if isinstance(made, ReplicaUnit):
             made.group = groups.setdefault(unit.original, [])
             made.group.append(made)
     return units
@@ -51,9 +51,9 @@ def check_settings(plan: Plan, settings: Settings) -> None:
 
 def down(units: Iterable[Unit]) -> tuple[int, ...]:
     """Lanes of copies that are not whole."""
-    return tuple(sorted(unit.plan.lane for unit in units if isinstance(unit, TwinUnit) and unit.down))
+    return tuple(sorted(unit.plan.lane for unit in units if isinstance(unit, ReplicaUnit) and unit.down))
 
 
-def gates(units: Iterable[Unit]) -> tuple[int, ...]:
+def mergers(units: Iterable[Unit]) -> tuple[int, ...]:
     """Sub-units that must be told which roots are done."""
     return tuple(r.incarnation for u in units if u.plan.gate for r in u.subs.values() if r.built is not None)

@@ -15,7 +15,7 @@ from esault.elasticity.totals import Totals
 from esault.histogram import Histogram
 from esault.messages.change_record import ChangeRecord
 
-__all__ = ["Chronicle", "Page", "UnitRecord"]
+__all__ = ["Page", "Timeline", "UnitRecord"]
 
 #: seconds of a window
 PERIOD = 1.0
@@ -78,7 +78,7 @@ class _Unit:
     changes: int = 0
 
 
-class Chronicle:
+class Timeline:
     """Ask it at each tick, and once at the end."""
 
     def __init__(self, period: float = PERIOD, slack: float = SLACK) -> None:

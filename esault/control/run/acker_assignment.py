@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from esault.messages.control import Build, Fork, Kill, Seats, Stop
+from esault.messages.control import AckRouting, Build, Fork, Kill, Stop
 
-__all__ = ["AckSeats"]
+__all__ = ["AckerAssignment"]
 
 
-class AckSeats:
+class AckerAssignment:
     """Has ack servers forked and told of, and finds when roots that sat with a dead one may start anew."""
 
     def __init__(self, number: int, new_build: Callable[..., Build], outbox: deque[tuple[Any, Any]]) -> None:
@@ -57,15 +57,15 @@ class AckSeats:
         filling: Mapping[str, int],
         newcomer: bool = False,
         down: tuple[int, ...] = (),
-        gates: tuple[int, ...] = (),
+        mergers: tuple[int, ...] = (),
     ) -> None:
-        """Tell everybody where acks go; `newcomer`: an ack server took the place of a dead one. The rest as in `Seats`."""
+        """Tell everybody where acks go; `newcomer`: an ack server took the place of a dead one. The rest as in `AckRouting`."""
         self._version += 1
         if newcomer:
             self._awaited = self._version
             self._unseated = set(owners)
         seats = tuple((i, endpoint or "") for i, endpoint in self._seats)
-        message = Seats(self._version, owners, seats, widest, filling, down, gates)
+        message = AckRouting(self._version, owners, seats, widest, filling, down, mergers)
         for incarnation in [*owners, *(i for i, endpoint in self._seats if endpoint is not None)]:
             self._outbox.append((incarnation, message))
 

@@ -10,10 +10,10 @@ from esault.errors import UsageError
 if TYPE_CHECKING:
     from esault.control.run.driver import Driver
 
-__all__ = ["Wishes"]
+__all__ = ["Commands"]
 
 
-class Wishes:
+class Commands:
     """What can be asked of a running topology. Nothing is changed where a wish is refused."""
 
     def __init__(self, driver: Driver) -> None:
@@ -43,7 +43,7 @@ class Wishes:
         """Give a unit n sub-units with equal shares. Raises UsageError; nothing is changed then."""
         unit = self.elastic(name)
         if n >= 1:
-            unit.check_wish(n)
+            unit.check_change(n)
         self.elastic(name, max(0, n - unit.width) * unit.plan.copies).rescale(n, now, reason, policy)
         self._driver.deliver(now)
 

@@ -17,22 +17,22 @@ from functools import partial
 from typing import Any
 
 from esault.control.checkpoints.checkpoints import Checkpoints, Cut
-from esault.control.checkpoints.completed import kept_of, table_like, widths
-from esault.control.checkpoints.recovery import Restores
-from esault.control.placement.resources import OneHost, Places, Resources, seat_of
-from esault.control.replication.replicas import down, gates, make_units
-from esault.control.run.acker_assignment import AckSeats
-from esault.control.run.commands import Wishes
+from esault.control.checkpoints.completed import completed_of, table_like, widths
+from esault.control.checkpoints.recovery import Recovery
+from esault.control.placement.resources import OneHost, Places, Resources, slot_request_of
+from esault.control.replication.replicas import down, make_units, mergers
+from esault.control.run.acker_assignment import AckerAssignment
+from esault.control.run.commands import Commands
 from esault.control.run.credit import filling, widest
-from esault.control.run.lost_frames import LostTails
-from esault.control.run.pipeline_driver import PipelineSeat
-from esault.control.run.unresponsive import Silences
+from esault.control.run.lost_frames import LostFrames
+from esault.control.run.pipeline_driver import PipelineDriver
+from esault.control.run.unresponsive import Unresponsive
 from esault.control.units.elastic_unit import ElasticUnit
 from esault.elasticity.judge import Ask
 from esault.elasticity.scaling import EVERY_UNIT, Scaling
 from esault.errors import UsageError
-from esault.messages.checkpoint import Kept, NotSnapped, Snapped
-from esault.messages.control import Broken, Build, Built, Exited, Failed, Grace, Kill, Seated, Stopped
+from esault.messages.checkpoint import CompletedCheckpoint, NotSnapped, Snapped
+from esault.messages.control import AckRoutingSet, Broken, Build, Built, Exited, Failed, Grace, Kill, Stopped
 from esault.messages.probe import HostUsage
 from esault.messages.settings import Settings
 from esault.messages.status import Status
@@ -67,8 +67,8 @@ class Driver:
         slots: int = 16,
         policies: Mapping[str, str] | None = None,
         probes: str = "",
-        kept: Kept | None = None,
-        keep: Callable[[Kept], None] | None = None,
+        kept: CompletedCheckpoint | None = None,
+        keep: Callable[[CompletedCheckpoint], None] | None = None,
         last_number: int = 0,
         ask: Ask | None = None,
         resources: Resources | None = None,
@@ -112,8 +112,8 @@ class Driver:
                     "checkpoint; group it by_key, make it a Bolt, or run without checkpoints"
                 )
         self.scaling = Scaling(plan, policies or {EVERY_UNIT: "none"}, settings.probe_every, self.notices.append, ask)
-        self.wishes = Wishes(self)
-        self.pipelines = PipelineSeat(
+        self.wishes = Commands(self)
+        self.pipelines = PipelineDriver(
             plan, self.scaling.judges, self.wishes.scale, lambda i, message: self.outbox.append((i, message))
         )
         for name in self.scaling.halved:
@@ -123,8 +123,8 @@ class Driver:
                 if name in self.units and before.table and before.parallelism == self.units[name].parallelism:
                     self.units[name].first_table = partial(table_like, before.table)
         ackers = settings.ackers if settings.delivery != "none" else 0
-        self._ack_seats = AckSeats(ackers, self._new_build, self.outbox)
-        self._lost_tails = LostTails()
+        self._acker_assignment = AckerAssignment(ackers, self._new_build, self.outbox)
+        self._lost_frames = LostFrames()
         self.checkpoints = Checkpoints(
             settings.checkpoint_every,
             CHECKPOINT_PATIENCE,
@@ -139,7 +139,7 @@ class Driver:
         self.kept = kept
         #: number of the checkpoint that this run goes on from; 0: it began anew
         self.resumed_from = kept.number if kept is not None else 0
-        self.restores = Restores()
+        self.restores = Recovery()
         #: checkpoints that were completed, bytes that they wrote, and seconds that the last one took
         self.checkpoints_taken = 0
         self.checkpoint_bytes = 0
@@ -153,7 +153,7 @@ class Driver:
         self.died_late = False  # a process died when the run was ending
         self._deadline: float | None = None
         self._killed = False
-        self._silences = Silences()
+        self._unresponsive = Unresponsive()
         self.started_at = 0.0
         self.running_since: float | None = None
         self.ended_at: float | None = None
@@ -163,7 +163,7 @@ class Driver:
         """For a new sub-unit where `beside` is, whose process it goes on in, on host `on`, or anywhere. Raises UsageError."""
         self._settle_slots()
         incarnation = self._next_incarnation
-        seat = seat_of(self.plan, unit, self.places.hosts.get(beside, on), beside != 0)
+        seat = slot_request_of(self.plan, unit, self.places.hosts.get(beside, on), beside != 0)
         host = self.places.place(incarnation, seat)
         self._next_incarnation += 1
         self._unit_of[incarnation] = unit
@@ -187,7 +187,7 @@ class Driver:
         self.deliver(now)
 
     def _start_units(self, now: float) -> None:
-        self._ack_seats.start()
+        self._acker_assignment.start()
         for name, unit in self.units.items():
             before = self.kept.units.get(name) if self.kept is not None else None
             if self.kept is None or before is None:
@@ -202,22 +202,22 @@ class Driver:
         self.phase = "running"
         self.running_since = self.running_since or now
         self.restores.flowing(now)
-        self._send_seats()
+        self._send_ack_routing()
         for unit in self.units.values():
             unit.go(now)
         self.deliver(now)
 
-    def _send_seats(self, newcomer: bool = False) -> None:
+    def _send_ack_routing(self, newcomer: bool = False) -> None:
         owners = {
             r.incarnation: r.built.express for u in self.units.values() for r in u.subs.values() if r.built is not None
         }
         units = self.units.values()
         wide, fill = widest(self.units, self.settings.pending_rows), filling(self.plan, self.units)
-        self._ack_seats.tell(owners, wide, fill, newcomer, down(units), gates(units))
+        self._acker_assignment.tell(owners, wide, fill, newcomer, down(units), mergers(units))
 
-    def _check_seats(self) -> None:
+    def _check_ack_routing(self) -> None:
         """Once nobody sends acks to a dead ack server any more, what was open there starts anew."""
-        for number in self._ack_seats.recovered(i for unit in self.units.values() for i in unit.subs):
+        for number in self._acker_assignment.recovered(i for unit in self.units.values() for i in unit.subs):
             self._tell_all(Grace(acker=number))
 
     def _tell_all(self, message: Any) -> None:
@@ -234,12 +234,12 @@ class Driver:
         self._now = now
         incarnation = getattr(message, "incarnation", None)
         if incarnation is not None:
-            self._silences.heard(incarnation, now)
+            self._unresponsive.heard(incarnation, now)
         if isinstance(message, Exited):
             self._on_exited(message, now)
-        elif isinstance(message, Seated):
-            self._ack_seats.seated(message.incarnation, message.version)
-            self._check_seats()
+        elif isinstance(message, AckRoutingSet):
+            self._acker_assignment.seated(message.incarnation, message.version)
+            self._check_ack_routing()
         elif isinstance(message, Failed):
             self.fail(message.text, now)
         elif isinstance(message, Snapped):
@@ -258,7 +258,7 @@ class Driver:
                 self.pipelines.status(self._unit_of.get(message.incarnation, ""), message)
             if isinstance(message, Stopped):
                 self.checkpoints.left(message.incarnation, now)
-                self._check_seats()
+                self._check_ack_routing()
         self.deliver(now)
         self._step_pipelines(now)
         return known
@@ -269,13 +269,13 @@ class Driver:
 
     def _on_ack_server(self, message: Any) -> None:
         if isinstance(message, Built):
-            self._ack_seats.built(message.incarnation, message.express)
+            self._acker_assignment.built(message.incarnation, message.express)
             if self.phase == "running":
-                self._send_seats(newcomer=True)
+                self._send_ack_routing(newcomer=True)
 
     def _on_exited(self, message: Exited, now: float) -> None:
         name = self._unit_of.get(message.incarnation)
-        self._silences.forget(message.incarnation)
+        self._unresponsive.forget(message.incarnation)
         if name is None or self.phase in ("stopping", "ended"):
             if name and self.units[name].subs.pop(message.incarnation, None) is not None:
                 self.died_late = True
@@ -294,9 +294,9 @@ class Driver:
                 self.go_back(f"{name}/{message.incarnation} died", now)
                 return
             unit.died(message.incarnation, message.reason, now)
-            self._check_seats()
+            self._check_ack_routing()
             return
-        number = self._ack_seats.died(message.incarnation)
+        number = self._acker_assignment.died(message.incarnation)
         if number is not None:
             self.deaths += 1
             self.notices.append(f"ack server {number} died ({message.reason or 'no reason known'})")
@@ -334,14 +334,14 @@ class Driver:
         elif event == "changed":
             self.scaling.changed(unit.plan.original or unit.name, unit.changes[-1])
         elif event == "seats" and self.phase == "running":
-            self._send_seats()
+            self._send_ack_routing()
         elif event == "settled" and self.phase == "running" and self.settings.delivery != "none":
             self._tell_all(Grace())
 
     def _advance(self, now: float) -> bool:
         units = self.units.values()
         if self.phase == "building" and all(u.table is not None for u in units):
-            if not self._ack_seats.ready:
+            if not self._acker_assignment.ready:
                 return False
             self.phase = "wiring"
             for unit in units:
@@ -365,7 +365,7 @@ class Driver:
         if self.phase == "stopping" and all(u.all_stopped for u in units):
             self.phase = "ended"
             self.ended_at = now
-            self._ack_seats.stop()
+            self._acker_assignment.stop()
             return True
         return False
 
@@ -396,7 +396,7 @@ class Driver:
         return number
 
     def _keep(self, cut: Cut) -> None:
-        kept = kept_of(cut, self.checkpoints.chains, self.units, self.run, self._next_incarnation, self.plan.name)
+        kept = completed_of(cut, self.checkpoints.chains, self.units, self.run, self._next_incarnation, self.plan.name)
         self._keep_durable(kept)
         self.kept = kept
         self.checkpoints_taken += 1
@@ -459,7 +459,7 @@ class Driver:
             for incarnation in unit.subs:
                 if incarnation not in spared:
                     self.outbox.append(("keeper", Kill(incarnation)))
-        self._ack_seats.kill()
+        self._acker_assignment.kill()
         self.units = {name: unit.successor(now) for name, unit in self.units.items()}
         self._start_units(now)
         self.phase = "building"
@@ -535,9 +535,9 @@ class Driver:
             since = now - (self.running_since or now)
             self.scaling.decide(self.units, now, since, self.hosts, self._settle_slots)
         if self.phase == "running":
-            for _, receiver, sender, text in list(self._lost_tails.find(self.units, self.places.hosts, now)):
+            for _, receiver, sender, text in list(self._lost_frames.find(self.units, self.places.hosts, now)):
                 self.handle(Broken(receiver, sender, text), now)
-            self.notices.extend(self._silences.find(self.units.values(), now))
+            self.notices.extend(self._unresponsive.find(self.units.values(), now))
             self.scaling.sampler.forget({incarnation for unit in self.units.values() for incarnation in unit.subs})
         self.deliver(now)
         self._step_pipelines(now)

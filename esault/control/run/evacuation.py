@@ -7,7 +7,7 @@ the newest one when only spouts are left, which counts everything once; without,
 from __future__ import annotations
 
 from esault.control.placement.placement import Cluster
-from esault.control.placement.resources import seat_of
+from esault.control.placement.resources import slot_request_of
 from esault.control.run.driver import Driver
 from esault.errors import UsageError
 
@@ -41,7 +41,7 @@ class Evacuation:
                     if not unit.subs[incarnation].ended:
                         staying.setdefault(driver.places.hosts[incarnation], []).append(f"{name}/{incarnation}")
                 continue
-            if not cluster.open_to(seat_of(driver.plan, name, None)):
+            if not cluster.open_to(slot_request_of(driver.plan, name, None)):
                 for incarnation in here:
                     self._tell(
                         driver, f"{name}/{incarnation} stays on its draining host: no other offers what {name!r} needs"

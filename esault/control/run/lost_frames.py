@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 
 from esault.control.units.unit import Unit
 
-__all__ = ["LostTails"]
+__all__ = ["LostFrames"]
 
 #: seconds between two looks, and from a sender's count to the receiver's that must contain it
 EVERY = 1.0
@@ -22,7 +22,7 @@ EVERY = 1.0
 FAR = 10.0
 
 
-class LostTails:
+class LostFrames:
     """Remembers what had been sent, until it has been seen."""
 
     def __init__(self) -> None:

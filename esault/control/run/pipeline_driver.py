@@ -20,7 +20,7 @@ from esault.messages.status import MicroBatch, Status
 from esault.topology.plan import Plan
 from esault.topology.windowed_spout import WindowedSpout
 
-__all__ = ["PipelineSeat"]
+__all__ = ["PipelineDriver"]
 
 #: longest time of a change, milliseconds, until one was measured; the paper's
 FIRST_CHANGE_MS = 300
@@ -52,7 +52,7 @@ class _Batch:
     windows: dict[int, tuple[int, set[int]]] = field(default_factory=dict)
 
 
-class PipelineSeat:
+class PipelineDriver:
     """Does nothing where no policy has pipelines."""
 
     def __init__(
@@ -79,7 +79,7 @@ class PipelineSeat:
         self.pipelines = Pipelines(
             self._wanted, round(1000 * self._window), FIRST_CHANGE_MS, load=min(policy.target, 0.99)
         )
-        self._wishes: dict[float, Configuration | None] = {}
+        self._commands: dict[float, Configuration | None] = {}
         #: by sub-unit of a spout: the unit, and what it said last
         self._said: dict[int, tuple[str, MicroBatch]] = {}
         self._batch: _Batch | None = None
@@ -128,9 +128,9 @@ class PipelineSeat:
         """By the rate in two digits, rounded up: slices that hardly differ are one pipeline."""
         digit = 10.0 ** (math.floor(math.log10(rate)) - 1)
         rounded = math.ceil(rate / digit - 1e-9) * digit
-        if rounded not in self._wishes:
-            self._wishes[rounded] = self._policy.configuration(rounded)
-        return self._wishes[rounded]
+        if rounded not in self._commands:
+            self._commands[rounded] = self._policy.configuration(rounded)
+        return self._commands[rounded]
 
     def _begin(self, units: Mapping[str, Any], now: float) -> bool:
         """Whether there are windows to go through: the next ones begin then."""
@@ -151,7 +151,7 @@ class PipelineSeat:
             for number, rows in said.slices:
                 rates[number] = rates.get(number, 0.0) + rows / self._spouts[unit].slice
             self._batch.windows[incarnation] = (window, {number for number, _ in said.slices})
-        self._wishes.clear()
+        self._commands.clear()
         pipelines.change_ms = self._change_ms(units)
         pipelines.close([Slice(number, rate) for number, rate in sorted(rates.items())], self._current(units))
         del pipelines.groupings[:-MOST]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-__all__ = ["SILENCE", "Silences"]
+__all__ = ["SILENCE", "Unresponsive"]
 
 #: seconds without a word from a sub-unit after which the user is told
 SILENCE = 5.0
@@ -19,7 +19,7 @@ class _Unit(Protocol):
     def subs(self) -> Iterable[int]: ...
 
 
-class Silences:
+class Unresponsive:
     """When each sub-unit was heard last."""
 
     def __init__(self) -> None:

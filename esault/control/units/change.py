@@ -43,18 +43,18 @@ class Change:
     published_at: float | None = None
 
     @property
-    def getters(self) -> set[int]:
+    def new_owners(self) -> set[int]:
         """Those that get ranges."""
         return {move.new for move in self.moves}
 
     @property
-    def givers(self) -> set[int]:
+    def old_owners(self) -> set[int]:
         """Those that give ranges away."""
         return {move.old for move in self.moves}
 
-    def givers_of(self, getter: int) -> set[int]:
+    def old_owners_of(self, new_owner: int) -> set[int]:
         """Those from whom it gets ranges."""
-        return {move.old for move in self.moves if move.new == getter}
+        return {move.old for move in self.moves if move.new == new_owner}
 
     def rename(self, dead: int, new: int) -> None:
         """Another incarnation takes the place of one in it."""

@@ -1,8 +1,8 @@
 """A unit whose parallelism changes while tuples flow (PROTOCOL section 5; esault.md 3.3 and 3.4).
 
 Every change is a list of moves (range, old owner, new owner) and one new table version. New owners are forked and made
-known to everybody first; they hold rows of what they get (`Get`) before the table is published; old owners carry rows of
-what they give (`Give`) from then on. What fails before the table is published drops the change; what fails after
+known to everybody first; they hold rows of what they get (`HoldRanges`) before the table is published; old owners carry rows of
+what they give (`HandOverRanges`) from then on. What fails before the table is published drops the change; what fails after
 it is replaced, and the change goes on.
 """
 
@@ -18,19 +18,19 @@ from esault.control.units.unit_throttle import UnitThrottle
 from esault.errors import UsageError
 from esault.messages.change import (
     Cancel,
-    Get,
-    Give,
-    Given,
-    GiveTo,
-    Installed,
+    HandOverRanges,
+    HandOverTo,
+    HoldRanges,
     Leave,
     Leaving,
     Left,
-    LostGiver,
-    Ready,
+    LostOldOwner,
+    RangesHandedOver,
+    RangesHeld,
+    StateInstalled,
 )
 from esault.messages.change_record import ChangeRecord
-from esault.messages.checkpoint import KeptUnit, Restore
+from esault.messages.checkpoint import CompletedUnit, Restore
 from esault.messages.control import Finish, Finished, Fork, Gone, Kill, Release, Stop, Stopped, Unregister
 from esault.routing.table import OutputTable
 from esault.routing.table_change import merged, moved, rescaled, split
@@ -61,7 +61,7 @@ class ElasticUnit(PartingUnit):
         """How many sub-units own a part of the ring."""
         return len(self.table.owners()) if self.table is not None else self.parallelism
 
-    def check_wish(self, after: int) -> None:
+    def check_change(self, after: int) -> None:
         """Refuse what cannot be. Raises UsageError with one clear line."""
         plan, name = self.plan, self.name
         if plan.kind == "spout":
@@ -89,7 +89,7 @@ class ElasticUnit(PartingUnit):
 
     def split(self, owner: int, now: float, at: int | None = None, reason: str = "", policy: str = "by hand") -> None:
         """A new sub-unit takes the upper part of the owner's largest interval. Raises UsageError."""
-        self.check_wish(self.width + 1)
+        self.check_change(self.width + 1)
         self._owner(owner)
         table = self.table
         assert table is not None
@@ -97,7 +97,7 @@ class ElasticUnit(PartingUnit):
 
     def merge(self, owner: int, now: float, reason: str = "", policy: str = "by hand") -> None:
         """The owner's intervals join their neighbours', and it leaves. Raises UsageError."""
-        self.check_wish(self.width - 1)
+        self.check_change(self.width - 1)
         self._owner(owner)
         table = self.table
         assert table is not None
@@ -105,7 +105,7 @@ class ElasticUnit(PartingUnit):
 
     def move(self, owner: int, now: float, reason: str = "", policy: str = "by hand", host: str | None = None) -> None:
         """A new sub-unit, on that host where one is said, takes all of the owner's place, and it leaves. Raises UsageError."""
-        self.check_wish(self.width)
+        self.check_change(self.width)
         self._owner(owner)
         table = self.table
         assert table is not None
@@ -115,7 +115,7 @@ class ElasticUnit(PartingUnit):
         """So many sub-units with equal shares, in one change. Raises UsageError; as many as there are is no change."""
         if n < 1:
             raise UsageError(f"unit {self.name!r} cannot have {n} sub-units: it needs one at least")
-        self.check_wish(n)
+        self.check_change(n)
         table = self.table
         assert table is not None
         owners = table.owners()
@@ -126,7 +126,7 @@ class ElasticUnit(PartingUnit):
 
     def adopt(self, after: OutputTable, news: int, now: float, kind: str, reason: str, policy: str) -> None:
         """Any other table: owners below zero stand for new sub-units, -1 the first. Raises UsageError."""
-        self.check_wish(len(after.owners()))
+        self.check_change(len(after.owners()))
 
         def named(incarnations: list[int]) -> OutputTable:
             table = after.copy()
@@ -210,24 +210,24 @@ class ElasticUnit(PartingUnit):
         if not all(n in self.subs and self.subs[n].started_at is not None for n in change.news):
             return
         change.phase = "readying"
-        change.waiting = change.getters if self.keyed else set()
-        for getter in change.waiting:
-            self._send_get(getter, change)
+        change.waiting = change.new_owners if self.keyed else set()
+        for new_owner in change.waiting:
+            self._send_hold(new_owner, change)
         self._check_ready(now)
 
     def _version(self) -> int:
         assert self.change is not None
         return self.change.table.version + 1
 
-    def _send_get(self, getter: int, change: Change) -> None:
-        givers = change.giving if change.phase == "moving" else change.givers
-        moves = tuple((m.low, m.high, m.old) for m in change.moves if m.new == getter and m.old in givers)
+    def _send_hold(self, new_owner: int, change: Change) -> None:
+        old_owners = change.giving if change.phase == "moving" else change.old_owners
+        moves = tuple((m.low, m.high, m.old) for m in change.moves if m.new == new_owner and m.old in old_owners)
         olds = {old: self._endpoints[old][1] for _, _, old in moves}
         # All that comes to a newcomer is of its new ranges: it need not look where each key belongs.
-        fresh = getter in change.news and change.givers_of(getter) == set(olds) and len(olds) == 1
-        self._tell(getter, Get(self._version(), moves, olds, self.plan.objects == "unit" or fresh))
+        fresh = new_owner in change.news and change.old_owners_of(new_owner) == set(olds) and len(olds) == 1
+        self._tell(new_owner, HoldRanges(self._version(), moves, olds, self.plan.objects == "unit" or fresh))
 
-    def _on_ready(self, message: Ready, now: float) -> None:
+    def _on_ready(self, message: RangesHeld, now: float) -> None:
         change = self.change
         if change is None or message.version != self._version():
             return
@@ -239,10 +239,10 @@ class ElasticUnit(PartingUnit):
             record = self.subs.get(message.incarnation)
             if record is not None:
                 super()._take_over(record, now)
-                for giver in change.giving:
-                    if giver in self.subs and record.replaces is not None:
+                for old_owner in change.giving:
+                    if old_owner in self.subs and record.replaces is not None:
                         express = self._endpoints[record.incarnation][1]
-                        self._tell(giver, GiveTo(self._version(), record.replaces, record.incarnation, express))
+                        self._tell(old_owner, HandOverTo(self._version(), record.replaces, record.incarnation, express))
 
     def _check_ready(self, now: float) -> None:
         change = self.change
@@ -270,35 +270,35 @@ class ElasticUnit(PartingUnit):
             self._share_rate(now)
         senders = tuple(self.senders)
         if self.keyed and self.plan.watermarks:
-            self._gave.update(dict.fromkeys(change.givers, version))
+            self._gave.update(dict.fromkeys(change.old_owners, version))
         self._publish(after_death=False)
         if self.keyed:
-            change.waiting, change.giving = change.getters, change.givers
-            for giver in change.givers:
-                moves = tuple((m.low, m.high, m.new) for m in change.moves if m.old == giver)
+            change.waiting, change.giving = change.new_owners, change.old_owners
+            for old_owner in change.old_owners:
+                moves = tuple((m.low, m.high, m.new) for m in change.moves if m.old == old_owner)
                 news = {new: self._endpoints[new][1] for _, _, new in moves}
                 # Who gives all it has to one other need not look where each key belongs.
-                everything = self.plan.objects == "unit" or (giver not in owners and len(news) == 1)
-                self._tell(giver, Give(version, moves, news, senders, everything))
+                everything = self.plan.objects == "unit" or (old_owner not in owners and len(news) == 1)
+                self._tell(old_owner, HandOverRanges(version, moves, news, senders, everything))
         for incarnation in ended:
             self._tell(incarnation, Finish(leaving=True))
         self._check_done(now)
 
-    def _on_installed(self, message: Installed, now: float) -> None:
+    def _on_installed(self, message: StateInstalled, now: float) -> None:
         change = self.change
         if change is not None and message.version == self._version():
             change.waiting.discard(message.incarnation)
             change.held = max(change.held, message.held)
             self._check_done(now)
 
-    def _on_given(self, message: Given, now: float) -> None:
+    def _on_given(self, message: RangesHandedOver, now: float) -> None:
         change = self.change
         if change is not None and message.version == self._version():
             change.giving.discard(message.incarnation)
             for move in change.moves:
                 if move.old == message.incarnation and move.new in change.waiting and move.new not in message.news:
                     # It was done with the predecessor of this new owner before it heard of the death.
-                    self._tell(move.new, LostGiver(self._version(), message.incarnation))
+                    self._tell(move.new, LostOldOwner(self._version(), message.incarnation))
             change.moved_keys += message.moved_keys
             change.moved_bytes += message.moved_bytes
             self._check_done(now)
@@ -349,8 +349,8 @@ class ElasticUnit(PartingUnit):
         self.change = None
         assert self.table is not None
         self.table.version += 1  # so that no late answer is taken for one to the next change
-        for getter in change.getters - change.news:
-            self._tell(getter, Cancel(change.table.version + 1))
+        for new_owner in change.new_owners - change.news:
+            self._tell(new_owner, Cancel(change.table.version + 1))
         for incarnation in change.news:
             if self.subs.pop(incarnation, None) is not None:
                 self._forget(incarnation)
@@ -374,7 +374,7 @@ class ElasticUnit(PartingUnit):
         table = self.first_table(parts)
         return {part: tuple(table.ranges(part)) for part in parts}
 
-    def begin_from(self, kept: KeptUnit, number: int, now: float) -> None:
+    def begin_from(self, kept: CompletedUnit, number: int, now: float) -> None:
         """Start with the state of a checkpoint."""
         self.finished_before = kept.finished
         self._position = dict(kept.positions)
@@ -544,9 +544,9 @@ class ElasticUnit(PartingUnit):
         self._readying.discard(dead)
         if dead in change.giving:
             change.giving.discard(dead)
-            for getter in change.waiting:
-                if any(m.new == getter and m.old == dead for m in change.moves):
-                    self._tell(getter, LostGiver(self._version(), dead))
+            for new_owner in change.waiting:
+                if any(m.new == new_owner and m.old == dead for m in change.moves):
+                    self._tell(new_owner, LostOldOwner(self._version(), dead))
         successor = next((r.incarnation for r in self.subs.values() if r.replaces == dead), None)
         if successor is None and record.replaces is not None:
             successor = next((r.incarnation for r in self.subs.values() if r.replaces == record.replaces), None)
@@ -563,14 +563,14 @@ class ElasticUnit(PartingUnit):
         if change is not None and change.phase == "moving" and record.incarnation in change.waiting:
             if record.incarnation not in self._readying:
                 self._readying.add(record.incarnation)
-                self._send_get(record.incarnation, change)
+                self._send_hold(record.incarnation, change)
             return
         super()._take_over(record, now)
 
     _HANDLERS: ClassVar[dict[type, str]] = {
         **PartingUnit._HANDLERS,
-        Ready: "_on_ready",
-        Installed: "_on_installed",
-        Given: "_on_given",
+        RangesHeld: "_on_ready",
+        StateInstalled: "_on_installed",
+        RangesHandedOver: "_on_given",
         Left: "_on_left",
     }

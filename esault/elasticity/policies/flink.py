@@ -42,7 +42,7 @@ _DUST = 1e-9
 
 
 @dataclass(frozen=True)
-class _Wish:
+class _PendingCommand:
     at: float
     n: int
     outside: bool
@@ -53,14 +53,14 @@ class _Delayed:
     """A shrinking that waits: when it was first wished, and the wishes since that may still be the widest."""
 
     first: float
-    wishes: deque[_Wish] = field(default_factory=deque)
+    wishes: deque[_PendingCommand] = field(default_factory=deque)
 
-    def add(self, wish: _Wish) -> None:
+    def add(self, wish: _PendingCommand) -> None:
         while self.wishes and self.wishes[-1].n <= wish.n:
             self.wishes.pop()
         self.wishes.append(wish)
 
-    def widest(self, since: float) -> _Wish:
+    def widest(self, since: float) -> _PendingCommand:
         while self.wishes[0].at < since:
             self.wishes.popleft()
         return self.wishes[0]
@@ -136,7 +136,9 @@ class Flink:
             return ()
         return self._execute(view, wishes, evaluation)
 
-    def _execute(self, view: RunView, wishes: Mapping[str, _Wish], evaluation: Evaluation) -> Sequence[Action]:
+    def _execute(
+        self, view: RunView, wishes: Mapping[str, _PendingCommand], evaluation: Evaluation
+    ) -> Sequence[Action]:
         actions = []
         for name, n in granted(view, {name: wish.n for name, wish in wishes.items()}).items():
             width, rates = view.units[name].width, evaluation.units[name]
@@ -171,7 +173,7 @@ class Flink:
             rates, lower, True
         )
 
-    def _wish(self, view: RunView, name: str, evaluation: Evaluation, backlog: bool) -> _Wish | None:
+    def _wish(self, view: RunView, name: str, evaluation: Evaluation, backlog: bool) -> _PendingCommand | None:
         """The other width that the unit should have now, if any (computeScaleTargetParallelism)."""
         rates, width, now = evaluation.units[name], view.units[name].width, view.now
         factor = self._capacity(rates, self.utilization_target, True) / rates.capacity
@@ -185,11 +187,13 @@ class Flink:
         outside = self._outside(rates, backlog)
         if n >= width:
             self._delayed.pop(name, None)
-            return None if n == width or self._in_vain(name, width, rates.capacity) else _Wish(now, n, outside)
+            return (
+                None if n == width or self._in_vain(name, width, rates.capacity) else _PendingCommand(now, n, outside)
+            )
         if self.scale_down_interval <= 0:
-            return _Wish(now, n, outside)
+            return _PendingCommand(now, n, outside)
         delayed = self._delayed.setdefault(name, _Delayed(now))
-        delayed.add(_Wish(now, n, outside))
+        delayed.add(_PendingCommand(now, n, outside))
         since = now - self.scale_down_interval
         return None if since < delayed.first - _DUST else delayed.widest(since)
 

@@ -10,7 +10,7 @@ from esault.messages.checkpoint import Piece
 from esault.payload.schema import Schema
 from esault.routing.ring import Name
 
-__all__ = ["Snapshot", "StateFile", "Vault"]
+__all__ = ["Snapshot", "StateFile", "StateStore"]
 
 #: keys written between two looks at the clock
 SLICE = 32
@@ -36,7 +36,7 @@ class StateFile(Taker, Protocol):
         ...
 
 
-class Vault(Protocol):
+class StateStore(Protocol):
     """Where state is kept; the runtime gives it, so that nothing here does I/O."""
 
     def create(self, number: int, incarnation: int, base: bool) -> StateFile:

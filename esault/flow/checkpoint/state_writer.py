@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Protocol
 
 from esault.errors import CheckpointError
-from esault.flow.checkpoint.snapshot import Snapshot, Source, StateFile, Vault
+from esault.flow.checkpoint.snapshot import Snapshot, Source, StateFile, StateStore
 from esault.messages.checkpoint import Piece
 from esault.payload.schema import Schema
 from esault.routing.ring import Name
@@ -59,7 +59,7 @@ class StateWriter:
         #: keys in the last base, and keys and pieces that were written since
         self._base_keys = self._later_keys = self._later_pieces = 0
 
-    def begin(self, number: int, incarnation: int, vault: Vault, sure: bool) -> None:
+    def begin(self, number: int, incarnation: int, state_store: StateStore, sure: bool) -> None:
         """Begin with checkpoint `number`; `sure`: what was written last is in one that is complete. Raises CheckpointError."""
         if self.snapshot is not None:  # of a checkpoint that was given up, which is not known here yet
             self.snapshot.drop()
@@ -76,7 +76,7 @@ class StateWriter:
             self._later_keys, self._later_pieces = more, self._later_pieces + 1
         self.dirty = set() if self._seen_changes else None
         try:
-            self._file = vault.create(number, incarnation, base)
+            self._file = state_store.create(number, incarnation, base)
         except CheckpointError:
             self.dirty = None
             raise

@@ -25,7 +25,7 @@ from esault.messages.settings import Settings
 from esault.payload.codec import Codec
 from esault.topology.plan import MOST_COPIES
 
-__all__ = ["LOW", "LaneAcks", "LaneRoots", "acks_and_roots", "in_lane"]
+__all__ = ["LOW", "ReplicaAcks", "ReplicaRoots", "acks_and_roots", "in_lane"]
 
 #: the lane stands above the attempt in the third number of a root's name
 _LANE = 1 << 24
@@ -38,7 +38,7 @@ def in_lane(root: Root, lane: int) -> Root:
     return (root[0], root[1], root[2] + lane * _LANE)
 
 
-class LaneAcks(Acks):
+class ReplicaAcks(Acks):
     """Sends what was divided among lanes before the acks of what it was made of."""
 
     def __init__(self, *args: Any) -> None:
@@ -86,11 +86,11 @@ class _Fork:
         self.seen = now
 
 
-class LaneRoots(Roots):
+class ReplicaRoots(Roots):
     """Roots that are done when their lanes are, and whose owner tells gates what is done."""
 
     def __init__(
-        self, incarnation: int, settings: Settings, acks: LaneAcks, emit: Callable[[Lineage, Payload], None]
+        self, incarnation: int, settings: Settings, acks: ReplicaAcks, emit: Callable[[Lineage, Payload], None]
     ) -> None:
         def emit_and_fork(lineage: Lineage, payload: Payload) -> None:
             emit(lineage, payload)
@@ -174,11 +174,11 @@ class LaneRoots(Roots):
 
     # copies --------------------------------------------------------------------------------------
 
-    def lanes(self, down: Collection[int], gates: tuple[int, ...], now: float) -> None:
+    def lanes(self, down: Collection[int], mergers: tuple[int, ...], now: float) -> None:
         """Copies that are not whole, by lane; gates that are told what is done."""
         self._seated = True
-        if gates != self._gates:
-            self._gates, self._told = gates, -1
+        if mergers != self._gates:
+            self._gates, self._told = mergers, -1
         before, self._down = self._down, frozenset(down)
         if before == self._down:
             return
@@ -223,9 +223,9 @@ class LaneRoots(Roots):
                 if fork.flags & DONE and fork.seen <= now - after:
                     fork.seen = now
                     self._replay(root)
-        self._tell_gates()
+        self._tell_mergers()
 
-    def _tell_gates(self) -> None:
+    def _tell_mergers(self) -> None:
         low = self._order[0].number if self._order else self._next
         if low == self._told or not self._gates:
             return
@@ -258,6 +258,6 @@ def acks_and_roots(
         acks = Acks(build.incarnation, build.epoch, codec, wire, own)
         roots = Roots(build.incarnation, build.settings, acks, emit)
         return acks, roots
-    lane_acks = LaneAcks(build.incarnation, build.epoch, codec, wire, own)
-    roots = LaneRoots(build.incarnation, build.settings, lane_acks, emit)
-    return lane_acks, roots
+    replica_acks = ReplicaAcks(build.incarnation, build.epoch, codec, wire, own)
+    roots = ReplicaRoots(build.incarnation, build.settings, replica_acks, emit)
+    return replica_acks, roots

@@ -216,8 +216,8 @@ class Roots:
             if self._acks.number(root.number) == acker:
                 self._replay(root)
 
-    def lanes(self, down: Collection[int], gates: tuple[int, ...], now: float) -> None:
-        """Which copies of units are not whole; see `LaneRoots`."""
+    def lanes(self, down: Collection[int], mergers: tuple[int, ...], now: float) -> None:
+        """Which copies of units are not whole; see `ReplicaRoots`."""
 
     def _replay(self, root: OpenRoot) -> None:
         if root.queued:

@@ -13,7 +13,7 @@ from esault.flow.handover.state_sender import Store
 from esault.payload.column import plain
 from esault.routing.ring import Name, canonical, key_of
 
-__all__ = ["Getting"]
+__all__ = ["StateReceiver"]
 
 #: seconds between two questions for the state of keys: a question for each batch would cost more than the batch
 ASK_EVERY = 0.001
@@ -64,7 +64,7 @@ class _Receipt:
         return self.has_rows and self.ended
 
 
-class Getting:
+class StateReceiver:
     """One change in which this sub-unit gets keys. `released` collects what may be processed, in order."""
 
     def __init__(

@@ -11,7 +11,7 @@ from esault.flow.delivery.acks import Post
 from esault.flow.handover.divide import Divider, Entry, wired_batch
 from esault.routing.ring import Name
 
-__all__ = ["Busy", "Giving", "Store"]
+__all__ = ["Busy", "StateSender", "Store"]
 
 #: a portion of state, bytes and keys at most
 PORTION_BYTES, PORTION_KEYS = 32 << 10, 256
@@ -57,7 +57,7 @@ class Store(Protocol):
         ...
 
 
-class Giving:
+class StateSender:
     """One change in which this sub-unit gives keys away.
 
     From its making on, `divide` must see every batch before it is processed. `senders` must each say that they send

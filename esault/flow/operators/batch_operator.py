@@ -12,7 +12,7 @@ from esault.flow.operators.elements import maker
 from esault.flow.operators.emitter import Emitter
 from esault.flow.operators.keyed import Keyed
 from esault.flow.operators.operator import STOPPING, Operator
-from esault.flow.operators.user_error import LetterBox, UserError
+from esault.flow.operators.user_error import DeadLetters, UserError
 from esault.payload.codec import Codec
 from esault.payload.column import ROWS, plain
 from esault.payload.remedy import type_name
@@ -32,7 +32,7 @@ class BatchOperator(Operator):
     """A BatchBolt: the policy covers a batch, since the engine does not see its tuples."""
 
     def __init__(
-        self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: LetterBox, now: float
+        self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: DeadLetters, now: float
     ) -> None:
         super().__init__(plan, context, emitter, codec, letters, now)
         assert plan.factory is not None and isinstance(emitter, BatchEmitter)

@@ -10,7 +10,7 @@ from esault.flow.operators.elements import Elements, maker, pack_state, put_stat
 from esault.flow.operators.emitter import Emitter
 from esault.flow.operators.idle import IdleSweep
 from esault.flow.operators.operator import STOPPING, Operator, by_stream, defines
-from esault.flow.operators.user_error import LetterBox, UserError
+from esault.flow.operators.user_error import DeadLetters, UserError
 from esault.payload.codec import Codec
 from esault.routing.many_keys import names_of
 from esault.routing.ring import Name, canonical
@@ -25,7 +25,7 @@ class ElementOperator(Operator):
     """One object per key."""
 
     def __init__(
-        self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: LetterBox, now: float
+        self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: DeadLetters, now: float
     ) -> None:
         super().__init__(plan, context, emitter, codec, letters, now)
         assert plan.factory is not None

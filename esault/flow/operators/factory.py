@@ -11,7 +11,7 @@ from esault.flow.operators.object_operator import ObjectOperator
 from esault.flow.operators.operator import Operator
 from esault.flow.operators.session_operator import SessionOperator
 from esault.flow.operators.time_window_operator import TimeWindowOperator
-from esault.flow.operators.user_error import LetterBox
+from esault.flow.operators.user_error import DeadLetters
 from esault.flow.operators.window_operator import WindowOperator
 from esault.payload.codec import Codec
 from esault.topology.context import Context
@@ -30,7 +30,7 @@ _WINDOWS: dict[type[WindowKind], type[WindowOperator]] = {
 
 
 def operator(
-    plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: LetterBox, now: float
+    plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: DeadLetters, now: float
 ) -> Operator:
     """The operator that fits the plan of a bolt."""
     if plan.window is not None:

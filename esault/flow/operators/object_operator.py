@@ -9,7 +9,7 @@ from esault.errors import StateError
 from esault.flow.operators.elements import maker, pack_state, put_state
 from esault.flow.operators.emitter import Emitter
 from esault.flow.operators.operator import STOPPING, Operator, by_stream
-from esault.flow.operators.user_error import LetterBox, UserError
+from esault.flow.operators.user_error import DeadLetters, UserError
 from esault.payload.codec import Codec
 from esault.topology.bolt import Bolt
 from esault.topology.context import Context
@@ -22,7 +22,7 @@ class ObjectOperator(Operator):
     """One object for the whole sub-unit, or for the whole unit."""
 
     def __init__(
-        self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: LetterBox, now: float
+        self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: DeadLetters, now: float
     ) -> None:
         super().__init__(plan, context, emitter, codec, letters, now)
         assert plan.factory is not None

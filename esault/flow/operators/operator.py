@@ -8,7 +8,7 @@ from typing import Any
 
 from esault.errors import FrameError, StateError
 from esault.flow.operators.emitter import Emitter
-from esault.flow.operators.user_error import LetterBox, UserError, traceback_of
+from esault.flow.operators.user_error import DeadLetters, UserError, traceback_of
 from esault.payload.class_names import named
 from esault.payload.codec import Codec
 from esault.payload.schema import Evolution, Schema, describe, describe_all
@@ -32,7 +32,7 @@ class Operator:
     takes_arrays = False
 
     def __init__(
-        self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: LetterBox, now: float
+        self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: DeadLetters, now: float
     ) -> None:
         self.plan = plan
         self.context = context

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from esault.errors import EsaultError
 
-__all__ = ["LetterBox", "UserError", "failure_text", "traceback_of"]
+__all__ = ["DeadLetters", "UserError", "failure_text", "traceback_of"]
 
 _ENGINE = str(Path(__file__).parent)
 
@@ -18,7 +18,7 @@ class UserError(Exception):
     """User code raised under the policy `fail`; the text is for people and ends with the user's traceback."""
 
 
-class LetterBox(Protocol):
+class DeadLetters(Protocol):
     """Where dead letters go; durable after `sync`. As a text it says where that is."""
 
     def put(self, record: dict[str, Any]) -> None:

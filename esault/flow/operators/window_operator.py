@@ -9,7 +9,7 @@ from esault.errors import EsaultError, FrameError, StateError
 from esault.flow.operators.elements import Elements, maker, pack_state, put_state
 from esault.flow.operators.emitter import Emitter
 from esault.flow.operators.operator import STOPPING, Operator, by_stream, defines
-from esault.flow.operators.user_error import LetterBox, UserError
+from esault.flow.operators.user_error import DeadLetters, UserError
 from esault.flow.watermark.clock import END_OF_TIME, as_time
 from esault.flow.watermark.levels import Levels
 from esault.flow.watermark.timers import Timers
@@ -49,7 +49,7 @@ class WindowOperator(Operator):
     """Base of those for the kinds of windows. `elements` holds, for each key, its windows."""
 
     def __init__(
-        self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: LetterBox, now: float
+        self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: DeadLetters, now: float
     ) -> None:
         super().__init__(plan, context, emitter, codec, letters, now)
         assert plan.factory is not None and plan.window is not None

@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 
 from esault.flow.channel.frame import Root
 
-__all__ = ["FirstCopies"]
+__all__ = ["Deduplicator"]
 
 
-class FirstCopies:
+class Deduplicator:
     """Remembers ids by the root that they descend from, until that is done: then all that is to come of it has been taken.
 
     A root that is replayed is the same root: its rows have the ids they had. What copies put out at their end descends from

@@ -14,24 +14,24 @@ from typing import Any, ClassVar
 from esault.flow.channel.frame import MARK, Batch, Frame, Root
 from esault.flow.delivery.replica_acks import LOW
 from esault.flow.delivery.roots import Payload
-from esault.flow.replica.deduplicator import FirstCopies
+from esault.flow.replica.deduplicator import Deduplicator
 from esault.flow.worker.environment import Environment
 from esault.flow.worker.sub_unit import SubUnit
-from esault.messages.control import Add, Build, Seats
+from esault.messages.control import AckRouting, Add, Build
 from esault.topology.plan import UnitPlan
 
-__all__ = ["GateSubUnit"]
+__all__ = ["MergerSubUnit"]
 
 #: seconds for which the ids of a dead owner's roots are kept: some of their rows may be on their way
 KEPT = 30.0
 
 
-class GateSubUnit(SubUnit):
+class MergerSubUnit(SubUnit):
     """One for all copies of a unit: it stands where their rows meet."""
 
     def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
         super().__init__(build, plan, environment)
-        self.copies = FirstCopies()
+        self.copies = Deduplicator()
         #: sub-units of the copies, the dead ones included
         self._copies: set[int] = set()
         #: stream by input
@@ -109,8 +109,8 @@ class GateSubUnit(SubUnit):
                     self.copies.done(root[0], root[1])
         super()._read_express(frame)
 
-    def _on_seats(self, message: Seats) -> None:
-        super()._on_seats(message)
+    def _on_ack_routing(self, message: AckRouting) -> None:
+        super()._on_ack_routing(message)
         self._owners = frozenset(message.owners)
         self._forget_at = self.clock() + KEPT
 
@@ -120,7 +120,7 @@ class GateSubUnit(SubUnit):
 
     _HANDLERS: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
         **SubUnit._HANDLERS,
-        Seats: _on_seats,
+        AckRouting: _on_ack_routing,
         Add: _on_add,
     }
 

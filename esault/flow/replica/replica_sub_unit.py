@@ -15,10 +15,10 @@ from esault.messages.replicas import Copy, CopyOver, CopyReady
 from esault.topology.plan import UnitPlan
 from esault.topology.replicas import has_finish
 
-__all__ = ["CopySubUnit"]
+__all__ = ["ReplicaSubUnit"]
 
 
-class CopySubUnit(BoltSubUnit):
+class ReplicaSubUnit(BoltSubUnit):
     """Processes as any bolt does; its marks are not those of checkpoints."""
 
     def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:

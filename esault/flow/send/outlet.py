@@ -10,7 +10,7 @@ from esault.flow.channel.array_batch import ArrayBatch
 from esault.flow.channel.lineage import Lineage
 from esault.flow.operators.user_error import UserError, traceback_of
 from esault.flow.send.route import Route
-from esault.flow.send.sink_writer import SinkSeat
+from esault.flow.send.sink_writer import SinkWriter
 from esault.flow.watermark.clock import Clock
 from esault.topology.plan import Outlet
 from esault.topology.step import Step
@@ -31,7 +31,7 @@ class OutletRunner:
     def __init__(
         self,
         outlet: Outlet,
-        seats: Callable[[Any], SinkSeat],
+        seats: Callable[[Any], SinkWriter],
         routes: Callable[[Any, Clock | None], Route],
         clocks: Callable[[Step], Clock],
         survive: Survive,

@@ -13,12 +13,12 @@ from esault.flow.channel.frame import BARRIER, CHECKPOINT, END, WATERMARK
 from esault.flow.channel.lineage import Lineage
 from esault.flow.channel.wire import Wire
 from esault.flow.delivery.acks import Acks
-from esault.flow.delivery.replica_acks import LaneAcks
-from esault.flow.operators.user_error import LetterBox, traceback_of
+from esault.flow.delivery.replica_acks import ReplicaAcks
+from esault.flow.operators.user_error import DeadLetters, traceback_of
 from esault.flow.send.outlet import OutletRunner
-from esault.flow.send.replica_route import LaneRoute, MutedChannel
+from esault.flow.send.replica_route import MutedChannel, ReplicaRoute
 from esault.flow.send.route import Route, route
-from esault.flow.send.sink_writer import SinkSeat
+from esault.flow.send.sink_writer import SinkWriter
 from esault.flow.watermark.clock import Clock
 from esault.messages.control import Build, Table
 from esault.payload.codec import Codec
@@ -42,7 +42,7 @@ class Outputs:
         wire: Wire,
         codec: Codec,
         acks: Acks,
-        letters: Callable[[str | None], LetterBox],
+        letters: Callable[[str | None], DeadLetters],
         random64: Callable[[], int],
         clock: Callable[[], float],
     ) -> None:
@@ -63,7 +63,7 @@ class Outputs:
         self._versions: dict[str, int] = {}
         #: channels that carry nothing but what waits in them and END; open until the receiver is gone
         self._leaving: list[OutChannel] = []
-        self.sinks: list[SinkSeat] = []
+        self.sinks: list[SinkWriter] = []
         self._exactly = build.settings.delivery == "eo"
         #: rows that a function step refused and its policy survived
         self.errors = 0
@@ -76,7 +76,7 @@ class Outputs:
             for stream, outlet in plan.streams.items()
         }
 
-    def _make_sink(self, plan: SinkPlan) -> SinkSeat:
+    def _make_sink(self, plan: SinkPlan) -> SinkWriter:
         here = self._context
         context = Context(
             unit=plan.name,
@@ -87,7 +87,7 @@ class Outputs:
             now=self._clock,
             run_dir=here.run_dir,
         )
-        seat = SinkSeat(plan, context, self._build.settings, self._acks, self._random64, self._clock)
+        seat = SinkWriter(plan, context, self._build.settings, self._acks, self._random64, self._clock)
         self.sinks.append(seat)
         return seat
 
@@ -99,8 +99,8 @@ class Outputs:
         self.clocks[edge.target].append(clock)
         made = route(self._plan.name, edge, self._build.settings.route_cache)
         if edge.lane:
-            assert isinstance(self._acks, LaneAcks)
-            made = LaneRoute(made, edge.lane, self._acks)
+            assert isinstance(self._acks, ReplicaAcks)
+            made = ReplicaRoute(made, edge.lane, self._acks)
         self._routes[edge.target].append(made)
         return made
 

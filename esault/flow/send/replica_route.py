@@ -8,17 +8,17 @@ from typing import Any
 from esault.flow.channel.array_batch import ArrayBatch
 from esault.flow.channel.channel import OutChannel
 from esault.flow.channel.lineage import Lineage
-from esault.flow.delivery.replica_acks import LaneAcks, in_lane
+from esault.flow.delivery.replica_acks import ReplicaAcks, in_lane
 from esault.flow.send.route import Route
 from esault.routing.table import OutputTable
 
-__all__ = ["LaneRoute", "MutedChannel"]
+__all__ = ["MutedChannel", "ReplicaRoute"]
 
 
-class LaneRoute(Route):
+class ReplicaRoute(Route):
     """Routes as the one inside does; what it opens is no part of the root's own account."""
 
-    def __init__(self, inside: Route, lane: int, acks: LaneAcks) -> None:
+    def __init__(self, inside: Route, lane: int, acks: ReplicaAcks) -> None:
         self._inside = inside
         self._lane = lane
         self._acks = acks

@@ -18,7 +18,7 @@ from esault.topology.context import Context
 from esault.topology.plan import SinkPlan
 from esault.topology.sink import commits
 
-__all__ = ["SinkSeat"]
+__all__ = ["SinkWriter"]
 
 #: a commit takes at most this share of the time: the next one waits accordingly
 COMMIT_SHARE = 0.2
@@ -26,7 +26,7 @@ COMMIT_SHARE = 0.2
 MOST_ROWS = 200_000
 
 
-class SinkSeat:
+class SinkWriter:
     """One sink in one sub-unit: writes, rounds of prepare and commit, marks."""
 
     def __init__(

@@ -18,7 +18,7 @@ from esault.flow.operators.operator import Operator
 from esault.flow.worker.bolt_unit import BoltSubUnit
 from esault.flow.worker.environment import Environment
 from esault.flow.worker.sub_unit import OWN_ROOT_ROWS, SubUnit
-from esault.messages.change import Give
+from esault.messages.change import HandOverRanges
 from esault.messages.control import Build, Stop
 from esault.topology.plan import UnitPlan
 
@@ -286,7 +286,7 @@ class AsyncSubUnit(BoltSubUnit):
 
     # changes -----------------------------------------------------------------------------------
 
-    def _on_give(self, message: Give) -> None:
+    def _on_give(self, message: HandOverRanges) -> None:
         self._recall()
         super()._on_give(message)
 
@@ -318,7 +318,7 @@ class AsyncSubUnit(BoltSubUnit):
         self.inbox.extendleft(reversed(entries))
         self._count_taken()
 
-    _CHANGES: ClassVar[dict[type, Any]] = {**BoltSubUnit._CHANGES, Give: _on_give}
+    _CHANGES: ClassVar[dict[type, Any]] = {**BoltSubUnit._CHANGES, HandOverRanges: _on_give}
 
     # stopping ----------------------------------------------------------------------------------
 

@@ -11,17 +11,17 @@ from typing import Any, ClassVar
 from esault.errors import CheckpointError
 from esault.flow.channel.frame import Frame
 from esault.flow.channel.lineage import Lineage
-from esault.flow.checkpoint.snapshot import Vault
+from esault.flow.checkpoint.snapshot import StateStore
 from esault.flow.checkpoint.state_writer import StateWriter
 from esault.flow.handover.divide import Entry, cut, in_rows
-from esault.flow.handover.rescale import Changes
+from esault.flow.handover.handover import Handover
 from esault.flow.operators.factory import operator
 from esault.flow.operators.operator import Operator
 from esault.flow.worker.bounded_inbox import BoundedInbox
 from esault.flow.worker.environment import Environment
 from esault.flow.worker.key_load import KeyLoadSampler
 from esault.flow.worker.sub_unit import OWN_ROOT_ROWS, SubUnit
-from esault.messages.change import Cancel, Get, Give, GiveTo, LostGiver
+from esault.messages.change import Cancel, HandOverRanges, HandOverTo, HoldRanges, LostOldOwner
 from esault.messages.checkpoint import Abandon, NotSnapped, Piece, Restore, Snapped
 from esault.messages.control import Build
 from esault.messages.probe import Counters
@@ -47,7 +47,7 @@ class BoltSubUnit(SubUnit):
 
     def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
         super().__init__(build, plan, environment)
-        clock, vault = self.clock, environment.vault
+        clock, state_store = self.clock, environment.state_store
         now = clock()
         self._new_operator: Callable[[], Operator] = lambda: self._make(environment)
         self.operator = self._new_operator()
@@ -56,7 +56,7 @@ class BoltSubUnit(SubUnit):
         keyed = frozenset(
             i for i, each in enumerate(plan.inputs) if everything or isinstance(each.grouping, (ByKey, PartialKey))
         )
-        self.changes = Changes(
+        self.changes = Handover(
             build.incarnation,
             keyed,
             self.operator,
@@ -87,8 +87,8 @@ class BoltSubUnit(SubUnit):
         self.key_load = KeyLoadSampler()
         #: objects that this unit has no sub-unit for any more: finished at once
         self._surplus: list[Operator] = []
-        if build.restore is not None and vault is not None:
-            self._restore(build.restore, vault)
+        if build.restore is not None and state_store is not None:
+            self._restore(build.restore, state_store)
 
     def _make(self, environment: Environment) -> Operator:
         letters = environment.letters(self.plan.on_error.path)
@@ -268,28 +268,28 @@ class BoltSubUnit(SubUnit):
             self.key_load.forget()  # its ranges are others: what is known of them so far is a part, or too much
         return more
 
-    def _on_give(self, message: Give) -> None:
+    def _on_give(self, message: HandOverRanges) -> None:
         self.writer.all()
         if self.watermarks is not None:
             self.watermarks.gave(message.version, tuple(message.news), self.clock())
         self.changes.give(message, self.inbox)
 
-    def _on_get(self, message: Get) -> None:
+    def _on_get(self, message: HoldRanges) -> None:
         self.writer.all()
         if self.watermarks is not None:
             self.watermarks.hold(message.version, self.clock())
         self.changes.get(message)
 
-    def _on_give_to(self, message: GiveTo) -> None:
+    def _on_give_to(self, message: HandOverTo) -> None:
         if self.watermarks is not None:
             self.watermarks.gave(message.version, (message.new,), self.clock())
         self.changes.give_to(message)
 
     _CHANGES: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
-        Get: _on_get,
-        Give: _on_give,
-        GiveTo: _on_give_to,
-        LostGiver: lambda self, message: self.changes.lost_giver(message),
+        HoldRanges: _on_get,
+        HandOverRanges: _on_give,
+        HandOverTo: _on_give_to,
+        LostOldOwner: lambda self, message: self.changes.lost_giver(message),
         Cancel: lambda self, message: self.changes.cancel(message),
     }
 
@@ -348,7 +348,7 @@ class BoltSubUnit(SubUnit):
 
     # checkpoints -----------------------------------------------------------------------------------
 
-    def _restore(self, restore: Restore, vault: Vault) -> None:
+    def _restore(self, restore: Restore, state_store: StateStore) -> None:
         """Take over the keys of this sub-unit's ranges, whoever wrote them."""
         one_each = self.plan.objects == "sub-unit"
         part, parts = self.context.part, self.context.parts
@@ -367,8 +367,8 @@ class BoltSubUnit(SubUnit):
                 self._surplus.append(taker)
             states: dict[Name, tuple[Any, bytes | None]] = {}
             for piece in chain:
-                read = vault.read(piece)
-                evolution = Evolution(vault.schema(piece))
+                read = state_store.read(piece)
+                evolution = Evolution(state_store.schema(piece))
                 if evolution.needed(taker.own_class()):
                     evolutions.append(evolution)
                     read = self._evolved(taker, evolution, read, None if one_each else restore)
@@ -412,10 +412,10 @@ class BoltSubUnit(SubUnit):
         return whole and not self.inbox and not self.changes.active and not self._surplus
 
     def _snap(self, number: int, handles: dict[int, dict[str, Any]]) -> None:
-        if self.vault is None:
+        if self.state_store is None:
             super()._snap(number, handles)
             return
-        self.writer.begin(number, self.incarnation, self.vault, self._completed == self._cut_last[0])
+        self.writer.begin(number, self.incarnation, self.state_store, self._completed == self._cut_last[0])
         self._cut_last = (number, handles)
         self._advance_snapshot()
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from esault.flow.channel.wire import Wire
-from esault.flow.checkpoint.snapshot import Vault
+from esault.flow.checkpoint.snapshot import StateStore
 from esault.flow.operators.event_loop import EventLoop
-from esault.flow.operators.user_error import LetterBox
+from esault.flow.operators.user_error import DeadLetters
 
 __all__ = ["Environment"]
 
@@ -21,12 +21,12 @@ class Environment:
     #: seconds since the epoch
     clock: Callable[[], float]
     #: where dead letters go, by the path that the topology names
-    letters: Callable[[str | None], LetterBox]
+    letters: Callable[[str | None], DeadLetters]
     #: of the sub-unit's random numbers; None: another one each time
     seed: int | None = None
     #: the run's own folder, where it has one
     run_dir: str | None = None
     #: where checkpoints are written and read; None: nowhere
-    vault: Vault | None = None
+    state_store: StateStore | None = None
     #: makes the event loop of a bolt with `async def process`, which goes by this clock; None: there are no such bolts
     event_loop: Callable[[Callable[[], float]], EventLoop] | None = None

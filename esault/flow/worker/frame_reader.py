@@ -21,10 +21,10 @@ from esault.messages.change import EndRead
 from esault.messages.control import Broken
 from esault.messages.settings import Settings
 
-__all__ = ["Reading"]
+__all__ = ["FrameReader"]
 
 
-class Reading:
+class FrameReader:
     """The reading side of a sub-unit, which owns all that is named here."""
 
     incarnation: int

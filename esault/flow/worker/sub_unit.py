@@ -23,7 +23,7 @@ from esault.flow.operators.user_error import failure_text
 from esault.flow.send.outputs import Outputs
 from esault.flow.worker.bounded_inbox import BoundedInbox
 from esault.flow.worker.environment import Environment
-from esault.flow.worker.frame_reader import Reading
+from esault.flow.worker.frame_reader import FrameReader
 from esault.flow.worker.probes import Probes
 from esault.flow.worker.rate_cap import RateCap, changed
 from esault.flow.worker.watermarks import watermarks
@@ -31,6 +31,8 @@ from esault.histogram import Histogram
 from esault.messages.change import Leave
 from esault.messages.checkpoint import Abandon, Checkpoint, Completed, NotSnapped, Snapped
 from esault.messages.control import (
+    AckRouting,
+    AckRoutingSet,
     Add,
     Added,
     Build,
@@ -42,8 +44,6 @@ from esault.messages.control import (
     Finished,
     Gone,
     Grace,
-    Seated,
-    Seats,
     Start,
     Stop,
     Stopped,
@@ -65,7 +65,7 @@ WATCH_EVERY = 0.05
 OWN_ROOT_ROWS = 512
 
 
-class SubUnit(Reading):
+class SubUnit(FrameReader):
     """What spouts and bolts have in common: channels, routes, acks, roots, sinks, the end."""
 
     def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
@@ -102,7 +102,7 @@ class SubUnit(Reading):
         self.usage: Callable[[], Usage] | None = None
         self.senders = Senders(build.epoch, self.codec, self._on_gap)
         self.watermarks = watermarks(plan, self.outputs)
-        self.vault = environment.vault
+        self.state_store = environment.state_store
         self.alignment = Alignment()
         #: what sinks have prepared, by the number of the checkpoint it belongs to
         self._prepared: dict[int, dict[str, Any]] = {}
@@ -185,13 +185,13 @@ class SubUnit(Reading):
         version = self.outputs.install(message, self.finished)
         self.outbox.append(Switched(self.incarnation, message.target, version))
 
-    def _on_seats(self, message: Seats) -> None:
+    def _on_ack_routing(self, message: AckRouting) -> None:
         self.acks.seats(message.owners, message.ackers)
         filling = message.filling.get(self.plan.name, 0)
         self.roots.widen(message.widest / self.context.parts, filling / self.context.parts)
         self.outputs.living(message.owners)
-        self.roots.lanes(message.down, message.gates, self.clock())
-        self.outbox.append(Seated(self.incarnation, message.version))
+        self.roots.lanes(message.down, message.mergers, self.clock())
+        self.outbox.append(AckRoutingSet(self.incarnation, message.version))
 
     def _on_start(self, message: Start) -> None:
         self.started = True
@@ -263,7 +263,7 @@ class SubUnit(Reading):
         Gone: _on_gone,
         Connect: _on_connect,
         Table: _on_table,
-        Seats: _on_seats,
+        AckRouting: _on_ack_routing,
         Start: _on_start,
         Grace: _on_grace,
         Drain: _on_drain,

@@ -10,7 +10,7 @@ from esault.flow.send.outputs import Outputs
 from esault.flow.watermark.clock import BEGINNING, END_OF_TIME, Clock
 from esault.flow.watermark.merging import Word
 
-__all__ = ["TELL_EVERY", "Telling"]
+__all__ = ["TELL_EVERY", "WatermarkSender"]
 
 #: what is said to all: a word but for what concerns its receiver
 _Said = tuple[float, bool, int, tuple[tuple[int, int], ...]]
@@ -18,7 +18,7 @@ _Said = tuple[float, bool, int, tuple[tuple[int, int], ...]]
 TELL_EVERY = 0.005
 
 
-class Telling:
+class WatermarkSender:
     """What each receiver has been told, and what it is to be told next."""
 
     def __init__(self, outputs: Outputs, targets: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from esault.flow.send.outputs import Outputs
 from esault.flow.watermark.clock import BEGINNING, END_OF_TIME
 from esault.flow.watermark.merging import Merging
-from esault.flow.worker.watermark_sender import Telling
+from esault.flow.worker.watermark_sender import WatermarkSender
 from esault.topology.plan import UnitPlan
 
 __all__ = ["Watermarks", "watermarks"]
@@ -19,7 +19,7 @@ class Watermarks:
     def __init__(self, plan: UnitPlan, outputs: Outputs) -> None:
         self.merging = Merging()
         targets = sorted(plan.watermark_targets & set(plan.targets))
-        self._telling = Telling(outputs, targets) if targets else None
+        self._telling = WatermarkSender(outputs, targets) if targets else None
         #: up to which all that is to be emitted has been: what receivers are told
         self.passed = BEGINNING
         #: keys move, or did until so many batches have been taken

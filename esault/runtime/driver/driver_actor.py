@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from thespian.actors import WakeupMessage
 
 from esault.control.report.summary import how_ended, may_repeat, report, snapshot
-from esault.control.report.timeline import Chronicle, Page
+from esault.control.report.timeline import Page, Timeline
 from esault.control.run.driver import Driver
 from esault.errors import EsaultError, UsageError
 from esault.flow.send.end_sinks import end_sinks
@@ -25,20 +25,20 @@ from esault.messages.probe import HostUsage
 from esault.runtime.actors.actor import HandlerFailed, ReportingActor, UnknownMessage
 from esault.runtime.driver.policy_thread import PolicyThread
 from esault.runtime.messages import (
-    Begin,
     ChangeUnit,
     DrainRun,
-    Driving,
+    DriverStarted,
     ForkedChild,
-    KeepFor,
-    Keeping,
+    KeeperStarted,
     Leave,
-    Mail,
+    Messages,
     Notice,
-    Over,
+    RunEnded,
     RunSpec,
     Scaled,
     ScaleUnit,
+    StartKeeper,
+    StartRun,
     StopRun,
     Throttled,
     ThrottleUnit,
@@ -48,7 +48,7 @@ from esault.runtime.process.owner import Owner
 from esault.runtime.process.title import set_title
 from esault.runtime.process.usage import host_usage
 from esault.runtime.worker.probe_loop import ProbeLoop, probe_endpoint
-from esault.state.recommit import commit_again, go_back
+from esault.state.recommit import go_back, recommit
 from esault.state.state_dir import StateDir
 from esault.topology.sink import RunInfo
 
@@ -78,7 +78,7 @@ class DriverActor(ReportingActor):
         self._over = False
         self._tick = TICK
         #: changes wished for by hand that are on: number -> (unit, when)
-        self._wishes: dict[int, tuple[str, float]] = {}
+        self._commands: dict[int, tuple[str, float]] = {}
         #: wishes that wait for the end of a checkpoint
         self._later: list[ScaleUnit | ChangeUnit] = []
         self._shown_at = 0.0
@@ -92,22 +92,22 @@ class DriverActor(ReportingActor):
         self._read_fd, self._write_fd = os.pipe()
         os.set_blocking(self._read_fd, False)
         os.set_blocking(self._write_fd, False)
-        self._chronicle: Chronicle | None = None
+        self._timeline: Timeline | None = None
 
     def _now(self) -> float:
         assert self._spec is not None
         return time.monotonic() + self._spec.clock_offset
 
-    def receiveMsg_Begin(self, message: Begin, sender: Any) -> None:
+    def receiveMsg_Begin(self, message: StartRun, sender: Any) -> None:
         """The command wants this run."""
         spec = self._spec = message.spec
         self._command, self._keeper = sender, message.keeper
         set_title(f"esault {spec.name} driver")
         sys.stdout = MarkedStream(spec.console_fd, "driver")
         sys.stderr = MarkedStream(spec.console_fd, "driver")
-        self.send(self._command, Driving(Owner.current()))
+        self.send(self._command, DriverStarted(Owner.current()))
         if spec.hosts is None:
-            self.send(self._keeper, KeepFor(spec, Owner.current()))
+            self.send(self._keeper, StartKeeper(spec, Owner.current()))
             self._begin_core(spec)
         else:
             from esault.runtime.driver.hosts import Hosts
@@ -140,7 +140,7 @@ class DriverActor(ReportingActor):
             resources=None if hosts is None else hosts.cluster,
         )
         self._core.scaling.sampler.hosts = self._core.places.hosts
-        self._chronicle = Chronicle() if spec.chronicle else None
+        self._timeline = Timeline() if spec.timeline else None
         period = self._core.scaling.shortest_period
         if period is not None:
             self._tick = min(TICK, period)
@@ -210,7 +210,7 @@ class DriverActor(ReportingActor):
                 self._targets = targets
                 hosts.probe(targets, self._core.epoch)
 
-    def receiveMsg_Keeping(self, message: Keeping, sender: Any) -> None:
+    def receiveMsg_Keeping(self, message: KeeperStarted, sender: Any) -> None:
         """The keeper is there."""
         self._keeping = message.process
 
@@ -219,9 +219,9 @@ class DriverActor(ReportingActor):
         self._addresses[message.incarnation] = message.address
         waiting = self._waiting.pop(message.incarnation, None)
         if waiting:
-            self.send(message.address, Mail(tuple(waiting)))
+            self.send(message.address, Messages(tuple(waiting)))
 
-    def receiveMsg_Mail(self, message: Mail, sender: Any) -> None:
+    def receiveMsg_Mail(self, message: Messages, sender: Any) -> None:
         """From a sub-unit or an ack server."""
         assert self._core is not None
         now = self._now()
@@ -272,7 +272,7 @@ class DriverActor(ReportingActor):
             change = self._core.units[message.unit].change
             ended = [c for c in self._core.units[message.unit].changes if c.at == now]
             if change is not None or ended:
-                self._wishes[message.number] = (message.unit, now)
+                self._commands[message.number] = (message.unit, now)
             self.send(self._command, Scaled(message.number, unchanged=change is None and not ended))
         self._carry()
 
@@ -289,10 +289,10 @@ class DriverActor(ReportingActor):
 
     def _tell_ended(self, core: Driver) -> None:
         """Changes that were wished for by hand and have ended."""
-        for number, (unit, at) in list(self._wishes.items()):
+        for number, (unit, at) in list(self._commands.items()):
             for record in core.units[unit].changes:
                 if record.at == at:
-                    del self._wishes[number]
+                    del self._commands[number]
                     self.send(self._command, Scaled(number, record=record))
                     break
 
@@ -325,7 +325,7 @@ class DriverActor(ReportingActor):
             if self._hosts is not None:
                 self._hosts.leave()
             self.send(self._command, Notice(text))
-            self.send(self._command, Over(text))
+            self.send(self._command, RunEnded(text))
             return
         self._core.fail(text, self._now())
         self._carry()
@@ -355,8 +355,8 @@ class DriverActor(ReportingActor):
         if now >= self._shown_at:
             self._shown_at = now + TICK * 0.9
             self.send(self._command, snapshot(self._core, now))
-            if self._chronicle is not None:
-                self._show(self._chronicle.take(self._core, now))
+            if self._timeline is not None:
+                self._show(self._timeline.take(self._core, now))
         self._carry()
         self.wakeupAfter(timedelta(seconds=self._tick))
 
@@ -387,7 +387,7 @@ class DriverActor(ReportingActor):
         """Deliver what the core has to say."""
         core, spec = self._core, self._spec
         assert core is not None and spec is not None
-        if self._wishes:
+        if self._commands:
             self._tell_ended(core)
         mails: dict[int, list[Any]] = defaultdict(list)
 
@@ -424,7 +424,7 @@ class DriverActor(ReportingActor):
             if address is None:
                 self._waiting[incarnation].extend(messages)
             else:
-                self.send(address, Mail(tuple(messages)))
+                self.send(address, Messages(tuple(messages)))
         while core.notices:
             self._notice(core.notices.popleft())
         if core.phase == "ended" and not self._over:
@@ -433,7 +433,7 @@ class DriverActor(ReportingActor):
                 self._prober.stop()
             if core.died_late and core.failure is None:
                 try:
-                    commit_again(core.kept, core.plan.sinks)
+                    recommit(core.kept, core.plan.sinks)
                 except (EsaultError, OSError) as error:
                     core.failure = str(error)
                 except Exception:
@@ -442,8 +442,8 @@ class DriverActor(ReportingActor):
             end_sinks(self._begun_sinks, ended == "drained", may_repeat(core))
             if self._hosts is not None:
                 self._hosts.leave()
-            if self._chronicle is not None:
-                self._show(self._chronicle.last(core, self._now()))
-            self.send(self._command, Over(report(core, "actors", ended, self._now())))
+            if self._timeline is not None:
+                self._show(self._timeline.last(core, self._now()))
+            self.send(self._command, RunEnded(report(core, "actors", ended, self._now())))
             if self._hosts is None:
                 self.send(self._keeper, Leave())

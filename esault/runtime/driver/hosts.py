@@ -1,6 +1,6 @@
 """The hosts of a run, from the driver's side: who is up, where each sub-unit is, and the way there.
 
-Owns one `HostLink` per node that is known, those that are named in hosts.toml and those that have joined them. The driver's actor
+Owns one `HostConnection` per node that is known, those that are named in hosts.toml and those that have joined them. The driver's actor
 calls `take` when it is woken, and is told by what it passed what came of it.
 """
 
@@ -15,7 +15,17 @@ from typing import Any, Final
 
 from esault.cluster.connection import Connection, Lost
 from esault.cluster.key import ClusterKey
-from esault.cluster.messages import Deliver, Died, Keep, Lodge, Probing, Readings, Said, Voice, Welcome
+from esault.cluster.messages import (
+    FromSubUnits,
+    OutputLine,
+    ProbeReadings,
+    ProbeTargets,
+    ProcessDied,
+    StartHost,
+    ToKeeper,
+    ToSubUnit,
+    Welcome,
+)
 from esault.cluster.shipment import needed, relative, ship
 from esault.cluster.tls import Refused
 from esault.control.placement.placement import Cluster
@@ -25,7 +35,7 @@ from esault.messages.control import Exited, Fork, Kill, Release
 from esault.messages.probe import HostUsage, ProbeReading
 from esault.runtime.messages import HostsSpec, RunSpec
 from esault.runtime.process.console import MarkedStream
-from esault.runtime.remote.host_connection import HostLink, Joined, LostHost, News, Refusing
+from esault.runtime.remote.host_connection import HostConnection, Joined, LostHost, News, Refusing
 
 __all__ = ["Hosts"]
 
@@ -47,7 +57,7 @@ class Hosts:
         self._key = ClusterKey(hosts.key)
         self.cluster = Cluster(hosts.rules)
         self.evacuation = Evacuation()
-        self._links: dict[str, HostLink] = {}
+        self._links: dict[str, HostConnection] = {}
         #: addresses by host name, of those that are not lost
         self._addresses: dict[str, str] = dict(hosts.names)
         #: addresses by which the nodes behind our links know themselves, by ours
@@ -76,7 +86,7 @@ class Hosts:
         threading.Thread(target=self._print, name="esault-voices", daemon=True).start()
 
     def _add(self, address: str, slots: int) -> None:
-        link = HostLink(
+        link = HostConnection(
             address,
             self._key,
             lambda node, welcome, offset, ahead: self._order(address, node, welcome, slots, offset, ahead),
@@ -88,7 +98,7 @@ class Hosts:
 
     def _order(
         self, address: str, node: Connection, welcome: Welcome, slots: int, offset: float, ahead: float
-    ) -> Lodge:
+    ) -> StartHost:
         """In a link's thread: what is asked of a node. Raises Lost for one that has a link already, Refused for one that will not do."""
         self._own[address] = {each.name: each.address for each in welcome.members}.get(welcome.name, address)
         other = self._addresses.get(welcome.name, address)
@@ -100,7 +110,7 @@ class Hosts:
         self._check_seen(node, welcome.name)
         spec, (files, versions) = self._spec, self._code
         located = spec.located
-        return Lodge(
+        return StartHost(
             run=spec.run,
             name=spec.name,
             slots=min(slots, welcome.free) if slots else welcome.free,
@@ -154,17 +164,17 @@ class Hosts:
             while link.events:
                 self._take(link, link.events.popleft())
 
-    def _take(self, link: HostLink, event: Any) -> None:
-        if isinstance(event, Said):
+    def _take(self, link: HostConnection, event: Any) -> None:
+        if isinstance(event, FromSubUnits):
             self.inbox.extend(event.messages)
-        elif isinstance(event, Died):
+        elif isinstance(event, ProcessDied):
             self._where.pop(event.incarnation, None)
             self.inbox.append(Exited(event.incarnation, event.reason))
-        elif isinstance(event, Readings):
+        elif isinstance(event, ProbeReadings):
             self.readings.extend(event.readings)
             if event.usage is not None:
                 self.usage[event.usage.name] = event.usage
-        elif isinstance(event, Voice):
+        elif isinstance(event, OutputLine):
             self._heard(event)
         elif isinstance(event, Joined):
             self._joined(link, event)
@@ -179,7 +189,7 @@ class Hosts:
         else:
             self.notices.append(f"a host said something that is not known: {event!r:.200}")
 
-    def _heard(self, event: Voice) -> None:
+    def _heard(self, event: OutputLine) -> None:
         if len(self._lines) < _MOST_LINES:
             self._lines.append((event.mark, event.text))
             self._lines_there.set()
@@ -188,7 +198,7 @@ class Hosts:
             self._dropping = True
             self.notices.append(f"{_MOST_LINES:,} printed lines wait for a slow terminal: further ones are dropped")
 
-    def _joined(self, link: HostLink, event: Joined) -> None:
+    def _joined(self, link: HostConnection, event: Joined) -> None:
         other = self._addresses.get(event.name)
         if other is not None and other != link.address and event.name in self.cluster.hosts:
             self._tell_twice(event.name, other, link.address)
@@ -219,7 +229,7 @@ class Hosts:
             del self._where[incarnation]
             self.inbox.append(Exited(incarnation, f"its host {event.name} is lost"))
 
-    def _news(self, link: HostLink, event: News) -> None:
+    def _news(self, link: HostConnection, event: News) -> None:
         for member in event.members:
             known = member.address in self._links or member.name in self._addresses
             if not known and not self._ended and self._hosts_members:
@@ -246,7 +256,7 @@ class Hosts:
             raise TypeError(f"no keeper takes {message!r:.100}")
         link = self._link(incarnation)
         if link is not None:
-            link.say(Keep(message))
+            link.say(ToKeeper(message))
         elif not isinstance(message, Release):
             self._where.pop(incarnation, None)
             self.inbox.append(Exited(incarnation, "its host is lost"))
@@ -256,9 +266,9 @@ class Hosts:
         """To a sub-unit or an ack server."""
         link = self._link(incarnation)
         if link is not None:
-            link.say(Deliver(incarnation, messages))
+            link.say(ToSubUnit(incarnation, messages))
 
-    def _link(self, incarnation: int) -> HostLink | None:
+    def _link(self, incarnation: int) -> HostConnection | None:
         host = self._where.get(incarnation)
         if host is None or host not in self.cluster.hosts:
             return None
@@ -289,7 +299,7 @@ class Hosts:
             if host is not None:
                 by_host[host][incarnation] = target
         for host in self.cluster.hosts:
-            self._links[self._addresses[host]].say(Probing(by_host.get(host, {}), epoch))
+            self._links[self._addresses[host]].say(ProbeTargets(by_host.get(host, {}), epoch))
 
     def leave(self) -> None:
         """The run is over: the hosts may end its processes."""

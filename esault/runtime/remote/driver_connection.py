@@ -18,11 +18,11 @@ from typing import Any, Final
 
 from esault.cluster.connection import Connection, Lost, Strangers, crowding, listen
 from esault.cluster.key import ClusterKey
-from esault.cluster.messages import Beat, Enter, Entered, Goodbye
+from esault.cluster.messages import Attach, Attached, Detach, Heartbeat
 from esault.cluster.tls import Refused
 from esault.runtime.process.lease import LeaseHolder
 
-__all__ = ["BEAT_EVERY", "SILENCE", "DriverLine"]
+__all__ = ["BEAT_EVERY", "SILENCE", "DriverConnection"]
 
 #: seconds between two beats
 BEAT_EVERY: Final = 0.3
@@ -34,7 +34,7 @@ _ENTER_WITHIN: Final = 20.0
 _MOST_STRANGERS: Final = 64
 
 
-class DriverLine(threading.Thread):
+class DriverConnection(threading.Thread):
     """See the module. `say` may be called by any thread."""
 
     def __init__(self, run: str, address: str, key: str, lease: LeaseHolder, on_word: Callable[[], None]) -> None:
@@ -71,7 +71,7 @@ class DriverLine(threading.Thread):
         """The thread."""
         try:
             self._driver = self._let_in()
-            self._driver.send(Entered())
+            self._driver.send(Attached())
             self._serve(self._driver)
         except (Lost, Refused) as error:
             self.over = f"the driver is gone: {error}"
@@ -93,7 +93,7 @@ class DriverLine(threading.Thread):
                 for caller in list(callers):
                     try:
                         for message in caller.receive():
-                            if message == Enter(self._run_id):
+                            if message == Attach(self._run_id):
                                 callers.remove(caller)
                                 return caller
                             raise Refused("it is not the driver of this run")
@@ -129,7 +129,7 @@ class DriverLine(threading.Thread):
             now = time.monotonic()
             if now >= beat_at:
                 beat_at = now + BEAT_EVERY
-                driver.send(Beat())
+                driver.send(Heartbeat())
             while self._outbox:
                 driver.send(self._outbox.popleft())
             ready = driver.wait(max(0.0, beat_at - time.monotonic()), self._wake_read)
@@ -137,7 +137,7 @@ class DriverLine(threading.Thread):
                 with contextlib.suppress(BlockingIOError):
                     os.read(self._wake_read, 65536)
             if driver.fileno() in ready:
-                words = [word for word in driver.receive() if not isinstance(word, Beat)]
+                words = [word for word in driver.receive() if not isinstance(word, Heartbeat)]
                 heard = time.monotonic()
                 if self._lease.age() > SILENCE:
                     # this host was frozen: what has just been read was said long ago
@@ -148,7 +148,7 @@ class DriverLine(threading.Thread):
                     self._on_word()
             elif time.monotonic() - heard > SILENCE or self._lease.age() > SILENCE:
                 raise Lost(f"no word from it for {SILENCE:g} s")
-            if self._outbox and isinstance(self._outbox[-1], Goodbye):
+            if self._outbox and isinstance(self._outbox[-1], Detach):
                 while self._outbox:
                     driver.send(self._outbox.popleft())
                 driver.close(1.0)

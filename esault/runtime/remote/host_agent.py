@@ -17,21 +17,40 @@ from typing import Any
 
 from thespian.actors import WakeupMessage
 
-from esault.cluster.messages import Deliver, Died, Goodbye, Keep, Probing, Readings, Said, Voice
+from esault.cluster.messages import (
+    Detach,
+    FromSubUnits,
+    OutputLine,
+    ProbeReadings,
+    ProbeTargets,
+    ProcessDied,
+    ToKeeper,
+    ToSubUnit,
+)
 from esault.messages.control import Exited, Failed, Fork
 from esault.messages.probe import ProbeReading
 from esault.runtime.actors.actor import HandlerFailed, ReportingActor, UnknownMessage
-from esault.runtime.messages import Driving, ForkedChild, KeepFor, Keeping, Leave, Mail, Notice, Over, RunSpec
+from esault.runtime.messages import (
+    DriverStarted,
+    ForkedChild,
+    KeeperStarted,
+    Leave,
+    Messages,
+    Notice,
+    RunEnded,
+    RunSpec,
+    StartKeeper,
+)
 from esault.runtime.net.secure_links import Endpoint
 from esault.runtime.process.console import ConsoleReader, MarkedStream
 from esault.runtime.process.lease import LeaseHolder
 from esault.runtime.process.owner import Owner
 from esault.runtime.process.title import set_title
 from esault.runtime.process.usage import host_usage
-from esault.runtime.remote.driver_connection import DriverLine
+from esault.runtime.remote.driver_connection import DriverConnection
 from esault.runtime.worker.probe_loop import ProbeLoop, probe_endpoint
 
-__all__ = ["Envoy", "Opened", "Receive"]
+__all__ = ["HostAgent", "Opened", "Receive"]
 
 #: seconds between two looks, and between two reports of the host's load
 TICK, HOST_EVERY = 0.1, 0.5
@@ -41,7 +60,7 @@ MOST_WAITING = 2000
 
 @dataclass(frozen=True)
 class Receive:
-    """Lodge to envoy: let the driver of this run in; the keeper forks."""
+    """StartHost to envoy: let the driver of this run in; the keeper forks."""
 
     spec: RunSpec
     keeper: Any
@@ -51,12 +70,12 @@ class Receive:
 
 @dataclass(frozen=True)
 class Opened:
-    """Envoy to lodge: the driver can come in there."""
+    """HostAgent to lodge: the driver can come in there."""
 
     port: int
 
 
-class Envoy(ReportingActor):
+class HostAgent(ReportingActor):
     """See the module."""
 
     def __init__(self) -> None:
@@ -64,7 +83,7 @@ class Envoy(ReportingActor):
         self._spec: RunSpec | None = None
         self._lodge: Any = None
         self._keeper: Any = None
-        self._line: DriverLine | None = None
+        self._line: DriverConnection | None = None
         self._addresses: dict[int, Any] = {}
         self._waiting: dict[int, list[Any]] = defaultdict(list)
         self._prober: ProbeLoop | None = None
@@ -80,15 +99,19 @@ class Envoy(ReportingActor):
     def receiveMsg_Receive(self, message: Receive, sender: Any) -> None:
         """The first message."""
         spec = self._spec = message.spec
-        assert spec.dwelling is not None
+        assert spec.host_context is not None
         self._lodge, self._keeper = sender, message.keeper
         set_title(f"esault {spec.name} envoy")
-        sys.stdout = sys.stderr = MarkedStream(spec.console_fd, f"envoy@{spec.dwelling.host}")
-        self._usage = host_usage(spec.dwelling.host)
-        self.send(self._lodge, Driving(Owner.current()))
-        self.send(self._keeper, KeepFor(spec, Owner.current()))
-        self._line = DriverLine(
-            spec.run, spec.dwelling.address, spec.dwelling.key, LeaseHolder(spec.dwelling.lease), self._woken
+        sys.stdout = sys.stderr = MarkedStream(spec.console_fd, f"envoy@{spec.host_context.host}")
+        self._usage = host_usage(spec.host_context.host)
+        self.send(self._lodge, DriverStarted(Owner.current()))
+        self.send(self._keeper, StartKeeper(spec, Owner.current()))
+        self._line = DriverConnection(
+            spec.run,
+            spec.host_context.address,
+            spec.host_context.key,
+            LeaseHolder(spec.host_context.lease),
+            self._woken,
         )
         self.watch(self._read_fd, self._read)
         self._line.start()
@@ -115,26 +138,26 @@ class Envoy(ReportingActor):
 
     def _take(self, word: Any) -> None:
         assert self._spec is not None
-        if isinstance(word, Deliver):
+        if isinstance(word, ToSubUnit):
             address = self._addresses.get(word.incarnation)
             if address is None:
                 self._waiting[word.incarnation].extend(word.messages)
             else:
-                self.send(address, Mail(word.messages))
-        elif isinstance(word, Keep):
+                self.send(address, Messages(word.messages))
+        elif isinstance(word, ToKeeper):
             message = word.message
             if isinstance(message, Fork):
                 probes = probe_endpoint(self._spec.run_dir) if message.build.probes else ""
                 message = replace(message, build=replace(message.build, probes=probes))
             self.send(self._keeper, message)
-        elif isinstance(word, Probing):
+        elif isinstance(word, ProbeTargets):
             self._probe(word)
-        elif isinstance(word, Goodbye):
+        elif isinstance(word, Detach):
             self._end(word.text)
         else:
-            self._report(UnknownMessage("Envoy", type(word).__name__, str(word)[:500]))
+            self._report(UnknownMessage("HostAgent", type(word).__name__, str(word)[:500]))
 
-    def _probe(self, word: Probing) -> None:
+    def _probe(self, word: ProbeTargets) -> None:
         assert self._spec is not None
         if self._prober is None:
             self._prober = ProbeLoop(self._spec.run_dir, word.epoch, self._spec.clock_offset)
@@ -150,12 +173,12 @@ class Envoy(ReportingActor):
 
     def _heard(self, mark: str, text: str) -> None:
         """In the console's thread: user code printed a line."""
-        assert self._line is not None and self._spec is not None and self._spec.dwelling is not None
+        assert self._line is not None and self._spec is not None and self._spec.host_context is not None
         while self._line.waiting > MOST_WAITING and self._line.over is None:
             time.sleep(0.01)
-        self._line.say(Voice(mark, text))
+        self._line.say(OutputLine(mark, text))
 
-    def receiveMsg_Keeping(self, message: Keeping, sender: Any) -> None:
+    def receiveMsg_Keeping(self, message: KeeperStarted, sender: Any) -> None:
         """The keeper is there."""
         self._keeping = message.process
 
@@ -164,25 +187,25 @@ class Envoy(ReportingActor):
         self._addresses[message.incarnation] = message.address
         waiting = self._waiting.pop(message.incarnation, None)
         if waiting:
-            self.send(message.address, Mail(tuple(waiting)))
+            self.send(message.address, Messages(tuple(waiting)))
 
-    def receiveMsg_Mail(self, message: Mail, sender: Any) -> None:
+    def receiveMsg_Mail(self, message: Messages, sender: Any) -> None:
         """From a sub-unit or an ack server."""
-        self._say(Said(message.messages))
+        self._say(FromSubUnits(message.messages))
 
     def receiveMsg_Exited(self, message: Exited, sender: Any) -> None:
         """A process died."""
         self._addresses.pop(message.incarnation, None)
-        self._say(Died(message.incarnation, message.reason))
+        self._say(ProcessDied(message.incarnation, message.reason))
 
     def receiveMsg_UnknownMessage(self, message: UnknownMessage, sender: Any) -> None:
         """An actor of this run reports a mistake in the engine."""
-        self._say(Said((Failed(0, "", f"the engine itself failed: {message}"),)))
+        self._say(FromSubUnits((Failed(0, "", f"the engine itself failed: {message}"),)))
 
     def receiveMsg_HandlerFailed(self, message: HandlerFailed, sender: Any) -> None:
         """An actor of this run reports a mistake in the engine."""
         text = f"the engine itself failed in {message.actor} at {message.type}:\n{message.traceback}"
-        self._say(Said((Failed(0, "", text),)))
+        self._say(FromSubUnits((Failed(0, "", text),)))
 
     def _report(self, report: UnknownMessage | HandlerFailed) -> None:
         if isinstance(report, HandlerFailed):
@@ -203,7 +226,7 @@ class Envoy(ReportingActor):
             self._usage_at = now + HOST_EVERY
             usage = self._usage()
         if self._readings or usage is not None:
-            self._say(Readings(tuple(self._readings), usage))
+            self._say(ProbeReadings(tuple(self._readings), usage))
             self._readings.clear()
         if self._keeping is not None and not self._keeping.alive():
             self._end("its keeper's process died (was it killed?)")
@@ -215,9 +238,9 @@ class Envoy(ReportingActor):
         if self._over:
             return
         self._over = True
-        self._say(Goodbye(why))
+        self._say(Detach(why))
         if self._prober is not None:
             self._prober.stop()
         self.send(self._keeper, Leave())
         self.send(self._lodge, Notice(why))
-        self.send(self._lodge, Over(None))
+        self.send(self._lodge, RunEnded(None))

@@ -21,24 +21,24 @@ from esault.cluster.connection import Connection, Lost, call
 from esault.cluster.key import ClusterKey
 from esault.cluster.messages import (
     ENDED,
-    Beat,
-    Enter,
-    Entered,
-    Goodbye,
-    Lodge,
-    Lodged,
+    Attach,
+    Attached,
+    ClockReply,
+    ClockRequest,
+    Detach,
+    Heartbeat,
+    HostStarted,
     Member,
     Nodes,
     Refusal,
-    Tick,
-    Tock,
+    StartHost,
     Welcome,
 )
 from esault.cluster.tls import Refused
 from esault.cluster.versions import differences, hello
 from esault.runtime.remote.driver_connection import BEAT_EVERY
 
-__all__ = ["HostLink", "Joined", "LostHost", "News", "Refusing"]
+__all__ = ["HostConnection", "Joined", "LostHost", "News", "Refusing"]
 
 #: seconds without a word after which a host is lost; its own processes stand still half a second earlier (`lease`)
 SILENCE: Final = 2.5
@@ -91,14 +91,14 @@ class News:
     draining: bool
 
 
-class HostLink(threading.Thread):
+class HostConnection(threading.Thread):
     """See the module. `events` is filled here; `on_event` is called in this thread."""
 
     def __init__(
         self,
         address: str,
         key: ClusterKey,
-        order: Callable[[Connection, Welcome, float, float], Lodge],
+        order: Callable[[Connection, Welcome, float, float], StartHost],
         on_event: Callable[[], None],
         clock: Callable[[], float],
     ) -> None:
@@ -192,11 +192,11 @@ class HostLink(threading.Thread):
             order = self._order(node, welcome, self._compare_clocks(node), ahead)
             if order.slots < 1:
                 raise Lost(f"host {welcome.name} has no free slot of its {welcome.slots}")
-            lodged = node.ask(order, _READY_WITHIN, Lodged, Refusal)
+            lodged = node.ask(order, _READY_WITHIN, HostStarted, Refusal)
             if isinstance(lodged, Refusal):
                 raise Refused(lodged.text)
             lodge = call(host, lodged.port, self._key.client, _ANSWER_WITHIN)
-            lodge.ask(Enter(order.run), _ANSWER_WITHIN, Entered)
+            lodge.ask(Attach(order.run), _ANSWER_WITHIN, Attached)
             self._begun = self._releasing = False
             self.up = welcome.name
             remark = ""
@@ -214,7 +214,7 @@ class HostLink(threading.Thread):
         best, offset = float("inf"), 0.0
         for number in range(_TICKS):
             asked = self._clock()
-            answer = node.ask(Tick(number), _ANSWER_WITHIN, Tock)
+            answer = node.ask(ClockRequest(number), _ANSWER_WITHIN, ClockReply)
             now = self._clock()
             if answer.number == number and now - asked < best:
                 best, offset = now - asked, (asked + now) / 2 - answer.monotonic
@@ -227,7 +227,7 @@ class HostLink(threading.Thread):
             now = time.monotonic()
             if now >= beat_at:
                 beat_at = now + BEAT_EVERY
-                lodge.send(Beat())
+                lodge.send(Heartbeat())
             while self._begun and self._outbox:
                 lodge.send(self._outbox.popleft())
             also = [self._wake_read, *([node.fileno()] if node_there else [])]
@@ -238,10 +238,10 @@ class HostLink(threading.Thread):
             if node_there and node.fileno() in ready:
                 node_there = self._hear(node)
             if lodge.fileno() in ready:
-                got = [word for word in lodge.receive() if not isinstance(word, Beat)]
+                got = [word for word in lodge.receive() if not isinstance(word, Heartbeat)]
                 heard = time.monotonic()
                 for word in got:
-                    if isinstance(word, Goodbye):
+                    if isinstance(word, Detach):
                         raise Lost(word.text)
                 if got:
                     self.events.extend(got)
@@ -251,7 +251,7 @@ class HostLink(threading.Thread):
         with contextlib.suppress(Lost):
             while self._begun and self._outbox:
                 lodge.send(self._outbox.popleft())
-            lodge.send(Goodbye(ENDED))
+            lodge.send(Detach(ENDED))
             lodge.close(2.0)
         self.up = None
 

@@ -2,7 +2,7 @@
 
     python -m esault.runtime.remote.host_process ORDER HOST ADDRESS KEY PARENT
 
-ORDER is a file with what the driver asked for (`Lodge`); it is removed. On standard output the node is told one line: `port N`, where
+ORDER is a file with what the driver asked for (`StartHost`); it is removed. On standard output the node is told one line: `port N`, where
 the driver can come in, or `refused TEXT`. The code that was shipped lies in the run's own folder and goes with it.
 """
 
@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from esault.cluster.codec import unpack
-from esault.cluster.messages import ENDED, Lodge
+from esault.cluster.messages import ENDED, StartHost
 from esault.cluster.shipment import unload
 from esault.errors import EsaultError, UsageError
 from esault.runtime.actors import system
-from esault.runtime.messages import Driving, Dwelling, Notice, Over, RunSpec
+from esault.runtime.messages import DriverStarted, HostContext, Notice, RunEnded, RunSpec
 from esault.runtime.process.console import ConsoleReader
 from esault.runtime.process.owner import Owner, end_with
 from esault.runtime.process.run_dir import make_run_dir
@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
     data = Path(order).read_bytes()
     os.unlink(order)
     lodge = unpack(data)
-    assert isinstance(lodge, Lodge)
+    assert isinstance(lodge, StartHost)
     logging.basicConfig(level=lodge.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     owner = Owner.current()
     run_dir = make_run_dir(owner)
@@ -57,11 +57,11 @@ def main(arguments: list[str]) -> int:
     spec = replace(spec, console_fd=console.write_fd)
     handle = system.start(secrets.token_bytes(32), title=f"esault {lodge.name}", scratch=run_dir)
     try:
-        from esault.runtime.remote.host_agent import Envoy, Receive
+        from esault.runtime.remote.host_agent import HostAgent, Receive
         from esault.runtime.worker.keeper import Keeper
 
         keeper = handle.create(Keeper)
-        envoy = handle.create(Envoy)
+        envoy = handle.create(HostAgent)
         handle.tell(envoy, Receive(spec, keeper, console.read_fd))
         why = _watch(handle)
     finally:
@@ -70,7 +70,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _spec(lodge: Lodge, host: str, address: str, key: str, run_dir: Path, owner: Owner) -> RunSpec:
+def _spec(lodge: StartHost, host: str, address: str, key: str, run_dir: Path, owner: Owner) -> RunSpec:
     code = run_dir / "code"
     code.mkdir()
     unload(lodge.files, code)
@@ -93,7 +93,7 @@ def _spec(lodge: Lodge, host: str, address: str, key: str, run_dir: Path, owner:
         slots=lodge.slots,
         clock_offset=lodge.clock_offset,
         state_dir=lodge.state_dir,
-        dwelling=Dwelling(host, address, key, str(run_dir / "lease")),
+        host_context=HostContext(host, address, key, str(run_dir / "lease")),
     )
 
 
@@ -111,11 +111,11 @@ def _watch(handle: system.ActorSystemHandle) -> str:
         for message in [] if received is None else messages_in(received):
             if isinstance(message, Opened):
                 _tell(f"port {message.port}")
-            elif isinstance(message, Driving):
+            elif isinstance(message, DriverStarted):
                 envoy = message.process
             elif isinstance(message, Notice):
                 why = message.text
-            elif isinstance(message, Over):
+            elif isinstance(message, RunEnded):
                 return why
         if not handle.alive() or (envoy is not None and not envoy.alive()):
             return why

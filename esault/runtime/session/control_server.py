@@ -10,24 +10,24 @@ from typing import Any
 from esault.control.report.summary import Snapshot
 from esault.elasticity.scaling import EVERY_UNIT
 from esault.runtime.messages import ChangeUnit, DrainRun, Scaled, ScaleUnit, StopRun, Throttled, ThrottleUnit
-from esault.runtime.session.control_socket import Caller, Door
+from esault.runtime.session.control_socket import Caller, ControlSocket
 
-__all__ = ["Porter"]
+__all__ = ["ControlServer"]
 
 
-class Porter:
+class ControlServer:
     """Sits in the command's loop. `tell` sends a message to the driver."""
 
     def __init__(
-        self, door: Door, name: str, run: str, tell: Callable[[Any], object], policies: Mapping[str, str]
+        self, door: ControlSocket, name: str, run: str, tell: Callable[[Any], object], policies: Mapping[str, str]
     ) -> None:
-        self._door = door
+        self._control_socket = door
         self._about = {"topology": name, "run": run, "pid": os.getpid(), "engine": "actors"}
         self._tell = tell
         self._policies = policies
         self._snapshot: Snapshot | None = None
         self._number = 0
-        self._wishes: dict[int, Caller] = {}
+        self._commands: dict[int, Caller] = {}
         self._leaving: list[Caller] = []
 
     def seen(self, snapshot: Snapshot) -> None:
@@ -36,7 +36,7 @@ class Porter:
 
     def scaled(self, message: Scaled) -> None:
         """What has become of a wish."""
-        caller = self._wishes.get(message.number)
+        caller = self._commands.get(message.number)
         if caller is None:
             return
         if message.refused:
@@ -56,29 +56,29 @@ class Porter:
         else:
             caller.answer(last=False, begun=True)
             return
-        del self._wishes[message.number]
+        del self._commands[message.number]
 
     def throttled(self, message: Throttled) -> None:
         """What has become of a throttle."""
-        caller = self._wishes.pop(message.number, None)
+        caller = self._commands.pop(message.number, None)
         if caller is not None:
             caller.answer(**({"error": message.refused} if message.refused else {"done": True}))
 
     def serve(self) -> None:
         """Take the requests that have come."""
-        while self._door.callers:
-            caller = self._door.callers.popleft()
+        while self._control_socket.callers:
+            caller = self._control_socket.callers.popleft()
             request = caller.request
             if request["do"] == "status":
                 now = asdict(self._snapshot) if self._snapshot is not None else {"phase": "starting", "units": []}
                 caller.answer(**{**now, **self._about})
             elif request["do"] == "scale":
                 self._number += 1
-                self._wishes[self._number] = caller
+                self._commands[self._number] = caller
                 self._tell(ScaleUnit(request["unit"], request["n"], self._number))
             elif request["do"] == "throttle":
                 self._number += 1
-                self._wishes[self._number] = caller
+                self._commands[self._number] = caller
                 self._tell(ThrottleUnit(request["unit"], request["rate"], request["seconds"], self._number))
             elif request["do"] == "change":
                 # What becomes of it stands among the notices and in the report.
@@ -91,8 +91,8 @@ class Porter:
 
     def ended(self, how: str) -> None:
         """The run is over."""
-        for caller in self._wishes.values():
+        for caller in self._commands.values():
             caller.answer(error="the run ended before the change did")
         for caller in self._leaving:
             caller.answer(done=True, ended=how)
-        self._door.close()
+        self._control_socket.close()

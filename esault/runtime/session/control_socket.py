@@ -15,7 +15,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
-__all__ = ["NAME", "Caller", "Door"]
+__all__ = ["NAME", "Caller", "ControlSocket"]
 
 #: the socket's name in the run's folder
 NAME = "door"
@@ -43,7 +43,7 @@ class Caller:
             self._connection.close()
 
 
-class Door(threading.Thread):
+class ControlSocket(threading.Thread):
     """Accepts; requests wait in `callers` for whoever owns the run."""
 
     def __init__(self, run_dir: Path) -> None:

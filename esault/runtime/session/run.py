@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from esault.control.replication.replicas import check_settings
-from esault.control.report.timeline import Chronicle
+from esault.control.report.timeline import Timeline
 from esault.elasticity.scaling import EVERY_UNIT, check_policies
 from esault.errors import TopologyFailed, UsageError
 from esault.flow.send.end_sinks import end_sinks
@@ -269,10 +269,10 @@ def _run_local(
     if state is not None:
         state.begin()
     run_id = new_run()
-    chronicle = None
+    timeline = None
     if metrics is not None:
         metrics.begin(run_id, plan.name)
-        chronicle = Chronicle()
+        timeline = Timeline()
     local = LocalRuntime(
         plan_of,
         settings=replace(request.settings, reload_state=True),
@@ -318,7 +318,7 @@ def _run_local(
             if now - shown >= 0.1:
                 shown = now
                 view.update(snapshot(local.driver, now))
-                page = chronicle.take(local.driver, now) if chronicle is not None else None
+                page = timeline.take(local.driver, now) if timeline is not None else None
                 if metrics is not None and page is not None:
                     metrics.take(page)
         ended_ok = local.driver.failure is None and local.driver.finished_in_order
@@ -327,8 +327,8 @@ def _run_local(
             signal.signal(number, handler)
         end_sinks([sink.sink for sink in plan.sinks], ended_ok, may_repeat(local.driver))
     report = local.report()
-    if metrics is not None and chronicle is not None:
-        page = chronicle.last(local.driver, local.now())
+    if metrics is not None and timeline is not None:
+        page = timeline.last(local.driver, local.now())
         if page is not None:
             metrics.take(page)
         metrics.end(report)

@@ -27,14 +27,14 @@ from esault.payload.class_names import as_script
 from esault.report import Report
 from esault.runtime.actors import system
 from esault.runtime.messages import (
-    Begin,
     DrainRun,
-    Driving,
+    DriverStarted,
     HostsSpec,
     Notice,
-    Over,
+    RunEnded,
     RunSpec,
     Scaled,
+    StartRun,
     StopRun,
     Throttled,
 )
@@ -42,8 +42,8 @@ from esault.runtime.process.console import ConsoleReader
 from esault.runtime.process.owner import Owner
 from esault.runtime.process.run_dir import make_run_dir
 from esault.runtime.process.signals import ending_signals, leave_terminal
-from esault.runtime.session.control_server import Porter
-from esault.runtime.session.control_socket import Door
+from esault.runtime.session.control_server import ControlServer
+from esault.runtime.session.control_socket import ControlSocket
 from esault.runtime.session.metrics_tables import MetricsTables
 from esault.state.run_state import RunState, check_tables, state_path
 from esault.state.spool import rename_spools
@@ -209,7 +209,7 @@ class Session:
         self._seconds = seconds
         self._signals = 0
         self.stopped_at_once = False
-        self._porter: Porter | None = None
+        self._control_server: ControlServer | None = None
 
     def _check(self, slots: int, policies: Mapping[str, str] | None) -> None:
         kept = self._state.kept if self._state is not None else None
@@ -255,7 +255,7 @@ class Session:
             kept=None if state is None else state.kept,
             last_number=0 if state is None else state.last_number,
             hosts=self._hosts,
-            chronicle=self._metrics is not None,
+            timeline=self._metrics is not None,
         )
         previous = self._catch_signals()
         try:
@@ -267,7 +267,7 @@ class Session:
 
                 keeper = handle.create(Keeper) if self._hosts is None else None
                 driver = handle.create(DriverActor)
-                handle.tell(driver, Begin(spec, keeper))
+                handle.tell(driver, StartRun(spec, keeper))
                 console.start()
                 if on_started is not None:
                     on_started(spec)
@@ -324,8 +324,10 @@ class Session:
 
     def _served(self, handle: system.ActorSystemHandle, driver: Any, spec: RunSpec) -> Report:
         """Watch the run, with its door open to other terminals."""
-        door = Door(Path(spec.run_dir))
-        self._porter = Porter(door, spec.name, spec.run, lambda message: handle.tell(driver, message), self._policies)
+        door = ControlSocket(Path(spec.run_dir))
+        self._control_server = ControlServer(
+            door, spec.name, spec.run, lambda message: handle.tell(driver, message), self._policies
+        )
         door.start()
         how = "failed"
         try:
@@ -333,7 +335,7 @@ class Session:
             how = report.ended
             return report
         finally:
-            self._porter.ended(how)
+            self._control_server.ended(how)
 
     def _watch(self, handle: system.ActorSystemHandle, driver: Any) -> Report:
         told = 0
@@ -342,18 +344,18 @@ class Session:
         until, timed = None, self._seconds is not None
         driving: Owner | None = None
         while True:
-            if self._porter is not None:
-                self._porter.serve()
+            if self._control_server is not None:
+                self._control_server.serve()
             for message in _messages(_heard(handle)):
-                if isinstance(message, Scaled) and self._porter is not None:
-                    self._porter.scaled(message)
-                if isinstance(message, Throttled) and self._porter is not None:
-                    self._porter.throttled(message)
-                if isinstance(message, Over):
+                if isinstance(message, Scaled) and self._control_server is not None:
+                    self._control_server.scaled(message)
+                if isinstance(message, Throttled) and self._control_server is not None:
+                    self._control_server.throttled(message)
+                if isinstance(message, RunEnded):
                     if isinstance(message.report, Report):
                         return message.report
                     raise TopologyFailed(str(message.report))
-                if isinstance(message, Driving):
+                if isinstance(message, DriverStarted):
                     driving = message.process
                 elif isinstance(message, Page) and self._metrics is not None:
                     self._metrics.take(message)
@@ -361,8 +363,8 @@ class Session:
                     self._view.notice(message.text)
                 elif isinstance(message, Snapshot):
                     self._view.update(message)
-                    if self._porter is not None:
-                        self._porter.seen(message)
+                    if self._control_server is not None:
+                        self._control_server.seen(message)
                     begun = begun or message.phase == "running"
                     if timed and until is None and message.phase == "running":
                         until = time.monotonic() + (self._seconds or 0.0)

@@ -24,15 +24,15 @@ from esault.flow.worker.async_unit import AsyncSubUnit
 from esault.flow.worker.environment import Environment
 from esault.flow.worker.spout_unit import SpoutSubUnit
 from esault.flow.worker.sub_unit import SubUnit
-from esault.messages.control import Build, Built, Failed, Seats, Stop
+from esault.messages.control import AckRouting, Build, Built, Failed, Stop
 from esault.runtime.messages import RunSpec
 from esault.runtime.net.inlets import Inlets
 from esault.runtime.net.links import UnixWire
 from esault.runtime.process.lease import Lease
 from esault.runtime.process.usage import process_usage
-from esault.state.dead_letter_file import LetterFile
+from esault.state.dead_letter_file import DeadLetterFile
 from esault.state.spool import spooled
-from esault.state.state_store import FileVault
+from esault.state.state_store import FileStateStore
 
 __all__ = ["AckerLoop", "DataLoop", "SubUnitLoop"]
 
@@ -100,7 +100,7 @@ class DataLoop(threading.Thread):
 
     def sockets(self) -> tuple[Inlets, UnixWire]:
         """The ways in and out of this sub-unit or ack server."""
-        here, folder, incarnation = self.spec.dwelling, self.spec.run_dir, self.build.incarnation
+        here, folder, incarnation = self.spec.host_context, self.spec.run_dir, self.build.incarnation
         if here is None:
             return Inlets(folder, incarnation), UnixWire()
         from esault.cluster.key import ClusterKey
@@ -154,11 +154,11 @@ class SubUnitLoop(DataLoop):
         """Until the sub-unit has stopped, or `build` is another one; its spout, which goes on."""
         build, spec = self.build, self.spec
         unit = spec.located.build(spec.params).plan().units[build.unit]
-        vault = None if spec.state_dir is None else FileVault(Path(spec.state_dir))
-        boxes: dict[str | None, LetterFile] = {}
+        state_store = None if spec.state_dir is None else FileStateStore(Path(spec.state_dir))
+        boxes: dict[str | None, DeadLetterFile] = {}
 
-        def letters(path: str | None) -> LetterFile:
-            return boxes.setdefault(path, LetterFile(path, build.incarnation))
+        def letters(path: str | None) -> DeadLetterFile:
+            return boxes.setdefault(path, DeadLetterFile(path, build.incarnation))
 
         if unit.kind == "spout":
             if spec.stdin_fd is not None:
@@ -167,7 +167,7 @@ class SubUnitLoop(DataLoop):
                 unit = replace(unit, spout=spout)
             elif spec.state_dir is not None and unit.spooled:
                 unit = spooled(unit, Path(spec.state_dir), build.part)
-        environment = Environment(wire, self.clock, letters, None, spec.run_dir, vault, _event_loop)
+        environment = Environment(wire, self.clock, letters, None, spec.run_dir, state_store, _event_loop)
         core = self.core = sub_unit(build, unit, environment)
         core.usage = process_usage(wire.traffic)
         # What was built lives as long as the process: the collector need not look at it again. Rows travel in
@@ -242,7 +242,7 @@ class AckerLoop(DataLoop):
                 self._stand_still(self.lease)
             while self.mail:
                 message = self.mail.popleft()
-                if isinstance(message, Seats):
+                if isinstance(message, AckRouting):
                     core.owners(message.owners)
                 elif isinstance(message, Stop):
                     self.leave = True

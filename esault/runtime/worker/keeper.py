@@ -18,7 +18,7 @@ from thespian.actors import ActorExitRequest, ChildActorExited, WakeupMessage
 import esault.runtime.worker.sub_unit_actor  # noqa: F401 - so that children find it imported
 from esault.messages.control import Exited, Fork, Kill, Release
 from esault.runtime.actors.actor import ReportingActor
-from esault.runtime.messages import Birth, ForkedChild, KeepFor, Keeping, Leave, Pid, RunSpec, Wake
+from esault.runtime.messages import ChildSpec, ForkedChild, KeeperStarted, Leave, Pid, RunSpec, StartKeeper, Wake
 from esault.runtime.process.exits import LAST_THREADS, exit_code, how_ended, newest_child
 from esault.runtime.process.owner import Owner
 from esault.runtime.process.title import set_title
@@ -49,13 +49,13 @@ class Keeper(ReportingActor):
         self._condemned: set[int] = set()
         self._leaving = False
 
-    def receiveMsg_KeepFor(self, message: KeepFor, sender: Any) -> None:
+    def receiveMsg_KeepFor(self, message: StartKeeper, sender: Any) -> None:
         """The first message."""
         self._spec = message.spec
         self._driver, self.reporter = sender, sender
         self._driver_process = message.driver
         set_title(f"esault {message.spec.name} keeper")
-        self.send(sender, Keeping(Owner.current()))
+        self.send(sender, KeeperStarted(Owner.current()))
         # What is here now, all that was imported, is in every child as well and lives as long: no child's collector need look at
         # it. Each newcomer did so for itself once, for 30 ms of a processor while tuples flowed (the collector's share of a split).
         gc.collect()
@@ -69,7 +69,7 @@ class Keeper(ReportingActor):
         if message.reused:
             self._rename(message.reused, incarnation)
             return
-        address = self.createActor(SubUnitActor, Birth(self._spec, message.build, self._driver))
+        address = self.createActor(SubUnitActor, ChildSpec(self._spec, message.build, self._driver))
         self._addresses[incarnation] = address
         if (child := newest_child(self)) is not None:
             self._children[incarnation] = child

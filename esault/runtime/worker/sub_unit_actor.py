@@ -9,7 +9,7 @@ from typing import Any
 
 from esault.messages.control import Build, Failed
 from esault.runtime.actors.actor import ReportingActor
-from esault.runtime.messages import Birth, Mail, Pid, Wake
+from esault.runtime.messages import ChildSpec, Messages, Pid, Wake
 from esault.runtime.process.console import MarkedStream
 from esault.runtime.process.title import set_title
 from esault.runtime.worker.data_loop import AckerLoop, DataLoop, SubUnitLoop
@@ -20,7 +20,7 @@ __all__ = ["SubUnitActor"]
 class SubUnitActor(ReportingActor):
     """Born by fork of the keeper, with all it must know; begins at `Wake`."""
 
-    def __init__(self, requirements: Birth) -> None:
+    def __init__(self, requirements: ChildSpec) -> None:
         super().__init__()
         birth = self._birth = requirements
         self.reporter = birth.driver
@@ -64,9 +64,9 @@ class SubUnitActor(ReportingActor):
         if messages:
             if any(isinstance(m, Failed) for m in messages):
                 sys.stdout.flush()
-            self.send(self._birth.driver, Mail(tuple(messages)))
+            self.send(self._birth.driver, Messages(tuple(messages)))
 
-    def receiveMsg_Mail(self, message: Mail, sender: Any) -> None:
+    def receiveMsg_Mail(self, message: Messages, sender: Any) -> None:
         """Control messages for the core; a Build makes this process another sub-unit."""
         for each in message.messages:
             if isinstance(each, Build):

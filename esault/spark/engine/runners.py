@@ -11,7 +11,7 @@ from esault.spark.engine.event_time import SILENT, Heard, way
 from esault.spark.engine.frames import WORD, Outbox
 from esault.spark.engine.job import Job
 from esault.spark.engine.runner import Runner
-from esault.state.dead_letter_file import LetterFile
+from esault.state.dead_letter_file import DeadLetterFile
 from esault.topology.plan import Plan
 
 __all__ = ["Runners"]
@@ -28,7 +28,7 @@ class Runners:
         self._sub_unit = sub_unit
         self._part = part
         self._members: dict[str, Runner] = {}
-        self._letters: dict[str | None, LetterFile] = {}
+        self._letters: dict[str | None, DeadLetterFile] = {}
         #: the partition in which it is at work
         self.partition = 0
         self.root = self.member(root)
@@ -45,9 +45,9 @@ class Runners:
             found = self._members[name] = kind(self, unit, number, 0 if inlined else self._part)
         return found
 
-    def letters(self, path: str | None, number: int) -> LetterFile:
+    def letters(self, path: str | None, number: int) -> DeadLetterFile:
         """Where dead letters of this path go."""
-        return self._letters.setdefault(path, LetterFile(path, number))
+        return self._letters.setdefault(path, DeadLetterFile(path, number))
 
     def settle(self) -> None:
         """All that the rows of this batch came to is on its way when it returns. Raises WorkerError."""

@@ -11,7 +11,7 @@ import pytest
 
 from esault.cluster.connection import Connection, Lost, call, listen
 from esault.cluster.key import ClusterKey, loopback_key, make_key
-from esault.cluster.messages import Beat, Nodes, Tick
+from esault.cluster.messages import ClockRequest, Heartbeat, Nodes
 from esault.cluster.tls import Refused
 from esault.errors import UsageError
 
@@ -85,7 +85,7 @@ class Host:
 def test_letters_of_all_sizes_come_back_between_holders_of_one_key(key):
     host = Host(key)
     mine = call("127.0.0.1", host.port, key.client, 5)
-    for letter in (Beat(), Nodes((), True), ("x" * 3_000_000, 5)):
+    for letter in (Heartbeat(), Nodes((), True), ("x" * 3_000_000, 5)):
         assert mine.ask(letter, 10) == letter
     mine.close()
     assert isinstance(host.ended_with(), Lost)
@@ -97,10 +97,10 @@ def test_news_that_come_before_an_answer_are_kept(key):
     news = [Nodes((), False), Nodes((), True)]
     for each in news:
         caller.send(each)  # which the host says back, before it is asked for anything
-    assert caller.ask(Tick(7), 5, Tick) == Tick(7)
+    assert caller.ask(ClockRequest(7), 5, ClockRequest) == ClockRequest(7)
     assert caller.wait(0) == [caller.fileno()]  # they are there, whatever the socket says
     assert caller.receive() == news
-    assert caller.ask(Beat(), 5) == Beat()
+    assert caller.ask(Heartbeat(), 5) == Heartbeat()
     caller.close()
     assert isinstance(host.ended_with(), Lost)
 

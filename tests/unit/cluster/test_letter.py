@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esault.cluster.codec import _known, pack, unpack
-from esault.cluster.messages import Deliver, Keep, Lodge, Said, ShippedFile
+from esault.cluster.messages import FromSubUnits, ShippedFile, StartHost, ToKeeper, ToSubUnit
 from esault.errors import FrameError
 from esault.messages.checkpoint import Piece, Restore, Snapped
-from esault.messages.control import Build, Fork, Seats, Table
+from esault.messages.control import AckRouting, Build, Fork, Table
 from esault.messages.probe import Counters, KeyLoad, ProbeReading, Usage
 from esault.messages.settings import Settings
 from esault.messages.status import Rows, Status
@@ -47,11 +47,11 @@ def test_messages_arrive_as_what_they_were():
         sent={1: 2},
     )
     for message in (
-        Keep(Fork(build, 3)),
-        Deliver(7, (Table("count", 1, ((0, 7),), {7: ("e", "x", 1)}), Seats(1, {7: "x"}))),
-        Said((status, Snapped(7, 3, handles={3: {"s": ("folder", ("a", "b"))}}))),
+        ToKeeper(Fork(build, 3)),
+        ToSubUnit(7, (Table("count", 1, ((0, 7),), {7: ("e", "x", 1)}), AckRouting(1, {7: "x"}))),
+        FromSubUnits((status, Snapped(7, 3, handles={3: {"s": ("folder", ("a", "b"))}}))),
         ProbeReading(7, 1, 0.5, counters=Counters(backlog=3)),
-        Lodge(
+        StartHost(
             "r",
             "n",
             2,
@@ -71,18 +71,18 @@ def test_messages_arrive_as_what_they_were():
         back = unpack(pack(message))
         assert back == message
         assert type(back) is type(message)
-    assert type(unpack(pack(Deliver(1, ((1, [2]),)))).messages[0]) is tuple
+    assert type(unpack(pack(ToSubUnit(1, ((1, [2]),)))).messages[0]) is tuple
 
 
 def test_all_messages_are_known():
     names = {cls.__name__ for cls in _known().values()}
-    assert {"Build", "Table", "Status", "Get", "Give", "Restore", "Copy", "Settings", "Lodge"} <= names
+    assert {"Build", "Table", "Status", "HoldRanges", "HandOverRanges", "Restore", "Copy", "Settings", "StartHost"} <= names
     assert all(dataclasses.is_dataclass(cls) or issubclass(cls, tuple) for cls in _known().values())
 
 
 @given(VALUES)
 def test_plain_values_keep_their_types(value):
-    back = unpack(pack(Deliver(1, (value,)))).messages[0]
+    back = unpack(pack(ToSubUnit(1, (value,)))).messages[0]
     assert repr(back) == repr(value)
 
 
@@ -98,7 +98,7 @@ class Evil:
 
 def test_neither_pickles_nor_strange_classes_travel():
     with pytest.raises(FrameError, match="Evil cannot travel: code does not travel: io.open"):
-        pack(Deliver(1, (Evil(),)))
+        pack(ToSubUnit(1, (Evil(),)))
     with pytest.raises(FrameError):
         unpack(pickle.dumps(Evil()))
     assert not Path("/tmp/esault-letter-was-executed").exists()

@@ -11,7 +11,17 @@ import pytest
 from esault.cluster import host_processes as lodgings
 from esault.cluster.connection import Connection, crowding
 from esault.cluster.key import ClusterKey, make_key
-from esault.cluster.messages import Hello, Lodge, Lodged, Member, Nodes, Refusal, Tick, Tock, Welcome
+from esault.cluster.messages import (
+    ClockReply,
+    ClockRequest,
+    Hello,
+    HostStarted,
+    Member,
+    Nodes,
+    Refusal,
+    StartHost,
+    Welcome,
+)
 from esault.cluster.node import Node
 from esault.cluster.versions import hello
 from esault.messages.settings import Settings
@@ -69,7 +79,7 @@ class Peer:
 
 
 def order(run="r1", slots=1):
-    return Lodge(run, "t", slots, "f", None, "m", (), "/", {}, Settings(), {}, None, 0.0, 0.0)
+    return StartHost(run, "t", slots, "f", None, "m", (), "/", {}, Settings(), {}, None, 0.0, 0.0)
 
 
 def program(monkeypatch, text):
@@ -82,9 +92,9 @@ def test_callers_without_end_do_not_keep_the_node_from_those_it_knows(node, call
     place = node._listener.getsockname()
     strangers = [socket.create_connection(place) for _ in range(40)]
     try:
-        peer.connection.send(Tick(7))
+        peer.connection.send(ClockRequest(7))
         node.turn(0.1)  # one turn: the caller is heard although not all strangers have been
-        assert isinstance(peer.connection.receive()[0], Tock)
+        assert isinstance(peer.connection.receive()[0], ClockReply)
         assert len(node._callers) < 40
         for _ in range(20):
             node.turn(0)
@@ -104,7 +114,7 @@ def test_a_mistake_in_what_one_caller_says_ends_nothing_else(node, call, caplog)
     peer = call()
     evil = call()
     evil.connection.send(Nodes(("no member",), False))  # of the right class, with a wrong thing in it
-    assert isinstance(peer.ask(Tick(1)), Tock)
+    assert isinstance(peer.ask(ClockRequest(1)), ClockReply)
     assert "cannot deal with" in caplog.text
 
 
@@ -119,7 +129,7 @@ def test_a_lodge_that_cannot_be_started_is_refused_and_the_node_goes_on(node, ca
     assert "cannot start a process" in peer.ask(order()).text
     assert list(tmp_path.iterdir()) == []
     program(monkeypatch, "import time; print('port 77', flush=True); time.sleep(60)")
-    assert peer.ask(order()) == Lodged("r1", 77)
+    assert peer.ask(order()) == HostStarted("r1", 77)
 
 
 def test_what_a_lodge_says_before_it_ends_is_heard_and_its_order_does_not_stay(node, call, monkeypatch, tmp_path):
@@ -129,11 +139,11 @@ def test_what_a_lodge_says_before_it_ends_is_heard_and_its_order_does_not_stay(n
     peer.connection.send(order())
     for _ in range(1000):
         node.turn(0.01)
-        if len(node._lodgings):
+        if len(node._host_processes):
             break
-    for each in node._lodgings._all.values():
+    for each in node._host_processes._all.values():
         each.process.wait()  # it has said it and is gone before the node looks
-    node._lodgings.look()
+    node._host_processes.look()
     assert peer.hear() == Refusal("no such\nmodule")
     assert list(tmp_path.iterdir()) == []
     program(monkeypatch, "raise SystemExit(3)")
@@ -146,7 +156,7 @@ def test_of_two_members_with_one_name_the_first_stands_and_nobody_is_told_for_ev
     other.ask(Nodes((Member("x", "10.0.0.8:1"),), False))
     other.said.clear()
     other.connection.send(Nodes((Member("x", "10.0.0.9:1"), Member("a", "10.0.0.9:1")), False))
-    assert isinstance(other.ask(Tick(1)), Tock)
+    assert isinstance(other.ask(ClockRequest(1)), ClockReply)
     assert [each for each in other.said if isinstance(each, Nodes)] == []
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from esault import Bolt, Topology, by_key
-from esault.control.report.timeline import Chronicle, Page
+from esault.control.report.timeline import Page, Timeline
 from esault.histogram import Histogram
 from esault.messages.settings import Settings
 from esault.runtime.session.metrics_tables import MetricsTables
@@ -31,25 +31,25 @@ def topology() -> Topology:
     return t
 
 
-def run_to_the_end(local: LocalRuntime, chronicle: Chronicle, split_at: int = 3) -> list[Page]:
+def run_to_the_end(local: LocalRuntime, timeline: Timeline, split_at: int = 3) -> list[Page]:
     pages: list[Page] = []
     while local.driver.phase != "ended":
         if not local.step():
             local.wait()
-        page = chronicle.take(local.driver, local.now())
+        page = timeline.take(local.driver, local.now())
         if page is not None:
             pages.append(page)
             if len(pages) == split_at and local.driver.phase == "running" and not local.driver.units["count"].finishing:
                 local.driver.wishes.scale("count", 3, local.now())
         local.clock.advance(0.004)
-    last = chronicle.last(local.driver, local.now())
+    last = timeline.last(local.driver, local.now())
     assert last is not None
     return [*pages, last]
 
 
 def test_windows_have_no_gaps_and_their_counts_are_those_of_the_report():
     local = LocalRuntime(topology(), seed=3, settings=Settings(status_every=0.02))
-    pages = run_to_the_end(local, Chronicle(period=0.05, slack=0.0))
+    pages = run_to_the_end(local, Timeline(period=0.05, slack=0.0))
     report = local.report()
     assert len(pages) > 4
     for name, unit in report.units.items():
@@ -72,9 +72,9 @@ def test_windows_have_no_gaps_and_their_counts_are_those_of_the_report():
 
 def test_nothing_is_said_before_tuples_flow():
     local = LocalRuntime(topology())
-    chronicle = Chronicle()
-    assert chronicle.take(local.driver, local.now()) is None
-    assert chronicle.last(local.driver, local.now()) is None
+    timeline = Timeline()
+    assert timeline.take(local.driver, local.now()) is None
+    assert timeline.last(local.driver, local.now()) is None
 
 
 def test_a_histogram_since_an_earlier_one_has_what_came_after():
@@ -101,7 +101,7 @@ def test_metrics_land_as_tables_over_runs_and_a_full_disk_ends_nothing(tmp_path,
         tables = MetricsTables(tmp_path / "m", said.append)
         tables.check()
         tables.begin(run, "pages")
-        pages = run_to_the_end(local, Chronicle(period=0.05, slack=0.0))
+        pages = run_to_the_end(local, Timeline(period=0.05, slack=0.0))
         for page in pages:
             tables.take(page)
         tables.end(local.report())

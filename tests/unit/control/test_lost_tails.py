@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from esault.control.run.lost_frames import LostTails
+from esault.control.run.lost_frames import LostFrames
 
 SENDER, RECEIVER, CHANNEL = 1, 2, 7
 
@@ -19,7 +19,7 @@ class Link:
         source = SimpleNamespace(subs={}, senders={}, measurements=last)
         self.unit = SimpleNamespace(subs={RECEIVER: None}, senders={SENDER: ("source", CHANNEL)}, measurements=last)
         self.units = {"source": source, "sink": self.unit}
-        self.tails = LostTails()
+        self.tails = LostFrames()
 
     def look(self, now, sent, seen, backlog=0, received_at=None):
         rows = SimpleNamespace(backlog=backlog)

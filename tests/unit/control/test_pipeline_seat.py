@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from esault import Bolt, Sink, Topology, UsageError, by_key
-from esault.control.run.pipeline_driver import FIRST_CHANGE_MS, PipelineSeat
+from esault.control.run.pipeline_driver import FIRST_CHANGE_MS, PipelineDriver
 from esault.elasticity.policies.orientstream.configuration import Configuration
 from esault.elasticity.scaling import check_policies
 from esault.messages.control import ReleaseSlices
@@ -58,7 +58,7 @@ class Run:
         self.refuse = refuse
         self.told, self.wishes, self.now = [], [], 100.0
         judge = SimpleNamespace(names=("pass",), policy=self.policy, policy_name="own")
-        self.seat = PipelineSeat(plan(spouts), {"pass": judge}, self.scale, lambda i, m: self.told.append((i, m)))
+        self.seat = PipelineDriver(plan(spouts), {"pass": judge}, self.scale, lambda i, m: self.told.append((i, m)))
         self.unit = SimpleNamespace(width=2, change=None, changing=False, changes=list(QUICK))
         self.units = {"pass": self.unit}
         self.units |= {name: SimpleNamespace(subs={i + 1: None}) for i, name in enumerate(spouts)}
@@ -191,7 +191,7 @@ def test_what_cannot_be_is_refused():
 
 def test_it_does_nothing_where_no_policy_has_pipelines():
     judge = SimpleNamespace(names=("pass",), policy=Policy(pipelines=False), policy_name="own")
-    idle = PipelineSeat(plan(), {"pass": judge}, lambda *a: None, lambda *a: None)
+    idle = PipelineDriver(plan(), {"pass": judge}, lambda *a: None, lambda *a: None)
     idle.status("load", Status(1, 0.0, Rows(), micro_batch=MicroBatch(1, ((0, 5),))))
     idle.step({}, 0.0)
     assert idle.pipelines is None

@@ -6,10 +6,10 @@ from collections import deque
 
 from esault.flow.channel.frame import ROWS, STATE, STATE_END, Batch, Frame
 from esault.flow.delivery.acks import Acks
-from esault.flow.handover import rescale as changes_module
+from esault.flow.handover import handover as changes_module
 from esault.flow.handover.divide import Entry
-from esault.flow.handover.rescale import Changes
-from esault.messages.change import Get, Give
+from esault.flow.handover.handover import Handover
+from esault.messages.change import HandOverRanges, HoldRanges
 from esault.payload.codec import Codec
 from esault.routing.ring import position
 from esault.testing.manual_clock import ManualClock
@@ -48,7 +48,7 @@ class SubUnit:
         for other in (OLD, NEW):
             wire.bind(f"memory://{other}")
         acks = Acks(2, 1, Codec(), wire, lambda *_: None)
-        self.changes = Changes(
+        self.changes = Handover(
             2, frozenset({0}), Store({GOES: b"1"}), acks, False, lambda: 0, 1000, clock, self.said.append
         )
 
@@ -56,10 +56,12 @@ class SubUnit:
         return (position(key), position(key))
 
     def get(self):
-        self.changes.get(Get(VERSION, ((*self.move(COMES), OLD),), {OLD: f"memory://{OLD}"}))
+        self.changes.get(HoldRanges(VERSION, ((*self.move(COMES), OLD),), {OLD: f"memory://{OLD}"}))
 
     def give(self):
-        self.changes.give(Give(VERSION, ((*self.move(GOES), NEW),), {NEW: f"memory://{NEW}"}, (SENDER,)), self.inbox)
+        self.changes.give(
+            HandOverRanges(VERSION, ((*self.move(GOES), NEW),), {NEW: f"memory://{NEW}"}, (SENDER,)), self.inbox
+        )
 
     def offer(self, *rows):
         self.changes.offer(Entry(0.0, batch(*rows)), self.inbox)
@@ -112,4 +114,4 @@ def test_released_rows_wait_for_earlier_ones_that_are_being_divided(monkeypatch)
     assert order == [(STAYS, 0), (COMES, 1), (COMES, 2)]
     unit.frame(STATE_END)
     unit.changes.advance(unit.inbox)
-    assert any(type(message).__name__ == "Installed" for message in unit.said)
+    assert any(type(message).__name__ == "StateInstalled" for message in unit.said)

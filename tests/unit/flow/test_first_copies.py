@@ -6,11 +6,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from esault.flow.replica.deduplicator import FirstCopies
+from esault.flow.replica.deduplicator import Deduplicator
 
 
 def test_the_first_copy_of_a_row_is_taken_and_the_others_are_not():
-    copies = FirstCopies()
+    copies = Deduplicator()
     assert list(copies.take((1, 0, 0), ("a", "b"))) == [0, 1]
     assert list(copies.take((1, 0, 0), ("b", "c"))) == [1]
     assert list(copies.take((1, 0, 5), ("a", "b", "c"))) == []
@@ -18,13 +18,13 @@ def test_the_first_copy_of_a_row_is_taken_and_the_others_are_not():
 
 
 def test_a_row_that_comes_twice_in_one_batch_is_taken_once():
-    copies = FirstCopies()
+    copies = Deduplicator()
     assert list(copies.take((1, 0, 0), ("a", "a", "b"))) == [0, 2]
     assert list(copies.take((1, 0, 0), ("b", "c", "c"))) == [1]
 
 
 def test_what_is_done_is_forgotten_and_takes_nothing_any_more():
-    copies = FirstCopies()
+    copies = Deduplicator()
     copies.take((1, 0, 0), ("a",))
     copies.take((1, 7, 0), ("b",))
     copies.take((2, 0, 0), ("c",))
@@ -37,7 +37,7 @@ def test_what_is_done_is_forgotten_and_takes_nothing_any_more():
 
 
 def test_roots_of_the_dead_are_forgotten():
-    copies = FirstCopies()
+    copies = Deduplicator()
     copies.take((1, 0, 0), ("a",))
     copies.take((2, 0, 0), ("b",))
     copies.living({2})
@@ -45,7 +45,7 @@ def test_roots_of_the_dead_are_forgotten():
 
 
 def test_what_copies_put_out_at_their_end_is_remembered_whoever_owns_it():
-    copies = FirstCopies()
+    copies = Deduplicator()
     assert list(copies.take((5, 0, 0), ("count:f'a'.0",), own=True)) == [0]
     copies.done(5, 1)
     copies.living(())
@@ -55,14 +55,14 @@ def test_what_copies_put_out_at_their_end_is_remembered_whoever_owns_it():
 class TwoCopies(RuleBasedStateMachine):
     """Roots with rows, two copies that bring them in their own time, die, come back with all that is open, and replays.
 
-    A root is done when one copy that was there throughout has brought all of it, as `LaneRoots` has it.
+    A root is done when one copy that was there throughout has brought all of it, as `ReplicaRoots` has it.
     """
 
     batches = Bundle("batches")
 
     def __init__(self):
         super().__init__()
-        self.copies = FirstCopies()
+        self.copies = Deduplicator()
         self.number = 0
         self.rows: dict[int, list[str]] = {}
         self.passed: list[str] = []

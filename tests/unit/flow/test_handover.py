@@ -13,8 +13,8 @@ from esault.flow.channel.frame import FETCH, GOT, ROWS, STATE, STATE_END, Batch,
 from esault.flow.delivery.acks import Acks
 from esault.flow.handover import state_sender as giving_module
 from esault.flow.handover.divide import Divider, Entry, MovedKeys, cut, divide, in_rows
-from esault.flow.handover.state_receiver import ASK_EVERY, Getting
-from esault.flow.handover.state_sender import Giving
+from esault.flow.handover.state_receiver import ASK_EVERY, StateReceiver
+from esault.flow.handover.state_sender import StateSender
 from esault.payload.codec import Codec
 from esault.payload.column import plain
 from esault.routing.ring import INT_MAX
@@ -74,7 +74,7 @@ def _entry(*keys, sent=0.0):
 
 
 def _getting(post, store=None):
-    return Getting(VERSION, _divider(), {OTHER: post}, Store() if store is None else store, ManualClock())
+    return StateReceiver(VERSION, _divider(), {OTHER: post}, Store() if store is None else store, ManualClock())
 
 
 def _released(getting):
@@ -196,7 +196,7 @@ def test_arrays_are_held_by_their_keys_as_rows_are(keys):
 @pytest.mark.parametrize("keys", COLUMNS, ids=lambda c: type(c).__name__)
 def test_carried_arrays_reach_the_new_owner_as_they_are(keys):
     post = Post()
-    given = Giving(VERSION, _divider(), {OTHER: post}, [1], Store(), ManualClock())
+    given = StateSender(VERSION, _divider(), {OTHER: post}, [1], Store(), ManualClock())
     assert given.divide(_of(keys, np.arange(3), False)) is None
     given.barrier(1)
     given.advance(1.0)
@@ -213,7 +213,7 @@ def test_carried_arrays_reach_the_new_owner_as_they_are(keys):
 def giving():
     """Ten keys of a kilobyte each, and no sender to wait for."""
     post, store = Post(), Store({f"k{i}": bytes(1000) for i in range(10)})
-    return Giving(VERSION, _divider(), {OTHER: post}, [], store, ManualClock()), post, store
+    return StateSender(VERSION, _divider(), {OTHER: post}, [], store, ManualClock()), post, store
 
 
 def test_state_waits_for_receipts_when_much_of_it_is_on_its_way(giving, monkeypatch):

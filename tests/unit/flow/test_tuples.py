@@ -80,7 +80,7 @@ def test_a_value_that_cannot_travel_is_named_with_unit_key_and_type(checked):
 
 
 def test_a_value_that_is_changed_after_it_was_emitted_is_found():
-    class Changes(Bolt):
+    class Handover(Bolt):
         def __init__(self):
             self.seen = []
 
@@ -90,7 +90,7 @@ def test_a_value_that_is_changed_after_it_was_emitted_is_found():
             self.seen.append("more")
 
     with pytest.raises(TopologyFailed, match="changed a value of type list after it had emitted it for key 'a'"):
-        small.run(small.through([("a", 1)], Changes))
+        small.run(small.through([("a", 1)], Handover))
 
 
 def test_a_million_rows_out_of_one_tuple_travel_in_bounded_batches():

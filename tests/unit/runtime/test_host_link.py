@@ -7,8 +7,8 @@ import os
 import pytest
 
 from esault.cluster.connection import Lost
-from esault.cluster.messages import Beat, Member, Nodes
-from esault.runtime.remote.host_connection import HostLink, News
+from esault.cluster.messages import Heartbeat, Member, Nodes
+from esault.runtime.remote.host_connection import HostConnection, News
 
 
 class Wire:
@@ -36,7 +36,7 @@ class Wire:
 
 @pytest.fixture
 def link():
-    made = HostLink("127.0.0.1:1", None, None, lambda: None, lambda: 0.0)
+    made = HostConnection("127.0.0.1:1", None, None, lambda: None, lambda: 0.0)
     yield made
     os.close(made._wake_read)
     os.close(made._wake_write)
@@ -48,7 +48,7 @@ def test_words_that_were_meant_for_the_lodge_before_do_not_go_to_the_next(link):
     lodge = Wire(lambda: link.say("also to the first"), link.begin, lambda: link.say("to the second"))
     with pytest.raises(Lost):
         link._serve(Wire(), lodge)
-    assert [word for word in lodge.sent if word != Beat()] == ["to the second"]
+    assert [word for word in lodge.sent if word != Heartbeat()] == ["to the second"]
 
 
 def test_what_a_node_says_while_a_lodge_is_being_made_is_heard(link):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 
-from esault.cluster.messages import Voice
+from esault.cluster.messages import OutputLine
 from esault.runtime.driver import hosts
 from esault.runtime.driver.hosts import Hosts
 
@@ -18,7 +18,7 @@ def test_lines_that_are_dropped_are_told_of_once(monkeypatch):
 
     def say(*lines):
         for line in lines:
-            here._take(None, Voice("count/3", str(line)))
+            here._take(None, OutputLine("count/3", str(line)))
 
     say(*range(10))
     assert [text for _, text in here._lines] == ["0", "1", "2", "3"]

@@ -9,7 +9,7 @@ import pytest
 
 from esault.messages.change_record import ChangeRecord
 from esault.runtime.messages import Scaled, ScaleUnit
-from esault.runtime.session.control_server import Porter
+from esault.runtime.session.control_server import ControlServer
 
 RECORD = ChangeRecord(0.0, "count", "rescale", 1, 4, "", "by hand", 3, 30, 0.001, 0.1)
 
@@ -23,10 +23,10 @@ def test_who_scales_a_unit_hears_which_policy_may_change_it_again(policies, watc
     caller = SimpleNamespace(
         request={"do": "scale", "unit": "count", "n": 4}, answer=lambda **said: answers.append(said)
     )
-    porter = Porter(SimpleNamespace(callers=deque([caller])), "t", "r", told.append, policies)
-    porter.serve()
+    control_server = ControlServer(SimpleNamespace(callers=deque([caller])), "t", "r", told.append, policies)
+    control_server.serve()
     assert told == [ScaleUnit("count", 4, 1)]
-    porter.scaled(Scaled(1, record=RECORD))
+    control_server.scaled(Scaled(1, record=RECORD))
     assert answers[-1]["done"] and answers[-1]["watched_by"] == watched_by
 
 
@@ -41,11 +41,13 @@ class Caller:
 
 def test_a_wish_that_waits_is_told_what_for_and_goes_on():
     caller, told = Caller(do="scale", unit="count", n=4), []
-    porter = Porter(SimpleNamespace(callers=deque([caller]), close=lambda: None), "words", "run", told.append, {})
-    porter.serve()
+    control_server = ControlServer(
+        SimpleNamespace(callers=deque([caller]), close=lambda: None), "words", "run", told.append, {}
+    )
+    control_server.serve()
     assert told == [ScaleUnit("count", 4, 1)]
-    porter.scaled(Scaled(1, waits="for the checkpoint"))
-    porter.scaled(Scaled(1))
+    control_server.scaled(Scaled(1, waits="for the checkpoint"))
+    control_server.scaled(Scaled(1))
     assert caller.answers == [(False, {"waits": "for the checkpoint"}), (False, {"begun": True})]
-    porter.ended("drained")
+    control_server.ended("drained")
     assert caller.answers[-1] == (True, {"error": "the run ended before the change did"})

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from esault.errors import TopologyFailed
-from esault.runtime.messages import DrainRun, Over, StopRun
+from esault.runtime.messages import DrainRun, RunEnded, StopRun
 from esault.runtime.session.session import Session
 
 
@@ -19,7 +19,7 @@ class Handle:
 
     def listen(self, timeout):
         if not self.turns:
-            return Over("the end")
+            return RunEnded("the end")
         turn = self.turns.pop(0)
         return turn() if callable(turn) else turn
 
@@ -37,7 +37,7 @@ def test_a_signal_after_the_time_is_over_is_answered_and_a_second_one_stops_at_o
     watching = object.__new__(Session)
     notices = []
     watching._view = SimpleNamespace(notice=notices.append, update=lambda snapshot: None)
-    watching._porter = watching._metrics = None
+    watching._control_server = watching._metrics = None
     watching._seconds, watching._signals, watching.stopped_at_once = 1e-9, 0, False
 
     def signal():

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from types import SimpleNamespace
 
-from esault.runtime.messages import Birth, Mail
+from esault.runtime.messages import ChildSpec, Messages
 from esault.runtime.worker.sub_unit_actor import SubUnitActor
 
 
 def test_what_the_driver_says_before_the_keeper_wakes_it_is_not_lost():
     """Two senders, two connections: which of them is read first nobody knows."""
     build = SimpleNamespace(unit="count", incarnation=3)
-    actor = SubUnitActor(Birth(SimpleNamespace(clock_offset=0.0, name="t"), build, None))
+    actor = SubUnitActor(ChildSpec(SimpleNamespace(clock_offset=0.0, name="t"), build, None))
     try:
-        actor.receiveMsg_Mail(Mail(("first", "second")), None)
+        actor.receiveMsg_Mail(Messages(("first", "second")), None)
         assert list(actor._loop.mail) == ["first", "second"]
     finally:
         for fd in (actor._read_fd, actor._write_fd, actor._loop._wake_read, actor._loop._wake_write):

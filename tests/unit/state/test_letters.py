@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from esault.state.dead_letter_file import LetterFile
+from esault.state.dead_letter_file import DeadLetterFile
 
 
 def test_a_letter_file_says_where_its_letters_are(tmp_path):
-    box = LetterFile(str(tmp_path / "out" / "bad.jsonl"), 7)
+    box = DeadLetterFile(str(tmp_path / "out" / "bad.jsonl"), 7)
     box.put({"key": 1})
     box.close()
     assert str(box) == str(tmp_path / "out" / "bad.7.jsonl")

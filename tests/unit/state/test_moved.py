@@ -7,7 +7,7 @@ import pytest
 from esault import Bolt, Topology, by_key
 from esault.control.checkpoints.completed import renamed
 from esault.errors import TopologyError, UsageError
-from esault.messages.checkpoint import Handle, Kept, KeptUnit
+from esault.messages.checkpoint import CompletedCheckpoint, CompletedUnit, Handle
 from esault.sinks import JsonLines
 from esault.sources import Items
 from esault.state.run_state import BEGUN, RunState, check_tables, state_path
@@ -72,7 +72,7 @@ def test_a_run_that_died_before_its_first_checkpoint_begins_anew_with_resume(her
 
 
 def test_units_and_the_topology_of_a_checkpoint_get_the_names_of_today():
-    kept = Kept(1, "r", {"rows": KeptUnit("spout", "sub-unit", 1), "tally": KeptUnit("bolt", "key", 1)},
+    kept = CompletedCheckpoint(1, "r", {"rows": CompletedUnit("spout", "sub-unit", 1), "tally": CompletedUnit("bolt", "key", 1)},
                 (Handle("tally", "table", 1, None),), topology="old")  # fmt: skip
     now = renamed(kept, plan(moved={"old": "new", "tally": "count"}))
     assert (now.topology, list(now.units), now.handles[0].unit) == ("new", ["rows", "count"], "count")

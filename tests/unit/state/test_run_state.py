@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from esault.errors import CheckpointError, UsageError
-from esault.messages.checkpoint import Handle, Kept, KeptUnit
+from esault.messages.checkpoint import CompletedCheckpoint, CompletedUnit, Handle
 from esault.state import manifest, run_state
 from esault.state.run_state import RunState
 from esault.state.state_dir import StateDir
-from esault.state.state_store import FileVault
+from esault.state.state_store import FileStateStore
 
 
 @pytest.fixture(autouse=True)
@@ -18,11 +18,11 @@ def at_once(monkeypatch):
 
 
 def checkpoint(path, number, handles=()):
-    file = FileVault(path).create(number, 3, True)
+    file = FileStateStore(path).create(number, 3, True)
     file.add("a", b"1")
-    unit = KeptUnit("bolt", "key", 2, ((file.finish({}),),), ((0, 0), (77, 1)), {}, {}, False)
-    spout = KeptUnit("spout", "sub-unit", 1, (), (), {0: b"\x93"}, {0: 1})
-    kept = Kept(number, "r1", {"lines": spout, "count": unit}, tuple(handles), 9, 5.0, 6.0)
+    unit = CompletedUnit("bolt", "key", 2, ((file.finish({}),),), ((0, 0), (77, 1)), {}, {}, False)
+    spout = CompletedUnit("spout", "sub-unit", 1, (), (), {0: b"\x93"}, {0: 1})
+    kept = CompletedCheckpoint(number, "r1", {"lines": spout, "count": unit}, tuple(handles), 9, 5.0, 6.0)
     state_dir = StateDir(path)
     state_dir.keep(kept)
     state_dir.close()

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from esault.errors import CheckpointError, UsageError
-from esault.messages.checkpoint import Kept, KeptUnit
+from esault.messages.checkpoint import CompletedCheckpoint, CompletedUnit
 from esault.state.piece_file import FORMAT, check_piece, read_piece
 from esault.state.state_dir import StateDir
-from esault.state.state_store import FileVault
+from esault.state.state_store import FileStateStore
 
 KEYS = st.one_of(st.text(), st.integers(), st.booleans(), st.binary(), st.tuples(st.text(), st.integers()))
 STATES = st.one_of(st.none(), st.binary(max_size=200))
@@ -30,7 +30,7 @@ def state_dir(tmp_path):
 
 
 def written(state_dir, number=1, incarnation=1, items=(("a", b"1"), ("b", None)), base=True):
-    file = FileVault(state_dir.path).create(number, incarnation, base)
+    file = FileStateStore(state_dir.path).create(number, incarnation, base)
     for key, state in items:
         file.add(key, state)
     return file.finish({})
@@ -43,7 +43,7 @@ def kept(state_dir, number, **more):
 
 
 def checkpoint(number, *pieces):
-    return Kept(number, "run", {"count": KeptUnit("bolt", "key", 1, (pieces,))})
+    return CompletedCheckpoint(number, "run", {"count": CompletedUnit("bolt", "key", 1, (pieces,))})
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -176,7 +176,7 @@ def test_a_full_disk_is_said_and_harms_nothing(state_dir):
     before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2048, before[1]))
     try:
-        file = FileVault(state_dir.path).create(2, 1, True)
+        file = FileStateStore(state_dir.path).create(2, 1, True)
         with pytest.raises(CheckpointError, match=r"cannot be written to .*; free space or mend permissions"):
             for i in range(5000):
                 file.add(f"k{i}", bytes(100))

@@ -11,7 +11,7 @@ from counting import Landed, Nothing, Split, text, totals
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
-from test_change_machine import EXAMPLES, Changes, Fed
+from test_change_machine import EXAMPLES, Fed, Handover
 from test_checkpoints import check, states, walk
 from test_window_machine import Windows
 from walk import prove
@@ -116,7 +116,7 @@ def alone(feed, grouping):
     return t
 
 
-class AsyncChanges(Changes):
+class AsyncChanges(Handover):
     topology = staticmethod(chain)
 
     @rule(seed=st.integers(0, 1 << 20))

@@ -130,7 +130,7 @@ def columns(feed, grouping):
     return t
 
 
-class Changes(Walk):
+class Handover(Walk):
     """Of one topology; `kills`: how many processes may die."""
 
     topology = staticmethod(chain)
@@ -255,7 +255,7 @@ class Changes(Walk):
         assert seen == Counter({word: n * self.copies for word, n in words.items()})
 
 
-class Killed(Changes):
+class Killed(Handover):
     kills = 4
 
 
@@ -263,7 +263,7 @@ class SourceKilled(Killed):
     sources_die = True
 
 
-class Neighbours(Changes):
+class Neighbours(Handover):
     topology = staticmethod(neighbours)
 
 
@@ -271,7 +271,7 @@ class NeighboursKilled(Neighbours):
     kills = 4
 
 
-class FanIn(Changes):
+class FanIn(Handover):
     topology = staticmethod(fan_in)
     copies = 2
 
@@ -280,7 +280,7 @@ class FanInKilled(FanIn):
     kills = 4
 
 
-class Twins(Changes):
+class Twins(Handover):
     topology = staticmethod(twins)
     acked_apart = False
 
@@ -293,15 +293,15 @@ class TwinsSourceKilled(TwinsKilled):
     sources_die = True
 
 
-class OfColumns(Changes):
+class OfColumns(Handover):
     topology = staticmethod(columns)
 
 
-class Single(Changes):
+class Single(Handover):
     topology = staticmethod(lambda feed, grouping: single_chain(feed))
 
 
-class Partial(Changes):
+class Partial(Handover):
     grouping = staticmethod(partial_key)
 
     def check_order(self, words):
@@ -329,7 +329,7 @@ class CountAll(Bolt):
 @pytest.mark.parametrize(
     "machine",
     [
-        Changes,
+        Handover,
         Killed,
         SourceKilled,
         Neighbours,

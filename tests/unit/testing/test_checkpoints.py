@@ -38,7 +38,7 @@ def states(local, unit, number):
     for chain in kept.units[unit].chains:
         items = {}
         for piece in chain:
-            items.update(local.vault.pieces[piece.name])
+            items.update(local.state_store.pieces[piece.name])
         for key, state in items.items():
             if state is not None:
                 assert key not in found, f"{key} is in two sub-units"

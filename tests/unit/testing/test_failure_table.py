@@ -43,7 +43,7 @@ def published(local, change):
 
 def aligned(local, change):
     """The old owner has read every barrier and given its rows; state may still be on its way."""
-    old = min(change.givers)
+    old = min(change.old_owners)
     giving = local._seats[old].core.changes._giving if old in local._seats else None
     return change.phase == "moving" and (giving is None or giving.aligned)
 
@@ -51,8 +51,8 @@ def aligned(local, change):
 STEPS = {"forking": forking, "readying": readying, "published": published, "aligned": aligned}
 KINDS = ["split", "merge", "move"]
 ROLES = {
-    "new": lambda local, change: max(change.news or change.getters),
-    "old": lambda local, change: min(change.givers),
+    "new": lambda local, change: max(change.news or change.new_owners),
+    "old": lambda local, change: min(change.old_owners),
     "sender": lambda local, change: min(local.driver.units["split"].subs),
     "source": lambda local, change: min(local.driver.units["lines"].subs),
     "ack server": lambda local, change: min(local.ack_servers()),

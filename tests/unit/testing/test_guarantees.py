@@ -36,7 +36,7 @@ from esault.messages.settings import Settings
 from esault.payload.column import plain
 from esault.sources import Items
 from esault.testing import LocalRuntime
-from esault.testing.memory_state_store import MemoryVault
+from esault.testing.memory_state_store import MemoryStateStore
 
 EXACTLY = Settings(delivery="eo", max_pending=4, root_rows=16)
 LINES = 500
@@ -402,7 +402,7 @@ def test_a_run_that_ends_in_the_middle_of_a_checkpoint_keeps_no_half_of_one(seed
         assert len(kept.units["count"].chains) == 2
 
 
-class FullVault(MemoryVault):
+class FullVault(MemoryStateStore):
     """Has no room for a while."""
 
     full = True
@@ -416,7 +416,7 @@ class FullVault(MemoryVault):
 def test_where_state_cannot_be_written_the_run_goes_on_and_a_later_checkpoint_holds():
     rows = text(LINES)
     local = LocalRuntime(words(), spouts={"lines": rows}, settings=EXACTLY)
-    local.vault = vault = FullVault()
+    local.state_store = state_store = FullVault()
     while len(local.emitted("count")) < 500:
         local.step()
     local.checkpoint()
@@ -424,7 +424,7 @@ def test_where_state_cannot_be_written_the_run_goes_on_and_a_later_checkpoint_ho
         local.step()
     assert not local.kept
     assert any("no checkpoint: the state cannot be written to /state: No space left" in n for n in local.driver.notices)
-    vault.full = False
+    state_store.full = False
     local.checkpoint()
     until_kept(local)
     local.kill(local.sub_units("count")[0])
@@ -434,7 +434,7 @@ def test_where_state_cannot_be_written_the_run_goes_on_and_a_later_checkpoint_ho
 
 def test_a_last_checkpoint_that_cannot_be_written_ends_the_run_with_the_reason():
     local = LocalRuntime(words(), spouts={"lines": text(20)}, settings=EXACTLY)
-    local.vault = FullVault()
+    local.state_store = FullVault()
     with pytest.raises(TopologyFailed, match="the last checkpoint could not be taken: .*No space left"):
         local.run_until_drained()
     assert not local.landed("table")

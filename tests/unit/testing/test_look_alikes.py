@@ -172,7 +172,7 @@ def check_cuts(local, keys, total=lambda state: state["total"]):
         for chain in kept.units["count"].chains:
             items = {}
             for piece in chain:
-                items.update((repr(key), state) for key, state in local.vault.read(piece))
+                items.update((repr(key), state) for key, state in local.state_store.read(piece))
             found.update((key, total(CODEC.unpack(state))) for key, state in items.items() if state is not None)
         assert found == named(keys[:rows]), kept.number
 

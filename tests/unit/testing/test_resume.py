@@ -46,7 +46,7 @@ def go_on(before, topology, rows, seed, **options):
         last_number=before.driver.checkpoints.newest,
         **options,
     )
-    later.vault = before.vault
+    later.state_store = before.state_store
     later._prepared.update(before._prepared)
     later.run_until_drained()
     return later
@@ -88,7 +88,7 @@ def test_it_goes_on_as_wide_as_it_was_unless_told_otherwise():
     kept = local.driver.kept
     assert widths(kept, words().plan()) == {"lines": 1, "split": 2, "count": 3}
     later = LocalRuntime(words(counters=1), spouts={"lines": rows}, settings=EXACTLY, kept=kept)
-    later.vault = local.vault
+    later.state_store = local.state_store
     while later.driver.phase != "running":
         if not later.step():
             later.wait()
@@ -179,7 +179,7 @@ def test_objects_that_have_no_sub_unit_any_more_are_finished_and_none_is_lost(on
     later = LocalRuntime(
         sums(other), spouts={"lines": rows}, settings=EXACTLY, kept=local.driver.kept, parallelism={"count": other}
     )
-    later.vault = local.vault
+    later.state_store = local.state_store
     later.run_until_drained()
     landed = [row.value for row in later.landed("table")]
     assert sum(landed) == 8 * LINES
@@ -211,7 +211,7 @@ def test_a_run_that_is_ended_by_hand_pauses_at_a_checkpoint_and_another_goes_on(
     } == want
     assert len(local.landed("table")) == sum(want.values())
     later = LocalRuntime(words(), spouts={"lines": rows}, seed=seed, settings=EXACTLY, kept=kept)
-    later.vault = local.vault
+    later.state_store = local.state_store
     later.run_until_drained()
     assert later.report().ended == "drained"
     landed = Counter(row.key for row in (*local.landed("table"), *later.landed("table")))

@@ -91,7 +91,7 @@ def test_what_had_closed_before_a_checkpoint_is_late_after_it_on_any_number_of_s
         kept=kept,
         last_number=kept.number,
     )
-    again.vault.pieces.update(local.vault.pieces)
+    again.state_store.pieces.update(local.state_store.pieces)
     again.run_until_drained()
     opened = gathered([(row.key, row.value) for row in again.landed("table")])
     assert not set(opened) & set(closed)
@@ -143,7 +143,7 @@ def test_rows_of_a_source_that_has_grown_behind_its_end_are_late_and_told(caplog
     feed["rows"], other["ended"] = rows, True
     kept = local.kept[-1]
     again = LocalRuntime(topology(), settings=Settings(delivery="eo"), kept=kept, last_number=kept.number)
-    again.vault.pieces.update(local.vault.pieces)
+    again.state_store.pieces.update(local.state_store.pieces)
     again.run_until_drained()
     closed = gathered([(row.key, row.value) for row in local.landed("table")])
     assert closed == windows_of(TumblingWindow(10), rows[:40]) and not again.landed("table")

@@ -7,7 +7,7 @@ from esault.topology.examine import examine_bolt_class
 from esault.topology.reduce import Reduce
 
 
-class Kept(Reduce):
+class CompletedCheckpoint(Reduce):
     """As an engine would derive it: emits are kept."""
 
     def __init__(self, function, initial):
@@ -19,7 +19,7 @@ class Kept(Reduce):
 
 
 def test_each_new_total_is_emitted():
-    bolt = Kept(lambda total, value: total + value, 10)
+    bolt = CompletedCheckpoint(lambda total, value: total + value, 10)
     bolt.process("a", 1)
     bolt.process("a", 2)
     assert bolt.emitted == [("a", 11), ("a", 13)]

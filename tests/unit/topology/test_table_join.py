@@ -10,7 +10,7 @@ from esault.topology.examine import examine_bolt_class
 from esault.topology.table_join import LEFT, TABLE, TableJoin
 
 
-class Kept(TableJoin):
+class CompletedCheckpoint(TableJoin):
     def __init__(self, missing, most=1000):
         super().__init__(missing, most)
         self.key = "k"
@@ -29,7 +29,7 @@ class Kept(TableJoin):
     ],
 )
 def test_each_tuple_goes_out_with_the_newest_value(missing, emitted):
-    bolt = Kept(missing)
+    bolt = CompletedCheckpoint(missing)
     for stream, value in [(LEFT, 1), (TABLE, "a"), (LEFT, 2), (TABLE, "b"), (LEFT, 3), (TABLE, None), (LEFT, 4)]:
         bolt.process_stream(stream, "k", value)
     bolt.finish()
@@ -37,7 +37,7 @@ def test_each_tuple_goes_out_with_the_newest_value(missing, emitted):
 
 
 def test_the_oldest_waits_no_more_where_too_many_do():
-    bolt = Kept("wait", 2)
+    bolt = CompletedCheckpoint("wait", 2)
     for value in range(4):
         bolt.process_stream(LEFT, "k", value)
     bolt.process_stream(TABLE, "k", "a")

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from esault.flow.channel.frame import ACK, MARK, decode
 from esault.flow.channel.lineage import Lineage
-from esault.flow.delivery.replica_acks import LOW, LaneAcks, LaneRoots, in_lane
+from esault.flow.delivery.replica_acks import LOW, ReplicaAcks, ReplicaRoots, in_lane
 from esault.messages.settings import Settings
 from esault.payload.codec import Codec
 from esault.testing.memory_wire import MemoryWire
@@ -26,9 +26,9 @@ def roots_and_wire(emit, incarnation=OWNER, **options):
     wire = MemoryWire()
     inlet = wire.bind("memory://9/express")
     codec = Codec()
-    acks = LaneAcks(incarnation, 1, codec, wire, lambda root, p, d: None)
+    acks = ReplicaAcks(incarnation, 1, codec, wire, lambda root, p, d: None)
     acks.seats({OWNER: "memory://1/express", GATE: "memory://9/express"}, ())
-    roots = LaneRoots(incarnation, Settings(**options), acks, lambda lineage, payload: emit(acks, lineage, payload))
+    roots = ReplicaRoots(incarnation, Settings(**options), acks, lambda lineage, payload: emit(acks, lineage, payload))
     return roots, acks, inlet, codec
 
 

@@ -10,11 +10,20 @@ from esault.errors import FrameError
 from esault.flow.channel.frame import FETCH, GOT, ROWS, STATE, STATE_END, Frame, batch_of
 from esault.flow.delivery.acks import Acks
 from esault.flow.handover.divide import Divider, Entry, MovedKeys
-from esault.flow.handover.state_receiver import Getting
-from esault.flow.handover.state_sender import Giving, Store
-from esault.messages.change import Cancel, Get, Give, Given, GiveTo, Installed, LostGiver, Ready
+from esault.flow.handover.state_receiver import StateReceiver
+from esault.flow.handover.state_sender import StateSender, Store
+from esault.messages.change import (
+    Cancel,
+    HandOverRanges,
+    HandOverTo,
+    HoldRanges,
+    LostOldOwner,
+    RangesHandedOver,
+    RangesHeld,
+    StateInstalled,
+)
 
-__all__ = ["Changes"]
+__all__ = ["Handover"]
 
 #: seconds a turn spends on a change; several turns may pass between two looks at the sockets
 TURN = 0.0003
@@ -26,7 +35,7 @@ SLICE = 4
 EVERY_VERSION = 1 << 62
 
 
-class Changes:
+class Handover:
     """Stands between reading and the inbox while a change is on; costs one test a batch while none is."""
 
     def __init__(
@@ -51,8 +60,8 @@ class Changes:
         self._hold_rows = hold_rows
         self._clock = clock
         self._say = say
-        self._giving: Giving | None = None
-        self._getting: Getting | None = None
+        self._giving: StateSender | None = None
+        self._getting: StateReceiver | None = None
         #: entries that have been read and not divided; none are processed before they are
         self._undivided: deque[Entry] = deque()
         #: so many of them, the first ones, stood in the inbox: what of them had to be held has been, and is released
@@ -97,35 +106,35 @@ class Changes:
         acks = self._acks if self._tracked else None
         return Divider(MovedKeys(moves, everything), self._random64, acks, self._hold_rows)
 
-    def get(self, message: Get) -> None:
+    def get(self, message: HoldRanges) -> None:
         """From now on rows of these ranges are held."""
         if self._getting is None or self._getting.version < message.version:
             posts = {old: self._acks.post_to(old, endpoint) for old, endpoint in message.olds.items()}
-            self._getting = Getting(
+            self._getting = StateReceiver(
                 message.version, self._divider(message.moves, message.everything), posts, self._store, self._clock
             )
-        self._say(Ready(self._incarnation, message.version))
+        self._say(RangesHeld(self._incarnation, message.version))
 
-    def give(self, message: Give, inbox: deque[Entry]) -> None:
+    def give(self, message: HandOverRanges, inbox: deque[Entry]) -> None:
         """From now on rows of these ranges are carried; what waits in the inbox is divided first."""
         if self._giving is not None and self._giving.version >= message.version:
             return
         posts = {new: self._acks.post_to(new, endpoint) for new, endpoint in message.news.items()}
         late = [s for s in message.senders if self._barriers.get(s, 0) < message.version]
         divider = self._divider(message.moves, message.everything)
-        self._giving = Giving(message.version, divider, posts, late, self._store, self._clock)
+        self._giving = StateSender(message.version, divider, posts, late, self._store, self._clock)
         self._undivided.extendleft(reversed(inbox))
         self._released += len(inbox)
         self.away += sum([len(entry.batch.keys) for entry in inbox])
         inbox.clear()
 
-    def give_to(self, message: GiveTo) -> None:
+    def give_to(self, message: HandOverTo) -> None:
         """A new owner died; this is its successor."""
         if self._giving is not None and self._giving.version == message.version:
             post = self._acks.post_to(message.new, message.express)
             self._giving.replace(message.dead, message.new, post)
 
-    def lost_giver(self, message: LostGiver) -> None:
+    def lost_giver(self, message: LostOldOwner) -> None:
         """An old owner died."""
         if self._getting is not None and self._getting.version == message.version:
             self._getting.lost(message.old)
@@ -217,7 +226,11 @@ class Changes:
             self._bulk_at = max(self._bulk_at, now) + spent / BULK_SHARE
             if giving.done:
                 self._giving = None
-                self._say(Given(self._incarnation, giving.version, giving.news, giving.moved_keys, giving.moved_bytes))
+                self._say(
+                    RangesHandedOver(
+                        self._incarnation, giving.version, giving.news, giving.moved_keys, giving.moved_bytes
+                    )
+                )
         if getting is not None:
             getting.ask(now)
             if getting.released and not self._undivided:  # among those may be earlier rows of the same keys
@@ -227,7 +240,9 @@ class Changes:
             if getting.done:
                 self._getting = None
                 held = getting.longest_hold
-                self._say(Installed(self._incarnation, getting.version, getting.moved_keys, getting.moved_bytes, held))
+                self._say(
+                    StateInstalled(self._incarnation, getting.version, getting.moved_keys, getting.moved_bytes, held)
+                )
         return more
 
     def _divide(self, inbox: deque[Entry], until: float) -> bool:
