@@ -1,4 +1,4 @@
-"""How many calls of a remote service one sub-unit makes a second: `async def process` with 1 to 256 calls open, beside a plain def.
+"""Calls of a remote service by one sub-unit, a second: `async def process` with 1 to 256 calls open, beside a plain def.
 
 python -m bench.async_calls --out DIR [--quick] [--runs N] [--scale X]
 

@@ -1,4 +1,4 @@
-"""What checkpoints cost: throughput of workload A with one every second, every ten, none; size and time by the number of keys.
+"""The cost of checkpoints: throughput of workload A with one every second, every ten, none; size and time by the number of keys.
 
 python -m bench.checkpoints --out DIR [--quick] [--runs N]
 """

@@ -1,4 +1,4 @@
-"""What each thing beside the data costs: switched off or changed alone, against the defaults, in turns in one run.
+"""The cost of each thing beside the data: switched off or changed alone, against the defaults, in turns in one run.
 
 python -m bench.costs --out DIR [--quick] [--runs N]
 

@@ -1,4 +1,4 @@
-"""Does it grow and shrink as it should: the eSault paper's two experiments, live on actors, and the model beside them.
+"""The eSault paper's two experiments on growing and shrinking, live on actors, and the model beside them.
 
 Two cycles of load (up in steps of 500 tuples/s each 10 s, a plateau, down, a trough; esault.md 5.2, reading B) into a counter whose
 sub-units take a slept 1/560 s a tuple. Elastic from two sub-units under the policies `esault` (the paper's) and `probe` (ours), and

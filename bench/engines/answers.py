@@ -1,4 +1,4 @@
-"""What topologies must put out in the end: the same questions in SQL, by DuckDB, on the same files; and what runs have landed."""
+"""The rows that topologies must end with: the same questions in SQL, by DuckDB, on the same files; and the rows that runs have landed."""
 
 from __future__ import annotations
 

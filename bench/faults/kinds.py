@@ -1,4 +1,4 @@
-"""What can happen to a run, each as a function that makes it happen and says what is to be expected."""
+"""Kinds of faults, each a function that makes it happen and returns what must come of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the time of a tuple goes: each part of each hop, in nanoseconds for a word of workload A, or a record of B.
+"""The time of a tuple, part by part of each hop, in nanoseconds for a word of workload A, or a record of B.
 
 python -m bench.hops --out DIR [--quick] [--runs N] [--topology words|sums|both]
 

@@ -1,4 +1,4 @@
-"""What does it cost to run on three hosts, what does encryption cost, and how long is a lost host missed?
+"""The cost of three hosts and of encryption, and the time for which a lost host is missed.
 
 The same word count on this machine alone and on three nodes beside a driver, each in a network namespace of its own where those can be
 made (else on loopback): throughput, latency at a set rate, and every word counted. All four share this machine's cores, so this is the

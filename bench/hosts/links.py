@@ -1,4 +1,4 @@
-"""What a frame costs between two processes: a stream socket of Unix within a host, TLS between hosts.
+"""The cost of a frame between two processes: a stream socket of Unix within a host, TLS between hosts.
 
     python -m bench.hosts.links KIND SIZE FRAMES FOLDER
 

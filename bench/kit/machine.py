@@ -1,4 +1,4 @@
-"""What was measured on: written into every result."""
+"""The machine and the versions that a result belongs to."""
 
 from __future__ import annotations
 

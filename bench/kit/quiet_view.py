@@ -1,4 +1,4 @@
-"""What a run in a process of its own shows: nothing on standard output, which is the result's alone."""
+"""A view that prints nothing on standard output, which is for the result of a run alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast rows land in a SparkTable, and how long Spark takes to report on them: workload A, each update with its id.
+"""The rate at which rows land in a SparkTable, and Spark's time to report on them: workload A, each update with its id.
 
 python -m bench.landing --out DIR [--quick] [--scale X]
 

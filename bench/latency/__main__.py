@@ -1,4 +1,4 @@
-"""How long a tuple takes: workload C, word count at fixed rates, open loop, from due to the sink; Bytewax beside.
+"""The latency of a tuple: workload C, word count at fixed rates, open loop, from due to the sink; Bytewax beside.
 
 python -m bench.latency --out DIR [--quick] [--runs N]
 """

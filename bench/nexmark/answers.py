@@ -1,4 +1,4 @@
-"""What Nexmark's queries must put out: the same queries in SQL, by DuckDB, on the same events as tables."""
+"""The answers to Nexmark's queries: the same queries in SQL, by DuckDB, on the same events as tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which policy scales best: the papers' claims, all policies on all load shapes, and the simulator beside real actors.
+"""A comparison of scaling policies: the papers' claims, all policies on all loads, and the simulator beside real actors.
 
 Parts (`--only`, comma between them; what other parts have left in DIR is kept and shown again):
 

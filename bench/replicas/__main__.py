@@ -1,4 +1,4 @@
-"""What copies of a bolt bring when one dies, and what they cost.
+"""The use of copies of a bolt when one dies, and their cost.
 
 python -m bench.replicas --out DIR [--quick] [--runs N] [--scale X]
 

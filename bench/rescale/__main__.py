@@ -1,4 +1,4 @@
-"""What does one live split, move and merge of a stateful unit cost, and what do stopping, rescaling and starting again cost?
+"""The cost of one live split, move and merge of a stateful unit, beside that of stopping, rescaling and starting again.
 
 A keyed running count with 100 bytes of state a key, open loop, at a share of what each engine bears on this machine. Live: eSault.
 Against it: eSault stopped in order and started with two sub-units, and Bytewax stopped and resumed with two workers.

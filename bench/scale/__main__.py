@@ -1,4 +1,4 @@
-"""What more sub-units bring and what they cost: 1 to 32 behind a slept service time, at a fixed rate, and the output table to 10 000.
+"""The gain and the cost of more sub-units: 1 to 32 behind a slept service time, at a fixed rate, and the output table to 10 000.
 
 python -m bench.scale --out DIR [--quick] [--runs N]
 """

@@ -1,4 +1,4 @@
-"""What the output table costs with so many sub-units: look-ups on the way that rows take, changes, and its journey."""
+"""The cost of the output table with many sub-units: look-ups on the way of rows, changes, and sending it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the data path has become slower: counts of what Python executes a tuple, beside a committed baseline. Not a time is compared.
+"""A guard of the data path: counts of what Python executes a tuple, beside a committed baseline. No time is compared.
 
 python -m bench.smoke [--out DIR] [--quick] [--renew]
 

@@ -1,4 +1,4 @@
-"""What the guard's figures were when they were last accepted: a file for each version of Python, and the comparison with it."""
+"""The guard's figures when they were last accepted: a file for each version of Python, and the comparison with it."""
 
 from __future__ import annotations
 

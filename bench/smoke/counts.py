@@ -1,4 +1,4 @@
-"""How much Python a workload executes in eSault's own code, and its peak memory: exact, the same each time.
+"""Counts of the Python that a workload executes in eSault's own code, and its peak memory: exact, the same each time.
 
 The counts depend on the version of Python, which decides what a line is compiled to, and on nothing else: neither on time nor on the
 hash seed. What C does inside one call is not seen (a copy of a list is one call, however long the list): `bench.smoke.ratio` is for that.

@@ -1,4 +1,4 @@
-"""What the regression guard runs: workloads A and B in this process, the same steps each time.
+"""Workloads A and B for the regression guard, in this process, the same steps each time.
 
 The clock is a manual one that goes on by a fixed time with each step, and nothing is left to chance: the same code does the same each
 time, whatever else the machine does. Roots of 128 tuples make the cost of a root count beside that of a tuple, and the counts

@@ -1,4 +1,4 @@
-"""How many tuples a second: workloads A and B, at least once, without acks, in batches, into a table; peers beside.
+"""Tuples a second: workloads A and B, at least once, without acks, in batches, into a table; peers beside.
 
 python -m bench.throughput --out DIR [--quick] [--runs N] [--peers all|none|NAME,...]
 

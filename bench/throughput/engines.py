@@ -1,4 +1,4 @@
-"""What runs beside what in bench throughput: each engine's command, what it puts out, and where user code runs."""
+"""The engines of bench throughput: the command of each, the rows it puts out, and the place where user code runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What AUTOSCALE's paper claims, and whether it came out. Each check reads the reference's runs and ours in the same way."""
+"""Claims of AUTOSCALE's paper, each with a check. A check reads the reference's runs and ours in the same way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the migration dissertation says, and what of it counts as seen again in the model."""
+"""Claims of the migration dissertation, and which of them are seen again in the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who decides in the model of bench/policies/migration/model.py.
+"""Deciders for the model of bench/policies/migration/model.py.
 
 `Reference` is the text of Sousa's dissertation as plain code. `Ours` asks a policy object, the very one that a run
 would use, through views. Both are told the same figures, and should want the same moves.

@@ -1,4 +1,4 @@
-"""How StreamMine3G moves an operator: what eSault's own move is compared with.
+"""StreamMine3G's way to move an operator, to compare eSault's own move with.
 
 After Sousa's dissertation (2014), 3.2.4. A copy y of x is made elsewhere and both are sent every event from some
 moment on; y only queues. Once x has processed all that came before that moment it stops; its state and how far it

@@ -1,4 +1,4 @@
-"""What is run for the migration dissertation: scenarios 1 to 13, by its plain text and by the engine's policies."""
+"""Scenarios 1 to 13 of the migration dissertation, by its plain text and by the engine's policies."""
 
 from __future__ import annotations
 

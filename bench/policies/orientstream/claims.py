@@ -1,4 +1,4 @@
-"""What OrientStream+'s paper claims (orientstream.md 5.2, 8.5), and whether it came out."""
+"""Claims of OrientStream+'s paper (orientstream.md 5.2, 8.5), each with a check whether it came out."""
 
 from __future__ import annotations
 

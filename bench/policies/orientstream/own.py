@@ -1,4 +1,4 @@
-"""What pipelines are for, without them: the same load, and the engine's own changes as the simulator models them.
+"""The use of pipelines, by leaving them out: the same load, and the engine's own changes as the simulator models them.
 
 A change of the engine takes as long as OrientStream's, but stops nothing until its last moments: the old sub-units go on until new
 ones stand ready. So units may follow each change of the rate, and no window need be collected.
