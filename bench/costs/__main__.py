@@ -1,6 +1,6 @@
 """The cost of each thing beside the data: switched off or changed alone, against the defaults, in turns in one run.
 
-python -m bench.costs --out DIR [--quick] [--runs N]
+python -m bench.costs --out DIR [--quick] [--runs N] [--only CHANGE,...]
 
 Workload A twice: as fast as it goes (words/s), and at 400 000 words/s, open loop (p50 and p99 from when a word was due). Each ratio
 is to the default of the same turn.
@@ -8,6 +8,8 @@ is to the default of the same turn.
 
 from __future__ import annotations
 
+import argparse
+import re
 import tempfile
 from functools import partial
 from typing import Any
@@ -74,9 +76,24 @@ def _lines(fast: dict[str, Any], paced: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _only(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--only", metavar="CHANGE,...", help="beside the defaults; all unless said")
+
+
+def chosen(only: str | None) -> dict[str, tuple[str, ...]]:
+    """The changes to measure, the defaults first. Raises SystemExit with the names that there are."""
+    if only is None:
+        return CHANGES
+    names = {name.strip() for name in re.split(r",(?! no policy)", only)}
+    if unknown := names - {*CHANGES}:
+        raise SystemExit(f"there is no change {', '.join(sorted(unknown))}; there are: {'; '.join(CHANGES)}")
+    return {name: change for name, change in CHANGES.items() if name in {DEFAULT, *names}}
+
+
 def main() -> None:
     """Run as the arguments say."""
-    arguments = parse(__doc__)
+    arguments = parse(__doc__, _only)
+    changes = chosen(arguments.only)
     runs = arguments.runs or (2 if arguments.quick else 5)
     lines = max(1, int((150_000 if arguments.quick else 600_000) * arguments.scale))
     seconds = (2.0 if arguments.quick else 5.0) * arguments.scale
@@ -86,7 +103,7 @@ def main() -> None:
         print(f"A: {load.tuples:,} words", flush=True)
         calls: dict[str, Any] = {
             name: partial(command, load, "bench.kit.esault_run", "words", load.path, load.passes, *change)
-            for name, change in CHANGES.items()
+            for name, change in changes.items()
         }
         calls[TABLE] = missing("pyarrow") or partial(
             command, load, "bench.kit.esault_run", "words", load.path, load.passes, "--sink", "table"
@@ -95,7 +112,7 @@ def main() -> None:
         part = make("sentences", max(1, int(RATE / LENGTH * seconds)), folder)
         print(f"C: {part.tuples:,} words at {RATE:,}/s", flush=True)
         at = ("paced", part.path, part.passes, "--rate", RATE / LENGTH)
-        calls = {name: partial(command, part, "bench.kit.esault_run", *at, *change) for name, change in CHANGES.items()}
+        calls = {name: partial(command, part, "bench.kit.esault_run", *at, *change) for name, change in changes.items()}
         late = {f"{q}_ms": (lambda run, q=q: run["latency_ms"][q]) for q in ("p50", "p99")}
         paced = _figures(in_turns(runs, calls, _say), late)
     result = {
@@ -103,7 +120,7 @@ def main() -> None:
         "machine": machine,
         "seed": SEED,
         "runs": runs,
-        "changes": {name: list(change) for name, change in CHANGES.items()},
+        "changes": {name: list(change) for name, change in changes.items()},
         "loads": {"A": load.facts(), "C": part.facts()},
         "throughput": fast,
         "latency": paced,

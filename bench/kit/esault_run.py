@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import json
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from esault.messages.settings import Settings
 from esault.runtime.session.session import Session
 from esault.topology.locate import locate
 
-__all__ = ["TOPOLOGIES", "run", "setting"]
+__all__ = ["TOPOLOGIES", "run", "setting", "settings_of"]
 
 WORKLOADS = Path(__file__).parents[1] / "workloads"
 #: name -> its file there
@@ -43,6 +44,14 @@ def setting(text: str) -> tuple[str, Any]:
     return name, value.lower() in ("1", "true", "yes") if kind is bool else kind(value)
 
 
+def settings_of(parser: argparse.ArgumentParser, texts: Sequence[str]) -> Settings:
+    """Settings as `--set NAME=VALUE` gives them; ends the command where one is none."""
+    try:
+        return Settings(**dict(setting(text) for text in texts))
+    except ValueError as error:
+        parser.error(f"--set: {error}")
+
+
 def run() -> None:
     """Run as the arguments say."""
     parser = argparse.ArgumentParser()
@@ -57,10 +66,7 @@ def run() -> None:
     parser.add_argument("--keep", metavar="DIR", help="where the table and the state are written, to stay")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     arguments = parser.parse_args()
-    try:
-        settings = Settings(**dict(setting(text) for text in arguments.set))
-    except ValueError as error:
-        parser.error(f"--set: {error}")
+    settings = settings_of(parser, arguments.set)
     params: dict[str, Any] = {"load": arguments.load, "passes": arguments.passes}
     if arguments.sink:
         params["sink"] = arguments.sink

@@ -25,7 +25,7 @@ from esault.messages.settings import Settings
 
 __all__ = ["main"]
 
-NUMBERS, QUICK = (1, 2, 4, 8, 16, 32), (1, 4, 16)
+NUMBERS, QUICK = (1, 2, 4, 8, 16, 32), (1, 16)
 #: sub-units for which keys are also taken as the hash has them
 UNEVEN = (16, 32)
 TABLES = (10, 100, 1_000, 10_000)

@@ -18,11 +18,10 @@ from pathlib import Path
 
 import psutil
 
-from bench.kit.esault_run import setting
+from bench.kit.esault_run import settings_of
 from bench.kit.quiet_view import QuietView
 from esault.control.report.summary import Snapshot
 from esault.elasticity.scaling import EVERY_UNIT
-from esault.messages.settings import Settings
 from esault.runtime.session.session import Session
 from esault.topology.locate import locate
 
@@ -109,10 +108,7 @@ def run() -> None:
     parser.add_argument("--policy", default="none", help="looks and decides, but has nothing to change")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     arguments = parser.parse_args()
-    try:
-        settings = Settings(**dict(setting(text) for text in arguments.set))
-    except ValueError as error:
-        parser.error(f"--set: {error}")
+    settings = settings_of(parser, arguments.set)
     taken = _Samples(arguments.warm, arguments.seconds)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 
 
 def _python(name):
-    from bench.peers.environments import FOLDER, Found, find
+    from bench.peers.environments import FOLDER, PEERS, Found, find
 
+    if name not in PEERS:
+        pytest.importorskip(name)
+        return sys.executable
     found = find(name, FOLDER)
     if not isinstance(found, Found):
         pytest.skip(found)
@@ -20,6 +24,8 @@ def _python(name):
 @pytest.mark.parametrize(
     ("kind", "name", "arguments"),
     [
+        ("sentences", "bytewax", ["--processes", "1"]),
+        ("records", "bytewax", ["--processes", "2"]),
         ("sentences", "pathway", ["--threads", "1"]),
         ("records", "pathway", ["--threads", "1"]),
         ("sentences", "flink", ["--how", "sql"]),

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+#: a busy machine takes long for many processes; no time decides anything here
+pytestmark = pytest.mark.timeout(300)
 
 
 def run(name, folder, *arguments):
@@ -21,7 +23,7 @@ def run(name, folder, *arguments):
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=280,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -34,8 +36,8 @@ def run(name, folder, *arguments):
 @pytest.mark.parametrize("name", ["throughput", "latency"])
 def test_a_bench_writes_its_result(name, tmp_path):
     pytest.importorskip("pyarrow")
-    # The heavy peers have tests of their own, in test_flows.py.
-    more = ("--peers", "bytewax") if name == "throughput" else ()
+    # The peers have tests of their own, in test_flows.py.
+    more = ("--peers", "none") if name == "throughput" else ("--quick",)
     result = run(name, tmp_path, "--runs", "1", "--scale", "0.02", *more)
     assert result["machine"]["cores"] > 0
     assert result["seed"] == 1
@@ -46,7 +48,7 @@ def test_a_bench_writes_its_result(name, tmp_path):
 
 @pytest.mark.slow
 def test_calls_that_wait_are_counted_beside_those_that_block(tmp_path):
-    result = run("async_calls", tmp_path, "--quick", "--runs", "1")
+    result = run("async_calls", tmp_path, "--quick", "--runs", "1", "--scale", "0.3")
     rates = result["calls_per_second"]
     # A few calls, whose results come together: what they are compared with is theirs, not a clock.
     assert 0 < rates["plain def"]["median"] < rates["async, concurrency=16"]["median"]
@@ -71,7 +73,8 @@ def test_three_hosts_are_measured_beside_one(tmp_path):
 @pytest.mark.slow
 def test_what_things_cost_is_measured_beside_the_defaults(tmp_path):
     pytest.importorskip("pyarrow")
-    result = run("costs", tmp_path, "--quick", "--runs", "1", "--scale", "0.02")
+    result = run("costs", tmp_path, "--quick", "--runs", "1", "--scale", "0.02", "--only", "no acks,linger 5 ms")
+    assert list(result["changes"]) == ["defaults", "no acks", "linger 5 ms"]
     assert set(result["latency"]) == set(result["changes"])
     assert set(result["throughput"]) == {*result["changes"], "row ids and a SparkTable"}
     assert result["throughput"]["defaults"]["words_per_second"]["ratio"]["median"] == 1.0
@@ -90,7 +93,7 @@ def test_what_lands_is_reported_by_spark(tmp_path):
 def test_scale_writes_its_result(tmp_path):
     result = run("scale", tmp_path, "--quick", "--scale", "0.1")
     for name in ("slept", "paced", "paced_probed"):
-        assert list(result[name]) == ["1", "4", "16"]
+        assert list(result[name]) == ["1", "16"]
         for group in result[name].values():
             assert all(run["rows"] == run["offered"] > 0 for run in group["runs"])
     assert list(result["slept_keys_as_they_come"]) == ["16"]

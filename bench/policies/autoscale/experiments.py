@@ -15,6 +15,7 @@ from typing import Any
 from bench.policies.autoscale.claims import claims
 from bench.policies.autoscale.model import END, PLATEAU, Figures, rate
 from bench.policies.autoscale.model import simulate as reference
+from bench.policies.claims import claim_lines
 from esault.sim import Model, Operator, Source
 from esault.sim import simulate as simulated
 
@@ -215,10 +216,5 @@ def lines(result: dict[str, Any]) -> list[str]:
                 path = ", ".join(f"{a} to {b} at {t:g} s" for t, n, a, b in row["actions"][0] if n == "sink")
                 said.append(f"sink of {row['setup']}, {table['column']}: {path}")
     said.append("")
-    for claim in result["claims"]:
-        said += [
-            f"{'reproduced    ' if claim['reproduced'] else 'NOT reproduced'} {claim['text']}",
-            f"    paper {claim['paper']}; reference {claim['reference']}; ours (sim) {claim['sim']}",
-            f"    counts as reproduced: {claim['counts_as']}",
-        ]
+    said += claim_lines(result["claims"])
     return said

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bench.policies.claims import claim_lines
 from bench.policies.craa.claims import claims
 from bench.policies.craa.model import (
     CHAIN,
@@ -233,10 +234,5 @@ def lines(result: dict[str, Any]) -> list[str]:
                 f"FB {row['slowed']:3d}  {row['throughput']:6d}/s"
             )
     said.append("")
-    for claim in result["claims"]:
-        said += [
-            f"{'reproduced    ' if claim['reproduced'] else 'NOT reproduced'} {claim['text']}",
-            f"    paper {claim['paper']}; reference {claim['reference']}; ours (sim) {claim['sim']}",
-            f"    counts as reproduced: {claim['counts_as']}",
-        ]
+    said += claim_lines(result["claims"])
     return said

@@ -10,6 +10,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from bench.policies.claims import claim_lines
 from bench.policies.orientstream.claims import claims
 from bench.policies.orientstream.exact import QUERIES, compare
 from bench.policies.orientstream.live import live
@@ -185,12 +186,7 @@ def lines(result: dict[str, Any]) -> list[str]:
             f"{len(row['changes'])} changes"
         )
     said.append("")
-    for claim in result["claims"]:
-        said += [
-            f"{'reproduced    ' if claim['reproduced'] else 'NOT reproduced'} {claim['claim']}: {claim['text']}",
-            f"    paper {claim['paper']}; reference {claim['reference']}; ours (sim) {claim['sim']}; live {claim['live']}",
-            f"    counts as reproduced: {claim['counts_as']}",
-        ]
+    said += claim_lines(result["claims"])
     return said
 
 

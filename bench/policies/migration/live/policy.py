@@ -88,8 +88,8 @@ class Placed:
 
 
 @dataclass
-class LiveMigration(Migration):
-    """`migration` after the first placement."""
+class _AfterPlacement:
+    """The first placement, then the policy beside which this is a base."""
 
     go: str = ""
     service: float = 0.0
@@ -104,19 +104,13 @@ class LiveMigration(Migration):
 
 
 @dataclass
-class LiveRandom(RandomChoice):
+class LiveMigration(_AfterPlacement, Migration):
+    """`migration` after the first placement."""
+
+
+@dataclass
+class LiveRandom(_AfterPlacement, RandomChoice):
     """`random` after the first placement."""
-
-    go: str = ""
-    service: float = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._first = Placed(self.period, self.go, self.service)
-
-    def decide(self, view: RunView) -> Sequence[Action]:
-        """Of the modelled hosts."""
-        return super().decide(modelled(view, self.service)) if self._first.there else self._first.decide(view)
 
 
 def register() -> None:
