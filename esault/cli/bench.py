@@ -19,13 +19,13 @@ __all__ = ["command"]
 @click.option("--out", type=click.Path(), help="Folder for result.json, a table and plots.")
 @click.argument("more", nargs=-1, type=click.UNPROCESSED)
 def command(name: str | None, quick: bool, out: str | None, more: tuple[str, ...]) -> None:
-    """Run the bench NAME of this checkout (bench/NAME.py); without a NAME, say which there are.
+    """Run the bench NAME of this checkout (bench/NAME/__main__.py); without a NAME, say which there are.
 
     MORE goes to the bench as it is, as in --peers all; `python -m bench.NAME --help` says what it takes. Ctrl-C ends it
     and all that it started.
     """
     folder = Path("bench")
-    known = sorted(p.stem for p in folder.glob("*.py") if "def main(" in p.read_text()) if folder.is_dir() else []
+    known = sorted(p.parent.name for p in folder.glob("*/__main__.py") if "def main(" in p.read_text())
     if not known:
         raise UsageError("there is no bench folder here: benches run in a checkout of eSault, from its top")
     if name is None:

@@ -6,11 +6,11 @@ import pytest
 
 pytest.importorskip("numpy")
 
-from bench.hosts_cluster import Cluster
-from bench.policies_migration_live_policy import first_host
-from bench.policies_migration_live_run import Shape, live
-from bench.policies_migration_model import NODES
-from bench.policies_migration_scenarios import SCENARIOS
+from bench.kit.cluster import Cluster
+from bench.policies.migration.live.policy import first_host
+from bench.policies.migration.live.run import Shape, live
+from bench.policies.migration.model import NODES
+from bench.policies.migration.scenarios import SCENARIOS
 
 RANDOM = 10
 

@@ -137,7 +137,7 @@ def test_the_metrics_of_runs_are_reported_on(spark: Any, tmp_path: Path, capsys:
 
 
 def test_spec_metrics_are_those_of_the_elasticity_bench(spark: Any) -> None:
-    from bench.elastic_figures import spec_metrics
+    from bench.elastic.figures import spec_metrics
 
     widths = [1, 1, 2, 4, 4, 4, 3, 1, 1, 2]
     needed = [1, 2, 4, 4, 3, 3, 1, 1, 2, 2]

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from bench.engines_answers import answer, difference
-from bench.engines_data import make, missing_data
-from bench.engines_spark import SQL, found, tables
+from bench.engines.answers import answer, difference
+from bench.engines.data import make, missing_data
+from bench.engines.spark import SQL, found, tables
 
 
 @pytest.mark.parametrize("name", list(SQL))

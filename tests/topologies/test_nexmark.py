@@ -5,8 +5,8 @@ import json
 import pytest
 from running import drained, real, rows
 
-from bench.nexmark_answers import answer, load
-from bench.nexmark_answers import rows as counted
+from bench.nexmark.answers import answer, load
+from bench.nexmark.answers import rows as counted
 
 COUNT = 20_000
 

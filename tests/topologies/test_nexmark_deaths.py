@@ -11,7 +11,7 @@ import psutil
 import pytest
 from running import FOLDER, environment
 
-from bench.nexmark_answers import answer, load, rows
+from bench.nexmark.answers import answer, load, rows
 
 pytestmark = pytest.mark.slow
 COUNT, SLOW = 20_000, 100.0

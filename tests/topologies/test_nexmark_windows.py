@@ -5,8 +5,8 @@ import json
 import pytest
 from running import FOLDER, drained, real, rows, until_emitted
 
-from bench.nexmark_answers import answer, load
-from bench.nexmark_answers import rows as counted
+from bench.nexmark.answers import answer, load
+from bench.nexmark.answers import rows as counted
 from esault.testing import LocalRuntime
 from esault.topology.locate import locate
 

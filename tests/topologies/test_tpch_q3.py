@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from running import FOLDER, drained, real, rows, until_emitted
 
-from bench.engines_answers import Q3, TPCH
+from bench.engines.answers import Q3, TPCH
 from esault.testing import LocalRuntime
 from esault.topology.locate import locate
 

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from running import drained, module, real, rows
 
-from bench.engines_answers import answer
+from bench.engines.answers import answer
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ What an operator should know:
   not later.
 - Growth is relative, without a floor: from 2 to 4 ms counts as from 2 to 4 s. At low load and small `d` noise moves
   sub-units for nothing, and one noisy pair of reports is enough. In the dissertation's model
-  (bench/policies_migration_model.py) `d` of 0.25, 0.5 and 0.75 moved 31, 10 and 4 sub-units in ten minutes, and p99
+  (bench/policies/migration/model.py) `d` of 0.25, 0.5 and 0.75 moved 31, 10 and 4 sub-units in ten minutes, and p99
   of the faster copies fell from 5.2 s to 25, 185, 166 ms.
 - The destination rule is conservative: a slightly fuller memory forbids to relieve a full processor. Where sub-units
   take about the same memory they only go to hosts with fewer of them; `memory=false` lifts that, and moved 1.6 to 1.8

@@ -230,8 +230,10 @@ def test_streams_that_cannot_be_written_show_no_frames(words, capsys, start, cod
 def checkout(tmp_path, monkeypatch):
     (tmp_path / "bench").mkdir()
     for name in ("speed", "size"):
-        (tmp_path / "bench" / f"{name}.py").write_text("def main() -> None: ...\n")
-    (tmp_path / "bench" / "measure.py").write_text("")
+        (tmp_path / "bench" / name).mkdir()
+        (tmp_path / "bench" / name / "__main__.py").write_text("def main() -> None: ...\n")
+    (tmp_path / "bench" / "kit").mkdir()
+    (tmp_path / "bench" / "kit" / "measure.py").write_text("")
     monkeypatch.chdir(tmp_path)
 
 

@@ -1,0 +1,1 @@
+"""Calls of a remote service, many open at once."""

@@ -1,0 +1,1 @@
+"""The eSault paper's two experiments."""

@@ -1,0 +1,1 @@
+"""One topology on each engine."""

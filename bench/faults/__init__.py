@@ -1,0 +1,1 @@
+"""Faults under load, and the rows that are lost or doubled by them."""

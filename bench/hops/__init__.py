@@ -1,0 +1,1 @@
+"""The time of a tuple, hop by hop."""

@@ -1,0 +1,1 @@
+"""The way of rows into a table, and Spark on it."""

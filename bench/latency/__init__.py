@@ -1,0 +1,1 @@
+"""Latency at given rates."""

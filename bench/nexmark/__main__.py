@@ -1,0 +1,190 @@
+"""Nexmark on the actor engine: each query's throughput, its latency at a set rate, and the rate that it can sustain; Spark beside.
+
+python -m bench.nexmark --out DIR [--quick] [--runs N] [--queries q1,q2,...] [--rate EVENTS_A_SECOND] [--spark|--no-spark]
+
+Throughput: closed loop, events as fast as they are taken, from the first read to the last result. Latency: open loop at --rate, from
+when an event was due to the end of its processing. Sustained: the highest rate at which, open loop, the last event is done
+no later than 5 % of the run's time behind when it was due; by bisection. Before that each query's rows are compared, one by one, with
+those of the same query in SQL (DuckDB) on the same events; a bench whose rows are wrong has no result.
+
+Spark: the same topologies by `--engine spark`, and the same queries in plain Spark SQL, a batch with all events at hand. Of the
+first the rate is that of the second half: the difference of two runs, one with twice the events, so that Spark's start is not part
+of it. With --quick it is left out unless it is asked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from typing import Any
+
+from bench.kit.arguments import parse
+from bench.kit.bisection import CLOSE, CLOSE_QUICK, Trials, bisect
+from bench.kit.machine import facts
+from bench.kit.measure import LaunchError, Run, in_turns, launch, missing, summary
+from bench.kit.result import Bar, write
+from bench.nexmark.answers import SQL
+
+__all__ = ["main"]
+
+#: events in a second of their own time where rows are compared: ten times slower than where time is taken, for more windows
+SLOW = 1000
+FIGURES = ("p50", "p99", "max")
+
+
+def _run(query: str, events: int, *more: object) -> Run:
+    run = _right(query, events, launch("bench.nexmark.run", query, events, *more))
+    run["events_per_second"] = events / run["seconds"]
+    return run
+
+
+def _right(query: str, events: int, run: Run) -> Run:
+    """The run; raises RuntimeError where it did not do what it should."""
+    if run["read"] != events:
+        raise RuntimeError(f"{query}: {run['read']:,} of {events:,} events were read")
+    if run["wrong"]:
+        raise RuntimeError(f"{query}: {run['wrong']}")
+    return run
+
+
+def _measured(query: str, sizes: argparse.Namespace) -> dict[str, Any]:
+    checked = _run(query, sizes.checked, "--check", "--per-second", SLOW)
+    print(f"{query}: all {checked['checked']:,} rows of {sizes.checked:,} events are right", flush=True)
+    closed = in_turns(
+        sizes.runs,
+        {query: partial(_run, query, sizes.events)},
+        lambda run: f"{run['events_per_second'] / 1e3:,.0f} k events/s, {run['rows']:,} rows",
+    )[query]
+    open_loop = in_turns(
+        sizes.runs,
+        {
+            f"{query} at {sizes.rate:,.0f}/s": partial(
+                _run, query, int(sizes.rate * sizes.seconds), "--rate", sizes.rate
+            )
+        },
+        lambda run: ", ".join(f"{figure} {run['latency_ms'][figure]:.2f} ms" for figure in FIGURES),
+    )
+    paced = next(iter(open_loop.values()))
+    throughput = summary([run["events_per_second"] for run in closed])
+    trials = Trials(lambda events, rate: _run(query, events, "--rate", rate), sizes.seconds)
+    sustained = bisect(trials.sustains, 0.0, 1.25 * throughput["most"], sizes.close)
+    return {
+        "checked_rows": checked["checked"],
+        "rows": closed[0]["rows"],
+        "events_per_second": throughput,
+        **{f"{figure}_ms": summary([run["latency_ms"][figure] for run in paced]) for figure in FIGURES},
+        "sustained_events_per_second": sustained,
+        "trials": trials.made,
+        **({"spark": _spark(query, sizes)} if sizes.spark else {}),
+        "runs": {"closed": closed, "open": paced},
+    }
+
+
+def _spark(query: str, sizes: argparse.Namespace) -> dict[str, Any]:
+    """The Spark engine and plain Spark SQL, both with their rows compared."""
+    if why := missing("pyspark"):
+        return {"missing": why}
+    found: dict[str, Any] = {}
+    batch = _right(query, sizes.events, launch("bench.nexmark.spark", query, sizes.events, "--check"))
+    found |= {"sql_events_per_second": sizes.events / batch["seconds"], "sql_seconds": batch["seconds"]}
+    on_spark = lambda events, *more: launch("bench.nexmark.run", query, events, "--engine", "spark", *more)
+    try:
+        _right(query, sizes.spark // 10, on_spark(sizes.spark // 10, "--check", "--per-second", SLOW))
+        one, two = (_right(query, n * sizes.spark, on_spark(n * sizes.spark))["seconds"] for n in (1, 2))
+    except LaunchError as error:  # what Spark cannot run it refuses
+        return {**found, "missing": str(error).strip().splitlines()[-1]}
+    engine = sizes.spark / (two - one) if two > one else None
+    print(f"  Spark engine {_k(engine)}, plain Spark SQL {_k(found['sql_events_per_second'])}", flush=True)
+    return {
+        **found,
+        "engine_seconds": {str(sizes.spark): one, str(2 * sizes.spark): two},
+        "engine_events_per_second": engine,
+    }
+
+
+def _k(rate: float | None) -> str:
+    return "too quick to tell" if rate is None else f"{rate / 1e3:,.0f} k/s"
+
+
+def _lines(found: dict[str, Any], rate: float) -> list[str]:
+    lines = [f"Nexmark, events/s; latency at {rate:,.0f} events/s, ms; every query's rows equal DuckDB's"]
+    for query, each in found.items():
+        speed = each["events_per_second"]
+        parts = [f"{figure} {each[f'{figure}_ms']['median']:7.2f}" for figure in FIGURES]
+        lines.append(
+            f"  {query:4} {speed['median'] / 1e3:6,.0f} k/s ({speed['least'] / 1e3:,.0f} to {speed['most'] / 1e3:,.0f})   "
+            f"sustained {each['sustained_events_per_second'] / 1e3:6,.0f} k/s   {'   '.join(parts)}"
+        )
+        spark = each.get("spark", {})
+        if "missing" in spark:
+            lines.append(f"       Spark: {spark['missing']}")
+        elif spark:
+            batch = _k(spark["sql_events_per_second"])
+            lines.append(
+                f"       Spark engine {_k(spark['engine_events_per_second'])}, plain Spark SQL in one batch {batch}"
+            )
+    return lines
+
+
+def _queries(text: str) -> list[str]:
+    chosen = text.split(",")
+    if unknown := [query for query in chosen if query not in SQL]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r}; write some of: {','.join(SQL)}")
+    return chosen
+
+
+def _options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--queries", type=_queries, default=list(SQL), metavar="NAMES", help=f"of {','.join(SQL)}.  [all]"
+    )
+    parser.add_argument("--rate", type=float, default=50_000.0, help="events a second, for latencies.  [50000]")
+    parser.add_argument("--spark", action=argparse.BooleanOptionalAction, help="Spark beside.  [not with --quick]")
+
+
+def main() -> None:
+    """Run as the arguments say."""
+    arguments = parse(__doc__, _options)
+    if why := missing("duckdb"):
+        raise SystemExit(f"bench nexmark compares its rows with DuckDB's: {why}")
+    quick, scale = arguments.quick, arguments.scale
+    sizes = argparse.Namespace(
+        runs=arguments.runs or (1 if quick else 3),
+        events=max(1000, int((200_000 if quick else 500_000) * scale)),
+        checked=max(1000, int((50_000 if quick else 200_000) * scale)),
+        seconds=(2.0 if quick else 5.0) * min(1.0, scale),
+        rate=arguments.rate,
+        spark=0,
+        close=CLOSE_QUICK if quick else CLOSE,
+    )
+    if arguments.spark if arguments.spark is not None else not quick:
+        sizes.spark = max(1000, int((50_000 if quick else 400_000) * scale))
+    machine = facts()
+    found = {query: _measured(query, sizes) for query in arguments.queries}
+    result = {
+        "bench": "nexmark",
+        "machine": machine,
+        "seed": 1,
+        **vars(sizes),
+        "semantics": "At least once, acks on, the default policy; a process each for the source and for the bolts of a query. Events are "
+        "made before the first is read: 1 person, 3 auctions, 46 bids of 50, 10 000 a second of event time. Rows go to a sink that "
+        "counts them; in the run that is checked, to a file, each compared with DuckDB's. Latency is the report's "
+        "end_to_end_ms, within 5 %, the start included; what windows hold back until they close is not part of it",
+        "queries": found,
+    }
+    panels = {
+        "thousand events/s, closed loop": [
+            Bar(query, *(each["events_per_second"][part] / 1e3 for part in ("median", "least", "most")))
+            for query, each in found.items()
+        ],
+        "thousand events/s, sustained": [
+            Bar(query, *[each["sustained_events_per_second"] / 1e3] * 3) for query, each in found.items()
+        ],
+        f"p99, ms, at {sizes.rate:,.0f}/s": [
+            Bar(query, *(each["p99_ms"][part] for part in ("median", "least", "most"))) for query, each in found.items()
+        ],
+    }
+    write(arguments.out, result, _lines(found, sizes.rate), panels, "see title")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Engines beside eSault: their environments, and the workloads as their users would write them."""

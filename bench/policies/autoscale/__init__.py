@@ -1,0 +1,1 @@
+"""AUTOSCALE's experiment."""

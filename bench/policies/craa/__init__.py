@@ -1,0 +1,1 @@
+"""CRAA's experiments."""

@@ -1,0 +1,1 @@
+"""The same experiment on real actors."""

@@ -1,0 +1,1 @@
+"""OrientStream's experiments."""

@@ -1,0 +1,1 @@
+"""The use and the cost of copies."""

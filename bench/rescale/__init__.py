@@ -1,0 +1,1 @@
+"""A live change beside stop and start."""

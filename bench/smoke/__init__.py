@@ -1,0 +1,1 @@
+"""A guard of the data path by counts of executed code."""

@@ -1,0 +1,1 @@
+"""Tuples a second, and peers beside."""

@@ -1,0 +1,1 @@
+"""Loads and topologies that several benches run."""
