@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
@@ -12,9 +12,10 @@ from esault.errors import SourceError
 from esault.flow.operators.batch_emitter import BatchEmitter
 from esault.flow.operators.user_error import UserError, traceback_of
 from esault.flow.worker.environment import Environment
+from esault.flow.worker.phase import Phase
 from esault.flow.worker.read_pace import ReadPace
 from esault.flow.worker.sub_unit import SubUnit
-from esault.messages.checkpoint import Completed, Snapped
+from esault.messages.checkpoint import Checkpoint, Completed
 from esault.messages.control import Build, Drain, ReleaseSlices
 from esault.messages.status import MicroBatch, Status
 from esault.payload.column import is_array
@@ -48,12 +49,17 @@ class SpoutSubUnit(SubUnit):
         #: the spout, where it collects windows
         self._windows = self._spout if isinstance(self._spout, WindowedSpout) else None
         self._micro_batch: MicroBatch | None = None
+        #: the source has given all that it has
+        self.exhausted = False
+        #: the run ends with a checkpoint that is on: nothing more is read
+        self.halted = False
         #: somebody releases its slices
         self._released = False
         self._pace = ReadPace()
         #: the run goes on from a checkpoint behind the end of this source, and has not been given more yet
-        self._ended_before = self._was_finished
+        self._ended_before = self.lifecycle.elements_finished
         self._told: Any = None
+        self._exactly = build.settings.delivery == "eo"
         #: the spout is open; else nothing is asked of it any more
         self._open = True
         #: what it said last of its progress and its lag
@@ -88,9 +94,9 @@ class SpoutSubUnit(SubUnit):
             return True
         if self.halted:
             return False
-        if self._at_end or self._drained:
-            if not self.ended and not roots.open_count:
-                self.say_ended()
+        if self.exhausted or self._drained:
+            if self.lifecycle.phase is Phase.RUNNING and not roots.open_count:
+                self.ending.input_ended()
             return False
         if now < self._pace.at:
             return False
@@ -109,7 +115,7 @@ class SpoutSubUnit(SubUnit):
         try:
             rows = self._call(lambda: self._spout.read(limit), "read")
         except EndOfStream:
-            self._at_end = True
+            self.exhausted = True
             return True
         if rows is None:
             raise UserError(
@@ -145,9 +151,9 @@ class SpoutSubUnit(SubUnit):
         roots.open([("", keys, values, ids)], now if due is None else due, position, done)
         after = self.clock()
         self._pace.some(now, len(keys), limit)
-        self.busy += after - now
+        self.metrics.busy += after - now
         if self._leaf:
-            self.end_to_end.record(after - (now if due is None else due), len(keys))
+            self.metrics.end_to_end.record(after - (now if due is None else due), len(keys))
         return True
 
     def _tell_grown(self) -> None:
@@ -168,7 +174,7 @@ class SpoutSubUnit(SubUnit):
     def _collect(self) -> None:
         """Windows are collected also while none of their tuples can be taken; a drain ends them."""
         assert self._windows is not None
-        if not self.started or self.halted or self.finished:
+        if not self.lifecycle.phase.works or self.halted or self.lifecycle.phase is Phase.FINISHED:
             return
         if self.draining and self._rows >= self._drain_at:
             self._windows.drain()
@@ -209,7 +215,7 @@ class SpoutSubUnit(SubUnit):
         return self._rows
 
     def _on_drain(self, message: Drain) -> None:
-        super()._on_drain(message)
+        self.draining = True
         self._drain_at = message.read if self._seekable else 0
 
     @property
@@ -217,7 +223,11 @@ class SpoutSubUnit(SubUnit):
         # What collects windows ends by itself, when what it has collected has gone out.
         return self.draining and self._rows >= self._drain_at and self._windows is None
 
-    def _snap(self, number: int, handles: dict[int, dict[str, Any]]) -> None:
+    def _on_checkpoint(self, message: Checkpoint) -> None:
+        super()._on_checkpoint(message)
+        self.halted = self.halted or message.last
+
+    def _snap(self, number: int, sure: bool) -> None:
         # What was read last stands before the cut: its frames went out before.
         position = None
         if self._seekable:
@@ -227,47 +237,37 @@ class SpoutSubUnit(SubUnit):
             cut = (self._call(self._spout.position, "position"), self._rows)
             self._cuts[number] = cut[0]
             position = self.codec.pack_value(cut)
-        self.outbox.append(
-            Snapped(
-                self.incarnation,
-                number,
-                position=position,
-                handles=handles,
-                finished=self._finished_elements,
-                ended=self.finished,
-            )
-        )
+        self.checkpoints.snapped(number, position=position)
 
     def _on_completed(self, message: Completed) -> None:
         super()._on_completed(message)
         for number in sorted(n for n in self._cuts if n <= message.number):
             position = self._cuts.pop(number)
-            if number == message.number and not self.failed:
+            if number == message.number and self.lifecycle.phase is not Phase.FAILED:
                 try:
                     self._call(partial(self._spout.commit, position), "commit")
                 except UserError as error:
                     self._fail(str(error))
 
-    _HANDLERS: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
+    _HANDLERS: ClassVar[dict[type, str]] = {
         **SubUnit._HANDLERS,
-        Completed: _on_completed,
-        ReleaseSlices: _on_release,
+        Drain: "_on_drain",
+        ReleaseSlices: "_on_release",
     }
 
     def wake_at(self) -> float:
         at = super().wake_at()
-        done = self.halted or self._at_end or self._drained
+        done = self.halted or self.exhausted or self._drained
         # Blocked, it is woken when there is room.
-        if self.started and not done and self.roots.credit and not self.outputs.blocked:
+        if self.lifecycle.phase.works and not done and self.roots.credit and not self.outputs.blocked:
             at = min(at, self._pace.at if self.cap is None else max(self._pace.at, self.cap.wake_at))
         return at
 
-    @property
-    def _nothing_to_read(self) -> bool:
-        return self._pace.resting and self._closed_at is None
-
-    def _finish_steps(self) -> Iterator[None]:
-        return iter(())
+    def _tell_watermark(self, now: float) -> None:
+        assert self.watermarks is not None
+        quiet = self._pace.resting and self._closed_at is None
+        # What a source has given may come again until it is done.
+        self.watermarks.tell(now, quiet, self.exhausted and not self.roots.open_count)
 
     def _close_objects(self) -> None:
         try:
@@ -282,7 +282,7 @@ class SpoutSubUnit(SubUnit):
         except BaseException as error:
             print(f"unit {self.plan.name!r}, close: {error}\n{traceback_of(error)}", file=sys.stderr)
 
-    def _next_status(self, now: float) -> float:
+    def _next_report(self, now: float) -> float:
         # At round times, which are those at which windows of policies end: what is read between two reports and divided among two windows
         # by time would look steadier than it is, and how far it does would change with the phase.
         every = self.settings.status_every
@@ -290,7 +290,7 @@ class SpoutSubUnit(SubUnit):
 
     def _ask(self) -> None:
         """Have the spout say how far it is, while it may be asked."""
-        if self._open and not self.failed:
+        if self._open and self.lifecycle.phase is not Phase.FAILED:
             self._said = (self._call(self._spout.progress, "progress"), self._call(self._spout.lag, "lag"))
 
     def status(self) -> Status:
@@ -300,7 +300,7 @@ class SpoutSubUnit(SubUnit):
         if self._seekable and self.roots.committed is not None:
             position = self.codec.pack_value(self.roots.committed)
         throttled = self._throttled
-        if self._closed_at is not None and not self._at_end:
+        if self._closed_at is not None and not self.exhausted:
             throttled += self.clock() - self._closed_at
         rows = replace(status.rows, throttled=throttled)
         progress, lag = self._said

@@ -57,7 +57,7 @@ def cores(local, unit):
 
 def done(local):
     """Tuples that the workers have processed, by the workers themselves."""
-    return sum(core.tuples_in for core in cores(local, "worker"))
+    return sum(core.metrics.tuples_in for core in cores(local, "worker"))
 
 
 def throttle(local, unit, rate, seconds):
@@ -186,7 +186,7 @@ def test_probes_are_answered_and_tell_how_long_a_tuple_waits():
     (worker,) = cores(local, "worker")
     source = local.driver.scaling.sampler._sources[worker.incarnation]
     assert local.clock() - source.counters[-1].at < 0.3
-    assert source.counters[-1].backlog >= worker.waiting > 0
+    assert source.counters[-1].backlog >= worker.reader.waiting > 0
     assert source.delay is None or source.delay > 1.0
     local.stop_at_once()
 
