@@ -88,7 +88,7 @@ class Hop:
     @property
     def rows(self) -> int:
         """Rows that this hop has worked on: read by a spout, taken in by a bolt."""
-        return self.core._rows if isinstance(self.core, SpoutSubUnit) else self.core.metrics.tuples_in
+        return self.core._spout.rows if isinstance(self.core, SpoutSubUnit) else self.core.metrics.tuples_in
 
     def due(self) -> bool:
         """Whether a process would be awake."""

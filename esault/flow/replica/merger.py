@@ -84,7 +84,7 @@ class MergerSubUnit(SubUnit):
         done = self.clock()
         metrics.busy += done - now
         metrics.latency.record(done - sent, count)
-        if self._leaf:
+        if metrics.leaf:
             metrics.end_to_end.record(done - batch.due, count)
         return True
 

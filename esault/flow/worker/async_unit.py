@@ -114,7 +114,7 @@ class AsyncSubUnit(BoltSubUnit):
         while began < MOST_STARTS:
             if not calls.ready and not (calls.may_begin and self._take_batch()):
                 break
-            if self.cap is not None and not self._allowed(self.cap, now, 1):
+            if self.rate_limit.cap is not None and not self.rate_limit.allowed(now, 1):
                 break
             call = calls.next()
             if call is None:
@@ -208,7 +208,7 @@ class AsyncSubUnit(BoltSubUnit):
         count, metrics = len(calls), self.metrics
         metrics.tuples_in += count
         metrics.latency.record(now - held.entry.sent, count)
-        if self._leaf:
+        if metrics.leaf:
             metrics.end_to_end.record(now - batch.due, count)
         held.left -= count
         if not held.left:
@@ -232,8 +232,13 @@ class AsyncSubUnit(BoltSubUnit):
 
     def wake_at(self) -> float:
         at = min(super().wake_at(), self.loop.wake_at)
-        if self.cap is not None and self.calls.ready and self.lifecycle.phase.works and not self.outputs.blocked:
-            at = min(at, self.cap.wake_at)
+        if (
+            self.rate_limit.cap is not None
+            and self.calls.ready
+            and self.lifecycle.phase.works
+            and not self.outputs.blocked
+        ):
+            at = min(at, self.rate_limit.cap.wake_at)
         return at if self._stop_by is None else min(at, self._stop_by)
 
     # ticks and the end -------------------------------------------------------------------------

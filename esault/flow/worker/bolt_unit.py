@@ -127,8 +127,8 @@ class BoltSubUnit(SubUnit):
         if not reader.inbox:
             self._check_ended()
             return more or self.writer.snapshot is not None
-        if self.cap is not None:
-            most = self._allowed(self.cap, now, self._most_rows or max(1, len(reader.inbox[0].batch.keys)))
+        if self.rate_limit.cap is not None:
+            most = self.rate_limit.allowed(now, self._most_rows or max(1, len(reader.inbox[0].batch.keys)))
             if not most:
                 return more or self.writer.snapshot is not None
             self._most_rows = most
@@ -180,7 +180,7 @@ class BoltSubUnit(SubUnit):
         each = (done - now) / count if count else 0.0
         self._most_rows = max(1, int(LONGEST_TURN / each)) if each * SLOW_ROWS > LONGEST_TURN else 0
         metrics.latency.record(done - sent, count)
-        if self._leaf:
+        if metrics.leaf:
             metrics.end_to_end.record(done - batch.due, count)
         return True
 
@@ -233,8 +233,13 @@ class BoltSubUnit(SubUnit):
         bulk = self.changes.wake_at
         if bulk is not None:
             at = min(at, bulk)
-        if self.cap is not None and self.reader.inbox and self.lifecycle.phase.works and not self.outputs.blocked:
-            at = min(at, self.cap.wake_at)
+        if (
+            self.rate_limit.cap is not None
+            and self.reader.inbox
+            and self.lifecycle.phase.works
+            and not self.outputs.blocked
+        ):
+            at = min(at, self.rate_limit.cap.wake_at)
         sweep = self.operator.next_sweep
         return at if sweep is None or self._over else min(at, sweep)
 

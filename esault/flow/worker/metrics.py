@@ -18,16 +18,25 @@ class Metrics:
     """Counts over the life of a sub-unit, which its loop adds to."""
 
     def __init__(
-        self, incarnation: int, reader: FrameReader, roots: Roots, outputs: Outputs, clock: Callable[[], float]
+        self,
+        incarnation: int,
+        leaf: bool,
+        reader: FrameReader,
+        roots: Roots,
+        outputs: Outputs,
+        clock: Callable[[], float],
     ) -> None:
+        """`leaf`: no unit comes behind."""
         self._incarnation = incarnation
         self._reader = reader
         self._roots = roots
         self._outputs = outputs
         self._clock = clock
+        #: what is processed here is at its end
+        self.leaf = leaf
         #: seconds from the emission of a tuple to the end of its processing
         self.latency = Histogram()
-        #: seconds from when a tuple was due at its source to its end; only where nothing comes behind
+        #: seconds from when a tuple was due at its source to its end; only of a leaf
         self.end_to_end = Histogram()
         self.tuples_in = 0
         self.tuples_out = 0

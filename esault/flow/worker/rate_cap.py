@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["RateCap", "changed"]
+from collections.abc import Callable
+
+__all__ = ["RateCap", "RateLimit", "changed"]
 
 #: seconds of its rate that the bucket holds at most: what may come at once after a pause
 HELD = 0.05
@@ -58,3 +60,29 @@ def changed(cap: RateCap | None, rate: float, seconds: float, now: float, done: 
     cap.allowed(now, done)  # what has come by now came at the rate of before
     cap.change(rate, now + seconds)
     return cap
+
+
+class RateLimit:
+    """The rate cap of a sub-unit, while there is one."""
+
+    def __init__(self, done: Callable[[], int]) -> None:
+        """`done` tells how many tuples were done so far."""
+        self._done = done
+        #: None: it may work as fast as it can
+        self.cap: RateCap | None = None
+
+    def change(self, rate: float, seconds: float, now: float) -> None:
+        """Allow another rate for so many seconds; 0 seconds: any rate."""
+        self.cap = changed(self.cap, rate, seconds, now, self._done())
+
+    def allowed(self, now: float, most: int) -> int:
+        """Return how many tuples may be done now, of `most`; lifts a cap whose time is over."""
+        cap = self.cap
+        if cap is None or now >= cap.until:
+            self.cap = None
+            return most
+        return min(most, cap.allowed(now, self._done()))
+
+    def wake_at(self, at: float) -> float:
+        """Return when something may be done that could be done from `at` on."""
+        return at if self.cap is None else max(at, self.cap.wake_at)

@@ -25,7 +25,7 @@ from esault.flow.worker.frame_reader import FrameReader
 from esault.flow.worker.metrics import Metrics
 from esault.flow.worker.phase import Event, Lifecycle, Phase
 from esault.flow.worker.probes import Probes
-from esault.flow.worker.rate_cap import RateCap, changed
+from esault.flow.worker.rate_cap import RateLimit
 from esault.flow.worker.upkeep import Upkeep
 from esault.flow.worker.watermarks import watermarks
 from esault.messages.change import Leave
@@ -72,8 +72,6 @@ class SubUnit:
         clock = self.clock = environment.clock
         wire = environment.wire
         self._tracked = build.settings.delivery != "none"
-        #: what it processes is at its end, as no unit comes behind
-        self._leaf = not plan.edges
         random64 = random.Random(environment.seed).getrandbits
         self._random: Callable[[], int] = lambda: random64(64) or 1  # 0 stands for "not acked"
         self.codec = Codec()
@@ -116,13 +114,12 @@ class SubUnit:
             clock,
             say,
         )
-        #: how fast it may work; None: as fast as it can
-        self.cap: RateCap | None = None
+        self.rate_limit = RateLimit(lambda: self._worked_off)
         #: told (unit, stream, keys, values) of all that is emitted; for tests
         self.observer: Callable[[str, str, Any, Any], None] | None = None
         #: a change has taken the ranges: no sender will come any more
         self.leaving = False
-        self.metrics = Metrics(build.incarnation, self.reader, self.roots, self.outputs, clock)
+        self.metrics = Metrics(build.incarnation, not plan.edges, self.reader, self.roots, self.outputs, clock)
         now = clock()
         report_at = now + build.settings.status_every
         self.upkeep = Upkeep(self.acks, self.roots, self._tracked, now, report_at, self._report, self._stalled)
@@ -221,20 +218,12 @@ class SubUnit:
             self._fail(failure_text(self.plan.name, error))
 
     def _on_throttle(self, message: Throttle) -> None:
-        now = self.clock()
-        self.cap = changed(self.cap, message.rate, message.seconds, now, self._worked_off)
+        self.rate_limit.change(message.rate, message.seconds, self.clock())
 
     @property
     def _worked_off(self) -> int:
         """Tuples that a throttle counts, so far."""
         return self.metrics.tuples_in
-
-    def _allowed(self, cap: RateCap, now: float, most: int) -> int:
-        """Tuples that the throttle lets pass now, of `most`; its time may be over."""
-        if now >= cap.until:
-            self.cap = None
-            return most
-        return min(most, cap.allowed(now, self._worked_off))
 
     _HANDLERS: ClassVar[dict[type, str]] = {
         Add: "_on_add",
