@@ -26,7 +26,7 @@ KEPT = 30.0
 
 
 class MergerSubUnit(SubUnit):
-    """One for all copies of a unit: it stands where their rows meet."""
+    """A sub-unit for all copies of a unit: it stands where their rows meet."""
 
     def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
         super().__init__(build, plan, environment)
@@ -89,7 +89,7 @@ class MergerSubUnit(SubUnit):
         return True
 
     def _first(self, batch: Batch) -> Payload:
-        """What of a batch comes for the first time."""
+        """Return what of a batch comes for the first time."""
         keys, values, ids = batch.keys, batch.values, batch.ids
         if ids is None:  # no copy sends such; passed on at least
             return [(self._names[batch.input], keys, values, None)]

@@ -48,7 +48,7 @@ class ReplicaSubUnit(BoltSubUnit):
     _HANDLERS: ClassVar[dict[type, str]] = {**BoltSubUnit._HANDLERS, Copy: "_on_copy", CopyOver: "_on_copy_over"}
 
     def _cut(self, now: float) -> None:
-        """All before the marks has been processed and nothing behind them."""
+        """Begin to copy where the marks are those of a copy: all before them has been processed and nothing behind them."""
         wish, number = self._wish, self.reader.alignment.number
         if wish is not None and wish.number == number:
             posts = {new: self.acks.post_to(new, endpoint) for new, endpoint in wish.news.items()}

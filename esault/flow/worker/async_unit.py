@@ -1,4 +1,7 @@
-"""The sub-unit of a bolt with `async def process`: many tuples wait side by side, and the data loop for none of them."""
+"""The sub-unit of a bolt with `async def process`: many tuples wait side by side, and the data loop for none of them.
+
+It is one module of over 300 lines: a call is begun, recalled, cancelled and sent on by one account of open batches.
+"""
 
 from __future__ import annotations
 
@@ -49,9 +52,9 @@ class _OpenBatch:
 
 
 class AsyncSubUnit(BoltSubUnit):
-    """A turn begins calls, steps the event loop, and sends on what calls that have ended emitted, each under its batch's lineage.
+    """A turn begins calls, steps the event loop, and sends on what ended calls emitted, each under its batch's lineage.
 
-    The step runs what is ready and never waits: the data loop's poll does, for frames, control, timers and what calls wait for.
+    The step runs what is ready and never waits: the data loop's poll does, for frames, control, timers and answers.
     """
 
     emitter: CallEmitter
@@ -184,7 +187,7 @@ class AsyncSubUnit(BoltSubUnit):
         return self.emitter.columns(calls, self._parent if self.plan.wants_id else None)
 
     def _parent(self, call: Call) -> str:
-        """What ids of a call's rows begin with."""
+        """Return the beginning of the ids of a call's rows."""
         if call.batch is None or call.id is None:
             return f"{self.context.sub_unit}:{call.hook[0]}c{call.number}"
         return f"{call.id}/{call.batch.entry.batch.input}" if len(self.plan.inputs) > 1 else call.id

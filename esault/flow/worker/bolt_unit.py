@@ -1,4 +1,8 @@
-"""The sub-unit of a bolt: batches from the inbox through the user's objects."""
+"""The sub-unit of a bolt: batches from the inbox through the user's objects.
+
+It is one module of over 300 lines: all that may happen to an object between two batches (ticks, sweeps, changes, cuts) is
+ordered here, in `_work`.
+"""
 
 from __future__ import annotations
 
@@ -122,7 +126,7 @@ class BoltSubUnit(SubUnit):
         return self._next(now, more)
 
     def _next(self, now: float, more: bool) -> bool:
-        """Process the next batch; whether there is, or was before (`more`), something to do at once."""
+        """Process the next batch, and return whether there is, or was before (`more`), something to do at once."""
         reader, metrics = self.reader, self.metrics
         if not reader.inbox:
             self._check_ended()
@@ -185,7 +189,7 @@ class BoltSubUnit(SubUnit):
         return True
 
     def _slice(self, entry: Entry) -> Entry:
-        """The first rows of a batch; the rest stays first in the inbox."""
+        """Return the first rows of a batch; the rest stays first in the inbox."""
         first, rest = cut(entry, self._most_rows, self._random, self.acks if self._tracked else None)
         self.reader.inbox.appendleft(rest)
         return first
@@ -198,7 +202,7 @@ class BoltSubUnit(SubUnit):
                 self.ending.input_ended()
 
     def _advance_tick(self, now: float) -> bool:
-        """Tick the objects, in portions; whether there is more to tick at once."""
+        """Tick the objects, in portions, and return whether there is more to tick at once."""
         if self._ticking is None:
             assert self._tick_at is not None
             if now < self._tick_at or self._tick_held:
@@ -213,7 +217,7 @@ class BoltSubUnit(SubUnit):
         return worked and not over
 
     def _advance_time(self, now: float) -> bool:
-        """Take the watermark on; whether there is more to do at once before rows are."""
+        """Take the watermark on, and return whether there is more to do at once before rows are."""
         assert self.watermarks is not None
         if self.watermarks.advance(self.reader.taken, self.reader.unfinished, self.changes.active):
             self.watermarks.passed = self.watermarks.merging.current
@@ -245,12 +249,12 @@ class BoltSubUnit(SubUnit):
 
     @property
     def _tick_held(self) -> bool:
-        """Whether the next round of ticks waits for something else than its time."""
+        """True while the next round of ticks waits for something else than its time."""
         return False
 
     @property
     def _over(self) -> bool:
-        """Whether the elements are being, or have been, finished: nothing else is called any more."""
+        """True from when elements are being finished: nothing else is called any more."""
         if self.lifecycle.phase is not Phase.FINISHING and not self.lifecycle.elements_finished:
             return False
         self._ticking = None  # nor is the rest of a round
@@ -259,7 +263,7 @@ class BoltSubUnit(SubUnit):
     # changes ---------------------------------------------------------------------------------------
 
     def _advance_change(self) -> bool:
-        """A slice of the changes' work; whether there is more to do at once."""
+        """Do a slice of the changes' work, and return whether there is more to do at once."""
         more = self.changes.advance(self.reader.inbox)
         if not self.changes.active:
             self.key_load.forget()  # its ranges are others: what is known of them so far is a part, or too much

@@ -46,7 +46,7 @@ class Checkpoints:
         self.completed = 0
 
     def cut(self, now: float) -> None:
-        """All before the cut has been processed and nothing behind it: send it on, and keep the state of this moment."""
+        """Send the cut on, and keep the state of this moment: all before it has been processed and nothing behind it."""
         number = self._reader.alignment.number
         assert number is not None
         self._outputs.cut(number, now, self._lifecycle.phase is Phase.FINISHED)

@@ -1,4 +1,4 @@
-"""The end of a sub-unit: its elements are finished, its own roots and sinks are done, END is sent; and at last it stops."""
+"""The end of a sub-unit: elements are finished, own roots and sinks are done, END is sent; and at last it stops."""
 
 from __future__ import annotations
 
@@ -36,8 +36,10 @@ class Ending:
         clock: Callable[[], float],
         say: Callable[[Any], None],
     ) -> None:
-        """`take_steps` takes some of the steps of finishing and sends what they emit; it returns whether it could take any and
-        whether all are taken. `tracked`: roots are acked; `say` takes messages for the unit.
+        """`take_steps` takes some of the steps of finishing and sends what they emit.
+
+        It returns whether it could take any, and whether all are taken. `tracked`: roots are acked; `say` takes messages for
+        the unit.
         """
         self._incarnation = incarnation
         self._unit = unit
@@ -79,7 +81,7 @@ class Ending:
 
     @property
     def _moving(self) -> bool:
-        """Whether rows or state are on their way to or from here."""
+        """True while rows or state are on their way to or from here."""
         handover = self._reader.handover
         return handover is not None and handover.active
 

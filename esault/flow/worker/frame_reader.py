@@ -1,4 +1,4 @@
-"""The reading side of a sub-unit: frames from its two sockets, each counted, and those that are none of this run dropped."""
+"""The reading side of a sub-unit: frames from its two sockets; those that are none of this run are dropped."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class FrameReader:
 
     @property
     def may_read(self) -> bool:
-        """Whether the shell should read the data socket; the express socket is always read."""
+        """True where the shell should read the data socket; the express socket is always read."""
         handover = self.handover
         if handover is None:
             return self.backlog * self.row_bytes < self._most_bytes
@@ -108,7 +108,7 @@ class FrameReader:
         return self.backlog if handover is None else self.backlog - handover.away
 
     def unprocessed(self) -> int:
-        """Tuples that were read and are still here: in the inbox, or where a change has them."""
+        """Return the tuples that were read and are still here: in the inbox, or where a change has them."""
         handover = self.handover
         return self.waiting + (handover.pending if handover is not None and handover.active else 0)
 
@@ -240,7 +240,10 @@ class FrameReader:
     # the cut of a checkpoint -------------------------------------------------------------------
 
     def begin_checkpoint(self, number: int) -> None:
-        """Hold back what comes behind the marks of this checkpoint. One that is on was given up, which is not known here yet."""
+        """Hold back what comes behind the marks of this checkpoint.
+
+        One before it that is on was given up, which is not known here yet.
+        """
         before = self.alignment.number
         if before is not None and number > before and self.alignment.abandon(before):
             self.release()
@@ -248,7 +251,7 @@ class FrameReader:
 
     @property
     def cut_is_complete(self) -> bool:
-        """Whether the marks of a checkpoint have come from all senders that have not ended."""
+        """True when the marks of a checkpoint have come from all senders that have not ended."""
         return self.alignment.complete(self.senders)
 
     def abandon(self, number: int) -> None:

@@ -1,4 +1,4 @@
-"""What a sub-unit counts and measures, and the reports that are made of it."""
+"""Counts and measurements of a sub-unit, and the reports that are made of them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The life of a sub-unit: the phases that it goes through, and the one table that says what leads from each to the next.
+"""The life of a sub-unit: its phases, and the one table that says what leads from each to the next.
 
-The table as a picture; a test draws it anew and compares. Events that a phase stays in are left out. `alive` is every phase but the
-last two, `open` is those but STOPPING.
+The table as a picture; a test draws it anew and compares. Events that change nothing are left out. `alive` is every phase
+but the last two, `open` is those but STOPPING.
 
     CREATED    -- START -->             RUNNING
     ENDED      -- SENDER_ADDED -->      RUNNING
@@ -15,9 +15,9 @@ last two, `open` is those but STOPPING.
     FAILED     -- STOP -->              STOPPED
     alive      -- FAIL -->              FAILED
 
-Some facts about a sub-unit are no phases, since each may hold in several of them and none ever ceases to hold: that a change took
-its ranges (`SubUnit.leaving`), that its elements have been finished (`Lifecycle.elements_finished`, also by the run whose checkpoint
-it began with), and why a spout reads no more (`exhausted`, `draining` and `halted` of `SpoutSubUnit`).
+Some facts about a sub-unit are no phases, since each may hold in several of them and none ever ceases to hold. They are:
+a change took its ranges (`SubUnit.leaving`); its elements have been finished, be it before the checkpoint that it began
+with (`Lifecycle.elements_finished`); and why a spout reads no more (`exhausted`, `draining`, `halted` of `SpoutSubUnit`).
 """
 
 from __future__ import annotations
@@ -128,7 +128,8 @@ class Lifecycle:
             self.phase = TRANSITIONS[self.phase, event]
         except KeyError:
             raise EsaultError(
-                f"the engine is at fault: a sub-unit that is {self.phase.value} has no transition for {event.value!r}; please report this"
+                f"the engine is at fault: a sub-unit that is {self.phase.value} has no transition for {event.value!r}; "
+                "please report this"
             ) from None
         if event is Event.ELEMENTS_FINISHED:
             self.elements_finished = True

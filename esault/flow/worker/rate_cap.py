@@ -1,4 +1,4 @@
-"""How many tuples a throttled sub-unit may process by now: a token bucket."""
+"""The limit of a throttled sub-unit: a token bucket tells how many tuples it may process by now."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RateCap:
         self._level = min(self._level, self.held)
 
     def allowed(self, now: float, done: int) -> int:
-        """How many more tuples may be done at `now`, `done` being those so far; 0: none before `wake_at`."""
+        """Return how many more tuples may be done at `now`, `done` being those so far; 0: none before `wake_at`."""
         level = self._level - (done - self._done) + max(0.0, now - self._at) * self.rate
         self._level = level = min(self.held, level)
         self._at, self._done = max(now, self._at), done
@@ -47,12 +47,12 @@ class RateCap:
 
     @property
     def wake_at(self) -> float:
-        """When more may be done, by the last call of `allowed`, or the end, seconds since the epoch."""
+        """The time at which more may be done, by the last call of `allowed`, or the end, seconds since the epoch."""
         return min(self.until, self._at + max(0.0, self.portion - self._level) / self.rate)
 
 
 def changed(cap: RateCap | None, rate: float, seconds: float, now: float, done: int) -> RateCap | None:
-    """What holds from now on instead of `cap`: another rate for so many seconds, or, for 0 seconds, none."""
+    """Return what holds from now on instead of `cap`: another rate for so many seconds, or, for 0 seconds, none."""
     if seconds <= 0:
         return None
     if cap is None:

@@ -115,7 +115,7 @@ class SpoutSubUnit(SubUnit):
         return True
 
     def _tell_grown(self) -> None:
-        """A checkpoint holds the end of this source, and it gives more all the same."""
+        """Warn that a checkpoint holds the end of this source, and it gives more all the same."""
         self._ended_before = False
         self.context.logger.warning(
             "it had ended before the checkpoint that the run goes on from, and gives more tuples now: they are processed, but what had "
@@ -123,7 +123,7 @@ class SpoutSubUnit(SubUnit):
         )
 
     def _collect(self) -> None:
-        """Windows are collected also while none of their tuples can be taken; a drain ends them."""
+        """Collect windows, also while none of their tuples can be taken; a drain ends them."""
         assert self._windows is not None
         if not self.lifecycle.phase.works or self.halted or self.lifecycle.phase is Phase.FINISHED:
             return
@@ -132,7 +132,7 @@ class SpoutSubUnit(SubUnit):
         self._spout.call(self._windows.collect, "read")
 
     def _tell_window(self) -> None:
-        """Whoever releases slices hears at once what has become of them."""
+        """Report at once what has become of released slices."""
         if self._micro_batch != (now := self._window_now()):
             self._micro_batch = now
             self.outbox.append(self.status())

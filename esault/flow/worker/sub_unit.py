@@ -1,7 +1,10 @@
 """A sub-unit: one part of a unit, in one process; the loop of PROTOCOL section 2 without its sockets.
 
-The shell around it reads sockets and calls `read`, passes control messages to `handle`, calls `turn` while that does work, and
-delivers what stands in `outbox` to the sub-unit's unit. Nothing here blocks, sleeps or asks for the time but through `clock`.
+The shell around it has `read` take frames and `handle` control messages, calls `turn` while that does work, and delivers
+what stands in `outbox` to the sub-unit's unit. Nothing here blocks, sleeps or asks for the time but through `clock`.
+
+It is one module of over 300 lines because it is where all parts meet: they are made here, each control message goes to one
+of them, and a turn calls them in order.
 """
 
 from __future__ import annotations
@@ -60,7 +63,7 @@ OWN_ROOT_ROWS = 512
 
 
 class SubUnit:
-    """What all kinds of sub-units have in common: the loop, and the parts that it drives."""
+    """The loop that all kinds of sub-units have in common, and the parts that it drives."""
 
     #: it reads no more and ends; only spouts are told so
     draining = False
@@ -128,23 +131,23 @@ class SubUnit:
 
     @property
     def started(self) -> bool:
-        """Whether it has been told to start, and has not stopped or failed."""
+        """True from the start until it stops or fails."""
         return self.lifecycle.phase.works
 
     @property
     def ended(self) -> bool:
-        """Whether all its input has ended, and it has not stopped or failed."""
+        """True from the end of its input until it stops or fails."""
         phase = self.lifecycle.phase
         return phase.works and phase is not Phase.RUNNING
 
     @property
     def stopped(self) -> bool:
-        """Whether it has said its last word."""
+        """True when it has said its last word."""
         return self.lifecycle.phase is Phase.STOPPED
 
     @property
     def may_read(self) -> bool:
-        """Whether the shell should read the data socket; the express socket is always read."""
+        """True where the shell should read the data socket; the express socket is always read."""
         return self.reader.may_read
 
     # control -----------------------------------------------------------------------------------
@@ -222,7 +225,7 @@ class SubUnit:
 
     @property
     def _worked_off(self) -> int:
-        """Tuples that a throttle counts, so far."""
+        """Tuples that a rate limit counts, so far."""
         return self.metrics.tuples_in
 
     _HANDLERS: ClassVar[dict[type, str]] = {
@@ -261,7 +264,10 @@ class SubUnit:
     # the loop ----------------------------------------------------------------------------------
 
     def turn(self) -> bool:
-        """One turn: process a batch if nothing is blocked; flush, ack, commit what is due. Whether another may follow at once."""
+        """Process a batch if nothing is blocked, then flush, ack and commit what is due.
+
+        Returns whether there is more to do at once.
+        """
         if not self.lifecycle.phase.alive:
             return False
         try:
@@ -314,7 +320,7 @@ class SubUnit:
         return now + self.settings.status_every
 
     def wake_at(self) -> float:
-        """When the next turn has something to do even if nothing comes in, seconds since the epoch."""
+        """Return when a turn has something to do even if nothing comes in, seconds since the epoch."""
         at = min((self.upkeep.wake_at, *self.outputs.due_at()))
         if self.watermarks is not None and self.lifecycle.phase is not Phase.FINISHED:
             at = min(at, self.watermarks.wake_at)
@@ -324,30 +330,36 @@ class SubUnit:
 
     @property
     def _quiet(self) -> bool:
-        """Whether all that was taken in has been processed."""
+        """True when all that was taken in has been processed."""
         return True
 
     def _cut(self, now: float) -> None:
-        """All before the marks has been processed and nothing behind them."""
+        """Do this sub-unit's part: all before the marks has been processed, and nothing behind them."""
         self.checkpoints.cut(now)
 
     def _snap(self, number: int, sure: bool) -> None:
-        """Keep the state of this moment; Snapped follows when it is durable. `sure`: the checkpoint before is known to be complete."""
+        """Keep the state of this moment; Snapped follows when it is durable.
+
+        `sure`: the checkpoint before is known to be complete.
+        """
         self.checkpoints.snapped(number)
 
     # the end -----------------------------------------------------------------------------------
 
     @property
     def _elements_moved(self) -> bool:
-        """Whether what this sub-unit had went to others when it was told to leave."""
+        """True where the state of one that leaves goes to others."""
         return False
 
     def _finish_steps(self) -> Iterator[None]:
-        """What `finish` takes, in steps; what elements emit goes out as roots of the sub-unit's own."""
+        """Return the calls of `finish`, as steps."""
         return iter(())
 
     def _take_steps(self, steps: Iterator[None]) -> tuple[bool, bool]:
-        """Call user code, and emit what it put out as a root; whether there was anything to do, and whether all steps are taken."""
+        """Take some steps of user code, and send what they emit as a root of the sub-unit's own.
+
+        Returns whether any could be taken, and whether all are.
+        """
         over = False
         while not over and self.emitter.rows() < OWN_ROOT_ROWS:
             over = next(steps, steps) is steps

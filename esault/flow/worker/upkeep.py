@@ -1,4 +1,4 @@
-"""What a sub-unit does by the clock, whatever comes in: looks for overdue roots, and reports."""
+"""Work of a sub-unit by the clock, whatever comes in: it looks for overdue roots, and reports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ class Upkeep:
         report: Callable[[float], float],
         stalled: Callable[[], None],
     ) -> None:
-        """`tracked`: roots are acked. `report` reports and returns when to do so again; `stalled` hears of roots without acks."""
+        """`tracked`: roots are acked. `report` reports, and returns when to do so again.
+
+        `stalled` is called when roots have had no acks for too long.
+        """
         self._acks = acks
         self._roots = roots
         self._tracked = tracked
@@ -53,6 +56,6 @@ class Upkeep:
 
     @property
     def wake_at(self) -> float:
-        """When a sub-unit that has nothing else to do must wake up."""
+        """The time at which a sub-unit that has nothing else to do must wake up."""
         # Twenty times a second is half of what an idle sub-unit costs: not where nothing can be overdue.
         return self.due_at if self._acks or self._roots.open_count else self._report_at
