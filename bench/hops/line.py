@@ -71,7 +71,7 @@ class Hop:
 
         self._offset = time.time() - time.monotonic()
         self.core: SubUnit = kind(build, plan, Environment(self.wire, clock, letters, 1, folder))
-        self.core.usage = process_usage()
+        self.core.metrics.usage = process_usage()
         self._ready = select.epoll()
         for number in (self.inlets.data.fileno(), self.inlets.express.fileno(), self.wire.fileno()):
             self._ready.register(number, select.EPOLLIN)
@@ -88,7 +88,7 @@ class Hop:
     @property
     def rows(self) -> int:
         """Rows that this hop has worked on: read by a spout, taken in by a bolt."""
-        return self.core._rows if isinstance(self.core, SpoutSubUnit) else self.core.tuples_in
+        return self.core._spout.rows if isinstance(self.core, SpoutSubUnit) else self.core.metrics.tuples_in
 
     def due(self) -> bool:
         """Whether a process would be awake."""
@@ -198,7 +198,7 @@ class Line:
         self._until(
             lambda: (
                 not self.gate.left
-                and not any(hop.core.roots.open_count or hop.core.inbox or hop.core.acks for hop in hops)
+                and not any(hop.core.roots.open_count or hop.core.reader.inbox or hop.core.acks for hop in hops)
                 and not any(channel.rows for hop in hops for channel in hop.core.outputs.channels)
                 and not any(sink.due_at for hop in hops for sink in hop.core.outputs.sinks)
             )

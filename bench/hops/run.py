@@ -175,12 +175,12 @@ def measure(what: str, load: Load, rows: int, turns: int) -> dict[str, Any]:
 
 def _flow(line: Line, stretch: _Stretch, timers: Timers) -> dict[str, dict[str, float]]:
     """Hop -> tuples in and out for each that is counted, and tuples in a batch and in a frame."""
-    before = {hop.name: (hop.rows, hop.core.tuples_out, hop.core.outputs.sent) for hop in line.hops}
+    before = {hop.name: (hop.rows, hop.core.metrics.tuples_out, hop.core.outputs.sent) for hop in line.hops}
     stretch.parts(timers)
     found = {}
     for hop in line.hops:
         rows, out, sent = before[hop.name]
-        rows, out = hop.rows - rows, hop.core.tuples_out - out
+        rows, out = hop.rows - rows, hop.core.metrics.tuples_out - out
         frames = sum(seq - sent[to] for to, seq in hop.core.outputs.sent.items())
         runs = timers.cells[hop.name].get("process") or timers.cells[hop.name]["source"]
         found[hop.name] = {

@@ -1,4 +1,4 @@
-"""Which rows came already: from each of the copies of a unit comes the same row, by its id, and the first one counts."""
+"""A memory of the rows that came already: from each of the copies of a unit comes the same row, by its id, and the first one counts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Deduplicator:
         self.repeats = 0
 
     def take(self, root: Root, ids: Sequence[str], own: bool = False) -> Sequence[int]:
-        """Places of the rows that come for the first time, which are taken now; `own`: a copy's, at its end."""
+        """Return the places of rows that come for the first time, which are taken now; `own`: a copy's, at its end."""
         if own:
             taken = self._ends
         else:
@@ -52,7 +52,7 @@ class Deduplicator:
         return first
 
     def done(self, owner: int, low: int) -> None:
-        """All roots of this owner before this number are done: nothing of them is awaited any more."""
+        """Forget the roots of this owner before this number, which are done: nothing of them is awaited any more."""
         before = self._low.get(owner, 0)
         if low <= before:
             return
@@ -66,7 +66,7 @@ class Deduplicator:
                 del taken[name]
 
     def living(self, owners: Collection[int]) -> None:
-        """Owners of roots that live: what others had open is replayed, if at all, under other names."""
+        """Forget all owners of roots but these: what others had open is replayed, if at all, under other names."""
         for name in [name for name in self._taken if name[0] not in owners]:
             del self._taken[name]
         for owner in [owner for owner in self._low if owner not in owners]:

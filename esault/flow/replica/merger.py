@@ -8,14 +8,13 @@ is safe, and a copy may be given up at any time.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
 
-from esault.flow.channel.frame import MARK, Batch, Frame, Root
+from esault.flow.channel.frame import Batch, Root
 from esault.flow.delivery.replica_acks import LOW
 from esault.flow.delivery.roots import Payload
 from esault.flow.replica.deduplicator import Deduplicator
 from esault.flow.worker.environment import Environment
+from esault.flow.worker.phase import Phase
 from esault.flow.worker.sub_unit import SubUnit
 from esault.messages.control import AckRouting, Add, Build
 from esault.topology.plan import UnitPlan
@@ -27,7 +26,7 @@ KEPT = 30.0
 
 
 class MergerSubUnit(SubUnit):
-    """One for all copies of a unit: it stands where their rows meet."""
+    """A sub-unit for all copies of a unit: it stands where their rows meet."""
 
     def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
         super().__init__(build, plan, environment)
@@ -43,6 +42,7 @@ class MergerSubUnit(SubUnit):
         self._owners: frozenset[int] = frozenset()
         #: when owners that are gone are forgotten
         self._forget_at: float | None = None
+        self.reader.on_mark = self._on_mark
 
     def _turn(self) -> bool:
         self._pay()
@@ -62,16 +62,17 @@ class MergerSubUnit(SubUnit):
         if self._forget_at is not None and now >= self._forget_at:
             self._forget_at = None
             self.copies.living(self._owners)
-        if not self.inbox:
-            if not self.ended and bool(self.senders) and self.senders.ended:
-                self.say_ended()
+        reader, metrics = self.reader, self.metrics
+        if not reader.inbox:
+            if self.lifecycle.phase is Phase.RUNNING and reader.senders and reader.senders.ended:
+                self.ending.input_ended()
             return False
         if not self.roots.credit:
             return False
-        sent, batch, taken = self.inbox.popleft()
-        self.taken += 1
+        sent, batch, taken = reader.inbox.popleft()
+        reader.taken += 1
         count = len(batch.keys)
-        self.backlog -= count
+        reader.backlog -= count
         payload = self._first(batch)
         if payload:
             self._opened += 1
@@ -79,16 +80,16 @@ class MergerSubUnit(SubUnit):
         if not taken:
             self.acks.add(batch.root, batch.id, 0)
         self._owed.append((self._opened, batch.root, batch.id))
-        self.tuples_in += count
+        metrics.tuples_in += count
         done = self.clock()
-        self.busy += done - now
-        self.latency.record(done - sent, count)
-        if self._leaf:
-            self.end_to_end.record(done - batch.due, count)
+        metrics.busy += done - now
+        metrics.latency.record(done - sent, count)
+        if metrics.leaf:
+            metrics.end_to_end.record(done - batch.due, count)
         return True
 
     def _first(self, batch: Batch) -> Payload:
-        """What of a batch comes for the first time."""
+        """Return what of a batch comes for the first time."""
         keys, values, ids = batch.keys, batch.values, batch.ids
         if ids is None:  # no copy sends such; passed on at least
             return [(self._names[batch.input], keys, values, None)]
@@ -102,12 +103,9 @@ class MergerSubUnit(SubUnit):
             ids = [ids[i] for i in first]
         return [(self._names[batch.input], keys, values, ids if self.plan.wants_id else None)]
 
-    def _read_express(self, frame: Frame) -> None:
-        if frame.kind == MARK:
-            for root, flags in frame.body:
-                if flags & LOW:
-                    self.copies.done(root[0], root[1])
-        super()._read_express(frame)
+    def _on_mark(self, root: Root, flags: int) -> None:
+        if flags & LOW:
+            self.copies.done(root[0], root[1])
 
     def _on_ack_routing(self, message: AckRouting) -> None:
         super()._on_ack_routing(message)
@@ -118,15 +116,6 @@ class MergerSubUnit(SubUnit):
         self._copies.update(sender for sender, _ in message.senders)
         super()._on_add(message)
 
-    _HANDLERS: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
-        **SubUnit._HANDLERS,
-        AckRouting: _on_ack_routing,
-        Add: _on_add,
-    }
-
     def wake_at(self) -> float:
         at = super().wake_at()
         return at if self._forget_at is None else min(at, self._forget_at)
-
-    def _finish_steps(self) -> Iterator[None]:
-        return iter(())

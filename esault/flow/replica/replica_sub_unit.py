@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar
 
 from esault.errors import FrameError, TopologyError
 from esault.flow.channel.frame import FETCH, GOT, Frame
@@ -31,32 +31,30 @@ class ReplicaSubUnit(BoltSubUnit):
         #: the wish that is on
         self._wish: Copy | None = None
         self._copying: Copying | None = None
+        self.reader.read_change = self._read_change
 
-    def handle(self, message: Any) -> None:
-        if isinstance(message, Copy):
-            self._wish = message
-            self.outbox.append(CopyReady(self.incarnation, message.number))
-        elif isinstance(message, CopyOver):
-            self._give_up(message.number)
-        else:
-            super().handle(message)
+    def _on_copy(self, message: Copy) -> None:
+        self._wish = message
+        self.outbox.append(CopyReady(self.incarnation, message.number))
 
-    def _give_up(self, number: int) -> None:
+    def _on_copy_over(self, message: CopyOver) -> None:
+        number = message.number
         if self._wish is not None and self._wish.number <= number:
             self._wish = None
         if self._copying is not None and self._copying.number <= number:
             self._copying = self.writer.snapshot = None
-        if self.alignment.abandon(number):
-            self._go_on()
+        self.reader.abandon(number)
+
+    _HANDLERS: ClassVar[dict[type, str]] = {**BoltSubUnit._HANDLERS, Copy: "_on_copy", CopyOver: "_on_copy_over"}
 
     def _cut(self, now: float) -> None:
-        """All before the marks has been processed and nothing behind them."""
-        wish, number = self._wish, self.alignment.number
+        """Begin to copy where the marks are those of a copy: all before them has been processed and nothing behind them."""
+        wish, number = self._wish, self.reader.alignment.number
         if wish is not None and wish.number == number:
             posts = {new: self.acks.post_to(new, endpoint) for new, endpoint in wish.news.items()}
             self._copying = Copying(wish.number, wish.moves, posts, self.operator, self.clock)
             self.writer.hand_over(self._copying.snapshot)
-        self._go_on()
+        self.reader.release()
 
     def _work(self, now: float) -> bool:
         worked = super()._work(now)
@@ -66,7 +64,7 @@ class ReplicaSubUnit(BoltSubUnit):
         copying.send()
         if copying.done:
             self._copying = None
-        elif copying.full and not self.inbox:
+        elif copying.full and not self.reader.inbox:
             return False  # until it is confirmed
         return worked
 
@@ -85,4 +83,4 @@ class ReplicaSubUnit(BoltSubUnit):
             else:
                 copying.got(frame.channel, body[1])
             return
-        super()._read_change(frame)
+        self.changes.read(frame)

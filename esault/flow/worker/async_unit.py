@@ -1,11 +1,14 @@
-"""The sub-unit of a bolt with `async def process`: many tuples wait side by side, and the data loop for none of them."""
+"""The sub-unit of a bolt with `async def process`: many tuples wait side by side, and the data loop for none of them.
+
+It is one module of over 300 lines: a call is begun, recalled, cancelled and sent on by one account of open batches.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any, ClassVar
+from typing import Any
 
 from esault.errors import EsaultError
 from esault.flow.channel.lineage import Lineage
@@ -17,7 +20,8 @@ from esault.flow.operators.calls import Call, Calls
 from esault.flow.operators.operator import Operator
 from esault.flow.worker.bolt_unit import BoltSubUnit
 from esault.flow.worker.environment import Environment
-from esault.flow.worker.sub_unit import OWN_ROOT_ROWS, SubUnit
+from esault.flow.worker.phase import Event, Phase
+from esault.flow.worker.sub_unit import OWN_ROOT_ROWS
 from esault.messages.change import HandOverRanges
 from esault.messages.control import Build, Stop
 from esault.topology.plan import UnitPlan
@@ -48,9 +52,9 @@ class _OpenBatch:
 
 
 class AsyncSubUnit(BoltSubUnit):
-    """A turn begins calls, steps the event loop, and sends on what calls that have ended emitted, each under its batch's lineage.
+    """A turn begins calls, steps the event loop, and sends on what ended calls emitted, each under its batch's lineage.
 
-    The step runs what is ready and never waits: the data loop's poll does, for frames, control, timers and what calls wait for.
+    The step runs what is ready and never waits: the data loop's poll does, for frames, control, timers and answers.
     """
 
     emitter: CallEmitter
@@ -69,6 +73,8 @@ class AsyncSubUnit(BoltSubUnit):
         #: when what closes is not waited for any more; None: it does not stop
         self._stop_by: float | None = None
         super().__init__(build, plan, environment)
+        self.reader.open_batches = self._batches
+        self.ending.open_calls = self.calls
 
     def _make(self, environment: Environment) -> Operator:
         made = super()._make(environment)
@@ -79,11 +85,11 @@ class AsyncSubUnit(BoltSubUnit):
     # the loop ----------------------------------------------------------------------------------
 
     def turn(self) -> bool:
-        if self._stop_by is not None and not self.stopped:
+        if self._stop_by is not None:
             more = self.loop.step(LONGEST_STEP)
             if not self.operator.closing or self.clock() >= self._stop_by:
                 self._stop_by = None
-                super()._on_stop(Stop())
+                self._stop(at_once=False)
             return more
         return super().turn()
 
@@ -100,8 +106,8 @@ class AsyncSubUnit(BoltSubUnit):
             took = self._take_results(self.clock()) or took
         if took or began:
             return True
-        if not self.inbox and not self.calls and not self.ended and not self.changes.active and self._all_ended():
-            self.say_ended()
+        if not self.reader.inbox and not self.calls:
+            self._check_ended()
         return more or self.writer.snapshot is not None
 
     def _begin(self, now: float) -> int:
@@ -111,7 +117,7 @@ class AsyncSubUnit(BoltSubUnit):
         while began < MOST_STARTS:
             if not calls.ready and not (calls.may_begin and self._take_batch()):
                 break
-            if self.cap is not None and not self._allowed(self.cap, now, 1):
+            if self.rate_limit.cap is not None and not self.rate_limit.allowed(now, 1):
                 break
             call = calls.next()
             if call is None:
@@ -119,7 +125,7 @@ class AsyncSubUnit(BoltSubUnit):
             if call.hook == "process":
                 if self.writer.snapshot is not None or self.writer.dirty is not None:
                     self.writer.process((call.name,))
-                self.backlog -= 1
+                self.reader.backlog -= 1
                 self._begun += 1
             self.loop.start(call.owner.call(call))
             began += 1
@@ -127,9 +133,10 @@ class AsyncSubUnit(BoltSubUnit):
 
     def _take_batch(self) -> bool:
         """Take a batch from the inbox, if there is one and not too much waits behind others of its key."""
-        if not self.inbox or self.calls.rows >= LOOK_AHEAD:
+        inbox = self.reader.inbox
+        if not inbox or self.calls.rows >= LOOK_AHEAD:
             return False
-        entry = self.inbox.popleft()
+        entry = inbox.popleft()
         entry = entry._replace(batch=in_rows(entry.batch))
         batch = entry.batch
         if self.key_load.room and batch.input in self._sampled:
@@ -143,7 +150,7 @@ class AsyncSubUnit(BoltSubUnit):
 
     def _count_busy(self, now: float) -> None:
         """The sub-unit is busy as far as its calls are taken up: one that waits for an answer can do no more with them."""
-        self.busy += (now - self._busy_at) * self.calls.open / self.calls.most
+        self.metrics.busy += (now - self._busy_at) * self.calls.open / self.calls.most
         self._busy_at = now
 
     # what came of it ---------------------------------------------------------------------------
@@ -173,14 +180,14 @@ class AsyncSubUnit(BoltSubUnit):
     def _count_taken(self) -> None:
         while self._batches and not self._batches[0].left:
             self._batches.popleft()
-            self.taken += 1
+            self.reader.taken += 1
 
     def _columns(self, calls: list[Call]) -> dict[str, tuple[list[Any], list[Any], list[str]]]:
         """Keys, values and ids by stream."""
         return self.emitter.columns(calls, self._parent if self.plan.wants_id else None)
 
     def _parent(self, call: Call) -> str:
-        """What ids of a call's rows begin with."""
+        """Return the beginning of the ids of a call's rows."""
         if call.batch is None or call.id is None:
             return f"{self.context.sub_unit}:{call.hook[0]}c{call.number}"
         return f"{call.id}/{call.batch.entry.batch.input}" if len(self.plan.inputs) > 1 else call.id
@@ -197,15 +204,15 @@ class AsyncSubUnit(BoltSubUnit):
     def _emit_of_tuples(self, held: _OpenBatch, calls: list[Call], now: float) -> None:
         batch, lineage = held.entry.batch, held.lineage
         for stream, (keys, values, ids) in self._columns(calls).items():
-            self.tuples_out += len(keys)
+            self.metrics.tuples_out += len(keys)
             if self.observer is not None:
                 self.observer(self.plan.name, stream, keys, values)
             self.outputs.push(stream, lineage, keys, values, ids if batch.ids is not None else None, now)
-        count = len(calls)
-        self.tuples_in += count
-        self.latency.record(now - held.entry.sent, count)
-        if self._leaf:
-            self.end_to_end.record(now - batch.due, count)
+        count, metrics = len(calls), self.metrics
+        metrics.tuples_in += count
+        metrics.latency.record(now - held.entry.sent, count)
+        if metrics.leaf:
+            metrics.end_to_end.record(now - batch.due, count)
         held.left -= count
         if not held.left:
             self._ack(held)
@@ -219,10 +226,6 @@ class AsyncSubUnit(BoltSubUnit):
     # what the base asks ------------------------------------------------------------------------
 
     @property
-    def _unfinished(self) -> int:
-        return len(self.inbox) + len(self._batches)
-
-    @property
     def _worked_off(self) -> int:
         return self._begun
 
@@ -230,13 +233,15 @@ class AsyncSubUnit(BoltSubUnit):
     def _quiet(self) -> bool:
         return super()._quiet and not self.calls
 
-    def _all_ended(self) -> bool:
-        return super()._all_ended() and not self.calls
-
     def wake_at(self) -> float:
         at = min(super().wake_at(), self.loop.wake_at)
-        if self.cap is not None and self.calls.ready and self.started and not self.outputs.blocked:
-            at = min(at, self.cap.wake_at)
+        if (
+            self.rate_limit.cap is not None
+            and self.calls.ready
+            and self.lifecycle.phase.works
+            and not self.outputs.blocked
+        ):
+            at = min(at, self.rate_limit.cap.wake_at)
         return at if self._stop_by is None else min(at, self._stop_by)
 
     # ticks and the end -------------------------------------------------------------------------
@@ -244,45 +249,15 @@ class AsyncSubUnit(BoltSubUnit):
     @property
     def _tick_held(self) -> bool:
         # A round begins when the one before is over, and none where a checkpoint waits for quiet.
-        return self._ticking is None and (self.calls.hooks > 0 or self.alignment.number is not None)
+        return self._ticking is None and (self.calls.hooks > 0 or self.reader.alignment.number is not None)
 
-    def _advance_tick(self, now: float) -> bool:
-        if self._ticking is None:
-            assert self._tick_at is not None
-            if now < self._tick_at or self._tick_held:
-                return False
-            self._begin_tick(now)
-        if self._tracked and not self.roots.credit:
-            return False
-        assert self._ticking is not None
-        worked, over = self._steps(self._ticking)
-        if over:
-            self._ticking = None
-        self._emit_own(now)
-        return worked
-
-    def _steps(self, steps: Iterator[None]) -> tuple[bool, bool]:
-        """Take what is called on each object further; whether any was, and whether all were."""
-        worked = False
-        while self.emitter.rows() < OWN_ROOT_ROWS and self.calls.hooks < self.calls.most:
-            try:
-                next(steps)
-            except StopIteration:
-                return worked, True
-            worked = True
-        return worked, False
-
-    def _advance_finish(self) -> bool:
-        if self._finishing is None or self._in_change:
-            return super()._advance_finish()
-        if self._tracked and not self.roots.credit:
-            return False
-        worked, over = self._steps(self._finishing)
+    def _take_steps(self, steps: Iterator[None]) -> tuple[bool, bool]:
+        worked = over = False
+        while not over and self.emitter.rows() < OWN_ROOT_ROWS and self.calls.hooks < self.calls.most:
+            over = next(steps, steps) is steps
+            worked = worked or not over
         self._emit_own(self.clock())
-        if over and not self.calls:
-            self._finishing, self._finish_done = None, True
-            return True
-        return worked
+        return worked, over
 
     # changes -----------------------------------------------------------------------------------
 
@@ -315,18 +290,19 @@ class AsyncSubUnit(BoltSubUnit):
                 if not held.left:
                     self._ack(held)
             entries.append(entry)
-        self.inbox.extendleft(reversed(entries))
+        self.reader.inbox.extendleft(reversed(entries))
         self._count_taken()
-
-    _CHANGES: ClassVar[dict[type, Any]] = {**BoltSubUnit._CHANGES, HandOverRanges: _on_give}
 
     # stopping ----------------------------------------------------------------------------------
 
     def _on_stop(self, message: Stop) -> None:
-        if message.now or self.failed or self.stopped:
+        phase = self.lifecycle.phase
+        if message.now or not phase.alive:
+            self._stop_by = None
             self._cancel()
             super()._on_stop(message)
-        elif self._stop_by is None:
+        elif phase is not Phase.STOPPING:
+            self.lifecycle.on(Event.CLOSE)
             self._stop_by = self.clock() + CLOSE_SECONDS
             self.operator.close()
 
@@ -348,5 +324,3 @@ class AsyncSubUnit(BoltSubUnit):
     def close(self) -> None:
         self._cancel()
         super().close()
-
-    _HANDLERS: ClassVar[dict[type, Any]] = {**SubUnit._HANDLERS, Stop: _on_stop}

@@ -27,7 +27,7 @@ class BoundedInbox:
         self.dropped = 0
 
     def fitting(self, sent: float, batches: Sequence[Batch]) -> list[Batch]:
-        """Those of one frame that fit, the last one perhaps in part."""
+        """Return the batches of one frame that fit, the last one perhaps in part."""
         room = self.most - self._waiting()
         kept = []
         for batch in batches:

@@ -1,4 +1,4 @@
-"""What a process gives the sub-unit that lives in it."""
+"""The surroundings that a process gives the sub-unit that lives in it."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Prober:
         self.dropped = 0
 
     def targets(self, targets: Mapping[int, tuple[str, float]], epoch: int) -> None:
-        """Whom to probe: incarnation -> (data endpoint, seconds between two probes), and their epoch."""
+        """Probe these from now on: incarnation -> (data endpoint, seconds between two probes), and their epoch."""
         self._epoch = epoch
         for gone in [i for i in self._links if i not in targets]:
             self._links.pop(gone).close()
@@ -61,7 +61,7 @@ class Prober:
         return sent
 
     def next_at(self) -> float | None:
-        """When the next probe is due; None when nobody is probed."""
+        """Return when the next probe is due; None where no sub-unit is probed."""
         return min((self._next.get(i, 0.0) for i in self._links), default=None)
 
     def read(self, data: bytes | memoryview, now: float) -> ProbeReading | None:

@@ -14,7 +14,7 @@ __all__ = ["Probes"]
 
 
 class Probes:
-    """Those that were read and have not come through. A probe comes through with the last batch that was read before it."""
+    """A queue of probes that were read and have not come through: each does with the last batch that was read before it."""
 
     def __init__(
         self, incarnation: int, epoch: int, endpoint: str, wire: Wire, codec: Codec, counters: Callable[[], Counters]
@@ -28,20 +28,17 @@ class Probes:
         self._counters = counters
         self._link: Link | None = None
         #: (batches taken from the inbox by when it is through, number, sent)
-        self._waiting: deque[tuple[int, int, float]] = deque()
-
-    def __bool__(self) -> bool:
-        return bool(self._waiting)
+        self.waiting: deque[tuple[int, int, float]] = deque()
 
     def read(self, frame: Frame, ticket: int) -> None:
-        """A probe was read; it is through when `ticket` batches have been taken. One that is none is not answered."""
+        """Take a probe, which is through when `ticket` batches have been processed. One that is none is not answered."""
         if type(frame.body) is float and self._endpoint:
-            self._waiting.append((ticket, frame.seq, frame.body))
+            self.waiting.append((ticket, frame.seq, frame.body))
             self._answer(frame.seq, frame.body, False)
 
     def through(self, taken: int, empty: bool) -> None:
-        """So many batches have been taken from the inbox; `empty` if none is left."""
-        waiting = self._waiting
+        """Answer those that are through after so many batches; `empty`: none is left in the inbox."""
+        waiting = self.waiting
         while waiting and (empty or waiting[0][0] <= taken):
             _, number, sent = waiting.popleft()
             self._answer(number, sent, True)

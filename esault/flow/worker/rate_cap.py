@@ -1,8 +1,10 @@
-"""How many tuples a throttled sub-unit may process by now: a token bucket."""
+"""The limit of a throttled sub-unit: a token bucket tells how many tuples it may process by now."""
 
 from __future__ import annotations
 
-__all__ = ["RateCap", "changed"]
+from collections.abc import Callable
+
+__all__ = ["RateCap", "RateLimit", "changed"]
 
 #: seconds of its rate that the bucket holds at most: what may come at once after a pause
 HELD = 0.05
@@ -36,7 +38,7 @@ class RateCap:
         self._level = min(self._level, self.held)
 
     def allowed(self, now: float, done: int) -> int:
-        """How many more tuples may be done at `now`, `done` being those so far; 0: none before `wake_at`."""
+        """Return how many more tuples may be done at `now`, `done` being those so far; 0: none before `wake_at`."""
         level = self._level - (done - self._done) + max(0.0, now - self._at) * self.rate
         self._level = level = min(self.held, level)
         self._at, self._done = max(now, self._at), done
@@ -45,12 +47,12 @@ class RateCap:
 
     @property
     def wake_at(self) -> float:
-        """When more may be done, by the last call of `allowed`, or the end, seconds since the epoch."""
+        """The time at which more may be done, by the last call of `allowed`, or the end, seconds since the epoch."""
         return min(self.until, self._at + max(0.0, self.portion - self._level) / self.rate)
 
 
 def changed(cap: RateCap | None, rate: float, seconds: float, now: float, done: int) -> RateCap | None:
-    """What holds from now on instead of `cap`: another rate for so many seconds, or, for 0 seconds, none."""
+    """Return what holds from now on instead of `cap`: another rate for so many seconds, or, for 0 seconds, none."""
     if seconds <= 0:
         return None
     if cap is None:
@@ -58,3 +60,29 @@ def changed(cap: RateCap | None, rate: float, seconds: float, now: float, done: 
     cap.allowed(now, done)  # what has come by now came at the rate of before
     cap.change(rate, now + seconds)
     return cap
+
+
+class RateLimit:
+    """The rate cap of a sub-unit, while there is one."""
+
+    def __init__(self, done: Callable[[], int]) -> None:
+        """`done` tells how many tuples were done so far."""
+        self._done = done
+        #: None: it may work as fast as it can
+        self.cap: RateCap | None = None
+
+    def change(self, rate: float, seconds: float, now: float) -> None:
+        """Allow another rate for so many seconds; 0 seconds: any rate."""
+        self.cap = changed(self.cap, rate, seconds, now, self._done())
+
+    def allowed(self, now: float, most: int) -> int:
+        """Return how many tuples may be done now, of `most`; lifts a cap whose time is over."""
+        cap = self.cap
+        if cap is None or now >= cap.until:
+            self.cap = None
+            return most
+        return min(most, cap.allowed(now, self._done()))
+
+    def wake_at(self, at: float) -> float:
+        """Return when something may be done that could be done from `at` on."""
+        return at if self.cap is None else max(at, self.cap.wake_at)

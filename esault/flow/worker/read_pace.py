@@ -1,4 +1,4 @@
-"""When a spout is asked again: at once while it gives what it can, after a moment where it has little.
+"""The pace at which a spout is asked: at once while it gives what it can, after a moment where it has little.
 
 A source that trickles has a tuple or two whenever it is asked. Asked all the time it brings forth a root for each of them, and a
 root costs every sub-unit on its way as much as a hundred tuples do: on cores that are shared the tail of the latency doubles.
@@ -30,7 +30,7 @@ class ReadPace:
 
     @property
     def resting(self) -> bool:
-        """Whether the last read gave nothing."""
+        """True when the last read gave nothing."""
         return self._nap > SHORTEST
 
     def nothing(self, now: float) -> None:

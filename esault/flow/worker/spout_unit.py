@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar
 
-from esault.errors import SourceError
-from esault.flow.operators.batch_emitter import BatchEmitter
-from esault.flow.operators.user_error import UserError, traceback_of
+from esault.flow.operators.user_error import UserError
 from esault.flow.worker.environment import Environment
+from esault.flow.worker.phase import Phase
 from esault.flow.worker.read_pace import ReadPace
+from esault.flow.worker.spout_reader import SpoutReader
 from esault.flow.worker.sub_unit import SubUnit
-from esault.messages.checkpoint import Completed, Snapped
+from esault.messages.checkpoint import Checkpoint, Completed
 from esault.messages.control import Build, Drain, ReleaseSlices
 from esault.messages.status import MicroBatch, Status
 from esault.payload.column import is_array
-from esault.topology.columns import Columns
 from esault.topology.plan import UnitPlan
-from esault.topology.spout import EndOfStream, has_position
-from esault.topology.windowed_spout import WindowedSpout
+from esault.topology.spout import EndOfStream, Spout
 
 __all__ = ["SpoutSubUnit"]
-
-_STOPPING = (KeyboardInterrupt, GeneratorExit)
 
 
 class SpoutSubUnit(SubUnit):
@@ -33,54 +26,39 @@ class SpoutSubUnit(SubUnit):
 
     def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
         super().__init__(build, plan, environment)
-        assert plan.spout is not None
-        self._spout = plan.spout
-        #: the user's, or what stands for it
-        self.spout = plan.spout
-        self._spout.context = self.context
-        self._seekable = has_position(self._spout)
-        #: rows read so far, by this sub-unit and those whose place it took
-        self._rows = 0
+        self._spout = SpoutReader(plan, self.context, self.emitter)
+        seekable = self._spout.seekable
         #: what rows are named by: a source that can seek gives a successor the same rows, so they keep their names
-        self._source = build.source if self._seekable and build.source else build.incarnation
+        self._source = build.source if seekable and build.source else build.incarnation
         #: rows that must have been read before a drain ends the reading
         self._drain_at = 0
-        #: the spout, where it collects windows
-        self._windows = self._spout if isinstance(self._spout, WindowedSpout) else None
+        self._windows = self._spout.windows
         self._micro_batch: MicroBatch | None = None
+        #: the source has given all that it has
+        self.exhausted = False
+        #: the run ends with a checkpoint that is on: nothing more is read
+        self.halted = False
         #: somebody releases its slices
         self._released = False
         self._pace = ReadPace()
         #: the run goes on from a checkpoint behind the end of this source, and has not been given more yet
-        self._ended_before = self._was_finished
+        self._ended_before = self.lifecycle.elements_finished
         self._told: Any = None
-        #: the spout is open; else nothing is asked of it any more
-        self._open = True
-        #: what it said last of its progress and its lag
-        self._said: tuple[tuple[float, float] | None, int | None] = (None, None)
+        self._exactly = build.settings.delivery == "eo"
         #: where the cuts of checkpoints went that are not known to be complete
         self._cuts: dict[int, Any] = {}
         #: when the window was found closed, and for how long it has been before
         self._closed_at: float | None = None
         self._throttled = 0.0
-        self._call(lambda: self._spout.open(self.context), "open")
         if build.position is not None:
-            position, self._rows = committed = self.codec.unpack(build.position)
+            position, rows = committed = self.codec.unpack(build.position)
             self.roots.committed = self._told = committed
-            self._call(lambda: self._spout.seek(position), "seek")
+            self._spout.seek(position, rows)
 
-    def _call(self, call: Callable[[], Any], hook: str) -> Any:
-        try:
-            return call()
-        except EndOfStream:
-            raise
-        except _STOPPING:
-            raise
-        except SourceError as error:
-            raise UserError(f"unit {self.plan.name!r}: {error}") from error
-        except BaseException as error:
-            name = type(error).__name__
-            raise UserError(f"unit {self.plan.name!r}, {hook}: {name}: {error}\n{traceback_of(error)}") from error
+    @property
+    def spout(self) -> Spout[Any, Any]:
+        """The user's spout, or what stands for it."""
+        return self._spout.spout
 
     def _work(self, now: float) -> bool:
         roots = self.roots
@@ -88,9 +66,9 @@ class SpoutSubUnit(SubUnit):
             return True
         if self.halted:
             return False
-        if self._at_end or self._drained:
-            if not self.ended and not roots.open_count:
-                self.say_ended()
+        if self.exhausted or self._drained:
+            if self.lifecycle.phase is Phase.RUNNING and not roots.open_count:
+                self.ending.input_ended()
             return False
         if now < self._pace.at:
             return False
@@ -102,80 +80,59 @@ class SpoutSubUnit(SubUnit):
             self._throttled += now - self._closed_at
             self._closed_at = None
         limit = roots.size.rows
-        if self.cap is not None:
-            limit = self._allowed(self.cap, now, limit)
+        if self.rate_limit.cap is not None:
+            limit = self.rate_limit.allowed(now, limit)
             if not limit:
                 return False
         try:
-            rows = self._call(lambda: self._spout.read(limit), "read")
+            read = self._spout.read(limit)
         except EndOfStream:
-            self._at_end = True
+            self.exhausted = True
             return True
-        if rows is None:
-            raise UserError(
-                f"unit {self.plan.name!r}: {type(self._spout).__name__}.read returned None; return a list of (key, value) "
-                "pairs, [] when there is nothing yet, and raise EndOfStream when there will never be more"
-            )
-        if not rows:
+        if read is None:
             self._pace.nothing(now)
             return False
-        if isinstance(rows, Columns):
-            keys, values = self._columns(rows)
-        else:
-            try:
-                keys, values = zip(*rows)
-            except (TypeError, ValueError):
-                raise UserError(
-                    f"unit {self.plan.name!r}: {type(self._spout).__name__}.read must return (key, value) pairs, got {rows[0]!r}"
-                ) from None
-            if not self.emitter.trusted:
-                for key, value in zip(keys, values):
-                    self.emitter.check(key, value)
+        keys, values = read
+        if type(keys) is not tuple and (is_array(keys) or is_array(values)):
+            roots.size.arrays(self.settings.root_array_rows)
         ids = None
         if self.plan.wants_id:
             # What overtakes others keeps the name that it has by its place of arrival.
-            first = self._rows if self._windows is None else self._windows.first()
+            first = self._spout.rows if self._windows is None else self._windows.first()
             ids = [f"{self._source}:{i}" for i in range(first, first + len(keys))]
         if self._ended_before:
             self._tell_grown()
-        self._rows += len(keys)
-        position = (self._call(self._spout.position, "position"), self._rows) if self._seekable else None
-        due = self._call(self._spout.due, "due")
+        self._spout.rows += len(keys)
+        position = self._spout.place()
+        due = self._spout.call(self._spout.spout.due, "due")
         done = self.clock()
         roots.open([("", keys, values, ids)], now if due is None else due, position, done)
         after = self.clock()
         self._pace.some(now, len(keys), limit)
-        self.busy += after - now
-        if self._leaf:
-            self.end_to_end.record(after - (now if due is None else due), len(keys))
+        self.metrics.busy += after - now
+        if self.metrics.leaf:
+            self.metrics.end_to_end.record(after - (now if due is None else due), len(keys))
         return True
 
     def _tell_grown(self) -> None:
-        """A checkpoint holds the end of this source, and it gives more all the same."""
+        """Warn that a checkpoint holds the end of this source, and it gives more all the same."""
         self._ended_before = False
         self.context.logger.warning(
             "it had ended before the checkpoint that the run goes on from, and gives more tuples now: they are processed, but what had "
             "finished behind it is not finished again, and they are late in windows; begin anew with --restart to have all in one"
         )
 
-    def _columns(self, rows: Columns) -> tuple[Any, Any]:
-        assert isinstance(self.emitter, BatchEmitter)
-        keys, values = self.emitter.columns(rows.keys, rows.values)
-        if is_array(keys) or is_array(values):
-            self.roots.size.arrays(self.settings.root_array_rows)
-        return keys, values
-
     def _collect(self) -> None:
-        """Windows are collected also while none of their tuples can be taken; a drain ends them."""
+        """Collect windows, also while none of their tuples can be taken; a drain ends them."""
         assert self._windows is not None
-        if not self.started or self.halted or self.finished:
+        if not self.lifecycle.phase.works or self.halted or self.lifecycle.phase is Phase.FINISHED:
             return
-        if self.draining and self._rows >= self._drain_at:
+        if self.draining and self._spout.rows >= self._drain_at:
             self._windows.drain()
-        self._call(self._windows.collect, "read")
+        self._spout.call(self._windows.collect, "read")
 
     def _tell_window(self) -> None:
-        """Whoever releases slices hears at once what has become of them."""
+        """Report at once what has become of released slices."""
         if self._micro_batch != (now := self._window_now()):
             self._micro_batch = now
             self.outbox.append(self.status())
@@ -201,114 +158,98 @@ class SpoutSubUnit(SubUnit):
         committed = self._told if self._exactly else self.roots.committed
         if committed is not self._told:
             self._told = committed
-            self._call(lambda: self._spout.commit(None if committed is None else committed[0]), "commit")
+            self._spout.commit(None if committed is None else committed[0])
         return worked
 
     @property
     def _worked_off(self) -> int:
-        return self._rows
+        return self._spout.rows
 
     def _on_drain(self, message: Drain) -> None:
-        super()._on_drain(message)
-        self._drain_at = message.read if self._seekable else 0
+        self.draining = True
+        self._drain_at = message.read if self._spout.seekable else 0
 
     @property
     def _drained(self) -> bool:
         # What collects windows ends by itself, when what it has collected has gone out.
-        return self.draining and self._rows >= self._drain_at and self._windows is None
+        return self.draining and self._spout.rows >= self._drain_at and self._windows is None
 
-    def _snap(self, number: int, handles: dict[int, dict[str, Any]]) -> None:
+    def _on_checkpoint(self, message: Checkpoint) -> None:
+        super()._on_checkpoint(message)
+        self.halted = self.halted or message.last
+
+    def _snap(self, number: int, sure: bool) -> None:
         # What was read last stands before the cut: its frames went out before.
-        position = None
-        if self._seekable:
-            settle = getattr(self._spout, "settle", None)
-            if settle is not None:  # what it says must be durable before the checkpoint is
-                settle()
-            cut = (self._call(self._spout.position, "position"), self._rows)
-            self._cuts[number] = cut[0]
-            position = self.codec.pack_value(cut)
-        self.outbox.append(
-            Snapped(
-                self.incarnation,
-                number,
-                position=position,
-                handles=handles,
-                finished=self._finished_elements,
-                ended=self.finished,
-            )
-        )
+        self._spout.settle()
+        cut = self._spout.place()
+        if cut is None:
+            self.checkpoints.snapped(number)
+            return
+        self._cuts[number] = cut[0]
+        self.checkpoints.snapped(number, position=self.codec.pack_value(cut))
 
     def _on_completed(self, message: Completed) -> None:
         super()._on_completed(message)
         for number in sorted(n for n in self._cuts if n <= message.number):
             position = self._cuts.pop(number)
-            if number == message.number and not self.failed:
+            if number == message.number and self.lifecycle.phase is not Phase.FAILED:
                 try:
-                    self._call(partial(self._spout.commit, position), "commit")
+                    self._spout.commit(position)
                 except UserError as error:
                     self._fail(str(error))
 
-    _HANDLERS: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
+    _HANDLERS: ClassVar[dict[type, str]] = {
         **SubUnit._HANDLERS,
-        Completed: _on_completed,
-        ReleaseSlices: _on_release,
+        Drain: "_on_drain",
+        ReleaseSlices: "_on_release",
     }
 
     def wake_at(self) -> float:
         at = super().wake_at()
-        done = self.halted or self._at_end or self._drained
+        done = self.halted or self.exhausted or self._drained
         # Blocked, it is woken when there is room.
-        if self.started and not done and self.roots.credit and not self.outputs.blocked:
-            at = min(at, self._pace.at if self.cap is None else max(self._pace.at, self.cap.wake_at))
+        if self.lifecycle.phase.works and not done and self.roots.credit and not self.outputs.blocked:
+            at = min(at, self.rate_limit.wake_at(self._pace.at))
         return at
 
-    @property
-    def _nothing_to_read(self) -> bool:
-        return self._pace.resting and self._closed_at is None
-
-    def _finish_steps(self) -> Iterator[None]:
-        return iter(())
+    def _tell_watermark(self, now: float) -> None:
+        assert self.watermarks is not None
+        quiet = self._pace.resting and self._closed_at is None
+        # What a source has given may come again until it is done.
+        self.watermarks.tell(now, quiet, self.exhausted and not self.roots.open_count)
 
     def _close_objects(self) -> None:
         try:
-            self._ask()  # how it stands in the end
+            self._spout.ask()  # how it stands in the end
         except UserError as error:
             self._fail(str(error))
-        self._open = False
-        try:
-            self._spout.close()
-        except _STOPPING:
-            raise
-        except BaseException as error:
-            print(f"unit {self.plan.name!r}, close: {error}\n{traceback_of(error)}", file=sys.stderr)
+        self._spout.close()
 
-    def _next_status(self, now: float) -> float:
+    def _fail(self, text: str) -> None:
+        super()._fail(text)
+        self._spout.give_up()
+
+    def _next_report(self, now: float) -> float:
         # At round times, which are those at which windows of policies end: what is read between two reports and divided among two windows
         # by time would look steadier than it is, and how far it does would change with the phase.
         every = self.settings.status_every
         return (now // every + 1) * every
 
-    def _ask(self) -> None:
-        """Have the spout say how far it is, while it may be asked."""
-        if self._open and not self.failed:
-            self._said = (self._call(self._spout.progress, "progress"), self._call(self._spout.lag, "lag"))
-
     def status(self) -> Status:
-        self._ask()
+        progress, lag = self._spout.ask()
         status = super().status()
         position = None
-        if self._seekable and self.roots.committed is not None:
+        if self._spout.seekable and self.roots.committed is not None:
             position = self.codec.pack_value(self.roots.committed)
         throttled = self._throttled
-        if self._closed_at is not None and not self._at_end:
+        if self._closed_at is not None and not self.exhausted:
             throttled += self.clock() - self._closed_at
         rows = replace(status.rows, throttled=throttled)
-        progress, lag = self._said
         return replace(
             status,
             rows=rows,
             position=position,
-            read=self._rows,
+            read=self._spout.rows,
             progress=progress,
             lag=lag,
             micro_batch=self._window_now(),

@@ -19,7 +19,7 @@ TELL_EVERY = 0.005
 
 
 class WatermarkSender:
-    """What each receiver has been told, and what it is to be told next."""
+    """A record of what each receiver was told, and the rules of what it is told next."""
 
     def __init__(self, outputs: Outputs, targets: Sequence[str]) -> None:
         self._outputs = outputs
@@ -47,7 +47,7 @@ class WatermarkSender:
         self._all(now)
 
     def released(self) -> None:
-        """All that came has been processed."""
+        """Tell the own watermark again: all that came with the keys has been processed."""
         self._getting = False
 
     def _all(self, now: float) -> None:
@@ -82,7 +82,7 @@ class WatermarkSender:
             self.wake_at = min(self.wake_at, self._next)
 
     def _tell(self, words: Mapping[str, _Said], now: float) -> bool:
-        """Whether all could be told."""
+        """Send these words, and return whether all of them could be sent."""
         clear = True
         for target, said in words.items():
             for channel in self._outputs.of(target):
@@ -101,7 +101,7 @@ class WatermarkSender:
         channel.told = word
 
     def over(self, now: float) -> None:
-        """Nothing will ever come from here: said before END, which also ends the way to one that leaves."""
+        """Say that nothing will ever come from here: before END, which also ends the way to one that leaves."""
         for target in self._targets:
             for channel in self._outputs.of(target):
                 self._say(channel, (END_OF_TIME, False, self._held, tuple(self._news.items())), now)

@@ -1,4 +1,4 @@
-"""All that a sub-unit has to do with watermarks; one that has nothing to do with them has none of these."""
+"""The part of a sub-unit that deals with watermarks; one that has none to do with does without it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Watermarks", "watermarks"]
 
 
 class Watermarks:
-    """Those that come in, and those that go out. It stands still while keys move to or from here."""
+    """Watermarks that come in, and those that go out. They stand still while keys move to or from here."""
 
     def __init__(self, plan: UnitPlan, outputs: Outputs) -> None:
         self.merging = Merging()
@@ -32,20 +32,20 @@ class Watermarks:
     # keys that move ----------------------------------------------------------------------------
 
     def hold(self, change: int, now: float) -> None:
-        """This sub-unit is to get keys."""
+        """Hold the watermark back: this sub-unit is to get keys."""
         self._freeze()
         if self._telling is not None:
             self._telling.hold(change, now)
 
     def gave(self, change: int, news: Sequence[int], now: float) -> None:
-        """This sub-unit is to give keys to these."""
+        """Hold the watermark back: this sub-unit is to give keys to these."""
         self._freeze()
         self.merging.given = max(self.merging.given, change)
         if self._telling is not None:
             self._telling.gave(change, news, now)
 
     def leave(self) -> None:
-        """All keys go: others know more of time from now on."""
+        """Let no watermark pass any more: all keys go, and others know more of time from now on."""
         self._left = True
 
     def _freeze(self) -> None:
@@ -54,7 +54,7 @@ class Watermarks:
     # what came in ------------------------------------------------------------------------------
 
     def advance(self, taken: int, waiting: int, moving: bool) -> bool:
-        """So many batches have been taken and so many wait; whether the watermark may be acted upon."""
+        """Note that so many batches have been taken and so many wait; return whether the watermark may be acted upon."""
         if moving:
             self._freeze()
             return False
@@ -86,21 +86,21 @@ class Watermarks:
             self._telling.tell(now, (self.passed, idle), self._quiet_since, ended)
 
     def over(self, now: float) -> None:
-        """Nothing will ever come from here."""
+        """Say that nothing will ever come from here."""
         if self._telling is not None:
             self._telling.over(now)
 
     @property
     def known(self) -> float | None:
-        """Up to when all has been emitted; None: nothing is known yet, or time is over."""
+        """The time up to which all has been emitted; None: nothing is known yet, or time is over."""
         return self.passed if BEGINNING < self.passed < END_OF_TIME else None
 
     @property
     def wake_at(self) -> float:
-        """When something is to be told, even if nothing comes in."""
+        """The time at which something is to be told, even if nothing comes in."""
         return END_OF_TIME if self._telling is None else self._telling.wake_at
 
 
 def watermarks(plan: UnitPlan, outputs: Outputs) -> Watermarks | None:
-    """What this unit needs; None: nothing."""
+    """Return the watermarks of a unit that needs them; None: it does not."""
     return Watermarks(plan, outputs) if plan.watermarks or plan.watermark_targets else None

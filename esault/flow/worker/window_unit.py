@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from esault.flow.operators.window_operator import WindowOperator
 from esault.flow.worker.bolt_unit import BoltSubUnit
 from esault.flow.worker.environment import Environment
 from esault.flow.worker.sub_unit import OWN_ROOT_ROWS
-from esault.messages.checkpoint import Restore
 from esault.messages.control import Build
 from esault.messages.status import Rows
 from esault.topology.plan import UnitPlan
@@ -33,7 +31,7 @@ class WindowSubUnit(BoltSubUnit):
     def _advance_time(self, now: float) -> bool:
         marks, operator = self.watermarks, self.operator
         assert marks is not None
-        if not marks.advance(self.taken, self._unfinished, self.changes.active) or self._over:
+        if not marks.advance(self.reader.taken, self.reader.unfinished, self.changes.active) or self._over:
             self._at_work = False
             return False
         if self.writer.snapshot is not None and marks.merging.current > operator.levels.own:
@@ -62,13 +60,10 @@ class WindowSubUnit(BoltSubUnit):
         # What is closed at one watermark is part of the cut as a whole.
         return super()._quiet and not self._at_work
 
-    def _snap(self, number: int, handles: dict[int, dict[str, Any]]) -> None:
+    def _snap(self, number: int, sure: bool) -> None:
         if self.writer.dirty is not None:
             self.writer.dirty.add(None)  # where the watermark stands
-        super()._snap(number, handles)
-
-    def _owns(self, key: Any, restore: Restore) -> bool:
-        return key is None or super()._owns(key, restore)
+        super()._snap(number, sure)
 
     def counts(self) -> Rows:
         return replace(super().counts(), late=self.operator.late)

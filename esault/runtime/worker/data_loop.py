@@ -169,7 +169,7 @@ class SubUnitLoop(DataLoop):
                 unit = spooled(unit, Path(spec.state_dir), build.part)
         environment = Environment(wire, self.clock, letters, None, spec.run_dir, state_store, _event_loop)
         core = self.core = sub_unit(build, unit, environment)
-        core.usage = process_usage(wire.traffic)
+        core.metrics.usage = process_usage(wire.traffic)
         # What was built lives as long as the process: the collector need not look at it again. Rows travel in
         # columns, so that few containers are born, and a young generation of this size is rarely full.
         gc.collect()

@@ -187,7 +187,7 @@ def test_what_is_too_much_is_dropped_and_nothing_waits_for_it(delivery, ackers, 
         if all(core.ended for core in cores(local, "rows")):
             local.driver.units["worker"].unthrottle(local.clock())
         for core in cores(local):
-            assert core._unprocessed() <= 100
+            assert core.reader.unprocessed() <= 100
     local.run_until_drained()
     worker, report = settled(local), local.report()
     assert worker.arrivals == 3000
@@ -260,7 +260,7 @@ def test_the_probe_carries_the_count_and_what_is_taken_of_the_room():
     local.run_for(2)
     (core,) = cores(local)
     counters = core.counters()
-    assert counters.dropped == core.bound.dropped > 1000
+    assert counters.dropped == core.reader.bound.dropped > 1000
     assert counters.occupancy == 1.0
     assert counters.arrivals == counters.processed + counters.dropped + counters.backlog
     assert core.status().rows.dropped == counters.dropped
@@ -339,7 +339,7 @@ def test_whoever_is_killed_what_arrived_was_processed_or_dropped_or_died_with_it
                 kills -= 1
                 local.kill(order.choice(living))
         for incarnation, seat in local._seats.items():
-            if hasattr(seat.core, "bound") and seat.core.bound is not None:
+            if hasattr(seat.core, "reader") and seat.core.reader.bound is not None:
                 last[incarnation] = seat.core
         if not local.step():
             local.wait()
@@ -350,7 +350,7 @@ def test_whoever_is_killed_what_arrived_was_processed_or_dropped_or_died_with_it
     arrivals, dropped = sum(r.arrivals for r in rows), sum(r.dropped for r in rows)
     processed = sum(r.tuples_in for r in rows)
     # Of the backlog of all that ever lived, what was handed over is with others; what is left died with its process.
-    died = sum(core.backlog for core in last.values())
+    died = sum(core.reader.backlog for core in last.values())
     assert arrivals == processed + dropped + died
     assert died == 0 or local.driver.deaths
     report = local.report()

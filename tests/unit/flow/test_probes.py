@@ -61,7 +61,7 @@ def test_an_empty_inbox_lets_all_through():
     frames(answers)
     probes.through(0, True)
     assert prober.read(frames(answers)[0], 1.2).back == 1.2
-    assert not probes
+    assert not probes.waiting
 
 
 def test_probes_are_sent_by_period_and_missed_ones_are_not_made_up_for():

@@ -57,13 +57,13 @@ def cores(local, unit):
 
 def done(local):
     """Tuples that the workers have processed, by the workers themselves."""
-    return sum(core.tuples_in for core in cores(local, "worker"))
+    return sum(core.metrics.tuples_in for core in cores(local, "worker"))
 
 
 def throttle(local, unit, rate, seconds):
     """Until all have heard of it; how much was done before."""
     local.throttle(unit, rate, seconds)
-    while not all(core.cap for core in cores(local, unit)):
+    while not all(core.rate_limit.cap for core in cores(local, unit)):
         assert local.step()
     return sum(core._worked_off for core in cores(local, unit))
 
@@ -122,12 +122,12 @@ def test_one_that_is_born_gets_what_is_left_of_it():
     unit = local.driver.units["worker"]
     assert unit.width == 4
     local.run_for(1)
-    caps = [local._seats[i].core.cap for i in local.sub_units("worker")]
+    caps = [local._seats[i].core.rate_limit.cap for i in local.sub_units("worker")]
     assert [cap.rate for cap in caps] == [25.0] * 4
     assert all(abs(cap.until - caps[0].until) < 0.5 for cap in caps)
     local.kill(local.sub_units("worker")[0])
     local.run_for(2)
-    cap = local._seats[local.sub_units("worker")[0]].core.cap
+    cap = local._seats[local.sub_units("worker")[0]].core.rate_limit.cap
     assert cap.rate == 25.0
     assert abs(cap.until - caps[1].until) < 0.5
 
@@ -186,7 +186,7 @@ def test_probes_are_answered_and_tell_how_long_a_tuple_waits():
     (worker,) = cores(local, "worker")
     source = local.driver.scaling.sampler._sources[worker.incarnation]
     assert local.clock() - source.counters[-1].at < 0.3
-    assert source.counters[-1].backlog >= worker.waiting > 0
+    assert source.counters[-1].backlog >= worker.reader.waiting > 0
     assert source.delay is None or source.delay > 1.0
     local.stop_at_once()
 
@@ -224,8 +224,8 @@ def test_all_that_go_back_to_a_checkpoint_are_still_throttled():
     local.kill(local.sub_units("worker")[0])
     local.run_for(5)
     (core,) = [local._seats[i].core for i in local.sub_units("worker")]
-    assert core.cap.rate == 100
-    assert 49.9 < core.cap.until - local.clock() <= 50
+    assert core.rate_limit.cap.rate == 100
+    assert 49.9 < core.rate_limit.cap.until - local.clock() <= 50
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,85 @@
+"""The checkpoints of one sub-unit: its part of each, from the last mark that comes in to the commit of its sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from esault.errors import CheckpointError
+from esault.flow.send.outputs import Outputs
+from esault.flow.worker.frame_reader import FrameReader
+from esault.flow.worker.phase import Lifecycle, Phase
+from esault.messages.checkpoint import NotSnapped, Piece, Snapped
+
+__all__ = ["Checkpoints"]
+
+#: what sinks have prepared, by the number of the checkpoint it belongs to and by name of the sink
+_Handles = dict[int, dict[str, Any]]
+
+
+class Checkpoints:
+    """Cuts where the marks stand, has state and sinks kept, and answers for it."""
+
+    def __init__(
+        self,
+        incarnation: int,
+        lifecycle: Lifecycle,
+        reader: FrameReader,
+        outputs: Outputs,
+        snap: Callable[[int, bool], None],
+        say: Callable[[Any], None],
+    ) -> None:
+        """`snap` keeps the state of the moment, given the number and whether the one before is known to be complete.
+
+        `say` takes messages for the unit.
+        """
+        self._incarnation = incarnation
+        self._lifecycle = lifecycle
+        self._reader = reader
+        self._outputs = outputs
+        self._snap = snap
+        self._say = say
+        self._prepared: _Handles = {}
+        #: number and handles of the one that was cut last
+        self._last: tuple[int, _Handles] = (0, {})
+        #: the newest one that is known to be complete
+        self.completed = 0
+
+    def cut(self, now: float) -> None:
+        """Send the cut on, and keep the state of this moment: all before it has been processed and nothing behind it."""
+        number = self._reader.alignment.number
+        assert number is not None
+        self._outputs.cut(number, now, self._lifecycle.phase is Phase.FINISHED)
+        self._prepared[number] = self._outputs.prepare(number)
+        sure = self.completed == self._last[0]
+        # Those before it as well: whether they were completed is not known here yet, and to commit twice does no harm.
+        self._last = (number, {n: handles for n, handles in self._prepared.items() if handles})
+        try:
+            self._snap(number, sure)
+        except CheckpointError as error:
+            self.not_snapped(number, error)
+        self._reader.release()
+
+    def snapped(self, number: int, piece: Piece | None = None, position: bytes | None = None) -> None:
+        """Tell the unit that this sub-unit's part is durable."""
+        self._say(
+            Snapped(
+                self._incarnation,
+                number,
+                piece,
+                position,
+                self._last[1],
+                finished=self._lifecycle.elements_finished,
+                ended=self._lifecycle.phase is Phase.FINISHED,
+            )
+        )
+
+    def not_snapped(self, number: int, error: CheckpointError) -> None:
+        """Tell the unit that this sub-unit's part cannot be done; the run goes on."""
+        self._say(NotSnapped(self._incarnation, number, str(error)))
+
+    def complete(self, number: int) -> None:
+        """Have sinks show what they prepared for this one and those before it. Raises what sinks raise."""
+        self.completed = max(self.completed, number)
+        for each in sorted(n for n in self._prepared if n <= number):
+            self._outputs.complete(each, self._prepared.pop(each))

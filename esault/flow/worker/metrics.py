@@ -1,0 +1,92 @@
+"""Counts and measurements of a sub-unit, and the reports that are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from esault.flow.delivery.roots import Roots
+from esault.flow.send.outputs import Outputs
+from esault.flow.worker.frame_reader import FrameReader
+from esault.histogram import Histogram
+from esault.messages.probe import Counters, Usage
+from esault.messages.status import Rows, Status
+
+__all__ = ["Metrics"]
+
+
+class Metrics:
+    """Counts over the life of a sub-unit, which its loop adds to."""
+
+    def __init__(
+        self,
+        incarnation: int,
+        leaf: bool,
+        reader: FrameReader,
+        roots: Roots,
+        outputs: Outputs,
+        clock: Callable[[], float],
+    ) -> None:
+        """`leaf`: no unit comes behind."""
+        self._incarnation = incarnation
+        self._reader = reader
+        self._roots = roots
+        self._outputs = outputs
+        self._clock = clock
+        #: what is processed here is at its end
+        self.leaf = leaf
+        #: seconds from the emission of a tuple to the end of its processing
+        self.latency = Histogram()
+        #: seconds from when a tuple was due at its source to its end; only of a leaf
+        self.end_to_end = Histogram()
+        self.tuples_in = 0
+        self.tuples_out = 0
+        #: seconds of processing
+        self.busy = 0.0
+        #: says what the process takes from its host, where the shell can tell
+        self.usage: Callable[[], Usage] | None = None
+
+    def counts(self) -> Rows:
+        """Return all counts so far."""
+        reader, roots = self._reader, self._roots
+        return Rows(
+            tuples_in=self.tuples_in,
+            tuples_out=self.tuples_out,
+            arrivals=reader.arrivals + reader.dropped,
+            dropped=reader.dropped,
+            errors=self._outputs.errors,
+            dead_letters=self._outputs.dead_letters,
+            dropped_frames=reader.senders.dropped,
+            busy=self.busy,
+            backlog=reader.waiting,
+            roots_emitted=roots.emitted,
+            roots_acked=roots.acked,
+            roots_replayed=roots.replayed,
+            roots_open=roots.open_count,
+        )
+
+    def counters(self) -> Counters:
+        """Return what a probe takes along."""
+        reader = self._reader
+        return Counters(
+            self._clock(),
+            reader.arrivals + reader.dropped,
+            self.tuples_in,
+            self.tuples_out,
+            self.busy,
+            reader.waiting,
+            reader.occupancy,
+            reader.dropped,
+        )
+
+    def status(self, counts: Rows) -> Status:
+        """Return what the unit is told now and then, with these counts."""
+        return Status(
+            incarnation=self._incarnation,
+            now=self._clock(),
+            rows=counts,
+            latency=self.latency.snapshot(),
+            end_to_end=self.end_to_end.snapshot(),
+            sent=self._outputs.sent,
+            seen={channel.sender: channel.seen for channel in self._reader.senders},
+            usage=self.usage() if self.usage is not None else None,
+        )

@@ -1,0 +1,82 @@
+"""The state that a bolt's sub-unit begins with: the keys of its ranges, by whichever sub-units they were written."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from esault.flow.checkpoint.snapshot import StateStore
+from esault.flow.operators.operator import Operator
+from esault.messages.checkpoint import Restore
+from esault.payload.schema import Evolution
+from esault.routing.ring import Name, canonical, position
+from esault.topology.context import Context
+from esault.topology.plan import UnitPlan
+
+__all__ = ["StateRestore"]
+
+
+class StateRestore:
+    """Reads pieces of a checkpoint into operators, as this version of the code has the state."""
+
+    def __init__(self, plan: UnitPlan, context: Context, restore: Restore, state_store: StateStore) -> None:
+        self._plan = plan
+        self._part, self._parts = context.part, context.parts
+        self._restore = restore
+        self._state_store = state_store
+        #: objects of a sub-unit go as a whole to one of its successors
+        self._one_each = plan.objects == "sub-unit"
+        self._evolutions: list[Evolution] = []
+
+    def into(self, operator: Operator, new_operator: Callable[[], Operator]) -> list[Operator]:
+        """Fill this operator, and return those that this unit has no sub-unit for any more."""
+        surplus = []
+        for number, chain in enumerate(self._restore.chains):
+            if not self._one_each or number < self._parts:
+                if not self._one_each or number == self._part:
+                    self._read(operator, chain)
+            elif number % self._parts == self._part and not self._restore.finished:
+                # It is part of what has been processed: what it would have put out at its end goes out now.
+                surplus.append(new_operator())
+                self._read(surplus[-1], chain)
+        if self._evolutions:
+            self._say_dropped(operator)
+        return surplus
+
+    def _read(self, operator: Operator, chain: Iterable[Any]) -> None:
+        states: dict[Name, tuple[Any, bytes | None]] = {}
+        for piece in chain:
+            read = self._state_store.read(piece)
+            evolution = Evolution(self._state_store.schema(piece))
+            if evolution.needed(operator.own_class()):
+                self._evolutions.append(evolution)
+                read = self._evolved(operator, evolution, read)
+            states.update((canonical(key), (key, state)) for key, state in read)
+        for key, state in states.values():
+            if state is not None and self._owns(key):
+                operator.get(key, state)
+
+    def _evolved(
+        self, operator: Operator, evolution: Evolution, states: Iterable[tuple[Any, bytes | None]]
+    ) -> Iterator[tuple[Any, bytes | None]]:
+        """States as this version of the code has them; those of others' keys are not looked at."""
+        for key, state in states:
+            if state is None or not self._owns(key) or (key is None and self._plan.window is not None):
+                yield key, state  # without a name: up to when windows were closed
+            else:
+                yield key, operator.evolved(state, evolution)
+
+    def _say_dropped(self, operator: Operator) -> None:
+        whole = self._evolutions[0]
+        for each in self._evolutions[1:]:
+            whole.dropped.update(each.dropped)
+        own = operator.own_class()
+        for line in whole.told(self._plan.name, own.__qualname__ if own is not None else "keyed"):
+            print(line, file=sys.stderr)
+
+    def _owns(self, key: Any) -> bool:
+        if self._one_each or self._plan.objects == "unit" or (key is None and self._plan.window is not None):
+            return True
+        place = position(key)
+        return any(low <= place <= high for low, high in self._restore.ranges)

@@ -1,0 +1,119 @@
+"""The user's spout as the engine asks it: rows become columns, and errors say which unit and hook they are of."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from esault.errors import SourceError
+from esault.flow.operators.batch_emitter import BatchEmitter
+from esault.flow.operators.emitter import Emitter
+from esault.flow.operators.user_error import UserError, traceback_of
+from esault.topology.columns import Columns
+from esault.topology.context import Context
+from esault.topology.plan import UnitPlan
+from esault.topology.spout import EndOfStream, has_position
+from esault.topology.windowed_spout import WindowedSpout
+
+__all__ = ["SpoutReader"]
+
+_STOPPING = (KeyboardInterrupt, GeneratorExit)
+
+
+class SpoutReader:
+    """Asks the spout for rows, its position and how far it is. All of it raises UserError."""
+
+    def __init__(self, plan: UnitPlan, context: Context, emitter: Emitter) -> None:
+        assert plan.spout is not None
+        self._unit = plan.name
+        self._emitter = emitter
+        #: the user's, or what stands for it
+        self.spout = plan.spout
+        self.spout.context = context
+        self.seekable = has_position(self.spout)
+        #: the spout, where it collects windows
+        self.windows = self.spout if isinstance(self.spout, WindowedSpout) else None
+        #: rows read so far, by this sub-unit and those whose place it took
+        self.rows = 0
+        self._open = True
+        #: what it said last of its progress and its lag
+        self._said: tuple[tuple[float, float] | None, int | None] = (None, None)
+        self.call(lambda: self.spout.open(context), "open")
+
+    def call(self, call: Callable[[], Any], hook: str) -> Any:
+        """Call the user's code. Raises EndOfStream as it is, and UserError for all other errors."""
+        try:
+            return call()
+        except EndOfStream:
+            raise
+        except _STOPPING:
+            raise
+        except SourceError as error:
+            raise UserError(f"unit {self._unit!r}: {error}") from error
+        except BaseException as error:
+            name = type(error).__name__
+            raise UserError(f"unit {self._unit!r}, {hook}: {name}: {error}\n{traceback_of(error)}") from error
+
+    def read(self, limit: int) -> tuple[Any, Any] | None:
+        """Return columns of keys and values, or None where there is nothing yet. Raises EndOfStream as well."""
+        rows = self.call(lambda: self.spout.read(limit), "read")
+        if rows is None:
+            raise UserError(
+                f"unit {self._unit!r}: {type(self.spout).__name__}.read returned None; return a list of (key, value) "
+                "pairs, [] when there is nothing yet, and raise EndOfStream when there will never be more"
+            )
+        if not rows:
+            return None
+        if isinstance(rows, Columns):
+            assert isinstance(self._emitter, BatchEmitter)
+            return self._emitter.columns(rows.keys, rows.values)
+        try:
+            keys, values = zip(*rows)
+        except (TypeError, ValueError):
+            raise UserError(
+                f"unit {self._unit!r}: {type(self.spout).__name__}.read must return (key, value) pairs, got {rows[0]!r}"
+            ) from None
+        if not self._emitter.trusted:
+            for key, value in zip(keys, values):
+                self._emitter.check(key, value)
+        return keys, values
+
+    def seek(self, position: Any, rows: int) -> None:
+        """Go on at this position, behind so many rows."""
+        self.rows = rows
+        self.call(lambda: self.spout.seek(position), "seek")
+
+    def place(self) -> tuple[Any, int] | None:
+        """Return the position behind what was read, and the number of rows before it; None: it cannot be sought."""
+        return (self.call(self.spout.position, "position"), self.rows) if self.seekable else None
+
+    def settle(self) -> None:
+        """Have what stands for the spout make durable what it has read, before a checkpoint says so."""
+        settle = getattr(self.spout, "settle", None) if self.seekable else None
+        if settle is not None:
+            settle()
+
+    def commit(self, position: Any) -> None:
+        """Tell the spout that all before this position is durable."""
+        self.call(lambda: self.spout.commit(position), "commit")
+
+    def ask(self) -> tuple[tuple[float, float] | None, int | None]:
+        """Return its progress and its lag; once it is closed, those that it said last."""
+        if self._open:
+            self._said = (self.call(self.spout.progress, "progress"), self.call(self.spout.lag, "lag"))
+        return self._said
+
+    def give_up(self) -> None:
+        """Ask nothing any more: the spout is closed, or has failed."""
+        self._open = False
+
+    def close(self) -> None:
+        """Close the spout; what goes wrong is only printed."""
+        self._open = False
+        try:
+            self.spout.close()
+        except _STOPPING:
+            raise
+        except BaseException as error:
+            print(f"unit {self._unit!r}, close: {error}\n{traceback_of(error)}", file=sys.stderr)
