@@ -404,27 +404,27 @@ class LocalRuntime:
         changes. Raises UsageError.
         """
         if not self._table_alone(unit, lambda table, new: split(table, sub_unit, new, at), sub_unit):
-            self.driver.wishes.split(unit, sub_unit, self._now(), at)
+            self.driver.commands.split(unit, sub_unit, self._now(), at)
 
     def merge(self, unit: str, sub_unit: int) -> None:
         """This sub-unit's range joins its neighbours', and it leaves. Raises UsageError."""
         if not self._table_alone(unit, lambda table, new: merged(table, sub_unit), sub_unit):
-            self.driver.wishes.merge(unit, sub_unit, self._now())
+            self.driver.commands.merge(unit, sub_unit, self._now())
 
     def move(self, unit: str, sub_unit: int) -> None:
         """A new sub-unit takes this one's place. Raises UsageError."""
         if not self._table_alone(unit, lambda table, new: moved(table, sub_unit, new), sub_unit):
-            self.driver.wishes.move(unit, sub_unit, self._now())
+            self.driver.commands.move(unit, sub_unit, self._now())
 
     def scale(self, unit: str, n: int) -> None:
         """So many sub-units with equal shares, in one change. Raises UsageError."""
         self._until_running()
-        self.driver.wishes.scale(unit, n, self._now())
+        self.driver.commands.scale(unit, n, self._now())
 
     def throttle(self, unit: str, rate: float, seconds: float) -> None:
         """So many tuples a second at most, all sub-units together, for so many seconds. Raises UsageError."""
         self._until_running()
-        self.driver.wishes.throttle(unit, rate, seconds, self._now())
+        self.driver.commands.throttle(unit, rate, seconds, self._now())
 
     def _table_alone(self, unit: str, change: Callable[[OutputTable, int], OutputTable], sub_unit: int) -> bool:
         """Bring the run to where it can be changed; if it has ended, change the table. Raises UsageError."""

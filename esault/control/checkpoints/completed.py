@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from esault.control.checkpoints.checkpoints import Cut
-from esault.control.units.elastic_unit import ElasticUnit
+from esault.control.units.unit import Unit
 from esault.errors import UsageError
 from esault.messages.checkpoint import CompletedCheckpoint, CompletedUnit, Handle, Piece
 from esault.routing.table import OutputTable
@@ -18,7 +18,7 @@ __all__ = ["check_plan", "completed_of", "renamed", "table_like", "widths"]
 def completed_of(
     cut: Cut,
     chains: Mapping[str, Mapping[int, list[Piece]]],
-    units: Mapping[str, ElasticUnit],
+    units: Mapping[str, Unit],
     run: str,
     next_incarnation: int,
     topology: str,

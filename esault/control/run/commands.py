@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from esault.control.units.elastic_unit import ElasticUnit
+from esault.control.units.unit import Unit
 from esault.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,13 +19,13 @@ class Commands:
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
 
-    def _unit(self, name: str) -> ElasticUnit:
+    def _unit(self, name: str) -> Unit:
         unit = self._driver.units.get(name)
         if unit is None:
             raise UsageError(f"there is no unit {name!r}; there are: {', '.join(self._driver.units)}")
         return unit
 
-    def elastic(self, name: str, more: int = 0) -> ElasticUnit:
+    def elastic(self, name: str, more: int = 0) -> Unit:
         """The unit, for a change that needs so many more slots. Raises UsageError with one clear line."""
         unit = self._unit(name)
         if self._driver.busy:

@@ -27,7 +27,7 @@ from esault.control.run.credit import filling, widest
 from esault.control.run.lost_frames import LostFrames
 from esault.control.run.pipeline_driver import PipelineDriver
 from esault.control.run.unresponsive import Unresponsive
-from esault.control.units.elastic_unit import ElasticUnit
+from esault.control.units.unit import Unit
 from esault.elasticity.judge import Ask
 from esault.elasticity.scaling import EVERY_UNIT, Scaling
 from esault.errors import UsageError
@@ -105,23 +105,23 @@ class Driver:
         chosen = {**(widths(kept, plan) if kept is not None else {}), **(parallelism or {})}
         self.units = make_units(plan, chosen, self.settings, self._new_build)
         for unit in self.units.values():
-            unit.exactly = self._exactly
+            unit.endings.exactly = self._exactly
             if self._exactly and unit.plan.batch and unit.plan.objects == "partial_key":
                 raise UsageError(
                     f"unit {unit.name!r} is a BatchBolt behind partial_key: its two halves of a key cannot be told apart in a "
                     "checkpoint; group it by_key, make it a Bolt, or run without checkpoints"
                 )
         self.scaling = Scaling(plan, policies or {EVERY_UNIT: "none"}, settings.probe_every, self.notices.append, ask)
-        self.wishes = Commands(self)
+        self.commands = Commands(self)
         self.pipelines = PipelineDriver(
-            plan, self.scaling.judges, self.wishes.scale, lambda i, message: self.outbox.append((i, message))
+            plan, self.scaling.judges, self.commands.scale, lambda i, message: self.outbox.append((i, message))
         )
         for name in self.scaling.halved:
-            self.units[name].first_table = OutputTable.halved
+            self.units[name].lives.first_table = OutputTable.halved
         if kept is not None:
             for name, before in kept.units.items():
                 if name in self.units and before.table and before.parallelism == self.units[name].parallelism:
-                    self.units[name].first_table = partial(table_like, before.table)
+                    self.units[name].lives.first_table = partial(table_like, before.table)
         ackers = settings.ackers if settings.delivery != "none" else 0
         self._acker_assignment = AckerAssignment(ackers, self._new_build, self.outbox)
         self._lost_frames = LostFrames()
@@ -326,14 +326,14 @@ class Driver:
         """How many are free."""
         return self.places.settle({incarnation for unit in self.units.values() for incarnation in unit.subs})
 
-    def _on_event(self, unit: ElasticUnit, event: str, text: str, now: float) -> None:
+    def _on_event(self, unit: Unit, event: str, text: str, now: float) -> None:
         if event == "failed":
             self.fail(text, now)
         elif event == "check":
             unit.check(now)
         elif event == "changed":
             self.scaling.changed(unit.plan.original or unit.name, unit.changes[-1])
-        elif event == "seats" and self.phase == "running":
+        elif event == "reachable" and self.phase == "running":
             self._send_ack_routing()
         elif event == "settled" and self.phase == "running" and self.settings.delivery != "none":
             self._tell_all(Grace())

@@ -262,7 +262,7 @@ class DriverActor(ReportingActor):
             return
         now = self._now()
         try:
-            self._core.wishes.scale(message.unit, message.n, now)
+            self._core.commands.scale(message.unit, message.n, now)
         except UsageError as error:
             if message.number:
                 self.send(self._command, Scaled(message.number, str(error)))
@@ -281,7 +281,7 @@ class DriverActor(ReportingActor):
         refused = "" if self._core is not None else "the run is starting; try again in a moment"
         if self._core is not None:
             try:
-                self._core.wishes.throttle(message.unit, message.rate, message.seconds, self._now())
+                self._core.commands.throttle(message.unit, message.rate, message.seconds, self._now())
             except UsageError as error:
                 refused = str(error)
             self._carry()
@@ -302,7 +302,7 @@ class DriverActor(ReportingActor):
             self._later.append(message)
         elif self._core is not None:
             try:
-                self._core.wishes.change(message.unit, message.kind, message.owner, self._now())
+                self._core.commands.change(message.unit, message.kind, message.owner, self._now())
             except UsageError as error:
                 self._notice(str(error))
             self._carry()
