@@ -59,7 +59,7 @@ class PipelineDriver:
         self,
         plan: Plan,
         judges: Mapping[str, Judge],
-        scale: Callable[[str, int, float, str, str], None],
+        scale: Callable[[str, int, float, str, str], object],
         tell: Callable[[int, Any], None],
     ) -> None:
         """`scale` changes a unit (name, sub-units, time, reason, policy) or raises UsageError; `tell` sends to a sub-unit.
