@@ -196,7 +196,7 @@ class LocalRuntime:
             parallelism,
             policies=chosen,
             probes=probes,
-            kept=kept,
+            completed=kept,
             keep=self.kept.append if state_dir is None else StateDir(state_dir, locked=False).keep,
             last_number=last_number,
         )
@@ -223,7 +223,7 @@ class LocalRuntime:
         if self.driver.phase == "beginning":
             if self._real and not self._begun:
                 for sink in self.plan.sinks:
-                    resumed = self.driver.resumed_from > 0
+                    resumed = self.driver.run_checkpoints.resumed_from > 0
                     sink.sink.begin(RunInfo(self._run, self.plan.name, sink.name, resumed=resumed))
                 self._begun = True
             self._commit_again()
@@ -459,11 +459,11 @@ class LocalRuntime:
     def _commit_again(self) -> None:
         """What was prepared for complete checkpoints is shown, whoever died before it could; what came later is not."""
         if self._real:
-            if self.driver.kept is not None or self.driver.restores.all:
-                (recommit if self.driver.phase == "ended" else go_back)(self.driver.kept, self.plan.sinks)
+            if self.driver.completed is not None or self.driver.restores.all:
+                (recommit if self.driver.phase == "ended" else go_back)(self.driver.completed, self.plan.sinks)
             return
-        if self.driver.kept is not None:
-            for handle in self.driver.kept.handles:
+        if self.driver.completed is not None:
+            for handle in self.driver.completed.handles:
                 self._landed[handle.sink].extend(self._prepared.pop(handle.handle, []))
         if self.driver.restores.all:
             self._prepared.clear()

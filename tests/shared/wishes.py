@@ -78,7 +78,7 @@ class Done:
             kinds = [each.kind for each in unit.changes if not each.dropped]
             self.counts.update(kinds)
             self.counts["change"] += sum(kind != "copy" for kind in kinds)
-        self.counts["checkpoint"] += driver.checkpoints_taken
+        self.counts["checkpoint"] += driver.run_checkpoints.taken
         self.counts["death"] += driver.deaths
         self._must |= set(must)
 

@@ -47,7 +47,7 @@ def check_settings(plan: Plan, settings: Settings) -> None:
     if settings.delivery == "none":
         raise UsageError(f"{said} --acks off: acks say when a row need not be remembered any more; run with acks")
     if settings.ackers:
-        raise UsageError(f"{said} --ackers {settings.ackers}: their roots' ledgers sit with the owners; leave it out")
+        raise UsageError(f"{said} --ackers {settings.ackers}: their roots are tracked by the owners; leave it out")
 
 
 def down(units: Iterable[Unit]) -> tuple[int, ...]:

@@ -133,7 +133,7 @@ class DriverActor(ReportingActor):
             slots=spec.slots,
             policies=spec.policies,
             probes=probe_endpoint(spec.run_dir),
-            kept=spec.kept,
+            completed=spec.kept,
             keep=None if spec.state_dir is None else StateDir(Path(spec.state_dir), locked=False).keep,
             last_number=spec.last_number,
             ask=PolicyThread().ask,
@@ -407,8 +407,8 @@ class DriverActor(ReportingActor):
                     for sink in core.plan.sinks:
                         sink.sink.begin(RunInfo(spec.run, core.plan.name, sink.name, resumed=spec.kept is not None))
                         self._begun_sinks.append(sink.sink)
-                if core.kept is not None or core.restores.all:
-                    go_back(core.kept, core.plan.sinks)
+                if core.completed is not None or core.restores.all:
+                    go_back(core.completed, core.plan.sinks)
                 core.begun(self._now())
             except (EsaultError, OSError) as error:
                 core.fail(str(error), self._now())
@@ -432,7 +432,7 @@ class DriverActor(ReportingActor):
                 self._prober.stop()
             if core.died_late and core.failure is None:
                 try:
-                    recommit(core.kept, core.plan.sinks)
+                    recommit(core.completed, core.plan.sinks)
                 except (EsaultError, OSError) as error:
                     core.failure = str(error)
                 except Exception:
