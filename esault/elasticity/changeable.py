@@ -22,12 +22,12 @@ class Changeable(Protocol):
         """Who owns which part of the ring; None before it is built, and for spouts."""
         ...
 
-    def adopt(self, after: OutputTable, news: int, now: float, kind: str, reason: str, policy: str) -> None:
-        """Change to this table, in which -1, -2 ... stand for new sub-units. Raises UsageError."""
+    def adopt(self, after: OutputTable, news: int, now: float, kind: str, reason: str, policy: str) -> int:
+        """Change to this table, in which -1, -2 ... stand for new sub-units; the id of the change. Raises UsageError."""
         ...
 
-    def move(self, owner: int, now: float, reason: str = "", policy: str = "by hand", host: str | None = None) -> None:
-        """A new sub-unit, on that host where one is said, takes the owner's place. Raises UsageError."""
+    def move(self, owner: int, now: float, reason: str = "", policy: str = "by hand", host: str | None = None) -> int:
+        """A new sub-unit, on that host where one is said, takes the owner's place; the change's id. Raises UsageError."""
         ...
 
     def throttle(self, rate: float, seconds: float, now: float) -> None:

@@ -58,7 +58,8 @@ class Judge:
         self._ask = ask or (lambda call: call())
         self._guard = Guard()
         self._refusals: tuple[str, ...] = ()
-        self._begun: dict[str, DecisionRecord] = {}
+        #: unit -> id of the change that was begun there last, and its decision
+        self._begun: dict[str, tuple[int, DecisionRecord]] = {}
         self._resting_until = 0.0
         self.log: list[DecisionRecord] = []
 
@@ -128,7 +129,7 @@ class Judge:
             self._change(name, verdict.allowed, view, units[name], now)
         for throttle in verdict.throttles:
             what = f"throttle to {throttle.rate:,.0f}/s for {throttle.seconds:g} s"
-            call = partial(units[name].throttle, throttle.rate, throttle.seconds, now)
+            call: Callable[[], object] = partial(units[name].throttle, throttle.rate, throttle.seconds, now)
             self._try(name, what, throttle.reason, now, call)
         for move in verdict.moves:
             call = partial(units[name].move, move.sub_unit, now, move.reason, self.policy_name, move.host)
@@ -148,14 +149,14 @@ class Judge:
             edit = edited(unit.table, actions, view.units[name].samples)
             after = len(edit.table.owners())
             what = f"{edit.kind}: {unit.width} -> {after}"
-            unit.adopt(edit.table, edit.news, now, edit.kind, reason, self.policy_name)
+            change = unit.adopt(edit.table, edit.news, now, edit.kind, reason, self.policy_name)
         except UsageError as error:
             self._refusals = (*self._refusals, str(error))
             self._write(now, name, "wish", reason, f"refused: {error}")
             return
-        self._begun[name] = self._write(now, name, what, reason, "begun")
+        self._begun[name] = change, self._write(now, name, what, reason, "begun")
 
-    def _try(self, name: str, what: str, reason: str, now: float, call: Callable[[], None]) -> None:
+    def _try(self, name: str, what: str, reason: str, now: float, call: Callable[[], object]) -> None:
         try:
             call()
         except UsageError as error:
@@ -166,9 +167,9 @@ class Judge:
 
     def changed(self, name: str, record: ChangeRecord) -> None:
         """A change of one of its units has ended."""
-        begun = self._begun.get(name)
-        if begun is not None and record.at == begun.at:
-            begun.outcome = f"dropped: {record.dropped}" if record.dropped else "done"
+        change, decision = self._begun.get(name, (0, None))
+        if decision is not None and record.id == change:
+            decision.outcome = f"dropped: {record.dropped}" if record.dropped else "done"
             del self._begun[name]
 
     def _write(self, now: float, unit: str, what: str, reason: str, outcome: str) -> DecisionRecord:

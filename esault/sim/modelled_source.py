@@ -42,11 +42,11 @@ class ModelledSource:
         """Read at most so many a second for so long."""
         self._cap, self._cap_until = rate, now + seconds
 
-    def adopt(self, after: OutputTable, news: int, now: float, kind: str, reason: str, policy: str) -> None:
+    def adopt(self, after: OutputTable, news: int, now: float, kind: str, reason: str, policy: str) -> int:
         """Raises UsageError: a source has no table."""
         raise UsageError(f"unit {self.name!r} is a source: it cannot be scaled")
 
-    def move(self, owner: int, now: float, reason: str = "", policy: str = "by hand", host: str | None = None) -> None:
+    def move(self, owner: int, now: float, reason: str = "", policy: str = "by hand", host: str | None = None) -> int:
         """Raises UsageError: a source stays."""
         raise UsageError(f"unit {self.name!r} is a source: it cannot be moved")
 

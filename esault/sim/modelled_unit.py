@@ -20,10 +20,13 @@ __all__ = ["ModelledUnit"]
 
 
 class _Change:
-    """From the wish to the end."""
+    """From the request to the end."""
 
-    def __init__(self, at: float, kind: str, table: OutputTable, news: set[int], reason: str, policy: str) -> None:
-        self.at, self.kind, self.table, self.news, self.reason, self.policy = at, kind, table, news, reason, policy
+    def __init__(
+        self, id: int, at: float, kind: str, table: OutputTable, news: set[int], reason: str, policy: str
+    ) -> None:
+        self.id, self.at, self.kind, self.table, self.news = id, at, kind, table, news
+        self.reason, self.policy = reason, policy
         self.before = 0
         self.moved = 0.0
         self.switched_at: float | None = None
@@ -83,6 +86,7 @@ class ModelledUnit:
         self.key_loads: dict[int, tuple[float, KeyLoad]] = {}
         self._share()
         self.change: _Change | None = None
+        self._last_id = 0
         self.records: list[ChangeRecord] = []
         self._cap = float("inf")
         self._cap_until = -1.0
@@ -105,8 +109,8 @@ class ModelledUnit:
         """Process at most so many a second for so long."""
         self._cap, self._cap_until = rate, now + seconds
 
-    def adopt(self, after: OutputTable, news: int, now: float, kind: str, reason: str, policy: str) -> None:
-        """Begin a change to this table. Raises UsageError while one is on."""
+    def adopt(self, after: OutputTable, news: int, now: float, kind: str, reason: str, policy: str) -> int:
+        """Begin a change to this table; its id. Raises UsageError while one is on."""
         if self.change is not None:
             raise UsageError(f"unit {self.name!r} is changing already")
         table = after.copy()
@@ -115,21 +119,24 @@ class ModelledUnit:
             table.replace(-1 - i, number)
             self.started[number] = now
             self.host_of[number] = self._emptiest()
-        self.change = _Change(now, kind, table, set(made), reason, policy)
+        self._last_id += 1
+        self.change = _Change(self._last_id, now, kind, table, set(made), reason, policy)
         self.change.before = self.width
+        return self._last_id
 
-    def move(self, owner: int, now: float, reason: str = "", policy: str = "by hand", host: str | None = None) -> None:
-        """A new sub-unit takes the owner's place. Raises UsageError."""
+    def move(self, owner: int, now: float, reason: str = "", policy: str = "by hand", host: str | None = None) -> int:
+        """A new sub-unit takes the owner's place; the change's id. Raises UsageError."""
         if owner not in self.table.owners():
             raise UsageError(f"unit {self.name!r} has no sub-unit {owner}")
         if host is not None and host not in self._hosts:
             raise UsageError(f"there is no host {host!r}; there are: {', '.join(self._hosts)}")
         table = self.table.copy()
         table.replace(owner, -1)
-        self.adopt(table, 1, now, "move", reason, policy)
+        change = self.adopt(table, 1, now, "move", reason, policy)
         if host is not None:
             for number in self.change.news if self.change is not None else ():
                 self.host_of[number] = host
+        return change
 
     def _emptiest(self) -> str:
         counts = {host: sum(h == host for h in self.host_of.values()) for host in self._hosts}
@@ -233,18 +240,19 @@ class ModelledUnit:
         self.change = None
         assert change.switched_at is not None
         record = ChangeRecord(
-            change.at,
-            self.name,
-            change.kind,
-            change.before,
-            self.width,
-            change.reason,
-            change.policy,
-            round(change.moved * len(self.places)),
-            round(change.moved * self.part.state),
-            now - change.switched_at,
-            now - change.at,
+            at=change.at,
+            unit=self.name,
+            kind=change.kind,
+            before=change.before,
+            after=self.width,
+            reason=change.reason,
+            policy=change.policy,
+            moved_keys=round(change.moved * len(self.places)),
+            moved_bytes=round(change.moved * self.part.state),
+            held=now - change.switched_at,
+            seconds=now - change.at,
             prepared=change.switched_at - change.at,
+            id=change.id,
         )
         self.records.append(record)
         self._told(self.name, record)

@@ -196,7 +196,7 @@ class LocalRuntime:
             parallelism,
             policies=chosen,
             probes=probes,
-            kept=kept,
+            completed=kept,
             keep=self.kept.append if state_dir is None else StateDir(state_dir, locked=False).keep,
             last_number=last_number,
         )
@@ -223,7 +223,7 @@ class LocalRuntime:
         if self.driver.phase == "beginning":
             if self._real and not self._begun:
                 for sink in self.plan.sinks:
-                    resumed = self.driver.resumed_from > 0
+                    resumed = self.driver.run_checkpoints.resumed_from > 0
                     sink.sink.begin(RunInfo(self._run, self.plan.name, sink.name, resumed=resumed))
                 self._begun = True
             self._commit_again()
@@ -404,27 +404,27 @@ class LocalRuntime:
         changes. Raises UsageError.
         """
         if not self._table_alone(unit, lambda table, new: split(table, sub_unit, new, at), sub_unit):
-            self.driver.wishes.split(unit, sub_unit, self._now(), at)
+            self.driver.commands.split(unit, sub_unit, self._now(), at)
 
     def merge(self, unit: str, sub_unit: int) -> None:
         """This sub-unit's range joins its neighbours', and it leaves. Raises UsageError."""
         if not self._table_alone(unit, lambda table, new: merged(table, sub_unit), sub_unit):
-            self.driver.wishes.merge(unit, sub_unit, self._now())
+            self.driver.commands.merge(unit, sub_unit, self._now())
 
     def move(self, unit: str, sub_unit: int) -> None:
         """A new sub-unit takes this one's place. Raises UsageError."""
         if not self._table_alone(unit, lambda table, new: moved(table, sub_unit, new), sub_unit):
-            self.driver.wishes.move(unit, sub_unit, self._now())
+            self.driver.commands.move(unit, sub_unit, self._now())
 
     def scale(self, unit: str, n: int) -> None:
         """So many sub-units with equal shares, in one change. Raises UsageError."""
         self._until_running()
-        self.driver.wishes.scale(unit, n, self._now())
+        self.driver.commands.scale(unit, n, self._now())
 
     def throttle(self, unit: str, rate: float, seconds: float) -> None:
         """So many tuples a second at most, all sub-units together, for so many seconds. Raises UsageError."""
         self._until_running()
-        self.driver.wishes.throttle(unit, rate, seconds, self._now())
+        self.driver.commands.throttle(unit, rate, seconds, self._now())
 
     def _table_alone(self, unit: str, change: Callable[[OutputTable, int], OutputTable], sub_unit: int) -> bool:
         """Bring the run to where it can be changed; if it has ended, change the table. Raises UsageError."""
@@ -459,11 +459,11 @@ class LocalRuntime:
     def _commit_again(self) -> None:
         """What was prepared for complete checkpoints is shown, whoever died before it could; what came later is not."""
         if self._real:
-            if self.driver.kept is not None or self.driver.restores.all:
-                (recommit if self.driver.phase == "ended" else go_back)(self.driver.kept, self.plan.sinks)
+            if self.driver.completed is not None or self.driver.restores.all:
+                (recommit if self.driver.phase == "ended" else go_back)(self.driver.completed, self.plan.sinks)
             return
-        if self.driver.kept is not None:
-            for handle in self.driver.kept.handles:
+        if self.driver.completed is not None:
+            for handle in self.driver.completed.handles:
                 self._landed[handle.sink].extend(self._prepared.pop(handle.handle, []))
         if self.driver.restores.all:
             self._prepared.clear()

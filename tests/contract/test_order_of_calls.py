@@ -99,9 +99,9 @@ def test_in_a_run_that_is_ended_by_hand_and_goes_on(done, spout, delivery, tmp_p
         shaken(local, order, seed % 3, stop_after=1 + 50 * seed)
         assert recorded.illegal(said) == []
         done.of(local, *(["paused", "restored", "checkpoint", "death"] if delivery == "eo" else []))
-        if local.report().ended == "paused" and local.driver.kept is not None:
+        if local.report().ended == "paused" and local.driver.completed is not None:
             newest = local.driver.checkpoints.newest
-            local = started(folder, seed + 1, delivery, kept=local.driver.kept, last_number=newest, **options)
+            local = started(folder, seed + 1, delivery, kept=local.driver.completed, last_number=newest, **options)
             shaken(local, order, 2)
             assert local.driver.failure is None
             assert recorded.illegal(said) == []

@@ -470,7 +470,7 @@ class Run:
 
     def _gather(self):
         self.counts["restores"] += len(self.local.driver.restores.all)
-        self.counts["checkpoints"] += self.local.driver.checkpoints_taken
+        self.counts["checkpoints"] += self.local.driver.run_checkpoints.taken
         for unit in self.local.driver.units.values():
             for record in unit.changes:
                 self.counts["dropped" if record.dropped else record.kind] += 1
@@ -534,7 +534,9 @@ class Run:
         }
         self.tell(f"resume {widths}")
         self.counts["resumes"] += 1
-        later = self._start(kept=before.driver.kept, last_number=before.driver.checkpoints.newest, parallelism=widths)
+        later = self._start(
+            kept=before.driver.completed, last_number=before.driver.checkpoints.newest, parallelism=widths
+        )
         later.state_store = before.state_store
         later._prepared.update(before._prepared)
         self.local = later

@@ -161,14 +161,14 @@ def test_another_run_goes_on_with_another_parallelism(program, width):
         seed=seed,
         settings=EXACTLY,
         parallelism=wide,
-        kept=before.driver.kept,
+        kept=before.driver.completed,
         last_number=before.driver.checkpoints.newest,
         state_dir=None,
     )
     later.state_store = before.state_store
     # what was prepared for the last checkpoint is shown by the later run, if the earlier one had not come to it
     later._prepared.update(
-        {h.handle: before._prepared[h.handle] for h in before.driver.kept.handles if h.handle in before._prepared}
+        {h.handle: before._prepared[h.handle] for h in before.driver.completed.handles if h.handle in before._prepared}
     )
     run(later, seed, changes=0.1, checkpoints=0.1)
     program.check(found(before, later), SIZE)

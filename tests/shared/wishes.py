@@ -15,7 +15,7 @@ CHANGES = ("split", "merge", "move", "scale")
 def may_change(local, unit, what, n=0):
     """Whether this unit can be changed so now; `n`: to how many sub-units."""
     asked = local.driver.units[unit]
-    together = [asked] if what == "move" else getattr(asked, "group", [asked])  # copies of a unit
+    together = [asked] if what == "move" else asked.all_copies
     copies, width = asked.plan.copies, asked.width
     after, more = {
         "split": (width + 1, copies),
@@ -24,7 +24,7 @@ def may_change(local, unit, what, n=0):
         "scale": (n, max(0, n - width) * copies),
     }[what]
     try:
-        local.driver.wishes.elastic(unit, more)
+        local.driver.commands.elastic(unit, more)
         for each in together:
             each.check_change(after)
     except UsageError:
@@ -78,7 +78,7 @@ class Done:
             kinds = [each.kind for each in unit.changes if not each.dropped]
             self.counts.update(kinds)
             self.counts["change"] += sum(kind != "copy" for kind in kinds)
-        self.counts["checkpoint"] += driver.checkpoints_taken
+        self.counts["checkpoint"] += driver.run_checkpoints.taken
         self.counts["death"] += driver.deaths
         self._must |= set(must)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from esault.control.units.elastic_unit import ElasticUnit
+from esault.control.units.unit import Unit
 from esault.errors import CheckpointError
 from esault.messages.checkpoint import Abandon, Checkpoint, Completed, NotSnapped, Piece, Snapped
 
@@ -82,7 +82,7 @@ class Checkpoints:
         self.chains: dict[str, dict[int, list[Piece]]] = {}
         self._unit_of: dict[int, str] = {}
 
-    def may_begin(self, units: Iterable[ElasticUnit]) -> bool:
+    def may_begin(self, units: Iterable[Unit]) -> bool:
         """Whether no change, no death and no end is being dealt with."""
         for unit in units:
             if unit.change is not None or unit.unsettled:
@@ -98,7 +98,7 @@ class Checkpoints:
         """Whether one is due that could not begin yet: what would hold it up longer is put off."""
         return self._due is not None and now >= self._due + PUT_OFF
 
-    def tick(self, units: Iterable[ElasticUnit], now: float) -> None:
+    def tick(self, units: Iterable[Unit], now: float) -> None:
         """Begin one that is due, give up one that takes too long."""
         units = list(units)
         if self.current is not None:
@@ -114,7 +114,7 @@ class Checkpoints:
                 self._due = max(self._due + self._every, now)
             self.begin(units, now)
 
-    def begin(self, units: Iterable[ElasticUnit], now: float, last: bool = False) -> int:
+    def begin(self, units: Iterable[Unit], now: float, last: bool = False) -> int:
         """Have everybody that no channel leads to cut; the number. `last`: nothing is read behind the cut."""
         self._last += 1
         self.current = Cut(self._last, now, last=last)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from esault.control.checkpoints.checkpoints import Cut
-from esault.control.units.elastic_unit import ElasticUnit
+from esault.control.units.unit import Unit
 from esault.errors import UsageError
 from esault.messages.checkpoint import CompletedCheckpoint, CompletedUnit, Handle, Piece
 from esault.routing.table import OutputTable
@@ -18,13 +18,13 @@ __all__ = ["check_plan", "completed_of", "renamed", "table_like", "widths"]
 def completed_of(
     cut: Cut,
     chains: Mapping[str, Mapping[int, list[Piece]]],
-    units: Mapping[str, ElasticUnit],
+    units: Mapping[str, Unit],
     run: str,
     next_incarnation: int,
     topology: str,
 ) -> CompletedCheckpoint:
     """The complete checkpoint, with sub-units numbered by part."""
-    kept, handles = {}, []
+    made, handles = {}, []
     for name, unit in units.items():
         parts = sorted(cut.parts.get(name, []), key=lambda part: part.incarnation)
         staying = [part for part in parts if part.incarnation not in cut.leaving]
@@ -32,21 +32,21 @@ def completed_of(
         if unit.table is not None and unit.plan.kind == "bolt":
             number = {owner: i for i, owner in enumerate(unit.table.owners())}
             table = tuple((start, number[owner]) for start, owner in unit.table.snapshot()[1])
-        kept[name] = CompletedUnit(
-            unit.plan.kind,
-            unit.plan.objects,
-            unit.parallelism if unit.plan.kind == "spout" else unit.width,
-            tuple(tuple(chain) for chain in chains.get(name, {}).values()),
-            table,
-            {cut.places[part.incarnation]: part.position for part in parts if part.position is not None},
-            unit.sources,
-            bool(staying) and all(part.finished for part in staying),
+        made[name] = CompletedUnit(
+            kind=unit.plan.kind,
+            objects=unit.plan.objects,
+            parallelism=unit.parallelism if unit.plan.kind == "spout" else unit.width,
+            chains=tuple(tuple(chain) for chain in chains.get(name, {}).values()),
+            table=table,
+            positions={cut.places[part.incarnation]: part.position for part in parts if part.position is not None},
+            sources=unit.sources,
+            finished=bool(staying) and all(part.finished for part in staying),
         )
         for part in parts:
             for number_of, by_sink in part.handles.items():
                 handles += [Handle(name, sink, number_of, handle) for sink, handle in by_sink.items()]
     return CompletedCheckpoint(
-        cut.number, run, kept, tuple(handles), next_incarnation, cut.begun_at, cut.completed_at, topology
+        cut.number, run, made, tuple(handles), next_incarnation, cut.begun_at, cut.completed_at, topology
     )
 
 
@@ -55,63 +55,63 @@ def table_like(pairs: tuple[tuple[int, int], ...], subs: list[int]) -> OutputTab
     return OutputTable([(start, subs[number]) for start, number in pairs])
 
 
-def widths(kept: CompletedCheckpoint, plan: Plan) -> dict[str, int]:
+def widths(completed: CompletedCheckpoint, plan: Plan) -> dict[str, int]:
     """How many sub-units each unit had, as far as the topology still allows it."""
     found = {}
-    for name, unit in kept.units.items():
+    for name, unit in completed.units.items():
         if name in plan.units:
             most = plan.units[name].max_parallelism
             found[name] = unit.parallelism if most is None or unit.kind == "spout" else min(unit.parallelism, most)
     return found
 
 
-def renamed(kept: CompletedCheckpoint, plan: Plan) -> CompletedCheckpoint:
+def renamed(completed: CompletedCheckpoint, plan: Plan) -> CompletedCheckpoint:
     """The checkpoint with the names that its topology and units have today, as `Topology(..., moved=)` says."""
     if not plan.moved:
-        return kept
-    units = {plan.now(name): unit for name, unit in kept.units.items()}
-    handles = tuple(replace(handle, unit=plan.now(handle.unit)) for handle in kept.handles)
-    return replace(kept, topology=plan.now(kept.topology), units=units, handles=handles)
+        return completed
+    units = {plan.now(name): unit for name, unit in completed.units.items()}
+    handles = tuple(replace(handle, unit=plan.now(handle.unit)) for handle in completed.handles)
+    return replace(completed, topology=plan.now(completed.topology), units=units, handles=handles)
 
 
-def check_plan(kept: CompletedCheckpoint, plan: Plan, parallelism: Mapping[str, int]) -> None:
+def check_plan(completed: CompletedCheckpoint, plan: Plan, parallelism: Mapping[str, int]) -> None:
     """Whether this topology can go on from the checkpoint: unit names tie state to code. Raises UsageError."""
     anew = "or begin anew with --restart"
-    if kept.topology != plan.name:
+    if completed.topology != plan.name:
         raise UsageError(
-            f"checkpoint {kept.number} is one of topology {kept.topology!r}, and this is {plan.name!r}: if it was renamed, say "
-            f"Topology({plan.name!r}, moved={{{kept.topology!r}: {plan.name!r}}}); else name another place with --state, {anew}"
+            f"checkpoint {completed.number} is one of topology {completed.topology!r}, and this is {plan.name!r}: if it was renamed, say "
+            f"Topology({plan.name!r}, moved={{{completed.topology!r}: {plan.name!r}}}); else name another place with --state, {anew}"
         )
-    for name, unit in kept.units.items():
+    for name, unit in completed.units.items():
         now = plan.units.get(name)
         if now is None:
             if any(unit.chains) or unit.positions:
                 raise UsageError(
-                    f"checkpoint {kept.number} holds the state of unit {name!r}, and there is no unit of that name any more "
+                    f"checkpoint {completed.number} holds the state of unit {name!r}, and there is no unit of that name any more "
                     f"(there are: {', '.join(plan.units)}); if it was renamed, say Topology({plan.name!r}, moved={{{name!r}: "
                     f"'its_name_now'}}), {anew}"
                 )
             continue
         if now.kind != unit.kind:
             raise UsageError(
-                f"unit {name!r} was a {unit.kind} in checkpoint {kept.number}, and is a {now.kind} now: give one of them another "
+                f"unit {name!r} was a {unit.kind} in checkpoint {completed.number}, and is a {now.kind} now: give one of them another "
                 f"name, {anew}"
             )
         if unit.kind == "bolt" and any(unit.chains) and now.objects != unit.objects:
             raise UsageError(
-                f"unit {name!r} had one object per {unit.objects.replace('_', ' ')} in checkpoint {kept.number}, and has one per "
+                f"unit {name!r} had one object per {unit.objects.replace('_', ' ')} in checkpoint {completed.number}, and has one per "
                 f"{now.objects.replace('_', ' ')} now, so that its state has no place: bring its grouping back, {anew}"
             )
         wanted = parallelism.get(name, unit.parallelism)
         if unit.kind == "spout" and unit.positions and wanted != unit.parallelism:
             raise UsageError(
-                f"spout {name!r} was read by {unit.parallelism} sub-units in checkpoint {kept.number}, and their positions hold for "
+                f"spout {name!r} was read by {unit.parallelism} sub-units in checkpoint {completed.number}, and their positions hold for "
                 f"that number only: it cannot go on with {wanted}; leave its parallelism as it was, {anew}"
             )
     sinks = {(unit.name, sink.name) for unit in plan.units.values() for sink in unit.sinks}
-    for handle in kept.handles:
+    for handle in completed.handles:
         if handle.handle is not None and (handle.unit, handle.sink) not in sinks:
             raise UsageError(
-                f"checkpoint {kept.number} holds rows that sink {handle.sink!r} behind unit {handle.unit!r} has still to commit, and "
+                f"checkpoint {completed.number} holds rows that sink {handle.sink!r} behind unit {handle.unit!r} has still to commit, and "
                 f"there is no such sink any more: bring it back, {anew}"
             )

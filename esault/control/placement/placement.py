@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from esault.control.placement.resources import Seat, Slot
+from esault.control.placement.resources import Slot, SlotRequest
 from esault.errors import UsageError
 
 __all__ = ["Cluster", "HostRecord", "PlacementRules"]
@@ -87,13 +87,13 @@ class Cluster:
         """Those that nobody has and that newcomers may get."""
         return sum(len(host.free) for host in self.hosts.values() if not host.draining)
 
-    def take(self, seat: Seat) -> tuple[str, Slot | None]:
+    def take(self, request: SlotRequest) -> tuple[str, Slot | None]:
         """The host for a newcomer, and its slot there; None where all are taken. Raises UsageError."""
-        if seat.beside and seat.host in self.hosts:
-            host = self.hosts[seat.host]
+        if request.beside and request.host in self.hosts:
+            host = self.hosts[request.host]
         else:
-            host = self._named(seat) if seat.host is not None and not seat.beside else self._best(seat)
-        host.units[seat.unit] = host.units.get(seat.unit, 0) + 1
+            host = self._named(request) if request.host is not None and not request.beside else self._best(request)
+        host.units[request.unit] = host.units.get(request.unit, 0) + 1
         return host.name, self.slot_on(host.name)
 
     def slot_on(self, name: str) -> Slot | None:
@@ -105,51 +105,51 @@ class Cluster:
         host.free.discard(number)
         return Slot(name, number)
 
-    def leave(self, seat: Seat, name: str, slot: Slot | None) -> None:
+    def leave(self, request: SlotRequest, name: str, slot: Slot | None) -> None:
         """A sub-unit is gone from this host."""
         host = self.hosts.get(name)
-        if host is None or host.units.get(seat.unit, 0) < 1:
+        if host is None or host.units.get(request.unit, 0) < 1:
             return  # it was lost meanwhile, and may have come back empty
-        host.units[seat.unit] -= 1
+        host.units[request.unit] -= 1
         if slot is not None and 0 <= slot.number < host.slots:
             host.free.add(slot.number)
 
-    def open_to(self, seat: Seat) -> bool:
+    def open_to(self, request: SlotRequest) -> bool:
         """Whether a host that does not drain offers what is needed."""
-        return any(not host.draining and not self._missing(host, seat) for host in self.hosts.values())
+        return any(not host.draining and not self._missing(host, request) for host in self.hosts.values())
 
-    def _named(self, seat: Seat) -> HostRecord:
-        assert seat.host is not None
-        host = self.hosts.get(seat.host)
+    def _named(self, request: SlotRequest) -> HostRecord:
+        assert request.host is not None
+        host = self.hosts.get(request.host)
         if host is None:
-            raise UsageError(f"there is no host {seat.host!r}; there are: {', '.join(self.hosts) or 'none'}")
+            raise UsageError(f"there is no host {request.host!r}; there are: {', '.join(self.hosts) or 'none'}")
         if host.draining or not host.free:
             why = "drains" if host.draining else f"has all of its {host.slots} slots taken"
-            raise UsageError(f"unit {seat.unit!r} cannot go to host {seat.host!r}: it {why}")
-        missing = self._missing(host, seat)
+            raise UsageError(f"unit {request.unit!r} cannot go to host {request.host!r}: it {why}")
+        missing = self._missing(host, request)
         if missing:
             raise UsageError(
-                f"unit {seat.unit!r} cannot go to host {seat.host!r}: it needs {missing}, which is not offered there"
+                f"unit {request.unit!r} cannot go to host {request.host!r}: it needs {missing}, which is not offered there"
             )
         return host
 
-    def _missing(self, host: HostRecord, seat: Seat) -> str:
-        return ", ".join(each for each in self.rules.needs.get(seat.original, ()) if each not in host.offers)
+    def _missing(self, host: HostRecord, request: SlotRequest) -> str:
+        return ", ".join(each for each in self.rules.needs.get(request.original, ()) if each not in host.offers)
 
-    def _best(self, seat: Seat) -> HostRecord:
-        fitting = [host for host in self.hosts.values() if not self._missing(host, seat)]
+    def _best(self, request: SlotRequest) -> HostRecord:
+        fitting = [host for host in self.hosts.values() if not self._missing(host, request)]
         if not fitting:
-            what = ", ".join(self.rules.needs.get(seat.original, ()))
+            what = ", ".join(self.rules.needs.get(request.original, ()))
             raise UsageError(
-                f"unit {seat.unit!r} needs {what}, which no host offers" if what else "there is no host (any more)"
+                f"unit {request.unit!r} needs {what}, which no host offers" if what else "there is no host (any more)"
             )
         taking = [host for host in fitting if not host.draining] or fitting
         pack = self.rules.strategy == "pack"
-        avoided = {*seat.copies, *self.rules.apart.get(seat.original, ())}
+        avoided = {*request.copies, *self.rules.apart.get(request.original, ())}
 
         def badness(host: HostRecord) -> tuple[object, ...]:
             share = host.used / host.slots
-            near = -sum(n for unit, n in host.units.items() if unit in seat.neighbours)
+            near = -sum(n for unit, n in host.units.items() if unit in request.neighbours)
             unwanted = sum(n for unit, n in host.units.items() if unit in avoided)
             return (not host.free, unwanted, *((near, -share) if pack else (share, near)), host.name)
 

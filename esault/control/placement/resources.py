@@ -9,7 +9,7 @@ from typing import Protocol
 from esault.errors import UsageError
 from esault.topology.plan import Plan
 
-__all__ = ["OneHost", "Places", "Resources", "Seat", "Slot", "slot_request_of"]
+__all__ = ["OneHost", "Places", "Resources", "Slot", "SlotRequest", "slot_request_of"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Seat:
+class SlotRequest:
     """What is known of a sub-unit that needs a place."""
 
     unit: str
@@ -37,13 +37,13 @@ class Seat:
     beside: bool = False
 
 
-def slot_request_of(plan: Plan, name: str, host: str | None, beside: bool = False) -> Seat:
-    """For a sub-unit of this unit of the plan; the empty name stands for ack servers. The rest as in `Seat`."""
+def slot_request_of(plan: Plan, name: str, host: str | None, beside: bool = False) -> SlotRequest:
+    """For a sub-unit of this unit of the plan; the empty name stands for ack servers. The rest as in `SlotRequest`."""
     unit = plan.units.get(name)
     if unit is None:
-        return Seat(name, name, host=host)
+        return SlotRequest(name, name, host=host)
     near = frozenset([*unit.targets, *(i.source for i in unit.inputs)])
-    return Seat(name, unit.original or name, near, frozenset(plan.apart(name)), host, beside)
+    return SlotRequest(name, unit.original or name, near, frozenset(plan.apart(name)), host, beside)
 
 
 class Resources(Protocol):
@@ -59,7 +59,7 @@ class Resources(Protocol):
         """Those that nobody has."""
         ...
 
-    def take(self, seat: Seat) -> tuple[str, Slot | None]:
+    def take(self, request: SlotRequest) -> tuple[str, Slot | None]:
         """The host for a newcomer, and its slot there; None where all are taken. Raises UsageError."""
         ...
 
@@ -67,7 +67,7 @@ class Resources(Protocol):
         """A slot of this host, for one who is there already; None where all are taken."""
         ...
 
-    def leave(self, seat: Seat, name: str, slot: Slot | None) -> None:
+    def leave(self, request: SlotRequest, name: str, slot: Slot | None) -> None:
         """A sub-unit is gone from this host, and gives its slot back if it had one."""
         ...
 
@@ -90,10 +90,12 @@ class OneHost:
         """Those that nobody has."""
         return len(self._free)
 
-    def take(self, seat: Seat) -> tuple[str, Slot | None]:
+    def take(self, request: SlotRequest) -> tuple[str, Slot | None]:
         """This host, and the lowest number that is free. Raises UsageError for any other host."""
-        if seat.host not in (None, self._host):
-            raise UsageError(f"unit {seat.unit!r} cannot move to {seat.host!r}: all of its sub-units run on one host")
+        if request.host not in (None, self._host):
+            raise UsageError(
+                f"unit {request.unit!r} cannot move to {request.host!r}: all of its sub-units run on one host"
+            )
         return self._host, self.slot_on(self._host)
 
     def slot_on(self, name: str) -> Slot | None:
@@ -104,7 +106,7 @@ class OneHost:
         self._free.discard(number)
         return Slot(self._host, number)
 
-    def leave(self, seat: Seat, name: str, slot: Slot | None) -> None:
+    def leave(self, request: SlotRequest, name: str, slot: Slot | None) -> None:
         """Give a slot back. One that is free already stays free."""
         if slot is not None and slot.number in self._all:
             self._free.add(slot.number)
@@ -115,17 +117,17 @@ class Places:
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
-        self._seats: dict[int, tuple[Seat, str, Slot | None]] = {}
+        self._requests: dict[int, tuple[SlotRequest, str, Slot | None]] = {}
         #: host and unit of each that ever had one
         self.hosts: dict[int, str] = {}
         self._units: dict[int, str] = {}
 
-    def place(self, incarnation: int, seat: Seat) -> str:
+    def place(self, incarnation: int, request: SlotRequest) -> str:
         """A host for a newcomer, with a slot while there are any. Raises UsageError when no host will do."""
-        host, slot = self._resources.take(seat)
-        self._seats[incarnation] = (seat, host, slot)
+        host, slot = self._resources.take(request)
+        self._requests[incarnation] = (request, host, slot)
         self.hosts[incarnation] = host
-        self._units[incarnation] = seat.unit
+        self._units[incarnation] = request.unit
         return host
 
     def of(self, unit: str) -> dict[int, str]:
@@ -135,13 +137,13 @@ class Places:
     @property
     def crowded(self) -> list[int]:
         """Who has no slot."""
-        return [incarnation for incarnation, (_, _, slot) in self._seats.items() if slot is None]
+        return [incarnation for incarnation, (_, _, slot) in self._requests.items() if slot is None]
 
     def settle(self, living: Collection[int]) -> int:
         """Who is gone gives the slot back, who has none gets one of its host, while there are any; how many are free then."""
-        for incarnation in [each for each in self._seats if each not in living]:
-            self._resources.leave(*self._seats.pop(incarnation))
-        for incarnation, (seat, host, slot) in list(self._seats.items()):
+        for incarnation in [each for each in self._requests if each not in living]:
+            self._resources.leave(*self._requests.pop(incarnation))
+        for incarnation, (request, host, slot) in list(self._requests.items()):
             if slot is None:
-                self._seats[incarnation] = (seat, host, self._resources.slot_on(host))
+                self._requests[incarnation] = (request, host, self._resources.slot_on(host))
         return self._resources.free

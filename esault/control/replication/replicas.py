@@ -1,12 +1,12 @@
-"""The units of a run, copies and gates among them."""
+"""The units of a run, replicas and mergers among them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import count
 
-from esault.control.replication.grouped_unit import MergerUnit
-from esault.control.replication.replica_unit import ReplicaUnit
-from esault.control.units.elastic_unit import ElasticUnit
+from esault.control.replication.group_requests import GroupRequests
+from esault.control.replication.replica import Replica
 from esault.control.units.unit import Unit
 from esault.errors import UsageError
 from esault.messages.control import Build
@@ -19,22 +19,23 @@ __all__ = ["check_settings", "down", "make_units", "mergers"]
 
 def make_units(
     plan: Plan, chosen: Mapping[str, int], settings: Settings, new_build: Callable[..., Build]
-) -> dict[str, ElasticUnit]:
+) -> dict[str, Unit]:
     """A unit for each of the plan, with the numbers of sub-units that were chosen. Raises UsageError."""
     check_settings(plan, settings)
-    units: dict[str, ElasticUnit] = {}
-    groups: dict[str, list[ReplicaUnit]] = {}
-    for name, unit in plan.units.items():
-        kind = MergerUnit if unit.gate else ReplicaUnit if unit.copies > 1 else ElasticUnit
-        made = units[name] = kind(plan, unit, width(unit, chosen), new_build)
-        if isinstance(made, ReplicaUnit):
-            made.group = groups.setdefault(unit.original, [])
-            made.group.append(made)
+    new_id = count(1).__next__
+    units = {name: Unit(plan, unit, width(unit, chosen), new_build, new_id) for name, unit in plan.units.items()}
+    groups: dict[str, list[Replica]] = {}
+    members: dict[str, list[Unit]] = {}
+    for unit in units.values():
+        if unit.plan.copies > 1 and not unit.plan.gate:
+            original = unit.plan.original
+            members.setdefault(original, []).append(unit)
+            unit.replicate(Replica(unit, groups.setdefault(original, [])), GroupRequests(unit, members[original]))
     return units
 
 
 def check_settings(plan: Plan, settings: Settings) -> None:
-    """Copies need acks, with the owners of the roots, and no going back. Raises UsageError."""
+    """Replicas need acks, with the owners of the roots, and no going back. Raises UsageError."""
     names = [name for name, unit in plan.units.items() if unit.copies > 1 and not unit.copy]
     if not names:
         return
@@ -46,12 +47,12 @@ def check_settings(plan: Plan, settings: Settings) -> None:
     if settings.delivery == "none":
         raise UsageError(f"{said} --acks off: acks say when a row need not be remembered any more; run with acks")
     if settings.ackers:
-        raise UsageError(f"{said} --ackers {settings.ackers}: their roots' ledgers sit with the owners; leave it out")
+        raise UsageError(f"{said} --ackers {settings.ackers}: their roots are tracked by the owners; leave it out")
 
 
 def down(units: Iterable[Unit]) -> tuple[int, ...]:
-    """Lanes of copies that are not whole."""
-    return tuple(sorted(unit.plan.lane for unit in units if isinstance(unit, ReplicaUnit) and unit.down))
+    """Accounts of replicas that are not whole."""
+    return tuple(sorted(unit.plan.lane for unit in units if unit.down))
 
 
 def mergers(units: Iterable[Unit]) -> tuple[int, ...]:

@@ -98,46 +98,46 @@ def snapshot(driver: Driver, now: float) -> Snapshot:
         latency = unit.measurements.histogram("latency" if unit.plan.kind == "bolt" else "end_to_end").summary_ms()
         units.append(
             UnitSnapshot(
-                name,
-                unit.plan.kind,
-                len(unit.subs),
-                counts.tuples_in,
-                counts.tuples_out,
-                counts.backlog,
-                counts.errors,
-                latency["p50"],
-                latency["p99"],
-                unit.measurements.progress if unit.plan.kind == "spout" else None,
-                {r.incarnation: r.built.pid for r in unit.subs.values() if r.built is not None},
-                counts.dropped,
-                counts.dead_letters,
-                unit.measurements.state_lost,
-                counts.busy,
-                counts.late,
-                unit.measurements.watermark,
+                name=name,
+                kind=unit.plan.kind,
+                sub_units=len(unit.subs),
+                tuples_in=counts.tuples_in,
+                tuples_out=counts.tuples_out,
+                backlog=counts.backlog,
+                errors=counts.errors,
+                p50_ms=latency["p50"],
+                p99_ms=latency["p99"],
+                progress=unit.measurements.progress if unit.plan.kind == "spout" else None,
+                processes={r.incarnation: r.built.pid for r in unit.subs.values() if r.built is not None},
+                dropped=counts.dropped,
+                dead_letters=counts.dead_letters,
+                state_lost=unit.measurements.state_lost,
+                busy_seconds=counts.busy,
+                late=counts.late,
+                watermark=unit.measurements.watermark,
             )
         )
     all_counts = total(u.measurements.counts for u in driver.units.values())
     return Snapshot(
-        driver.plan.name,
-        driver.phase,
-        driver.draining,
-        now,
-        now - driver.running_since if driver.running_since is not None else 0.0,
-        tuple(units),
-        all_counts.roots_open,
-        all_counts.roots_replayed,
-        driver.deaths,
-        driver.failure,
-        _scaling(driver),
-        driver.resources.free,
-        driver.resources.total,
-        sum(len(unit.changes) for unit in driver.units.values()),
-        driver.checkpoints.newest,
-        len(driver.restores.all),
-        all_counts.roots_emitted,
-        all_counts.roots_acked,
-        _hosts(driver),
+        topology=driver.plan.name,
+        phase=driver.phase,
+        draining=driver.draining,
+        now=now,
+        seconds=now - driver.running_since if driver.running_since is not None else 0.0,
+        units=tuple(units),
+        roots_open=all_counts.roots_open,
+        roots_replayed=all_counts.roots_replayed,
+        deaths=driver.deaths,
+        failure=driver.failure,
+        scaling=_scaling(driver),
+        free_slots=driver.resources.free,
+        slots=driver.resources.total,
+        changes=sum(len(unit.changes) for unit in driver.units.values()),
+        checkpoint=driver.checkpoints.newest,
+        restores=len(driver.restores.all),
+        roots_emitted=all_counts.roots_emitted,
+        roots_acked=all_counts.roots_acked,
+        hosts=_hosts(driver),
     )
 
 
@@ -155,7 +155,14 @@ def _hosts(driver: Driver) -> dict[str, HostSnapshot]:
                 sent[host].update(last.usage.sent if last is not None and last.usage is not None else {})
     busy = {usage.name: usage.cpu for usage in driver.hosts}
     return {
-        name: HostSnapshot(h.slots, len(h.free), h.draining, tuple(here[name]), dict(sent[name]), busy.get(name))
+        name: HostSnapshot(
+            slots=h.slots,
+            free=len(h.free),
+            draining=h.draining,
+            sub_units=tuple(here[name]),
+            sent=dict(sent[name]),
+            cpu=busy.get(name),
+        )
         for name, h in driver.resources.hosts.items()
     }
 
@@ -231,7 +238,15 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
     lost = counts.roots_open if driver.failure is not None else 0
     changes.sort(key=lambda change: change.t)
     decisions = [
-        Decision(max(0.0, r.at - since), r.unit, r.policy, r.what, r.reason, r.outcome, r.times)
+        Decision(
+            t=max(0.0, r.at - since),
+            unit=r.unit,
+            policy=r.policy,
+            what=r.what,
+            reason=r.reason,
+            outcome=r.outcome,
+            times=r.times,
+        )
         for r in driver.scaling.log
     ]
     details: dict[str, Any] = {
@@ -240,13 +255,16 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
         "deaths": driver.deaths,
         "failure": driver.failure,
         "checkpoints": Checkpoints(
-            driver.checkpoints_taken,
-            driver.checkpoint_bytes,
-            driver.checkpoints.newest,
-            driver.checkpoint_seconds,
-            driver.resumed_from,
+            taken=driver.run_checkpoints.taken,
+            bytes=driver.run_checkpoints.bytes,
+            newest=driver.checkpoints.newest,
+            last_seconds=driver.run_checkpoints.seconds,
+            resumed_from=driver.run_checkpoints.resumed_from,
         ),
-        "restores": [Restored(max(0.0, r.at - since), r.number, r.why, r.seconds) for r in driver.restores.all],
+        "restores": [
+            Restored(t=max(0.0, r.at - since), checkpoint=r.number, reason=r.why, seconds=r.seconds)
+            for r in driver.restores.all
+        ],
     }
     return Report(
         topology=driver.plan.name,
@@ -257,12 +275,12 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
         units=units,
         end_to_end_ms=Latency(**end_to_end.summary_ms()),
         roots=RootCounts(
-            counts.roots_emitted,
-            counts.roots_acked,
-            counts.roots_replayed,
-            lost,
-            counts.roots_open - lost,
-            sum(u.measurements.roots_lost for u in driver.units.values()),
+            emitted=counts.roots_emitted,
+            acked=counts.roots_acked,
+            replayed=counts.roots_replayed,
+            failed=lost,
+            open=counts.roots_open - lost,
+            lost=sum(u.measurements.roots_lost for u in driver.units.values()),
         ),
         **details,
     )

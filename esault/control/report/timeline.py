@@ -42,7 +42,7 @@ class UnitRecord:
     dropped: float
     #: tuples in its inboxes at the end
     waiting: int
-    #: of a spout: tuples due and not read at the end; None where nobody can know
+    #: of a spout: tuples due and not read at the end; None where it cannot be known
     lag: int | None
     #: seconds of processing, all sub-units together
     busy: float
@@ -140,24 +140,24 @@ class Timeline:
         fresh, told.errors = errors - told.errors, errors
         assert self._began is not None
         return UnitRecord(
-            unit.name,
-            unit.plan.kind,
-            end - self._began,
-            seconds,
-            window.width,
-            _mean(unit.history, start, end),
-            window.arrivals / seconds,
-            window.processed / seconds,
-            window.emitted / seconds,
-            window.dropped / seconds,
-            round(window.waiting),
-            None if window.lag is None else round(window.lag),
-            window.busy,
-            window.throttled,
-            window.service if bolt else None,
-            1000 * recent.quantile(0.5) if len(recent) else None,
-            1000 * recent.quantile(0.99) if len(recent) else None,
-            max(0, fresh),
+            unit=unit.name,
+            kind=unit.plan.kind,
+            t=end - self._began,
+            seconds=seconds,
+            sub_units=window.width,
+            parallelism=_mean(unit.history, start, end),
+            arrivals=window.arrivals / seconds,
+            processed=window.processed / seconds,
+            emitted=window.emitted / seconds,
+            dropped=window.dropped / seconds,
+            waiting=round(window.waiting),
+            lag=None if window.lag is None else round(window.lag),
+            busy=window.busy,
+            throttled=window.throttled,
+            service=window.service if bolt else None,
+            p50_ms=1000 * recent.quantile(0.5) if len(recent) else None,
+            p99_ms=1000 * recent.quantile(0.99) if len(recent) else None,
+            errors=max(0, fresh),
         )
 
 
@@ -166,15 +166,15 @@ def _counted(unit: Unit) -> Totals:
     counts = unit.measurements.counts
     spout = unit.plan.kind == "spout"
     return Totals(
-        counts.tuples_out if spout else counts.arrivals,
-        counts.tuples_out if spout else counts.tuples_in,
-        counts.tuples_out,
-        counts.dropped,
-        counts.busy,
-        counts.backlog,
-        None,
-        counts.throttled,
-        len(unit.subs),
+        arrivals=counts.tuples_out if spout else counts.arrivals,
+        processed=counts.tuples_out if spout else counts.tuples_in,
+        emitted=counts.tuples_out,
+        dropped=counts.dropped,
+        busy=counts.busy,
+        waiting=counts.backlog,
+        lag=None,
+        throttled=counts.throttled,
+        width=len(unit.subs),
     )
 
 

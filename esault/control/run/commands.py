@@ -1,10 +1,10 @@
-"""Changes that somebody asks for, by hand or by policy: refused with one clear line, or begun."""
+"""Commands to a run, by hand or by policy: refused with one clear line, or begun."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from esault.control.units.elastic_unit import ElasticUnit
+from esault.control.units.unit import Unit
 from esault.errors import UsageError
 
 if TYPE_CHECKING:
@@ -14,18 +14,18 @@ __all__ = ["Commands"]
 
 
 class Commands:
-    """What can be asked of a running topology. Nothing is changed where a wish is refused."""
+    """What can be asked of a running topology. Nothing is changed where a command is refused."""
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
 
-    def _unit(self, name: str) -> ElasticUnit:
+    def _unit(self, name: str) -> Unit:
         unit = self._driver.units.get(name)
         if unit is None:
             raise UsageError(f"there is no unit {name!r}; there are: {', '.join(self._driver.units)}")
         return unit
 
-    def elastic(self, name: str, more: int = 0) -> ElasticUnit:
+    def elastic(self, name: str, more: int = 0) -> Unit:
         """The unit, for a change that needs so many more slots. Raises UsageError with one clear line."""
         unit = self._unit(name)
         if self._driver.busy:
@@ -39,36 +39,40 @@ class Commands:
             raise UsageError(f"unit {name!r} would need {more} more slots, and {free} of {total} are free")
         return unit
 
-    def scale(self, name: str, n: int, now: float, reason: str = "", policy: str = "by hand") -> None:
-        """Give a unit n sub-units with equal shares. Raises UsageError; nothing is changed then."""
+    def scale(self, name: str, n: int, now: float, reason: str = "", policy: str = "by hand") -> int | None:
+        """Give a unit n sub-units with equal shares; the change's id, None where it has as many. Raises UsageError."""
         unit = self.elastic(name)
         if n >= 1:
             unit.check_change(n)
-        self.elastic(name, max(0, n - unit.width) * unit.plan.copies).rescale(n, now, reason, policy)
+        change = self.elastic(name, max(0, n - unit.width) * unit.plan.copies).rescale(n, now, reason, policy)
         self._driver.deliver(now)
+        return change
 
-    def split(self, name: str, owner: int, now: float, at: int | None = None) -> None:
-        """A new sub-unit takes half of the owner's. Raises UsageError."""
-        self.elastic(name, self._unit(name).plan.copies).split(owner, now, at)
+    def split(self, name: str, owner: int, now: float, at: int | None = None) -> int:
+        """A new sub-unit takes half of the owner's; the change's id. Raises UsageError."""
+        change = self.elastic(name, self._unit(name).plan.copies).split(owner, now, at)
         self._driver.deliver(now)
+        return change
 
-    def merge(self, name: str, owner: int, now: float) -> None:
-        """The owner's part goes to its neighbours. Raises UsageError."""
-        self.elastic(name).merge(owner, now)
+    def merge(self, name: str, owner: int, now: float) -> int:
+        """The owner's part goes to its neighbours; the change's id. Raises UsageError."""
+        change = self.elastic(name).merge(owner, now)
         self._driver.deliver(now)
+        return change
 
-    def move(self, name: str, owner: int, now: float) -> None:
-        """A new sub-unit takes the owner's place. Raises UsageError."""
-        self.elastic(name, 1).move(owner, now)
+    def move(self, name: str, owner: int, now: float) -> int:
+        """A new sub-unit takes the owner's place; the change's id. Raises UsageError."""
+        change = self.elastic(name, 1).move(owner, now)
         self._driver.deliver(now)
+        return change
 
-    def change(self, name: str, kind: str, owner: int | None, now: float) -> None:
-        """Split, merge or move one sub-unit; None: the last one on the ring. Raises UsageError."""
+    def change(self, name: str, kind: str, owner: int | None, now: float) -> int:
+        """Split, merge or move one sub-unit, the last one on the ring if None; the change's id. Raises UsageError."""
         calls = {"split": self.split, "merge": self.merge, "move": self.move}
         if kind not in calls:
             raise UsageError(f"there is no change {kind!r}; there are: {', '.join(calls)}")
         table = self.elastic(name).table
-        calls[kind](name, table.owners()[-1] if owner is None and table is not None else owner or 0, now)
+        return calls[kind](name, table.owners()[-1] if owner is None and table is not None else owner or 0, now)
 
     def throttle(self, name: str, rate: float, seconds: float, now: float) -> None:
         """Have a unit process (a spout: read) `rate` tuples a second at most, all sub-units together, for so many seconds.

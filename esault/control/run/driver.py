@@ -4,8 +4,8 @@
 building -> wiring -> beginning -> running -> stopping -> ended
 ```
 
-`building`: sub-units are forked and built. `wiring`: senders are registered and get their tables. `beginning`: whoever drives
-this core prepares the sinks and says `begun`. `running` ends when every unit has finished, or with a failure.
+`building`: sub-units are forked and built. `wiring`: senders are registered and get their tables. `beginning`: the caller prepares the
+sinks and says `begun`. `running` ends when every unit has finished, or with a failure.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from esault.control.checkpoints.checkpoints import Checkpoints, Cut
-from esault.control.checkpoints.completed import completed_of, table_like, widths
+from esault.control.checkpoints.completed import table_like, widths
 from esault.control.checkpoints.recovery import Recovery
 from esault.control.placement.resources import OneHost, Places, Resources, slot_request_of
 from esault.control.replication.replicas import down, make_units, mergers
@@ -26,8 +25,9 @@ from esault.control.run.commands import Commands
 from esault.control.run.credit import filling, widest
 from esault.control.run.lost_frames import LostFrames
 from esault.control.run.pipeline_driver import PipelineDriver
+from esault.control.run.run_checkpoints import RunCheckpoints
 from esault.control.run.unresponsive import Unresponsive
-from esault.control.units.elastic_unit import ElasticUnit
+from esault.control.units.unit import Unit
 from esault.elasticity.judge import Ask
 from esault.elasticity.scaling import EVERY_UNIT, Scaling
 from esault.errors import UsageError
@@ -43,12 +43,6 @@ __all__ = ["Driver"]
 
 #: seconds that sub-units get to stop before they are killed: in order, and at once
 STOP_PATIENCE, STOP_AT_ONCE_PATIENCE = 30.0, 2.0
-#: seconds until a checkpoint that is not complete is given up
-CHECKPOINT_PATIENCE = 30.0
-#: times that the last checkpoint is tried before the run ends without it
-MOST_LAST = 3
-#: seconds after which the same trouble with checkpoints is told again
-TELL_AGAIN = 10.0
 #: seconds that a process has to get ready after all went back, and bytes of state that each second more is for
 READY_PATIENCE, LOADED_PER_SECOND = 10.0, 1 << 20
 
@@ -67,7 +61,7 @@ class Driver:
         slots: int = 16,
         policies: Mapping[str, str] | None = None,
         probes: str = "",
-        kept: CompletedCheckpoint | None = None,
+        completed: CompletedCheckpoint | None = None,
         keep: Callable[[CompletedCheckpoint], None] | None = None,
         last_number: int = 0,
         ask: Ask | None = None,
@@ -75,7 +69,7 @@ class Driver:
     ) -> None:
         """`policies`: what scales units by themselves, by name; `probes`: where answers to probes go.
 
-        `kept`: the checkpoint to go on from; `keep` makes one durable, and raises CheckpointError where it cannot; `last_number`:
+        `completed`: the checkpoint to go on from; `keep` makes one durable, and raises CheckpointError where it cannot; `last_number`:
         after which new ones are numbered; `ask` calls a policy with a limit of time; `resources`: other slots than this host's.
 
         Raises UsageError for policies that cannot be.
@@ -98,56 +92,36 @@ class Driver:
         self.finished_in_order = False
         #: the run was ended by hand, at a checkpoint: another one may go on
         self.paused = False
-        self._now = 0.0  # the time of the last call, for what is told
+        self.now = 0.0  # the time of the last call, for what is told
         self.notices: deque[str] = deque()  # lines for the user: deaths, silences
-        self._next_incarnation = kept.next_incarnation if kept is not None else 1
+        self.next_incarnation = completed.next_incarnation if completed is not None else 1
         self._unit_of: dict[int, str] = {}
-        chosen = {**(widths(kept, plan) if kept is not None else {}), **(parallelism or {})}
+        chosen = {**(widths(completed, plan) if completed is not None else {}), **(parallelism or {})}
         self.units = make_units(plan, chosen, self.settings, self._new_build)
         for unit in self.units.values():
-            unit.exactly = self._exactly
+            unit.endings.exactly = self._exactly
             if self._exactly and unit.plan.batch and unit.plan.objects == "partial_key":
                 raise UsageError(
                     f"unit {unit.name!r} is a BatchBolt behind partial_key: its two halves of a key cannot be told apart in a "
                     "checkpoint; group it by_key, make it a Bolt, or run without checkpoints"
                 )
         self.scaling = Scaling(plan, policies or {EVERY_UNIT: "none"}, settings.probe_every, self.notices.append, ask)
-        self.wishes = Commands(self)
+        self.commands = Commands(self)
         self.pipelines = PipelineDriver(
-            plan, self.scaling.judges, self.wishes.scale, lambda i, message: self.outbox.append((i, message))
+            plan, self.scaling.judges, self.commands.scale, lambda i, message: self.outbox.append((i, message))
         )
         for name in self.scaling.halved:
-            self.units[name].first_table = OutputTable.halved
-        if kept is not None:
-            for name, before in kept.units.items():
+            self.units[name].lives.first_table = OutputTable.halved
+        if completed is not None:
+            for name, before in completed.units.items():
                 if name in self.units and before.table and before.parallelism == self.units[name].parallelism:
-                    self.units[name].first_table = partial(table_like, before.table)
+                    self.units[name].lives.first_table = partial(table_like, before.table)
         ackers = settings.ackers if settings.delivery != "none" else 0
         self._acker_assignment = AckerAssignment(ackers, self._new_build, self.outbox)
         self._lost_frames = LostFrames()
-        self.checkpoints = Checkpoints(
-            settings.checkpoint_every,
-            CHECKPOINT_PATIENCE,
-            lambda i, message: self.outbox.append((i, message)),
-            self._keep,
-            kept.number if kept is not None else 0,
-            self._troubled,
-            last_number,
-        )
-        self._keep_durable = keep or (lambda kept: None)
-        #: the newest complete checkpoint
-        self.kept = kept
-        #: number of the checkpoint that this run goes on from; 0: it began anew
-        self.resumed_from = kept.number if kept is not None else 0
+        self.run_checkpoints = RunCheckpoints(self, completed, keep, last_number)
+        self.checkpoints = self.run_checkpoints.checkpoints
         self.restores = Recovery()
-        #: checkpoints that were completed, bytes that they wrote, and seconds that the last one took
-        self.checkpoints_taken = 0
-        self.checkpoint_bytes = 0
-        self.checkpoint_seconds = 0.0
-        self._told: tuple[str, float] = ("", 0.0)
-        #: number of the checkpoint that ends the run, and how often it was tried
-        self._final: int | None = None
-        self._tried = 0
         #: until when all must be ready after going back
         self._ready_by = 0.0
         self.died_late = False  # a process died when the run was ending
@@ -159,13 +133,18 @@ class Driver:
         self.ended_at: float | None = None
         self.deaths = 0
 
+    @property
+    def completed(self) -> CompletedCheckpoint | None:
+        """The newest complete checkpoint."""
+        return self.run_checkpoints.completed
+
     def _new_build(self, unit: str, beside: int = 0, on: str | None = None, **fields: Any) -> Build:
         """For a new sub-unit where `beside` is, whose process it goes on in, on host `on`, or anywhere. Raises UsageError."""
         self._settle_slots()
-        incarnation = self._next_incarnation
-        seat = slot_request_of(self.plan, unit, self.places.hosts.get(beside, on), beside != 0)
-        host = self.places.place(incarnation, seat)
-        self._next_incarnation += 1
+        incarnation = self.next_incarnation
+        request = slot_request_of(self.plan, unit, self.places.hosts.get(beside, on), beside != 0)
+        host = self.places.place(incarnation, request)
+        self.next_incarnation += 1
         self._unit_of[incarnation] = unit
         return Build(
             unit=unit,
@@ -189,11 +168,11 @@ class Driver:
     def _start_units(self, now: float) -> None:
         self._acker_assignment.start()
         for name, unit in self.units.items():
-            before = self.kept.units.get(name) if self.kept is not None else None
-            if self.kept is None or before is None:
+            before = self.completed.units.get(name) if self.completed is not None else None
+            if self.completed is None or before is None:
                 unit.start(now)
             else:
-                unit.begin_from(before, self.kept.number, now)
+                unit.begin_from(before, self.completed.number, now)
 
     def begun(self, now: float) -> None:
         """The sinks are ready: let tuples flow."""
@@ -231,14 +210,14 @@ class Driver:
     def handle(self, message: Any, now: float) -> bool:
         """Take a message from a sub-unit, an ack server or the keeper; False if nobody here knows it."""
         known = True
-        self._now = now
+        self.now = now
         incarnation = getattr(message, "incarnation", None)
         if incarnation is not None:
             self._unresponsive.heard(incarnation, now)
         if isinstance(message, Exited):
             self._on_exited(message, now)
         elif isinstance(message, AckRoutingSet):
-            self._acker_assignment.seated(message.incarnation, message.version)
+            self._acker_assignment.routed(message.incarnation, message.version)
             self._check_ack_routing()
         elif isinstance(message, Failed):
             self.fail(message.text, now)
@@ -326,14 +305,14 @@ class Driver:
         """How many are free."""
         return self.places.settle({incarnation for unit in self.units.values() for incarnation in unit.subs})
 
-    def _on_event(self, unit: ElasticUnit, event: str, text: str, now: float) -> None:
+    def _on_event(self, unit: Unit, event: str, text: str, now: float) -> None:
         if event == "failed":
             self.fail(text, now)
         elif event == "check":
             unit.check(now)
         elif event == "changed":
             self.scaling.changed(unit.plan.original or unit.name, unit.changes[-1])
-        elif event == "seats" and self.phase == "running":
+        elif event == "reachable" and self.phase == "running":
             self._send_ack_routing()
         elif event == "settled" and self.phase == "running" and self.settings.delivery != "none":
             self._tell_all(Grace())
@@ -351,14 +330,14 @@ class Driver:
             self.phase = "beginning"
             return True
         if self.phase == "running" and all(u.finishing and all(r.finished for r in u.subs.values()) for u in units):
-            if self._exactly and not self._final_kept:
-                return self._begin_final(now)
+            if self._exactly and not self.run_checkpoints.final_completed:
+                return self.run_checkpoints.begin_final(now)
             self.finished_in_order = True
             self._stop(False, now)
             return True
         if self.phase == "running" and self.draining and self._exactly:
-            if not self._final_kept:
-                return self._begin_final(now)
+            if not self.run_checkpoints.final_completed:
+                return self.run_checkpoints.begin_final(now)
             self.paused = True
             self._stop(False, now)
             return True
@@ -377,7 +356,7 @@ class Driver:
         if self.draining or self.phase in ("stopping", "ended"):
             return False
         going_back = self.restores.lasting is not None
-        return going_back or self.checkpoints.current is not None or self.checkpoints.wanted(self._now)
+        return going_back or self.checkpoints.current is not None or self.checkpoints.wanted(self.now)
 
     @property
     def may_checkpoint(self) -> bool:
@@ -394,38 +373,6 @@ class Driver:
         number = self.checkpoints.begin(self.units.values(), now)
         self.deliver(now)
         return number
-
-    def _keep(self, cut: Cut) -> None:
-        kept = completed_of(cut, self.checkpoints.chains, self.units, self.run, self._next_incarnation, self.plan.name)
-        self._keep_durable(kept)
-        self.kept = kept
-        self.checkpoints_taken += 1
-        self.checkpoint_bytes += kept.size
-        self.checkpoint_seconds = kept.completed_at - kept.begun_at
-        self.restores.completed()
-        for name, parts in cut.parts.items():
-            self.units[name].checkpointed({part.incarnation for part in parts if part.ended})
-
-    def _troubled(self, text: str) -> None:
-        """A checkpoint was given up; the run goes on, and the next one is taken when it is due."""
-        before, at = self._told
-        if self._now - at >= TELL_AGAIN or text != before:
-            self._told = (text, self._now)
-            self.notices.append(f"no checkpoint: {text}")
-        if self._final is not None and self._final > self.checkpoints.newest and self._tried >= MOST_LAST:
-            self.fail(f"the last checkpoint could not be taken: {text}", self._now)
-
-    @property
-    def _final_kept(self) -> bool:
-        return self._final is not None and self._final <= self.checkpoints.newest
-
-    def _begin_final(self, now: float) -> bool:
-        """The last checkpoint: with it what the ends of units put out is committed."""
-        if self.checkpoints.current is not None or not self.checkpoints.may_begin(self.units.values()):
-            return False
-        self._tried += 1
-        self._final = self.checkpoints.begin(self.units.values(), now, last=True)
-        return True
 
     # going back ------------------------------------------------------------------------------------
 
@@ -447,12 +394,13 @@ class Driver:
         if failure is not None:
             self.fail(failure, now)
             return
-        to = f"checkpoint {self.kept.number}" if self.kept is not None else "the beginning"
+        completed = self.completed
+        to = f"checkpoint {completed.number}" if completed is not None else "the beginning"
         self.notices.append(f"{why}: all go back to {to}")
         self.epoch += 1
-        self._final = None
+        self.run_checkpoints.go_back()
         self._ready_by = (
-            now + READY_PATIENCE + (self.kept.total_size / LOADED_PER_SECOND if self.kept is not None else 0)
+            now + READY_PATIENCE + (completed.total_size / LOADED_PER_SECOND if completed is not None else 0)
         )
         for unit in self.units.values():
             spared = unit.spared.values()
@@ -467,7 +415,7 @@ class Driver:
     @property
     def _goes_back(self) -> bool:
         """Whether a death has all go back. Before anything has been processed a replacement will do."""
-        return self._exactly and (self.phase != "building" or self.kept is not None or bool(self.restores.all))
+        return self._exactly and (self.phase != "building" or self.completed is not None or bool(self.restores.all))
 
     def probe_targets(self) -> dict[int, tuple[str, float]]:
         """Whom to probe now: incarnation -> (data endpoint, seconds between two probes)."""
@@ -514,7 +462,7 @@ class Driver:
 
     def tick(self, now: float) -> None:
         """Called a few times a second: deadlines and silences."""
-        self._now = now
+        self.now = now
         if self.restores.lasting is not None and self.phase == "building" and now > self._ready_by:
             # One that does not get ready is ended, which its exit tells.
             for unit in self.units.values():

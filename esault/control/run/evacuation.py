@@ -52,7 +52,7 @@ class Evacuation:
             for incarnation in here:
                 if incarnation in owners:
                     try:
-                        driver.wishes.move(name, incarnation, now)
+                        driver.commands.move(name, incarnation, now)
                     except UsageError as error:
                         self._tell(driver, f"{name}/{incarnation} stays on its draining host so far: {error}")
                     break
@@ -62,7 +62,7 @@ class Evacuation:
     def _leave_spouts(self, driver: Driver, staying: dict[str, list[str]], now: float) -> None:
         for host, spouts in staying.items():
             spooled = any(driver.units[each.rpartition("/")[0]].plan.spooled for each in spouts)
-            if driver.kept is not None and not spooled and cluster_has_room(driver):
+            if driver.completed is not None and not spooled and cluster_has_room(driver):
                 driver.go_back(f"host {host} drains and {', '.join(spouts)} cannot be moved", now)
                 return
             self._tell(

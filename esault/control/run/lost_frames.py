@@ -44,7 +44,7 @@ class LostFrames:
         for unit in units.values():
             for receiver in unit.subs:
                 got = unit.measurements.last(receiver)
-                for sender, (name, number) in unit.senders.items():
+                for sender, (name, number) in unit.senders.known.items():
                     said = units[name].measurements.last(sender)
                     if got is None or said is None:
                         continue

@@ -1,4 +1,4 @@
-"""The seat of micro-batch pipelines in the engine: windows of spouts come in, units are changed, slices are released.
+"""Micro-batch pipelines in the engine: windows of spouts come in, units are changed, slices are released.
 
 A policy with pipelines says what the rate of each slice asks for; `Pipelines` groups them and says what comes next. The windows
 that all spouts have closed go through together, under one sequence of configurations.
@@ -59,7 +59,7 @@ class PipelineDriver:
         self,
         plan: Plan,
         judges: Mapping[str, Judge],
-        scale: Callable[[str, int, float, str, str], None],
+        scale: Callable[[str, int, float, str, str], object],
         tell: Callable[[int, Any], None],
     ) -> None:
         """`scale` changes a unit (name, sub-units, time, reason, policy) or raises UsageError; `tell` sends to a sub-unit.

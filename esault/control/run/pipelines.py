@@ -4,8 +4,8 @@ A window of the stream is collected in slices. When it closes, each slice is giv
 `mpdc` groups them, and the pipelines go through one after the other: the units are changed, when none is changing any more the
 pipeline's slices are released, and when nothing of them is open any more the next pipeline's turn has come.
 
-The class holds no clock and does nothing itself: whoever drives it says what is so, and does what it returns. The engine's seat
-for it is `pipeline_driver`; the benches drive it over a model.
+The class holds no clock and does nothing itself: its caller says what is so, and does what it returns. In the engine that is
+`pipeline_driver`; the benches drive it over a model.
 """
 
 from __future__ import annotations

@@ -1,25 +1,39 @@
-"""One change of a unit's table while tuples flow, from its wish to its end (PROTOCOL section 5).
-
-```
-forking -> readying -> moving -> done
-   '-----------'---> dropped          (before the table is published)
-```
-"""
+"""One change of a unit's table while tuples flow, from its request to its end (PROTOCOL section 5)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from esault.messages.change_record import ChangeRecord
 from esault.routing.table import Move, OutputTable
 
-__all__ = ["Change"]
+__all__ = ["Change", "Requested"]
+
+
+@dataclass(frozen=True)
+class Requested:
+    """A change that somebody asks for."""
+
+    #: of the request, until its answer: a request to a unit with replicas is one change of each, with one id
+    id: int
+    #: "split", "merge", "move", "rescale"
+    kind: str
+    #: the table as it will be, of the incarnations of new sub-units
+    table_of: Callable[[list[int]], OutputTable]
+    #: how many new sub-units it needs
+    news: int
+    reason: str = ""
+    policy: str = "by hand"
+    #: where the new ones are to be; None: anywhere
+    host: str | None = None
 
 
 @dataclass
 class Change:
     """A change that is on its way."""
 
+    id: int
     kind: str
     #: the table as it will be
     table: OutputTable
@@ -29,18 +43,23 @@ class Change:
     at: float
     reason: str = ""
     policy: str = "by hand"
-    #: "forking" until all news are started and known to everybody, "readying", "moving"
-    phase: str = "forking"
     before: int = 0
-    #: getters that have not said Ready, then those that have not said Installed
+    #: new owners that have not said RangesHeld, then those that have not said StateInstalled
     waiting: set[int] = field(default_factory=set)
-    #: givers that have not said Given
+    #: old owners that have not said RangesHandedOver
     giving: set[int] = field(default_factory=set)
+    #: replacements of new owners that were sent HoldRanges and have not said RangesHeld
+    holding_anew: set[int] = field(default_factory=set)
     moved_keys: int = 0
     moved_bytes: int = 0
     held: float = 0.0
     #: when the table was published, seconds since the epoch
     published_at: float | None = None
+
+    @property
+    def version(self) -> int:
+        """What its messages name it by."""
+        return self.table.version + 1
 
     @property
     def new_owners(self) -> set[int]:
@@ -71,17 +90,18 @@ class Change:
     def record(self, unit: str, now: float, after: int, dropped: str = "") -> ChangeRecord:
         """What the report says of it."""
         return ChangeRecord(
-            self.at,
-            unit,
-            self.kind,
-            self.before,
-            after,
-            self.reason,
-            self.policy,
-            self.moved_keys,
-            self.moved_bytes,
-            self.held,
-            now - self.at,
-            dropped,
-            (self.published_at or now) - self.at,
+            at=self.at,
+            unit=unit,
+            kind=self.kind,
+            before=self.before,
+            after=after,
+            reason=self.reason,
+            policy=self.policy,
+            moved_keys=self.moved_keys,
+            moved_bytes=self.moved_bytes,
+            held=self.held,
+            seconds=now - self.at,
+            dropped=dropped,
+            prepared=(self.published_at or now) - self.at,
+            id=self.id,
         )

@@ -1,542 +1,343 @@
 """A unit: a spout or bolt as it runs, all its sub-units together. It owns their output table.
 
-Life of a sub-unit: forked, built, known to the units it gets from and sends to, started, ended, finished, stopped.
-One that dies before its unit finishes is replaced by a new incarnation with the same ranges (PROTOCOL section 7):
-the replacement is introduced on both sides, started, and only then named in a table that the senders get.
+It is put together from components, which share a `UnitState`: the senders, the targets, the lives of sub-units, the change that is on,
+the end, the throttle, and what replicas ask for. A message goes to the components that know it; what they say to each other
+are signals, which go the same way.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import count
+from typing import Any
 
+from esault.control.units.change import Change
+from esault.control.units.change_requests import BY_HAND, ChangeRequests, Requests
+from esault.control.units.endings import Endings
+from esault.control.units.lives import Lives
 from esault.control.units.measurements import Measurements
-from esault.messages.checkpoint import Restore
-from esault.messages.control import (
-    Add,
-    Added,
-    Broken,
-    Build,
-    Built,
-    Connect,
-    Drain,
-    Ended,
-    Finish,
-    Finished,
-    Fork,
-    Gone,
-    Register,
-    Registered,
-    SenderSwitched,
-    Start,
-    Stop,
-    Stopped,
-    Switched,
-    Table,
-    TableFor,
-    Unregister,
-)
-from esault.messages.status import Status
+from esault.control.units.rescale import Rescale
+from esault.control.units.sender_registry import SenderRegistry
+from esault.control.units.signals import Died, Look, MayEnd, Replaced, SubUnitGone, WentBack
+from esault.control.units.sub_unit_record import SubUnitRecord
+from esault.control.units.targets import Targets
+from esault.control.units.unit_state import Handler, UnitState
+from esault.control.units.unit_throttle import UnitThrottle
+from esault.control.units.unreplicated import Replication, Unreplicated
+from esault.messages.change_record import ChangeRecord
+from esault.messages.checkpoint import CompletedUnit, Restore
+from esault.messages.control import Build, Table
 from esault.routing.table import OutputTable
 from esault.topology.plan import Plan, UnitPlan
 
-__all__ = ["SubUnitRecord", "Unit"]
-
-#: sub-units that died so soon (seconds) after their start are counted; so many in a row end the topology
-SHORT_LIFE, MOST_SHORT_LIVES = 2.0, 10
-#: sub-units that died before they were started, in a row
-MOST_STILLBORN = 3
-
-
-@dataclass
-class SubUnitRecord:
-    """What a unit knows of one of its sub-units."""
-
-    incarnation: int
-    #: for a spout, which part it reads; for a bolt, its number among the first ones
-    part: int
-    #: incarnation of the dead sub-unit whose place in the table it takes
-    replaces: int | None = None
-    built: Built | None = None
-    #: targets it is not yet registered with
-    missing: set[str] = field(default_factory=set)
-    #: those that came before it was sent its first ones, in order: who left between two of them must be sent END
-    tables: list[Table] = field(default_factory=list)
-    #: it was sent its first tables
-    connected: bool = False
-    #: tables that it was sent and has not confirmed: target -> version
-    switching: dict[str, int] = field(default_factory=dict)
-    #: it is made for a change
-    joining: bool = False
-    #: a change has taken its ranges away
-    leaving: bool = False
-    #: targets that have not read its END to the last
-    leaving_from: set[str] = field(default_factory=set)
-    started_at: float | None = None
-    ended: bool = False
-    finished: bool = False
-    stopped: bool = False
-    #: it leaves, and all that its sinks took is part of a complete checkpoint
-    committed: bool = False
+__all__ = ["Unit"]
 
 
 class Unit:
-    """The core of the unit's actor.
+    """The core of the unit's actor."""
 
-    `outbox` holds (address, message): an incarnation, ("unit", name) or "keeper". `events` holds what the driver
-    must know: "built", "wired", "seats" (somebody new can be reached), "settled" (a replacement has taken
-    over), "finished", and ("failed", text).
-    """
-
-    def __init__(self, plan: Plan, unit: UnitPlan, parallelism: int, new_build: Callable[..., Build]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        unit: UnitPlan,
+        parallelism: int,
+        new_build: Callable[..., Build],
+        new_id: Callable[[], int] | None = None,
+    ) -> None:
+        """`new_build` makes the order for a new sub-unit; `new_id` numbers changes, all units of a run together."""
         self.plan = unit
-        self._plan = plan
         self.name = unit.name
         self.parallelism = parallelism
-        self._new_build = new_build
-        self.outbox: deque[tuple[Any, Any]] = deque()
-        self.events: deque[tuple[str, str]] = deque()
-        #: living sub-units by incarnation
-        self.subs: dict[int, SubUnitRecord] = {}
-        #: when one of them died last, and with checkpoints any of the run
+        self._topology = plan
+        self._new_id = new_id or count(1).__next__
+        #: when one of its sub-units died last, and with checkpoints any of the run
         self.died_at: float | None = None
-        self.table: OutputTable | None = None
-        #: senders that may send here: incarnation -> (unit, channel number)
-        self.senders: dict[int, tuple[str, int]] = {}
-        #: who gave keys away, and in which change last: watermarks must not go on there before it knows of that
-        self._gave: dict[int, int] = {}
-        #: senders that died when their unit was ending, with their channel numbers: newcomers must count them as ended
-        self._last: dict[int, int] = {}
-        #: sender unit -> successors of its dead that have not registered: until then nothing has ended
-        self._expected: dict[str, int] = {}
-        self.measurements = Measurements()
-        #: (now, parallelism), for the report
-        self.history: list[tuple[float, int]] = []
-        self.finishing = False
-        #: its objects were finished in the checkpoint that it began with
-        self.finished_before = False
-        self.draining = False
-        self.wired = False
-        #: all units have been built and learn of each other
-        self._wiring = False
-        #: tuples flow
-        self.going = False
-        self._next_number = 1
-        #: (data, express) endpoints of all that were built: a table may name a dead one for a while
-        self._endpoints: dict[int, tuple[str, str]] = {}
-        #: Adds that are not confirmed: sender -> our sub-units that have not answered
-        self._adding: dict[int, set[int]] = {}
-        #: tables that are not confirmed: sender -> version
-        self._switching: dict[int, int] = {}
-        #: a table was published because of a death or a broken channel, and not everybody has it
-        self._unsettled = False
-        #: last committed position by part
-        self._position: dict[int, bytes] = {}
-        #: rows read so far, and the sub-unit that read first, by part
-        self._read: dict[int, int] = {}
-        self._source: dict[int, int] = {}
-        self._restores: Mapping[int, Restore] = {}
-        #: living processes that the first sub-units go on in, by part: sub-units of the life before
-        self.reused: Mapping[int, int] = {}
-        self._short_lives = 0
-        self._stillborn = 0
-        #: makes the first table of the first sub-units
-        self.first_table: Callable[[list[int]], OutputTable] = OutputTable.even
-
-    # starting --------------------------------------------------------------------------------------
-
-    def start(self, now: float, restores: Mapping[int, Restore] | None = None) -> None:
-        """Have the first sub-units forked; `restores` by part: what they begin with."""
-        self._restores = restores or {}
-        for part in range(self.parallelism):
-            self._fork(part, None)
-        self.history.append((now, self.parallelism))
-
-    def _fork(self, part: int, replaces: int | None) -> None:
-        reused = self.reused.get(part, 0) if replaces is None else 0
-        build = self._new_build(
-            unit=self.name,
-            **({"beside": reused} if reused else {}),
-            part=part,
-            parts=self.parallelism,
-            position=self._position.get(part),
-            source=self._source.get(part, 0),
-            restore=self._restores.get(part) if replaces is None else None,
-            replacement=replaces is not None,
+        state = self.state = UnitState(unit, parallelism, new_build, self._hear)
+        self.throttling = UnitThrottle(state)
+        self.senders = SenderRegistry(state, self._table_for_sender)
+        self.targets = Targets(state)
+        self.lives = Lives(state, self.senders, self.targets, self.throttling, self.ended_here)
+        self.endings = Endings(state, self.senders, self.lives, self.throttling, lambda: self.changing)
+        self.rescaling = Rescale(state, self.senders, self.lives, self.throttling)
+        #: changes of this unit alone, whatever its replicas do
+        self.alone = ChangeRequests(
+            state,
+            self.rescaling,
+            self.endings,
+            lambda: self.steady,
+            self._check_replicas,
+            self._new_id,
         )
-        self._source.setdefault(part, build.incarnation)
-        self.subs[build.incarnation] = SubUnitRecord(build.incarnation, part, replaces, missing=set(self.plan.targets))
-        self.outbox.append(("keeper", Fork(build, reused)))
-        if reused:
-            self._tell(build.incarnation, build)
+        self.replicate(Unreplicated(self), self.alone)
 
-    def register(self) -> None:
-        """Tell the units it sends to about all sub-units."""
-        self._wiring = True
-        for target in self.plan.targets:
-            self._tell_unit(target, Register(self.name, tuple(self.subs)))
-        self._check_wired()
-
-    def go(self, now: float) -> None:
-        """Start all sub-units."""
-        self.going = True
-        for record in list(self.subs.values()):
-            if record.replaces is None:
-                self._start(record, now)
-            else:  # its predecessor died while the run was being wired
-                self._check_replacement(record, now)
-
-    def _start(self, record: SubUnitRecord, now: float) -> None:
-        record.started_at = now
-        self._tell(record.incarnation, Start())
-        if self.draining and self.plan.kind == "spout":
-            self._tell(record.incarnation, Drain(self._read.get(record.part, 0)))
-
-    def _tell(self, incarnation: int, message: Any) -> None:
-        self.outbox.append((incarnation, message))
-
-    def _tell_unit(self, name: str, message: Any) -> None:
-        self.outbox.append((("unit", name), message))
+    def replicate(self, replication: Replication, requests: Requests) -> None:
+        """Be one of the active replicas of a unit: `requests` are what is asked of all of them."""
+        self.replication = replication
+        self.requests = requests
+        parts = (replication, self.rescaling, self.senders, self.targets, self.endings, self.lives)
+        handlers: dict[type, list[Handler]] = defaultdict(list)
+        for part in parts:
+            for kind, handler in part.handlers().items():
+                handlers[kind].append(handler)
+        self._handlers = dict(handlers)
 
     def handle(self, message: Any, now: float) -> bool:
         """Take a message from a sub-unit of ours or from another unit; False if no unit knows it."""
-        handler = self._HANDLERS.get(type(message))  # by name, so that a subclass can take part
-        if handler is None:
+        handlers = self._handlers.get(type(message))
+        if handlers is None:
             return False
-        getattr(self, handler)(message, now)
+        for handler in handlers:
+            if handler(message, now) is True:
+                break
         return True
 
-    def _on_built(self, message: Built, now: float) -> None:
-        record = self.subs.get(message.incarnation)
-        if record is None:
-            return
-        record.built = message
-        self._endpoints[record.incarnation] = (message.endpoint, message.express)
-        if record.replaces is not None or record.joining:
-            self._introduce(record, now)
-        elif self.table is None and all(r.built for r in self.subs.values()):
-            self._stillborn = 0
-            self.table = self.first_table(list(self.subs))
-            self.events.append(("built", ""))
+    def _hear(self, signal: Any, now: float) -> None:
+        self.handle(signal, now)
 
-    # senders ---------------------------------------------------------------------------------------
+    # The replication is chosen after the components are made: they ask the unit for it.
 
-    def _on_register(self, message: Register, now: float) -> None:
-        left = self._expected.pop(message.sender, 0) - len(message.incarnations)
-        if left > 0:
-            self._expected[message.sender] = left
-        added = []
-        for incarnation in message.incarnations:
-            self.senders[incarnation] = (message.sender, self._next_number)
-            added.append((incarnation, self._next_number))
-            self._next_number += 1
-        self._add(tuple(added))
+    def _table_for_sender(self, table: Table) -> Table:
+        return self.replication.table_for(table)
 
-    def _add(self, added: tuple[tuple[int, int], ...]) -> None:
-        built = [r.incarnation for r in self.subs.values() if r.built and not r.leaving]
-        for incarnation, _ in added:
-            self._adding[incarnation] = set(built)
-        for incarnation in built:
-            self._tell(incarnation, Add(added))
-        for incarnation, _ in added:
-            self._check_added(incarnation)
+    def _check_replicas(self) -> None:
+        self.replication.check_change()
 
-    def _on_added(self, message: Added, now: float) -> None:
-        adds = self.subs.get(message.incarnation)
-        if adds is not None and not self.finishing:
-            adds.ended = False  # it had ended as far as it knew; now it knows of more senders
-        for sender in message.senders:
-            if sender in self._adding:
-                self._adding[sender].discard(message.incarnation)
-                self._check_added(sender)
-        record = self.subs.get(message.incarnation)
-        if record is not None:
-            self._check_replacement(record, now)
+    # its state -------------------------------------------------------------------------------------
 
-    def _check_added(self, sender: int) -> None:
-        if self._adding.get(sender) == set():
-            del self._adding[sender]
-            unit, _ = self.senders[sender]
-            self._tell_unit(unit, Registered(self.name, sender, self._table_for(sender)))
+    @property
+    def outbox(self) -> deque[tuple[Any, Any]]:
+        """(address, message): an incarnation, ("unit", name) or "keeper"."""
+        return self.state.outbox
 
-    def _table_for(self, sender: int) -> Table:
-        assert self.table is not None
-        version, pairs = self.table.snapshot()
-        number = self.senders[sender][1]
-        peers = {owner: (*self._endpoints[owner], number) for owner in self.table.owners()}
-        left = tuple(r.incarnation for r in self.subs.values() if r.leaving)
-        gave = {owner: change for owner, change in self._gave.items() if owner in peers}
-        return Table(self.name, version, pairs, peers, left, gave=gave)
+    @property
+    def events(self) -> deque[tuple[str, str]]:
+        """What the driver must know; see `UnitState`."""
+        return self.state.events
 
-    def _on_unregister(self, message: Unregister, now: float) -> None:
-        entry = self.senders.pop(message.incarnation, None)
-        if entry is None:
-            return
-        if message.last:
-            self._last[message.incarnation] = entry[1]
-        else:
-            self._expected[entry[0]] = self._expected.get(entry[0], 0) + 1
-        self._adding.pop(message.incarnation, None)
-        self._switching.pop(message.incarnation, None)
-        for record in self.subs.values():
-            if record.built is not None:
-                self._tell(record.incarnation, Gone(message.incarnation, message.last))
-        self._check_settled()
-        self._check_ended()
+    @property
+    def subs(self) -> dict[int, SubUnitRecord]:
+        """Living sub-units by incarnation."""
+        return self.state.subs
 
-    def _on_broken(self, message: Broken, now: float) -> None:
-        """Frames between a sender and one of ours are missing: it gets a new channel to each of ours that stays."""
-        entry, record = self.senders.get(message.sender), self.subs.get(message.incarnation)
-        if entry is None or record is None or self.table is None:
-            return
-        if record.leaving:
-            # Nobody sends to it any more: what it has missed is replayed, to others.
-            self._tell(record.incarnation, Gone(message.sender))
-            self._unsettled = True
-            self._check_settled()
-            return
-        self.senders[message.sender] = (entry[0], self._next_number)
-        self.table.version += 1
-        self._switching[message.sender] = self.table.version
-        self._unsettled = True
-        self._add(((message.sender, self._next_number),))
-        self._next_number += 1
+    @property
+    def table(self) -> OutputTable | None:
+        """Who owns which part of the ring; None before it is built."""
+        return self.state.table
 
-    def _publish(self, after_death: bool) -> None:
-        """Send the table to all senders that are registered."""
-        assert self.table is not None
-        self._unsettled = self._unsettled or after_death
-        for sender, (unit, _) in self.senders.items():
-            if sender not in self._adding:  # else it gets this very table when it is confirmed
-                self._switching[sender] = self.table.version
-                self._tell_unit(unit, TableFor(sender, self._table_for(sender)))
-        self._check_settled()
+    @table.setter
+    def table(self, table: OutputTable) -> None:
+        self.state.table = table
 
-    def _on_sender_switched(self, message: SenderSwitched, now: float) -> None:
-        if message.version >= self._switching.get(message.incarnation, message.version + 1):
-            del self._switching[message.incarnation]
-            self._check_settled()
-            self._check_ended()
+    @property
+    def measurements(self) -> Measurements:
+        """What its sub-units have reported."""
+        return self.state.measurements
 
-    def _check_settled(self) -> None:
-        if self._unsettled and not self._switching:
-            self._unsettled = False
-            self.events.append(("settled", ""))
+    @property
+    def history(self) -> list[tuple[float, int]]:
+        """(time, parallelism), for the report."""
+        return self.state.history
 
-    # targets ---------------------------------------------------------------------------------------
+    @property
+    def changes(self) -> list[ChangeRecord]:
+        """Changes that have ended, dropped ones included."""
+        return self.state.changes
 
-    def _on_registered(self, message: Registered, now: float) -> None:
-        record = self.subs.get(message.incarnation)
-        if record is None:
-            return
-        record.missing.discard(message.target)
-        self._take_table(record, message.table)
+    @property
+    def change(self) -> Change | None:
+        """The change that is on."""
+        return self.rescaling.change
 
-    def _on_table_for(self, message: TableFor, now: float) -> None:
-        record = self.subs.get(message.incarnation)
-        if record is not None:
-            self._take_table(record, message.table)
+    @property
+    def width(self) -> int:
+        """How many sub-units own a part of the ring."""
+        return self.state.width
 
-    def _take_table(self, record: SubUnitRecord, table: Table) -> None:
-        if record.connected:
-            record.switching[table.target] = table.version
-            self._tell(record.incarnation, table)
-            return
-        record.tables.append(table)
-        if not record.missing:
-            record.connected = True
-            record.switching = {t.target: t.version for t in record.tables}
-            self._tell(record.incarnation, Connect(tuple(record.tables)))
-            record.tables = []
+    @property
+    def keyed(self) -> bool:
+        """Whether rows and state move: by key, or all of them."""
+        return self.state.keyed
 
-    def _on_switched(self, message: Switched, now: float) -> None:
-        record = self.subs.get(message.incarnation)
-        if record is None:
-            return
-        if message.version >= record.switching.get(message.target, 0):
-            record.switching.pop(message.target, None)
-        self._tell_unit(message.target, SenderSwitched(message.incarnation, message.version))
-        self._check_wired()
-        self._check_replacement(record, now)
+    @property
+    def finishing(self) -> bool:
+        """Whether all inputs have ended."""
+        return self.state.finishing
 
-    def _check_wired(self) -> None:
-        if self.wired or self.table is None:
-            return
-        if all((r.connected and not r.switching) or not self.plan.targets for r in self.subs.values()):
-            self.wired = True
-            self.events.append(("wired", ""))
-
-    # the end ---------------------------------------------------------------------------------------
-
-    def drain(self) -> None:
-        """Have spouts read no more."""
-        self.draining = True
-        if self.plan.kind == "spout":
-            for record in self.subs.values():
-                if record.started_at is not None:
-                    self._tell(record.incarnation, Drain())
-
-    def _on_ended(self, message: Ended, now: float) -> None:
-        record = self.subs.get(message.incarnation)
-        if record is not None:
-            record.ended = True
-            self._check_ended()
-
-    def _check_ended(self) -> None:
-        """All ended, nobody being registered or told of a table: the membership is closed."""
-        if self.finishing or self._adding or self._switching or self.changing or self._expected:
-            return
-        if not self.subs or not all(r.ended for r in self.subs.values()):
-            return
-        self.finishing = True
-        for record in self.subs.values():
-            self._tell(record.incarnation, Finish())
+    @property
+    def wired(self) -> bool:
+        """Whether all first sub-units have the first tables of those they send to."""
+        return self.targets.wired
 
     @property
     def unsettled(self) -> bool:
         """Whether senders are being registered or told of a table."""
-        return bool(self._unsettled or self._adding or self._switching or self._expected)
+        return self.senders.unsettled
 
     @property
     def changing(self) -> bool:
-        """Whether a change is on, or somebody is leaving."""
-        return False
-
-    def _on_finished(self, message: Finished, now: float) -> None:
-        record = self.subs.get(message.incarnation)
-        if record is not None:
-            record.finished = True
-            self._check_finished()
-
-    def _check_finished(self) -> None:
-        if self.finishing and all(r.finished for r in self.subs.values()):
-            self.events.append(("finished", ""))
-
-    def stop(self, at_once: bool) -> None:
-        """Have all sub-units leave."""
-        for record in self.subs.values():
-            if record.built is not None and not record.stopped:
-                self._tell(record.incarnation, Stop(at_once))
-
-    def _on_stopped(self, message: Stopped, now: float) -> None:
-        self.measurements.take(message.status)
-        record = self.subs.get(message.incarnation)
-        if record is not None:
-            record.stopped = True
-
-    @property
-    def all_stopped(self) -> bool:
-        """Whether every living sub-unit has said its last word."""
-        return all(r.stopped or r.built is None for r in self.subs.values())
+        """Whether a change is on, somebody is leaving, or state is on its way from or to a replica."""
+        return self.change is not None or self.endings.leaving or self.replication.busy
 
     @property
     def steady(self) -> bool:
         """Whether it is neither starting nor ending. A newcomer of one that had finished would finish what it gets once more."""
-        ending = self.finishing or self.finished_before
-        return not ending and self.table is not None and all(r.started_at is not None for r in self.subs.values())
+        state = self.state
+        ending = state.finishing or state.finished_before
+        return not ending and state.table is not None and all(r.started_at is not None for r in state.subs.values())
 
-    # measures and deaths ---------------------------------------------------------------------------
+    @property
+    def all_copies(self) -> Sequence[Unit]:
+        """The active replicas of this unit, itself included; it alone where it has none."""
+        return self.replication.units
 
-    def _on_status(self, message: Status, now: float) -> None:
-        record = self.subs.get(message.incarnation)
-        if record is None:
-            return
-        self.measurements.take(message)
-        if message.position is not None:
-            self._position[record.part] = message.position
-        self._read[record.part] = max(message.read, self._read.get(record.part, 0))
+    @property
+    def down(self) -> bool:
+        """Whether this replica lacks a sub-unit or some of its state."""
+        return self.replication.down
+
+    # its life --------------------------------------------------------------------------------------
+
+    def start(self, now: float, restores: Mapping[int, Restore] | None = None) -> None:
+        """Have the first sub-units forked; `restores` by part: what they begin with."""
+        self.lives.start(now, restores)
+
+    def begin_from(self, completed: CompletedUnit, number: int, now: float) -> None:
+        """Start with the state of a checkpoint."""
+        self.state.finished_before = completed.finished
+        self.lives.position = dict(completed.positions)
+        self.lives.source.update(completed.sources)
+        ranges_by_part = self.lives.ranges_by_part()
+        restores = {
+            part: Restore(number, completed.chains, ranges, completed.finished)
+            for part, ranges in ranges_by_part.items()
+        }
+        self.start(now, restores)
+
+    def register(self) -> None:
+        """Tell the units it sends to about all sub-units."""
+        self.lives.register()
+
+    def go(self, now: float) -> None:
+        """Start all sub-units."""
+        self.lives.go(now)
+
+    def drain(self) -> None:
+        """Have spouts read no more."""
+        self.lives.drain()
+
+    def stop(self, at_once: bool) -> None:
+        """Have all sub-units leave."""
+        self.endings.stop(at_once)
+
+    def check(self, now: float) -> None:
+        """Something that a change, or a replica that lacks something, may wait for has happened."""
+        self.handle(Look(), now)
+        self.replication.check(now)
 
     def died(self, incarnation: int, reason: str, now: float) -> None:
         """The process of this sub-unit is gone. It is replaced unless its work was done."""
-        record = self.subs.pop(incarnation, None)
+        record = self.subs.get(incarnation)
         if record is None or record.stopped:
             return
-        self.measurements.died(incarnation)
-        for target in self.plan.targets:
-            self._tell_unit(target, Unregister(incarnation, self.finishing))
-        if self.finishing:
-            # Its inputs were all done; what it had left to say in finish() is lost with its state.
-            self._check_finished()
-            return
-        if self._dies_too_often(record, reason, now):
-            return
-        if self.table is None or not self._wiring:
-            # The run is being built and nobody knows of the table yet: as if it had not been built at all.
-            self.table = None
-            self._fork(record.part, None)
-        else:
-            in_table = record.replaces is None or incarnation in self.table.owners()
-            self._fork(record.part, incarnation if in_table else record.replaces)
-        for sender in list(self._adding):
-            self._adding[sender].discard(incarnation)
-            self._check_added(sender)
+        self.replication.dying(record)
+        self.died_at = now
+        self.handle(Died(record), now)
+        if incarnation in self.subs:  # else it went with the change that it was made for
+            if record.leaving and not self.finishing:
+                self.endings.died_leaving(record, now)
+            else:
+                self.lives.died(record, reason, now)
+            self.handle(Replaced(record), now)
+            self.handle(SubUnitGone(incarnation), now)
+            self.handle(MayEnd(), now)
+        self.replication.died(incarnation)
 
-    def _dies_too_often(self, record: SubUnitRecord, reason: str, now: float) -> bool:
-        if record.started_at is None:
-            self._stillborn += 1
-        else:
-            self._stillborn = 0
-            self._short_lives = self._short_lives + 1 if now - record.started_at < SHORT_LIFE else 0
-        if self._stillborn < MOST_STILLBORN and self._short_lives < MOST_SHORT_LIVES:
-            return False
-        times = max(self._stillborn, self._short_lives)
-        self.events.append(
-            (
-                "failed",
-                f"unit {self.name!r}: its process died {times} times in a row, each time shortly after it was started "
-                f"({reason or 'no reason known: look for native code that crashes, or for too little memory'})",
-            )
-        )
-        return True
+    def ended_here(self, incarnation: int) -> bool:
+        """Whether this unit had a process ended, to make another one in its place."""
+        return self.replication.ended_here(incarnation)
 
-    def _introduce(self, record: SubUnitRecord, now: float) -> None:
-        """Make a replacement known to those it gets from and those it sends to."""
-        for sender in self.senders:
-            self._adding.setdefault(sender, set()).add(record.incarnation)
-        senders = [*((s, number) for s, (_, number) in self.senders.items()), *self._last.items()]
-        if senders:
-            self._tell(record.incarnation, Add(tuple(senders)))
-        for sender in self._last:
-            self._tell(record.incarnation, Gone(sender, last=True))
-        for target in self.plan.targets:
-            self._tell_unit(target, Register(self.name, (record.incarnation,)))
-        self._check_replacement(record, now)
+    def successor(self, now: float) -> Unit:
+        """The same unit in its next life: as many sub-units, with the same shares of the ring; nothing of its state."""
+        width = self.parallelism if self.plan.kind == "spout" else self.width
+        made = Unit(self._topology, self.plan, width, self.state.new_build, self._new_id)
+        made.endings.exactly = self.endings.exactly
+        made.throttling.go_on_from(self.throttling)
+        made.lives.reused = self.spared
+        made.lives.read, made.lives.source = self.lives.read, self.lives.source
+        made.state.draining = self.state.draining
+        for incarnation in self.subs:
+            self.measurements.died(incarnation, state_too=False)
+        self.handle(WentBack(), now)
+        made.state.changes, made.state.history = self.changes, self.history
+        made.state.measurements, made.died_at = self.measurements, now
+        if self.table is not None and self.plan.kind != "spout":
+            pairs, owners = self.table.snapshot()[1], self.table.owners()
+            version = self.table.version
 
-    def _introduced(self, record: SubUnitRecord) -> bool:
-        """Whether those it gets from and those it sends to know this newcomer, which has not been started."""
-        if record.started_at is not None or record.built is None or self.table is None:
-            return False
-        if any(record.incarnation in waiting for waiting in self._adding.values()):
-            return False
-        return not self.plan.targets or (record.connected and not record.switching)
+            def table(subs: list[int]) -> OutputTable:
+                new = dict(zip(owners, subs))
+                return OutputTable([(start, new[owner]) for start, owner in pairs], version + 1)
 
-    def _check_replacement(self, record: SubUnitRecord, now: float) -> None:
-        if record.replaces is None or not self.going or not self._introduced(record):
-            return
-        self._take_over(record, now)
+            made.lives.first_table = table
+        return made
 
-    def _take_over(self, record: SubUnitRecord, now: float) -> None:
-        """A replacement starts, and the senders get a table that names it."""
-        assert self.table is not None and record.replaces is not None
-        self._start(record, now)
-        self.table.replace(record.replaces, record.incarnation)
-        self.events.append(("seats", ""))
-        self._publish(after_death=True)
+    # changes ---------------------------------------------------------------------------------------
 
-    _HANDLERS: ClassVar[dict[type, str]] = {
-        Built: "_on_built",
-        Register: "_on_register",
-        Registered: "_on_registered",
-        Unregister: "_on_unregister",
-        TableFor: "_on_table_for",
-        SenderSwitched: "_on_sender_switched",
-        Added: "_on_added",
-        Switched: "_on_switched",
-        Ended: "_on_ended",
-        Finished: "_on_finished",
-        Stopped: "_on_stopped",
-        Status: "_on_status",
-        Broken: "_on_broken",
-    }
+    def check_change(self, after: int) -> None:
+        """Refuse a change to so many sub-units that cannot be. Raises UsageError with one clear line."""
+        self.alone.check(after)
+
+    def split(self, owner: int, now: float, at: int | None = None, reason: str = "", policy: str = BY_HAND) -> int:
+        """A new sub-unit takes the upper part of the owner's largest interval; the change's id. Raises UsageError."""
+        return self.requests.split(owner, now, at, reason, policy)
+
+    def merge(self, owner: int, now: float, reason: str = "", policy: str = BY_HAND) -> int:
+        """The owner's intervals join their neighbours', and it leaves; the change's id. Raises UsageError."""
+        return self.requests.merge(owner, now, reason, policy)
+
+    def move(self, owner: int, now: float, reason: str = "", policy: str = BY_HAND, host: str | None = None) -> int:
+        """A new sub-unit, on that host where one is said, takes the owner's place; the change's id. Raises UsageError."""
+        return self.requests.move(owner, now, reason, policy, host)
+
+    def rescale(self, n: int, now: float, reason: str = "", policy: str = BY_HAND) -> int | None:
+        """So many sub-units with equal shares; the change's id, None where there are as many. Raises UsageError."""
+        return self.requests.rescale(n, now, reason, policy)
+
+    def adopt(self, after: OutputTable, news: int, now: float, kind: str, reason: str, policy: str) -> int:
+        """Any other table, in which -1, -2 ... stand for new sub-units; the change's id. Raises UsageError."""
+        return self.requests.adopt(after, news, now, kind, reason, policy)
+
+    def throttle(self, rate: float, seconds: float, now: float) -> None:
+        """Process (a spout: read) `rate` tuples a second at most, all sub-units together, for so many seconds. Raises UsageError."""
+        self.throttling.begin(rate, seconds, now)
+
+    def unthrottle(self, now: float) -> None:
+        """As fast as it can, from now on."""
+        self.throttling.lift(now)
+
+    # checkpoints -----------------------------------------------------------------------------------
+
+    @property
+    def sources(self) -> dict[int, int]:
+        """The first sub-unit that read a part of the source."""
+        return dict(self.lives.source)
+
+    @property
+    def spared(self) -> dict[int, int]:
+        """Sub-units whose processes go on when all go back, by part: their sources would not give the same once more."""
+        return self.lives.spared
+
+    @property
+    def wants_checkpoint(self) -> bool:
+        """Whether somebody that leaves waits for one."""
+        return self.endings.wants_checkpoint
+
+    def checkpointed(self, finished: Collection[int]) -> None:
+        """A checkpoint is complete, of which these sub-units were part after they had finished."""
+        self.endings.checkpointed(finished)
+
+    @property
+    def all_stopped(self) -> bool:
+        """Whether every living sub-unit has said its last word."""
+        return self.endings.all_stopped

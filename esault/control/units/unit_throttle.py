@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from esault.control.units.unit_state import UnitState
 from esault.errors import UsageError
 from esault.messages.control import Throttle
 
@@ -13,31 +14,45 @@ __all__ = ["UnitThrottle"]
 class UnitThrottle:
     """The throttle of one unit; its sub-units share the rate equally, however many they are by then."""
 
-    def __init__(self, unit: str) -> None:
-        self._unit = unit
+    def __init__(self, state: UnitState) -> None:
+        self._state = state
         self._rate = 0.0
         self._until = 0.0
 
-    def set(self, rate: float, seconds: float, now: float) -> None:
+    def begin(self, rate: float, seconds: float, now: float) -> None:
         """So many tuples a second, for so many seconds from now, in place of what was said before. Raises UsageError."""
         for what, value, unit in (("rate", rate, "tuples a second"), ("time", seconds, "seconds")):
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
             if not number or not math.isfinite(value) or value <= 0:
                 raise UsageError(
-                    f"unit {self._unit!r} cannot be throttled: its {what} is a number of {unit} above 0, not {value!r}"
+                    f"unit {self._state.name!r} cannot be throttled: its {what} is a number of {unit} above 0, "
+                    f"not {value!r}"
                 )
         self._rate, self._until = float(rate), now + seconds
+        self._tell(now)
 
-    def lift(self) -> None:
+    def lift(self, now: float) -> None:
         """No throttle from now on."""
-        self._until = 0.0
+        if self._on(now):
+            self._until = 0.0
+            self._tell(now)
 
-    def on(self, now: float) -> bool:
-        """Whether one is on."""
+    def share(self, now: float) -> None:
+        """Tell each that works what its share is, after somebody has come or gone."""
+        if self._on(now):
+            self._tell(now)
+
+    def go_on_from(self, before: UnitThrottle) -> None:
+        """Hold for the unit's next life what held in its last one."""
+        self._rate, self._until = before._rate, before._until
+
+    def _on(self, now: float) -> bool:
         return now < self._until
 
-    def share(self, sub_units: int, now: float) -> Throttle:
-        """What each of so many sub-units is told."""
-        if not self.on(now):
-            return Throttle(0.0, 0.0)
-        return Throttle(self._rate / max(1, sub_units), self._until - now)
+    def _tell(self, now: float) -> None:
+        subs = self._state.subs.values()
+        # Those that leave still work off what they have.
+        working = [r for r in subs if r.started_at is not None and not r.joining and not r.stopped]
+        for record in working:
+            share = Throttle(self._rate / len(working), self._until - now) if self._on(now) else Throttle(0.0, 0.0)
+            self._state.tell(record.incarnation, share)

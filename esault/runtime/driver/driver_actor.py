@@ -77,9 +77,9 @@ class DriverActor(ReportingActor):
         self._begun_sinks: list[Any] = []
         self._over = False
         self._tick = TICK
-        #: changes wished for by hand that are on: number -> (unit, when)
-        self._commands: dict[int, tuple[str, float]] = {}
-        #: wishes that wait for the end of a checkpoint
+        #: changes asked for by hand that are on: number of the command -> (unit, id of the change)
+        self._commands: dict[int, tuple[str, int]] = {}
+        #: commands that wait for the end of a checkpoint
         self._later: list[ScaleUnit | ChangeUnit] = []
         self._shown_at = 0.0
         self._prober: ProbeLoop | None = None
@@ -133,7 +133,7 @@ class DriverActor(ReportingActor):
             slots=spec.slots,
             policies=spec.policies,
             probes=probe_endpoint(spec.run_dir),
-            kept=spec.kept,
+            completed=spec.kept,
             keep=None if spec.state_dir is None else StateDir(Path(spec.state_dir), locked=False).keep,
             last_number=spec.last_number,
             ask=PolicyThread().ask,
@@ -260,20 +260,19 @@ class DriverActor(ReportingActor):
                 self._command, Scaled(message.number, waits="for the checkpoint that is being taken or gone back to")
             )
             return
-        now = self._now()
         try:
-            self._core.wishes.scale(message.unit, message.n, now)
+            change = self._core.commands.scale(message.unit, message.n, self._now())
         except UsageError as error:
             if message.number:
                 self.send(self._command, Scaled(message.number, str(error)))
             else:
                 self._notice(str(error))
         else:
-            change = self._core.units[message.unit].change
-            ended = [c for c in self._core.units[message.unit].changes if c.at == now]
-            if change is not None or ended:
-                self._commands[message.number] = (message.unit, now)
-            self.send(self._command, Scaled(message.number, unchanged=change is None and not ended))
+            if change is None:
+                self.send(self._command, Scaled(message.number, unchanged=True))
+            else:
+                self._commands[message.number] = (message.unit, change)
+                self.send(self._command, Scaled(message.number, change=change))
         self._carry()
 
     def receiveMsg_ThrottleUnit(self, message: ThrottleUnit, sender: Any) -> None:
@@ -281,19 +280,19 @@ class DriverActor(ReportingActor):
         refused = "" if self._core is not None else "the run is starting; try again in a moment"
         if self._core is not None:
             try:
-                self._core.wishes.throttle(message.unit, message.rate, message.seconds, self._now())
+                self._core.commands.throttle(message.unit, message.rate, message.seconds, self._now())
             except UsageError as error:
                 refused = str(error)
             self._carry()
         self.send(self._command, Throttled(message.number, refused))
 
     def _tell_ended(self, core: Driver) -> None:
-        """Changes that were wished for by hand and have ended."""
-        for number, (unit, at) in list(self._commands.items()):
+        """Changes that were asked for by hand and have ended."""
+        for number, (unit, change) in list(self._commands.items()):
             for record in core.units[unit].changes:
-                if record.at == at:
+                if record.id == change:
                     del self._commands[number]
-                    self.send(self._command, Scaled(number, record=record))
+                    self.send(self._command, Scaled(number, change=change, record=record))
                     break
 
     def receiveMsg_ChangeUnit(self, message: ChangeUnit, sender: Any) -> None:
@@ -302,7 +301,7 @@ class DriverActor(ReportingActor):
             self._later.append(message)
         elif self._core is not None:
             try:
-                self._core.wishes.change(message.unit, message.kind, message.owner, self._now())
+                self._core.commands.change(message.unit, message.kind, message.owner, self._now())
             except UsageError as error:
                 self._notice(str(error))
             self._carry()
@@ -343,9 +342,9 @@ class DriverActor(ReportingActor):
         self._measure(self._core, now)
         # Before the tick, which may begin the next checkpoint.
         if self._later and not self._core.busy:
-            wish = self._later.pop(0)
-            handler = self.receiveMsg_ScaleUnit if isinstance(wish, ScaleUnit) else self.receiveMsg_ChangeUnit
-            handler(wish, None)  # type: ignore[arg-type]
+            command = self._later.pop(0)
+            handler = self.receiveMsg_ScaleUnit if isinstance(command, ScaleUnit) else self.receiveMsg_ChangeUnit
+            handler(command, None)  # type: ignore[arg-type]
         self._core.tick(now)
         if self._keeping is not None and not self._keeping.alive():
             self._keeping = None
@@ -408,8 +407,8 @@ class DriverActor(ReportingActor):
                     for sink in core.plan.sinks:
                         sink.sink.begin(RunInfo(spec.run, core.plan.name, sink.name, resumed=spec.kept is not None))
                         self._begun_sinks.append(sink.sink)
-                if core.kept is not None or core.restores.all:
-                    go_back(core.kept, core.plan.sinks)
+                if core.completed is not None or core.restores.all:
+                    go_back(core.completed, core.plan.sinks)
                 core.begun(self._now())
             except (EsaultError, OSError) as error:
                 core.fail(str(error), self._now())
@@ -433,7 +432,7 @@ class DriverActor(ReportingActor):
                 self._prober.stop()
             if core.died_late and core.failure is None:
                 try:
-                    recommit(core.kept, core.plan.sinks)
+                    recommit(core.completed, core.plan.sinks)
                 except (EsaultError, OSError) as error:
                     core.failure = str(error)
                 except Exception:

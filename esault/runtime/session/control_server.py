@@ -35,7 +35,7 @@ class ControlServer:
         self._snapshot = snapshot
 
     def scaled(self, message: Scaled) -> None:
-        """What has become of a wish."""
+        """What has become of a command."""
         caller = self._commands.get(message.number)
         if caller is None:
             return

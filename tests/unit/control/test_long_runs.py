@@ -12,8 +12,8 @@ from esault.testing import LocalRuntime
 
 #: a few bytes for each, for the report or so that late words are known as such
 REMEMBERED = {
-    "ElasticUnit.changes",
-    "ElasticUnit.history",
+    "UnitState.changes",
+    "UnitState.history",
     "Driver._unit_of",
     "Driver.notices",  # which the actor takes
     "Measurements._over",

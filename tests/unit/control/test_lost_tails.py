@@ -16,8 +16,10 @@ class Link:
         self.hosts = dict(zip((SENDER, RECEIVER), hosts))
         self.said = {}
         last = SimpleNamespace(last=self.said.get)
-        source = SimpleNamespace(subs={}, senders={}, measurements=last)
-        self.unit = SimpleNamespace(subs={RECEIVER: None}, senders={SENDER: ("source", CHANNEL)}, measurements=last)
+        source = SimpleNamespace(subs={}, senders=SimpleNamespace(known={}), measurements=last)
+        self.unit = SimpleNamespace(
+            subs={RECEIVER: None}, senders=SimpleNamespace(known={SENDER: ("source", CHANNEL)}), measurements=last
+        )
         self.units = {"source": source, "sink": self.unit}
         self.tails = LostFrames()
 

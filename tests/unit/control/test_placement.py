@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from esault.control.placement.placement import Cluster, PlacementRules
-from esault.control.placement.resources import Places, Seat
+from esault.control.placement.resources import Places, SlotRequest
 from esault.errors import UsageError
 
 
@@ -23,7 +23,7 @@ def hosts(made, *seats):
     return [made.take(seat)[0] for seat in seats]
 
 
-COUNT, SPLIT = Seat("count", "count", frozenset({"split"})), Seat("split", "split", frozenset({"count"}))
+COUNT, SPLIT = SlotRequest("count", "count", frozenset({"split"})), SlotRequest("split", "split", frozenset({"count"}))
 
 
 def test_spread_fills_hosts_by_the_share_that_is_taken():
@@ -34,7 +34,7 @@ def test_among_equals_neighbours_draw():
     made = cluster(a=4, b=4)
     assert hosts(made, SPLIT, SPLIT) == ["a", "b"]
     made.leave(SPLIT, "a", None)
-    made.take(Seat("other"))
+    made.take(SlotRequest("other"))
     assert hosts(made, COUNT) == ["b"]
 
 
@@ -45,10 +45,10 @@ def test_pack_keeps_neighbours_together_and_fills_a_host():
 
 def test_copies_and_those_that_are_named_are_kept_apart():
     made = cluster(PlacementRules(apart={"sink": ("count~1",)}), a=9, b=1)
-    assert hosts(made, Seat("count~1", "count", copies=frozenset({"count~2"}))) == ["a"]
-    assert hosts(made, Seat("count~2", "count", copies=frozenset({"count~1"}))) == ["b"]
+    assert hosts(made, SlotRequest("count~1", "count", copies=frozenset({"count~2"}))) == ["a"]
+    assert hosts(made, SlotRequest("count~2", "count", copies=frozenset({"count~1"}))) == ["b"]
     made = cluster(PlacementRules(apart={"sink": ("count",)}), a=9, b=9)
-    assert hosts(made, COUNT, Seat("sink", "sink"), Seat("sink", "sink")) == ["a", "b", "b"]
+    assert hosts(made, COUNT, SlotRequest("sink", "sink"), SlotRequest("sink", "sink")) == ["a", "b", "b"]
 
 
 def test_needs_are_musts():
@@ -60,7 +60,7 @@ def test_needs_are_musts():
         ("b", None),
     ]
     with pytest.raises(UsageError, match="cannot go to host 'a': it needs gpu"):
-        made.take(Seat("count", "count", host="a"))
+        made.take(SlotRequest("count", "count", host="a"))
     made.lose("b")
     with pytest.raises(UsageError, match="'count' needs gpu, which no host offers"):
         made.take(COUNT)
@@ -74,16 +74,16 @@ def _slot(host, number):
 
 def test_a_host_that_is_named_must_have_room():
     made = cluster(a=1, b=1)
-    assert made.take(Seat("count", host="b"))[0] == "b"
+    assert made.take(SlotRequest("count", host="b"))[0] == "b"
     with pytest.raises(UsageError, match="all of its 1 slots taken"):
-        made.take(Seat("count", host="b"))
+        made.take(SlotRequest("count", host="b"))
     with pytest.raises(UsageError, match="there is no host 'c'; there are: a, b"):
-        made.take(Seat("count", host="c"))
+        made.take(SlotRequest("count", host="c"))
     made.drain("a")
     with pytest.raises(UsageError, match="it drains"):
-        made.take(Seat("count", host="a"))
-    assert made.take(Seat("count", host="a", beside=True))[0] == "a"
-    assert made.take(Seat("count", host="c", beside=True))[0] == "b"
+        made.take(SlotRequest("count", host="a"))
+    assert made.take(SlotRequest("count", host="a", beside=True))[0] == "a"
+    assert made.take(SlotRequest("count", host="c", beside=True))[0] == "b"
 
 
 def test_without_any_host_there_is_no_place():
@@ -121,7 +121,7 @@ class Hosts(RuleBasedStateMachine):
     @rule(unit=st.sampled_from(["x", "y"]))
     def fork(self, unit):
         room = self.cluster.free
-        host = self.places.place(self.next, Seat(unit, unit))
+        host = self.places.place(self.next, SlotRequest(unit, unit))
         assert host in self.cluster.hosts
         assert not (room and self.cluster.hosts[host].draining)
         assert room == 0 or self.next not in self.places.crowded
@@ -137,7 +137,7 @@ class Hosts(RuleBasedStateMachine):
     @invariant()
     def counts_agree(self):
         slots = [
-            slot for _, host, slot in self.places._seats.values() if slot is not None and host in self.cluster.hosts
+            slot for _, host, slot in self.places._requests.values() if slot is not None and host in self.cluster.hosts
         ]
         assert len(slots) == len(set(slots))
         for name, host in self.cluster.hosts.items():

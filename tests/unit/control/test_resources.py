@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from esault.control.placement.resources import OneHost, Places, Seat, Slot
+from esault.control.placement.resources import OneHost, Places, Slot, SlotRequest
 from esault.errors import UsageError
 
-SEAT = Seat("count")
+SEAT = SlotRequest("count")
 
 
 def test_what_is_asked_for_beyond_what_there_is_comes_without_a_slot():
@@ -31,7 +31,7 @@ def test_slots_come_back_once_and_only_ours():
 
 def test_one_host_knows_no_other():
     with pytest.raises(UsageError, match="cannot move to 'there'"):
-        OneHost("here", 2).take(Seat("count", host="there"))
+        OneHost("here", 2).take(SlotRequest("count", host="there"))
 
 
 def test_a_place_is_given_back_when_its_holder_is_gone_and_goes_to_who_has_none():

@@ -212,7 +212,7 @@ def test_a_checkpoint_under_a_throttle_is_taken_and_the_run_ends_as_ever():
     local = LocalRuntime(small(3000), settings=settings)
     local.throttle("worker", 400, 5)
     local.run_for(5)
-    assert local.driver.checkpoints_taken >= 1
+    assert local.driver.run_checkpoints.taken >= 1
     local.run_until_drained()
     assert sorted(r.value for r in local.landed("out") if r.key == "k0") == list(range(1, 61))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from counting import text, words
 
+from esault.control.units.rescale_table import RescaleState
 from esault.testing import LocalRuntime
 
 
@@ -14,7 +15,7 @@ def test_a_change_that_was_dropped_does_not_look_done():
     before = len(local.sub_units("count"))
     local.scale("count", before + 2)
     unit = local.driver.units["count"]
-    assert unit.change.phase != "moving"
+    assert unit.rescaling.state not in (RescaleState.IDLE, RescaleState.MOVING)
     victim = local.sub_units("count")[0]
     local.kill(victim)
     local.run_until_drained()

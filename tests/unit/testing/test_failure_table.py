@@ -7,6 +7,7 @@ import itertools
 import pytest
 from counting import missing, text, words
 
+from esault.control.units.rescale_table import RescaleState
 from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
 
@@ -29,23 +30,27 @@ def steps(local, reached):
     raise AssertionError("never got there")
 
 
+def state(local):
+    return local.driver.units["count"].rescaling.state
+
+
 def forking(local, change):
-    return change.phase == "forking" and all(local.lives(n) for n in change.news)
+    return state(local) is RescaleState.STARTING and all(local.lives(n) for n in change.news)
 
 
 def readying(local, change):
-    return change.phase == "readying"
+    return state(local) is RescaleState.HOLDING
 
 
 def published(local, change):
-    return change.phase == "moving" and bool(change.giving)
+    return state(local) is RescaleState.MOVING and bool(change.giving)
 
 
 def aligned(local, change):
     """The old owner has read every barrier and given its rows; state may still be on its way."""
     old = min(change.old_owners)
     giving = local._seats[old].core.changes._giving if old in local._seats else None
-    return change.phase == "moving" and (giving is None or giving.aligned)
+    return state(local) is RescaleState.MOVING and (giving is None or giving.aligned)
 
 
 STEPS = {"forking": forking, "readying": readying, "published": published, "aligned": aligned}
@@ -148,7 +153,7 @@ def test_a_source_that_dies_while_the_run_drains_reads_again_what_was_not_durabl
     unit = local.driver.units["lines"]
     local.drain()
     local.step()
-    read = max(unit._read.values())
+    read = max(unit.lives.read.values())
     victims = [*unit.subs, local.sub_units("count")[0]]
     for victim in victims:
         if local.lives(victim):

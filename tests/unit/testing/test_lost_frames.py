@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from counting import missing, text, words
 
+from esault.control.units.rescale_table import RescaleState
 from esault.flow.channel.frame import BARRIER, DATA, END, decode
 from esault.messages.settings import Settings
 from esault.payload.codec import Codec
@@ -82,7 +83,13 @@ def test_a_channel_that_breaks_while_a_change_is_prepared_does_not_take_its_vers
     unit = local.driver.units["count"]
     local.split("count", local.sub_units("count")[0])
     change = unit.change
-    run_until(local, lambda: change is not unit.change or (change.phase != "moving" and lose(local, DATA, ("count",))))
+    run_until(
+        local,
+        lambda: (
+            change is not unit.change
+            or (unit.rescaling.state is not RescaleState.MOVING and lose(local, DATA, ("count",)))
+        ),
+    )
     drained(local)
     assert unit.table.version > 1
     unit.table.check()

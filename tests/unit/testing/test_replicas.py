@@ -11,7 +11,7 @@ from twins import LINES, Tally, counted, run_out, runtime, step, twins, until, w
 from wishes import CHANGES, change
 
 from esault import BatchBolt, Bolt, Grouping, Topology, broadcast, by_key, partial_key, shuffle, single
-from esault.control.units.elastic_unit import ElasticUnit
+from esault.control.units.rescale_table import RescaleState
 from esault.elasticity.action import Split as SplitWish
 from esault.elasticity.edit import edited
 from esault.elasticity.sampler import Sampler
@@ -147,7 +147,7 @@ def test_a_move_of_one_copy_leaves_the_other_processing():
     other = local.sub_units("count~1")
     # Nobody hears of the move: what it holds stays held, and the stream goes on.
     unit = local.driver.units["count"]
-    until(local, lambda: unit.change is not None and unit.change.phase == "moving")
+    until(local, lambda: unit.rescaling.state is RescaleState.MOVING)
     local.pause(old)
     landed = len(local.emitted("count~gate"))
     until(local, lambda: len(local.emitted("count~gate")) > landed + 200)
@@ -236,7 +236,7 @@ def test_copies_that_are_divided_in_different_ways_are_scaled_and_not_split():
     local = runtime(9, counters=3, lines=1500, settings=Settings(max_pending=2, root_rows=2))
     until(local, lambda: counted(local) > 100)
     unit, other = local.driver.units["count"], local.driver.units["count~1"]
-    ElasticUnit.merge(other, local.sub_units("count~1")[0], local.now())  # as if the other's had been dropped
+    other.alone.merge(local.sub_units("count~1")[0], local.now())  # as if the other's had been dropped
     local.wait_for_change("count~1")
     with pytest.raises(UsageError, match="divided in different ways.* esault scale count N"):
         unit.split(local.sub_units("count")[0], local.now())
@@ -251,12 +251,12 @@ def test_copies_that_are_divided_in_different_ways_are_scaled_and_not_split():
 def test_a_gate_cannot_be_changed_and_a_unit_whose_copy_is_down_cannot_either():
     local = runtime(7)
     until(local, lambda: counted(local) > 100)
-    with pytest.raises(UsageError, match="gate of 'count'"):
+    with pytest.raises(UsageError, match="merger of 'count'"):
         local.move("count~gate", local.sub_units("count~gate")[0])
     victim = local.sub_units("count~1")[0]
     local.kill(victim)
     until(local, lambda: local.driver.units["count~1"].down)
-    with pytest.raises(UsageError, match="copies is being brought up to date; try again"):
+    with pytest.raises(UsageError, match="replicas is being brought up to date; try again"):
         local.scale("count", 3)
     run_out(local)
     assert wrong(local, 7) == []

@@ -42,7 +42,7 @@ def go_on(before, topology, rows, seed, **options):
         spouts={"lines": rows},
         seed=seed,
         settings=EXACTLY,
-        kept=before.driver.kept,
+        kept=before.driver.completed,
         last_number=before.driver.checkpoints.newest,
         **options,
     )
@@ -70,7 +70,7 @@ def test_another_run_goes_on_with_another_parallelism_and_counts_everything_once
         # what the earlier run had prepared for its last checkpoint is committed by both, which a real sink sees
         assert set(values) == set(range(1, n + 1))
     assert states(later, "count", later.kept[-1].number) == want
-    assert later.kept[0].number > before.driver.kept.number
+    assert later.kept[0].number > before.driver.completed.number
 
 
 def test_it_goes_on_as_wide_as_it_was_unless_told_otherwise():
@@ -85,7 +85,7 @@ def test_it_goes_on_as_wide_as_it_was_unless_told_otherwise():
     while not local.kept:
         if not local.step():
             local.wait()
-    kept = local.driver.kept
+    kept = local.driver.completed
     assert widths(kept, words().plan()) == {"lines": 1, "split": 2, "count": 3}
     later = LocalRuntime(words(counters=1), spouts={"lines": rows}, settings=EXACTLY, kept=kept)
     later.state_store = local.state_store
@@ -126,7 +126,7 @@ def test_an_attribute_that_a_new_version_adds_has_its_default():
 
 def test_a_unit_that_vanished_or_changed_its_kind_is_refused_with_the_remedy():
     before = some(words(), text(LINES), 1, 1000)
-    kept = before.driver.kept
+    kept = before.driver.completed
     check_plan(kept, words().plan(), {})
     with pytest.raises(
         UsageError, match="holds the state of unit 'count', and there is no unit of that name.*--restart"
@@ -177,7 +177,7 @@ def test_objects_that_have_no_sub_unit_any_more_are_finished_and_none_is_lost(on
         if not local.step():
             local.wait()
     later = LocalRuntime(
-        sums(other), spouts={"lines": rows}, settings=EXACTLY, kept=local.driver.kept, parallelism={"count": other}
+        sums(other), spouts={"lines": rows}, settings=EXACTLY, kept=local.driver.completed, parallelism={"count": other}
     )
     later.state_store = local.state_store
     later.run_until_drained()
@@ -201,7 +201,7 @@ def test_a_run_that_is_ended_by_hand_pauses_at_a_checkpoint_and_another_goes_on(
     if local.report().ended == "stopped":  # before anything was read
         assert not local.landed("table")
         return
-    kept = local.driver.kept
+    kept = local.driver.completed
     if local.report().ended == "drained":
         return
     assert local.report().ended == "paused"

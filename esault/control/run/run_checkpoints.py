@@ -1,0 +1,99 @@
+"""The checkpoints of one run: the newest complete one, what they cost, and the last one, which ends the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from esault.control.checkpoints.checkpoints import Checkpoints, Cut
+from esault.control.checkpoints.completed import completed_of
+from esault.messages.checkpoint import CompletedCheckpoint
+
+if TYPE_CHECKING:
+    from esault.control.run.driver import Driver
+
+__all__ = ["RunCheckpoints"]
+
+#: seconds until a checkpoint that is not complete is given up
+CHECKPOINT_PATIENCE = 30.0
+#: times that the last checkpoint is tried before the run ends without it
+MOST_LAST = 3
+#: seconds after which the same trouble with checkpoints is told again
+TELL_AGAIN = 10.0
+
+
+class RunCheckpoints:
+    """Makes complete checkpoints durable, and tells of those that could not be taken."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        completed: CompletedCheckpoint | None = None,
+        keep: Callable[[CompletedCheckpoint], None] | None = None,
+        last_number: int = 0,
+    ) -> None:
+        """`completed`: the checkpoint to go on from; `keep` and `last_number` as in `Driver`."""
+        self._driver = driver
+        self._keep_durable = keep or (lambda completed: None)
+        #: the newest complete checkpoint
+        self.completed = completed
+        #: number of the checkpoint that this run goes on from; 0: it began anew
+        self.resumed_from = completed.number if completed is not None else 0
+        self.checkpoints = Checkpoints(
+            driver.settings.checkpoint_every,
+            CHECKPOINT_PATIENCE,
+            lambda i, message: driver.outbox.append((i, message)),
+            self._keep,
+            self.resumed_from,
+            self._troubled,
+            last_number,
+        )
+        #: checkpoints that were completed, bytes that they wrote, and seconds that the last one took
+        self.taken = 0
+        self.bytes = 0
+        self.seconds = 0.0
+        self._told: tuple[str, float] = ("", 0.0)
+        #: number of the checkpoint that ends the run, and how often it was tried
+        self._final: int | None = None
+        self._tried = 0
+
+    def _keep(self, cut: Cut) -> None:
+        driver = self._driver
+        completed = completed_of(
+            cut, self.checkpoints.chains, driver.units, driver.run, driver.next_incarnation, driver.plan.name
+        )
+        self._keep_durable(completed)
+        self.completed = completed
+        self.taken += 1
+        self.bytes += completed.size
+        self.seconds = completed.completed_at - completed.begun_at
+        driver.restores.completed()
+        for name, parts in cut.parts.items():
+            driver.units[name].checkpointed({part.incarnation for part in parts if part.ended})
+
+    def _troubled(self, text: str) -> None:
+        """A checkpoint was given up; the run goes on, and the next one is taken when it is due."""
+        driver, now = self._driver, self._driver.now
+        before, at = self._told
+        if now - at >= TELL_AGAIN or text != before:
+            self._told = (text, now)
+            driver.notices.append(f"no checkpoint: {text}")
+        if self._final is not None and self._final > self.checkpoints.newest and self._tried >= MOST_LAST:
+            driver.fail(f"the last checkpoint could not be taken: {text}", now)
+
+    @property
+    def final_completed(self) -> bool:
+        """Whether the checkpoint that ends the run is complete."""
+        return self._final is not None and self._final <= self.checkpoints.newest
+
+    def begin_final(self, now: float) -> bool:
+        """Begin the last checkpoint, with which what the ends of units put out is committed; whether it could begin."""
+        if self.checkpoints.current is not None or not self.checkpoints.may_begin(self._driver.units.values()):
+            return False
+        self._tried += 1
+        self._final = self.checkpoints.begin(self._driver.units.values(), now, last=True)
+        return True
+
+    def go_back(self) -> None:
+        """All go back to the newest complete one: the run does not end with the one that was to end it."""
+        self._final = None

@@ -1,0 +1,160 @@
+"""The end of a unit, and of single sub-units of it: ended, finished, stopped.
+
+A unit finishes when all of its sub-units have read the END of all their senders. One whose ranges a change has taken away ends
+alone: it finishes, leaves its targets once they have read its END, and stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from esault.control.units.lives import Lives
+from esault.control.units.sender_registry import SenderRegistry
+from esault.control.units.signals import Finishing, MayEnd, MayFinish, SubUnitGone
+from esault.control.units.sub_unit_record import SubUnitRecord
+from esault.control.units.unit_state import Component, Handler, UnitState
+from esault.control.units.unit_throttle import UnitThrottle
+from esault.messages.change import Leaving, Left
+from esault.messages.control import Ended, Finish, Finished, Release, Stop, Stopped
+
+__all__ = ["Endings"]
+
+
+class Endings(Component):
+    """Ends the unit, and those of its sub-units that leave."""
+
+    def __init__(
+        self,
+        state: UnitState,
+        senders: SenderRegistry,
+        lives: Lives,
+        throttle: UnitThrottle,
+        changing: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`changing`: whether a change is on, or a replica is being restored."""
+        self._state = state
+        self._senders = senders
+        self._lives = lives
+        self._throttle = throttle
+        self._changing = changing
+        #: sinks commit with checkpoints
+        self.exactly = False
+
+    def handlers(self) -> Mapping[type, Handler]:
+        return {
+            Ended: self._on_ended,
+            Finished: self._on_finished,
+            Stopped: self._on_stopped,
+            Left: self._on_left,
+            MayEnd: self._on_may_end,
+            MayFinish: self._on_may_finish,
+        }
+
+    # the unit --------------------------------------------------------------------------------------
+
+    def _on_ended(self, message: Ended, now: float) -> None:
+        record = self._state.subs.get(message.incarnation)
+        if record is None:
+            return
+        record.ended = True
+        if record.leaving and not self._state.finishing:
+            self._state.tell(record.incarnation, Finish(leaving=True))
+        else:
+            self._on_may_end(MayEnd(), now)
+
+    def _on_may_end(self, message: MayEnd, now: float) -> None:
+        """All ended, nobody being registered or told of a table: the membership is closed."""
+        state, senders = self._state, self._senders
+        if state.finishing or senders.registering or senders.switching or self._changing() or senders.expecting:
+            return
+        if not state.subs or not all(r.ended for r in state.subs.values()):
+            return
+        state.finishing = True
+        for record in state.subs.values():
+            state.tell(record.incarnation, Finish())
+        state.say(Finishing(), now)
+
+    def _on_finished(self, message: Finished, now: float) -> None:
+        record = self._state.subs.get(message.incarnation)
+        if record is None:
+            return
+        record.finished = True
+        if not record.leaving:
+            self._on_may_finish(MayFinish(), now)
+            return
+        record.leaving_from = set(self._state.plan.targets)
+        for target in self._state.plan.targets:
+            self._state.tell_unit(target, Leaving(message.incarnation))
+        self._check_left(record)
+
+    def _on_may_finish(self, message: MayFinish, now: float) -> None:
+        if self._state.finishing and all(r.finished for r in self._state.subs.values()):
+            self._state.event("finished")
+
+    def stop(self, at_once: bool) -> None:
+        """Have all sub-units leave."""
+        for record in self._state.subs.values():
+            if record.built is not None and not record.stopped:
+                self._state.tell(record.incarnation, Stop(at_once))
+
+    @property
+    def all_stopped(self) -> bool:
+        """Whether every living sub-unit has said its last word."""
+        return all(r.stopped or r.built is None for r in self._state.subs.values())
+
+    def _on_stopped(self, message: Stopped, now: float) -> None:
+        state = self._state
+        record = state.subs.get(message.incarnation)
+        if record is None or not record.leaving or state.finishing:
+            state.measurements.take(message.status)
+            if record is not None:
+                record.stopped = True
+            return
+        del state.subs[message.incarnation]
+        state.measurements.left(message.status)
+        state.tell_keeper(Release(message.incarnation))
+        state.event("reachable")
+        self._throttle.share(now)
+        state.say(SubUnitGone(message.incarnation), now)
+        state.say(MayEnd(), now)
+
+    # those that leave ------------------------------------------------------------------------------
+
+    @property
+    def leaving(self) -> bool:
+        """Whether a sub-unit is leaving."""
+        return any(r.leaving for r in self._state.subs.values())
+
+    def _check_left(self, record: SubUnitRecord) -> None:
+        if record.leaving and record.finished and not record.leaving_from and not self._waits(record):
+            self._state.tell(record.incarnation, Stop())
+
+    def _waits(self, record: SubUnitRecord) -> bool:
+        """Whether its sinks hold rows that the next checkpoint will commit."""
+        return self.exactly and not record.committed and bool(self._state.plan.sinks)
+
+    @property
+    def wants_checkpoint(self) -> bool:
+        """Whether somebody that leaves waits for one."""
+        subs = self._state.subs.values()
+        return any(r.leaving and r.finished and not r.leaving_from and self._waits(r) for r in subs)
+
+    def checkpointed(self, finished: Collection[int]) -> None:
+        """A checkpoint is complete, of which these sub-units were part after they had finished."""
+        for record in list(self._state.subs.values()):
+            if record.leaving and record.incarnation in finished:
+                record.committed = True
+                self._check_left(record)
+
+    def _on_left(self, message: Left, now: float) -> None:
+        record = self._state.subs.get(message.incarnation)
+        if record is not None:
+            record.leaving_from.discard(message.target)
+            self._check_left(record)
+
+    def died_leaving(self, record: SubUnitRecord, now: float) -> None:
+        """One that was leaving is dead: its ranges are others' already; what it had not handed over is replayed."""
+        self._state.subs.pop(record.incarnation)
+        self._state.measurements.died(record.incarnation)
+        self._lives.forget(record.incarnation, now)
+        self._senders.settle()

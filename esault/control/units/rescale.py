@@ -1,0 +1,308 @@
+"""One change of a unit's table, from its request to its end (PROTOCOL section 5; esault.md 3.3 and 3.4).
+
+Every change is a list of moves (range, old owner, new owner) and one new table version. New owners are forked and made
+known to everybody first; they hold rows of what they get (`HoldRanges`) before the table is published; old owners carry rows of
+what they give (`HandOverRanges`) from then on. What fails before the table is published drops the change; what fails after
+it is replaced, and the change goes on. Which message does what in which state is said in `rescale_table`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from esault.control.units.change import Change, Requested
+from esault.control.units.lives import Lives
+from esault.control.units.rescale_table import COMPLETIONS, MESSAGES, TABLE, Effect, Guard, RescaleState
+from esault.control.units.sender_registry import SenderRegistry
+from esault.control.units.signals import ChangeEnded, Died, Introduced, MayEnd, Replaced, SubUnitGone, WentBack
+from esault.control.units.unit_state import Component, Handler, UnitState
+from esault.control.units.unit_throttle import UnitThrottle
+from esault.errors import UsageError
+from esault.messages.change import (
+    Cancel,
+    HandOverRanges,
+    HandOverTo,
+    HoldRanges,
+    Leave,
+    LostOldOwner,
+    RangesHandedOver,
+    RangesHeld,
+    StateInstalled,
+)
+from esault.messages.control import Finish, Kill
+
+__all__ = ["Rescale"]
+
+
+class Rescale(Component):
+    """The change of a unit that is on, if one is."""
+
+    def __init__(self, state: UnitState, senders: SenderRegistry, lives: Lives, throttle: UnitThrottle) -> None:
+        self._unit = state
+        self._senders = senders
+        self._lives = lives
+        self._throttle = throttle
+        self.state = RescaleState.IDLE
+        self.change: Change | None = None
+        self._effects: dict[Effect, Callable[[Any, float], bool | None]] = {
+            Effect.REFUSE: self._refuse,
+            Effect.FORK_NEW_OWNERS: self._fork_new_owners,
+            Effect.TELL_NEW_OWNERS_TO_HOLD: self._tell_new_owners_to_hold,
+            Effect.NOTE_HELD: self._note_held,
+            Effect.PUBLISH_TABLE: self._publish_table,
+            Effect.TELL_OLD_OWNERS_TO_HAND_OVER: self._tell_old_owners_to_hand_over,
+            Effect.LET_THE_ENDED_FINISH: self._let_the_ended_finish,
+            Effect.HOLD_BEFORE_TAKING_OVER: self._hold_before_taking_over,
+            Effect.LET_REPLACEMENT_TAKE_OVER: self._let_replacement_take_over,
+            Effect.NOTE_INSTALLED: self._note_installed,
+            Effect.NOTE_HANDED_OVER: self._note_handed_over,
+            Effect.GO_ON_WITHOUT_THE_DEAD: self._go_on_without_the_dead,
+            Effect.DROP: self._drop,
+            Effect.RECORD_AS_DROPPED: self._record_as_dropped,
+            Effect.RECORD: self._record,
+        }
+        self._guards: dict[Guard, Callable[[], bool]] = {
+            Guard.NEW_OWNERS_STARTED: self._new_owners_started,
+            Guard.ALL_HOLD: self._all_hold,
+            Guard.ALL_MOVED: self._all_moved,
+        }
+
+    def handlers(self) -> Mapping[type, Handler]:
+        return {SubUnitGone: self._on_sub_unit_gone, **{kind: partial(self._step, kind) for kind in MESSAGES}}
+
+    def _step(self, kind: type, message: Any, now: float) -> bool:
+        """Do what the table says. True: no other component is to see the message."""
+        cell = TABLE[self.state].get(kind)
+        if cell is None or not self._is_meant(message):
+            return False
+        taken = self._do(cell.effects, cell.next, message, now)
+        while self.state in COMPLETIONS and self._guards[COMPLETIONS[self.state].guard]():
+            completion = COMPLETIONS[self.state]
+            self._do(completion.effects, completion.next, message, now)
+        return taken
+
+    def _do(self, effects: tuple[Effect, ...], after: RescaleState | None, message: Any, now: float) -> bool:
+        before = self.state
+        self.state = after or before
+        taken = False
+        try:
+            for effect in effects:
+                taken = self._effects[effect](message, now) is True or taken
+        except (UsageError, ValueError):  # refused: nothing is changed
+            self.state = before
+            raise
+        return taken
+
+    def _is_meant(self, message: Any) -> bool:
+        """An answer is one to the change that is on, or one that came late."""
+        if isinstance(message, (RangesHeld, StateInstalled, RangesHandedOver)):
+            return self.change is not None and message.version == self.change.version
+        return True
+
+    @property
+    def _on(self) -> Change:
+        assert self.change is not None
+        return self.change
+
+    # the request -----------------------------------------------------------------------------------
+
+    def _refuse(self, message: Requested, now: float) -> None:
+        raise UsageError(f"unit {self._unit.name!r} is being changed already; try again when that is over")
+
+    def _fork_new_owners(self, request: Requested, now: float) -> None:
+        unit = self._unit
+        assert unit.table is not None
+        made: list[int] = []
+        try:
+            while len(made) < request.news:
+                made.append(self._lives.fork_newcomer(request.host))
+            table = request.table_of(made)
+        except (UsageError, ValueError):
+            for incarnation in made:
+                del unit.subs[incarnation]
+                unit.tell_keeper(Kill(incarnation))
+            raise
+        table.version = unit.table.version
+        self.change = Change(
+            id=request.id,
+            kind=request.kind,
+            table=table,
+            moves=unit.table.moves_to(table),
+            news=set(made),
+            at=now,
+            reason=request.reason,
+            policy=request.policy,
+            before=unit.width,
+        )
+
+    def _new_owners_started(self) -> bool:
+        subs = self._unit.subs
+        return all(new in subs and subs[new].started_at is not None for new in self._on.news)
+
+    # holding ---------------------------------------------------------------------------------------
+
+    def _tell_new_owners_to_hold(self, message: Any, now: float) -> None:
+        change = self._on
+        change.waiting = change.new_owners if self._unit.keyed else set()
+        for new_owner in change.waiting:
+            self._send_hold(new_owner, change.old_owners)
+
+    def _send_hold(self, new_owner: int, old_owners: set[int]) -> None:
+        change = self._on
+        moves = tuple((m.low, m.high, m.old) for m in change.moves if m.new == new_owner and m.old in old_owners)
+        olds = {old: self._unit.endpoints[old][1] for _, _, old in moves}
+        # All that comes to a newcomer is of its new ranges: it need not look where each key belongs.
+        fresh = new_owner in change.news and change.old_owners_of(new_owner) == set(olds) and len(olds) == 1
+        everything = self._unit.plan.objects == "unit" or fresh
+        self._unit.tell(new_owner, HoldRanges(change.version, moves, olds, everything))
+
+    def _note_held(self, message: RangesHeld, now: float) -> None:
+        self._on.waiting.discard(message.incarnation)
+
+    def _all_hold(self) -> bool:
+        # A sender that is being registered is confirmed first: it would not be waited for else.
+        return not self._on.waiting and not self._senders.registering
+
+    # moving ----------------------------------------------------------------------------------------
+
+    def _publish_table(self, message: Any, now: float) -> None:
+        change, unit = self._on, self._unit
+        assert unit.table is not None
+        change.published_at = now
+        # A sender whose channel broke meanwhile has had that version already: it would take no other table for it.
+        published = max(change.version, unit.table.version + 1)
+        unit.table = change.table.copy()
+        unit.table.version = published
+        owners = set(unit.table.owners())
+        for record in unit.subs.values():
+            record.leaving = record.incarnation not in owners and not record.joining
+            if record.leaving:
+                unit.tell(record.incarnation, Leave())
+        for incarnation in change.news:
+            unit.subs[incarnation].joining = False
+        self._throttle.share(now)
+        if unit.keyed and unit.plan.watermarks:
+            self._senders.gave_away(change.old_owners, change.version)
+        self._senders.publish(after_death=False)
+
+    def _tell_old_owners_to_hand_over(self, message: Any, now: float) -> None:
+        change, unit = self._on, self._unit
+        assert unit.table is not None
+        if not unit.keyed:
+            return
+        owners, senders = set(unit.table.owners()), tuple(self._senders.known)
+        change.waiting, change.giving = change.new_owners, change.old_owners
+        for old_owner in change.old_owners:
+            moves = tuple((m.low, m.high, m.new) for m in change.moves if m.old == old_owner)
+            news = {new: unit.endpoints[new][1] for _, _, new in moves}
+            # One that gives all it has to one other need not look where each key belongs.
+            everything = unit.plan.objects == "unit" or (old_owner not in owners and len(news) == 1)
+            unit.tell(old_owner, HandOverRanges(change.version, moves, news, senders, everything))
+
+    def _let_the_ended_finish(self, message: Any, now: float) -> None:
+        for record in self._unit.subs.values():
+            if record.leaving and record.ended:  # it had ended before it knew; it gives first
+                self._unit.tell(record.incarnation, Finish(leaving=True))
+
+    def _note_installed(self, message: StateInstalled, now: float) -> None:
+        self._on.waiting.discard(message.incarnation)
+        self._on.held = max(self._on.held, message.held)
+
+    def _note_handed_over(self, message: RangesHandedOver, now: float) -> None:
+        change = self._on
+        change.giving.discard(message.incarnation)
+        for move in change.moves:
+            if move.old == message.incarnation and move.new in change.waiting and move.new not in message.news:
+                # It was done with the predecessor of this new owner before it heard of the death.
+                self._unit.tell(move.new, LostOldOwner(change.version, message.incarnation))
+        change.moved_keys += message.moved_keys
+        change.moved_bytes += message.moved_bytes
+
+    def _all_moved(self) -> bool:
+        return not self._on.waiting and not self._on.giving and not self._senders.switching
+
+    def _record(self, message: Any, now: float) -> None:
+        change, self.change = self._on, None
+        unit = self._unit
+        unit.changes.append(change.record(unit.name, now, unit.width))
+        unit.history.append((now, unit.width))
+        unit.event("changed")
+        unit.say(MayEnd(), now)
+        unit.say(ChangeEnded(), now)
+
+    # deaths ----------------------------------------------------------------------------------------
+
+    def _drop(self, message: Died, now: float) -> None:
+        unit, dead = self._unit, message.record.incarnation
+        change = self._on
+        if dead in change.news:
+            unit.subs.pop(dead)
+            self._lives.forget(dead, now)
+        self.change = None
+        assert unit.table is not None
+        unit.table.version += 1  # so that no late answer is taken for one to the next change
+        for new_owner in change.new_owners - change.news:
+            unit.tell(new_owner, Cancel(change.version))
+        for incarnation in change.news:
+            if unit.subs.pop(incarnation, None) is not None:
+                self._lives.forget(incarnation, now)
+                unit.tell_keeper(Kill(incarnation))
+        unit.changes.append(change.record(unit.name, now, unit.width, dropped=f"{unit.name}/{dead} died"))
+        unit.event("changed")
+
+    def _hold_before_taking_over(self, message: Introduced, now: float) -> bool:
+        """In a change, the replacement of a new owner holds rows before anyone sends to it."""
+        change, incarnation = self._on, message.record.incarnation
+        if incarnation not in change.waiting:
+            return False
+        if incarnation not in change.holding_anew:
+            change.holding_anew.add(incarnation)
+            self._send_hold(incarnation, change.giving)
+        return True
+
+    def _let_replacement_take_over(self, message: RangesHeld, now: float) -> None:
+        change, record = self._on, self._unit.subs.get(message.incarnation)
+        if message.incarnation not in change.holding_anew:
+            return
+        change.holding_anew.discard(message.incarnation)
+        if record is None:
+            return
+        self._lives.take_over(record, now)
+        for old_owner in change.giving:
+            if old_owner in self._unit.subs and record.replaces is not None:
+                express = self._unit.endpoints[record.incarnation][1]
+                self._unit.tell(old_owner, HandOverTo(change.version, record.replaces, record.incarnation, express))
+
+    def _go_on_without_the_dead(self, message: Replaced, now: float) -> None:
+        change, record, dead = self._on, message.record, message.record.incarnation
+        subs = self._unit.subs.values()
+        change.holding_anew.discard(dead)
+        if dead in change.giving:
+            change.giving.discard(dead)
+            for new_owner in change.waiting:
+                if any(m.new == new_owner and m.old == dead for m in change.moves):
+                    self._unit.tell(new_owner, LostOldOwner(change.version, dead))
+        successor = next((r.incarnation for r in subs if r.replaces == dead), None)
+        if successor is None and record.replaces is not None:
+            successor = next((r.incarnation for r in subs if r.replaces == record.replaces), None)
+        if dead in change.waiting:
+            if successor is None:
+                change.waiting.discard(dead)
+            else:
+                change.rename(dead, successor)
+
+    # the end ---------------------------------------------------------------------------------------
+
+    def _record_as_dropped(self, message: WentBack, now: float) -> None:
+        change, self.change = self._on, None
+        unit = self._unit
+        unit.changes.append(change.record(unit.name, now, unit.width, dropped="all went back to a checkpoint"))
+
+    def _on_sub_unit_gone(self, message: SubUnitGone, now: float) -> None:
+        """Forget the way to those that nobody asks for any more."""
+        unit = self._unit
+        if self.change is None and unit.table is not None:
+            named = {*unit.subs, *unit.table.owners()}
+            unit.endpoints = {i: endpoints for i, endpoints in unit.endpoints.items() if i in named}

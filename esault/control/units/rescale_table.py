@@ -1,0 +1,138 @@
+"""The state machine of a change, as a table: (state, message) -> effects, and what each state waits for.
+
+What is not in the table does nothing. An answer that names another change than the one that is on does nothing either.
+`docs/explanation/rescaling.md` shows the table as a picture, which a test draws from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from esault.control.units.change import Requested
+from esault.control.units.signals import Died, Introduced, Look, NewOwnerStarted, Replaced, WentBack
+from esault.messages.change import RangesHandedOver, RangesHeld, StateInstalled
+
+__all__ = ["COMPLETIONS", "MESSAGES", "TABLE", "Cell", "Completion", "Effect", "Guard", "RescaleState"]
+
+
+class RescaleState(Enum):
+    """Where a unit stands with its changes."""
+
+    #: no change is on
+    IDLE = "idle"
+    #: new owners are forked and made known to everybody
+    STARTING = "starting"
+    #: new owners begin to hold the rows of what they will get
+    HOLDING = "holding"
+    #: the table is published; old owners hand over what they have
+    MOVING = "moving"
+
+
+class Effect(Enum):
+    """What is done."""
+
+    REFUSE = "refuse"
+    FORK_NEW_OWNERS = "fork new owners"
+    TELL_NEW_OWNERS_TO_HOLD = "have new owners hold"
+    NOTE_HELD = "note who holds"
+    PUBLISH_TABLE = "publish the table"
+    TELL_OLD_OWNERS_TO_HAND_OVER = "have old owners hand over"
+    LET_THE_ENDED_FINISH = "finish the ended"
+    HOLD_BEFORE_TAKING_OVER = "a replaced new owner holds first"
+    LET_REPLACEMENT_TAKE_OVER = "a replaced new owner takes over"
+    NOTE_INSTALLED = "note who has its state"
+    NOTE_HANDED_OVER = "note who has handed over"
+    GO_ON_WITHOUT_THE_DEAD = "go on without the dead"
+    DROP = "drop the change"
+    RECORD_AS_DROPPED = "record it as dropped"
+    RECORD = "record the change"
+
+
+class Guard(Enum):
+    """What a state waits for."""
+
+    NEW_OWNERS_STARTED = "all new owners started"
+    ALL_HOLD = "all hold, no sender registers"
+    ALL_MOVED = "all moved, all senders switched"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a message does in a state."""
+
+    effects: tuple[Effect, ...] = ()
+    #: the state after it; None: the same
+    next: RescaleState | None = None
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What happens once a state has what it waits for."""
+
+    guard: Guard
+    effects: tuple[Effect, ...]
+    next: RescaleState
+
+
+#: all messages and signals that the machine takes
+MESSAGES: tuple[type, ...] = (
+    Requested,
+    NewOwnerStarted,
+    RangesHeld,
+    Look,
+    StateInstalled,
+    RangesHandedOver,
+    Introduced,
+    Died,
+    Replaced,
+    WentBack,
+)
+
+_REFUSED = Cell((Effect.REFUSE,))
+#: nobody knows of the table yet: as if nothing had been asked for
+_DROPPED = Cell((Effect.DROP,), RescaleState.IDLE)
+_BROKEN_OFF = Cell((Effect.RECORD_AS_DROPPED,), RescaleState.IDLE)
+
+TABLE: Mapping[RescaleState, Mapping[type, Cell]] = {
+    RescaleState.IDLE: {
+        Requested: Cell((Effect.FORK_NEW_OWNERS,), RescaleState.STARTING),
+    },
+    RescaleState.STARTING: {
+        Requested: _REFUSED,
+        NewOwnerStarted: Cell(),
+        Died: _DROPPED,
+        WentBack: _BROKEN_OFF,
+    },
+    RescaleState.HOLDING: {
+        Requested: _REFUSED,
+        RangesHeld: Cell((Effect.NOTE_HELD,)),
+        Look: Cell(),
+        Died: _DROPPED,
+        WentBack: _BROKEN_OFF,
+    },
+    RescaleState.MOVING: {
+        Requested: _REFUSED,
+        RangesHeld: Cell((Effect.LET_REPLACEMENT_TAKE_OVER,)),
+        Look: Cell(),
+        StateInstalled: Cell((Effect.NOTE_INSTALLED,)),
+        RangesHandedOver: Cell((Effect.NOTE_HANDED_OVER,)),
+        Introduced: Cell((Effect.HOLD_BEFORE_TAKING_OVER,)),
+        Replaced: Cell((Effect.GO_ON_WITHOUT_THE_DEAD,)),
+        WentBack: _BROKEN_OFF,
+    },
+}
+
+#: looked at after each message that has a cell, until none holds
+COMPLETIONS: Mapping[RescaleState, Completion] = {
+    RescaleState.STARTING: Completion(
+        Guard.NEW_OWNERS_STARTED, (Effect.TELL_NEW_OWNERS_TO_HOLD,), RescaleState.HOLDING
+    ),
+    RescaleState.HOLDING: Completion(
+        Guard.ALL_HOLD,
+        (Effect.PUBLISH_TABLE, Effect.TELL_OLD_OWNERS_TO_HAND_OVER, Effect.LET_THE_ENDED_FINISH),
+        RescaleState.MOVING,
+    ),
+    RescaleState.MOVING: Completion(Guard.ALL_MOVED, (Effect.RECORD,), RescaleState.IDLE),
+}

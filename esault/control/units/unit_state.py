@@ -1,0 +1,103 @@
+"""What the components of a unit share: its sub-units, its output table, and where its messages go."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from esault.control.units.measurements import Measurements
+from esault.control.units.sub_unit_record import SubUnitRecord
+from esault.messages.change_record import ChangeRecord
+from esault.messages.control import Build
+from esault.routing.table import OutputTable
+from esault.topology.grouping import ByKey, PartialKey
+from esault.topology.plan import UnitPlan
+
+__all__ = ["Component", "Handler", "UnitState"]
+
+#: takes a message and the time; True: no other component is to see it
+Handler = Callable[[Any, float], bool | None]
+
+
+class UnitState:
+    """One unit.
+
+    `outbox` holds (address, message): an incarnation, ("unit", name) or "keeper". `events` holds what the driver
+    must know: "built", "wired", "reachable" (somebody new can be reached), "settled" (a replacement has taken
+    over), "changed", "check" (look whether a change can go on), "finished", and ("failed", text).
+    """
+
+    def __init__(
+        self,
+        plan: UnitPlan,
+        parallelism: int,
+        new_build: Callable[..., Build],
+        say: Callable[[Any, float], None] = lambda signal, now: None,
+    ) -> None:
+        """`say` carries a signal to all components."""
+        self.plan = plan
+        self.name = plan.name
+        self.parallelism = parallelism
+        self.new_build = new_build
+        self.say = say
+        self.outbox: deque[tuple[Any, Any]] = deque()
+        self.events: deque[tuple[str, str]] = deque()
+        #: living sub-units by incarnation
+        self.subs: dict[int, SubUnitRecord] = {}
+        self.table: OutputTable | None = None
+        #: (data, express) endpoints of all that were built: a table may name a dead one for a while
+        self.endpoints: dict[int, tuple[str, str]] = {}
+        self.measurements = Measurements()
+        #: changes that have ended, dropped ones included
+        self.changes: list[ChangeRecord] = []
+        #: (now, parallelism), for the report
+        self.history: list[tuple[float, int]] = []
+        #: all units have been built and learn of each other
+        self.wiring = False
+        #: tuples flow
+        self.going = False
+        self.draining = False
+        self.finishing = False
+        #: its objects were finished in the checkpoint that it began with
+        self.finished_before = False
+
+    @property
+    def width(self) -> int:
+        """How many sub-units own a part of the ring."""
+        return len(self.table.owners()) if self.table is not None else self.parallelism
+
+    @property
+    def keyed(self) -> bool:
+        """Whether rows and state move: by key, or all of them."""
+        return self.plan.objects == "unit" or any(isinstance(i.grouping, (ByKey, PartialKey)) for i in self.plan.inputs)
+
+    def tell(self, incarnation: int, message: Any) -> None:
+        """Send to a sub-unit."""
+        self.outbox.append((incarnation, message))
+
+    def tell_unit(self, name: str, message: Any) -> None:
+        """Send to another unit."""
+        self.outbox.append((("unit", name), message))
+
+    def tell_keeper(self, message: Any) -> None:
+        """Send to the keeper, which forks and ends processes."""
+        self.outbox.append(("keeper", message))
+
+    def event(self, kind: str, text: str = "") -> None:
+        """Let the driver know."""
+        self.events.append((kind, text))
+
+
+class Component(ABC):
+    """A part of a unit that takes messages and signals, and answers through the unit's outbox."""
+
+    @abstractmethod
+    def handlers(self) -> Mapping[type, Handler]:
+        """What takes each kind of message that this component knows."""
+
+    def handle(self, message: Any, now: float) -> bool:
+        """Take a message; whether no other component is to see it."""
+        handler = self.handlers().get(type(message))
+        return handler is not None and handler(message, now) is True

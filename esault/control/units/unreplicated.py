@@ -1,0 +1,93 @@
+"""What a unit asks of its replication, and the answers of a unit that has no replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from esault.control.units.sub_unit_record import SubUnitRecord
+from esault.control.units.unit_state import Component, Handler
+from esault.messages.control import Table
+
+if TYPE_CHECKING:
+    from esault.control.units.unit import Unit
+
+__all__ = ["Replication", "Unreplicated"]
+
+
+class Replication(Protocol):
+    """The part that a unit has in the active replicas of one unit of the topology."""
+
+    @property
+    def down(self) -> bool:
+        """Whether a sub-unit died and its place is not filled yet, or some of its state is missing."""
+        ...
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        """All active replicas, this one included."""
+        ...
+
+    @property
+    def busy(self) -> bool:
+        """Whether state is on its way from or to another replica."""
+        ...
+
+    def check_change(self) -> None:
+        """Refuse a change that cannot be now. Raises UsageError."""
+        ...
+
+    def table_for(self, table: Table) -> Table:
+        """The table as a sender gets it."""
+        ...
+
+    def ended_here(self, incarnation: int) -> bool:
+        """Whether this unit had a process ended, to make another one in its place."""
+        ...
+
+    def dying(self, record: SubUnitRecord) -> None:
+        """A sub-unit is dead; nothing has been done about it yet."""
+        ...
+
+    def died(self, incarnation: int) -> None:
+        """All has been done about a death that any unit does."""
+        ...
+
+    def check(self, now: float) -> None:
+        """Something that the replica may wait for has happened."""
+        ...
+
+    def handlers(self) -> Mapping[type, Handler]:
+        """What takes each kind of message that it knows."""
+        ...
+
+
+class Unreplicated(Component):
+    """A unit that is the only one of its kind."""
+
+    down = False
+    busy = False
+
+    def __init__(self, unit: Unit) -> None:
+        self.units: Sequence[Unit] = (unit,)
+
+    def check_change(self) -> None:
+        """Refuse nothing."""
+
+    def table_for(self, table: Table) -> Table:
+        return table
+
+    def ended_here(self, incarnation: int) -> bool:
+        return False
+
+    def dying(self, record: SubUnitRecord) -> None:
+        """Do nothing."""
+
+    def died(self, incarnation: int) -> None:
+        """Do nothing."""
+
+    def check(self, now: float) -> None:
+        """Do nothing."""
+
+    def handlers(self) -> Mapping[type, Handler]:
+        return {}
