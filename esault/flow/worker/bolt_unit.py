@@ -25,7 +25,7 @@ from esault.messages.change import Cancel, HandOverRanges, HandOverTo, HoldRange
 from esault.messages.checkpoint import Abandon, NotSnapped, Piece, Restore, Snapped
 from esault.messages.control import Build
 from esault.messages.probe import Counters
-from esault.messages.status import Rows, Status
+from esault.messages.status import Status, SubUnitCounts
 from esault.payload.schema import Evolution
 from esault.routing.many_keys import names_of
 from esault.routing.ring import Name, canonical, position
@@ -447,7 +447,7 @@ class BoltSubUnit(SubUnit):
     def _close_objects(self) -> None:
         self.operator.close()
 
-    def counts(self) -> Rows:
+    def counts(self) -> SubUnitCounts:
         counts = super().counts()
         dropped = self.bound.dropped if self.bound is not None else 0
         return replace(

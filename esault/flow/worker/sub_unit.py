@@ -51,8 +51,9 @@ from esault.messages.control import (
     Table,
     Throttle,
 )
+from esault.messages.delivery import Delivery
 from esault.messages.probe import Counters, Usage
-from esault.messages.status import Rows, Status
+from esault.messages.status import Status, SubUnitCounts
 from esault.payload.codec import Codec
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
@@ -75,8 +76,8 @@ class SubUnit(FrameReader):
         self.epoch = build.epoch
         clock = self.clock = environment.clock
         wire = environment.wire
-        self._tracked = build.settings.delivery != "none"
-        self._exactly = build.settings.delivery == "eo"
+        self._tracked = build.settings.delivery is not Delivery.NONE
+        self._exactly = build.settings.delivery is Delivery.EXACTLY_ONCE
         self._random64 = random.Random(environment.seed).getrandbits
         self.codec = Codec()
         self.context = Context(
@@ -478,10 +479,10 @@ class SubUnit(FrameReader):
 
     # reporting ---------------------------------------------------------------------------------
 
-    def counts(self) -> Rows:
+    def counts(self) -> SubUnitCounts:
         """All counts so far."""
         roots = self.roots
-        return Rows(
+        return SubUnitCounts(
             tuples_in=self.tuples_in,
             tuples_out=self.tuples_out,
             arrivals=self.arrivals,

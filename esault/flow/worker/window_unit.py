@@ -11,7 +11,7 @@ from esault.flow.worker.environment import Environment
 from esault.flow.worker.sub_unit import OWN_ROOT_ROWS
 from esault.messages.checkpoint import Restore
 from esault.messages.control import Build
-from esault.messages.status import Rows
+from esault.messages.status import SubUnitCounts
 from esault.topology.plan import UnitPlan
 
 __all__ = ["WindowSubUnit"]
@@ -70,5 +70,5 @@ class WindowSubUnit(BoltSubUnit):
     def _owns(self, key: Any, restore: Restore) -> bool:
         return key is None or super()._owns(key, restore)
 
-    def counts(self) -> Rows:
+    def counts(self) -> SubUnitCounts:
         return replace(super().counts(), late=self.operator.late)

@@ -22,6 +22,7 @@ from esault.control.report.timeline import Page
 from esault.elasticity.policy import DEFAULT
 from esault.elasticity.scaling import EVERY_UNIT, check_policies
 from esault.errors import CheckpointError, TopologyFailed, UsageError
+from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.payload.class_names import as_script
 from esault.report import Report
@@ -128,7 +129,7 @@ def open_state(
     notice: Callable[[str], None],
 ) -> RunState | None:
     """The state directory, if there are to be checkpoints. Raises UsageError, CheckpointError."""
-    if settings.delivery != "eo":
+    if settings.delivery is not Delivery.EXACTLY_ONCE:
         for name, said in (("--state", state is not None), ("--resume", resume), ("--restart", restart)):
             if said:
                 raise UsageError(f"{name} is about checkpoints: say how often with --checkpoint SECONDS")
