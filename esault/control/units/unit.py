@@ -164,7 +164,6 @@ class Unit:
             position=self._position.get(part),
             source=self._source.get(part, 0),
             restore=self._restores.get(part) if replaces is None else None,
-            replacement=replaces is not None,
         )
         self._source.setdefault(part, build.incarnation)
         self.subs[build.incarnation] = SubUnitRecord(build.incarnation, part, replaces, missing=set(self.plan.targets))

@@ -67,7 +67,6 @@ class OutChannel:
         "opened_at",
         "queue",
         "rows",
-        "rows_sent",
         "seq",
         "told",
     )
@@ -100,8 +99,6 @@ class OutChannel:
         self.seq = 0
         #: rows in open batches
         self.rows = 0
-        #: rows in frames so far
-        self.rows_sent = 0
         #: the newest change in which the receiver gave keys away
         self.gave = 0
         #: the watermark that was sent last
@@ -169,8 +166,7 @@ class OutChannel:
         if not batches:
             return
         self._batches = []
-        rows, self.rows, self.opened_at = self.rows, 0, 0.0
-        self.rows_sent += rows
+        self.rows, self.opened_at = 0, 0.0
         body = [
             now,
             *(

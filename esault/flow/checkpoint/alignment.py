@@ -27,7 +27,6 @@ class Alignment:
         self._aside: deque[tuple[InChannel, Frame, int]] = deque()
         #: the newest one that was done or abandoned: its frames may still come
         self._over = 0
-        self.bytes_aside = 0
 
     def begin(self, number: int) -> bool:
         """A checkpoint has reached this sub-unit, by a channel or from the driver; False if it is over already."""
@@ -49,7 +48,6 @@ class Alignment:
     def put_aside(self, channel: InChannel, frame: Frame, size: int) -> None:
         """Keep a frame from behind the cut."""
         self._aside.append((channel, frame, size))
-        self.bytes_aside += size
 
     def complete(self, channels: Iterable[InChannel]) -> bool:
         """Whether the cut has come on all channels that have not ended."""
@@ -63,7 +61,6 @@ class Alignment:
         self._cut.clear()
         aside = list(self._aside)
         self._aside.clear()
-        self.bytes_aside = 0
         return aside
 
     def abandon(self, number: int) -> bool:

@@ -143,7 +143,7 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
             await self._open(element)
         key = call.key[0] if self._partial else call.key
         if self._by_stream is None:
-            self._by_stream = by_stream(type(element), self.plan)
+            self._by_stream = by_stream(type(element))
         work = element.process_stream(stream, key, call.value) if self._by_stream else element.process(key, call.value)
         await wait_for(work)
         if not self._tried_state:

@@ -35,7 +35,7 @@ class ElementOperator(Operator):
         self._cls: type[Any] | None = cls
         self.elements = Elements(plan.name, self._made, self._opened, self._close, codec)
         self._partial = plan.objects == "partial_key"
-        self._by_stream: bool | None = None if cls is None else by_stream(cls, plan)
+        self._by_stream: bool | None = None if cls is None else by_stream(cls)
         self._tried_state = False
         self._idle = IdleSweep(plan.idle_after, now) if plan.idle_after else None
         self._expiry = IdleSweep(plan.expire_after, now, generations=4) if plan.expire_after else None
@@ -107,7 +107,7 @@ class ElementOperator(Operator):
         if self._partial:
             key = key[0]
         if self._by_stream is None:
-            self._by_stream = by_stream(type(element), self.plan)
+            self._by_stream = by_stream(type(element))
         if self._by_stream:
             element.process_stream(stream, key, value)
         else:

@@ -36,7 +36,7 @@ class ObjectOperator(Operator):
             raise
         except BaseException as error:
             raise self._fail(error, None, "open") from error
-        self._by_stream = by_stream(type(self.object), plan)
+        self._by_stream = by_stream(type(self.object))
         self._tried_state = False
         #: the one object of the unit went to another sub-unit
         self._given = False

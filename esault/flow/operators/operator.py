@@ -291,6 +291,6 @@ def defines(cls: type[Any] | None, hook: str) -> bool:
     return cls is not None and getattr(cls, hook) is not getattr(Bolt, hook)
 
 
-def by_stream(cls: type[Any], plan: UnitPlan) -> bool:
+def by_stream(cls: type[Any]) -> bool:
     """Whether `process_stream` is called in place of `process`."""
     return cls.process_stream is not Bolt.process_stream

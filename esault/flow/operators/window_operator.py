@@ -63,7 +63,7 @@ class WindowOperator(Operator):
         self._make, cls = maker(plan.factory, members, Bolt)
         #: of the objects, where it is known: each has the hooks of the first one
         self._cls: type[Any] | None = cls
-        self._by_stream: bool | None = None if cls is None else by_stream(cls, plan)
+        self._by_stream: bool | None = None if cls is None else by_stream(cls)
         self._made = False
         self._tried_state = False
         self._arrived: set[Name] = set()
@@ -119,7 +119,7 @@ class WindowOperator(Operator):
         element = self._silent(self._make, "__init__")
         if self._cls is None:
             self._cls = type(element)
-            self._by_stream = by_stream(self._cls, self.plan)
+            self._by_stream = by_stream(self._cls)
         return element
 
     def restored(self, key: Any, window: Window, state: bytes) -> Any:

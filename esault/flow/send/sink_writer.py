@@ -56,7 +56,6 @@ class SinkWriter:
         self._since = 0.0
         self._epoch = 0
         self._not_before = 0.0
-        self.rows_written = 0
         self._sink.context = context
         self._call(lambda: self._sink.open(context), "open")
 
@@ -76,7 +75,6 @@ class SinkWriter:
     ) -> None:
         """Take rows. Raises SinkError."""
         self._call(lambda: self._sink.write_columns(keys, values, lineage.due, ids), "write")
-        self.rows_written += len(keys)
         if not self._marked:
             return
         if not self._rows:

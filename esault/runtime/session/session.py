@@ -209,7 +209,6 @@ class Session:
         self._slots = slots
         self._seconds = seconds
         self._signals = 0
-        self.stopped_at_once = False
         self._control_server: ControlServer | None = None
 
     def _check(self, slots: int, policies: Mapping[str, str] | None) -> None:
@@ -378,7 +377,6 @@ class Session:
                     self._view.notice("ending in order: what is in flight is processed (again to stop at once)")
                     waits = True
                 else:
-                    self.stopped_at_once = True
                     handle.tell(driver, StopRun())
             if waits and begun:
                 waits = False

@@ -61,10 +61,6 @@ class Layout:
         numbers = _Numbers(self.partitions)
         return tuple(numbers.take(place) for place in range(self.partitions))
 
-    def level_of(self, unit: str) -> int:
-        """From 1 on; 0 for what is no unit with state."""
-        return next((i for i, level in enumerate(self.levels, 1) if unit in level), 0)
-
     def inlined(self, unit: str) -> bool:
         """Whether it runs in the processes of its senders."""
         return unit not in self.tasks and unit not in self.parts
