@@ -203,7 +203,7 @@ class OutChannel:
             self.queue.append(frame)
         return len(frame)
 
-    def push(self) -> bool:
+    def retry(self) -> bool:
         """Offer waiting frames again; True when none is left."""
         queue = self.queue
         while queue:

@@ -215,10 +215,10 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
             self._used.update(self.calls.names)
         return super().sweep(now)
 
-    def give(self, name: Any) -> bytes | None:
+    def remove_state(self, name: Any) -> bytes | None:
         if self.calls.busy(name):
             raise Busy
-        return super().give(name)
+        return super().remove_state(name)
 
 
 class AsyncObjectOperator(AsyncOperator, ObjectOperator):
@@ -298,7 +298,7 @@ class AsyncObjectOperator(AsyncOperator, ObjectOperator):
         if not self._must_open:
             super()._close(element)
 
-    def give(self, name: Any) -> bytes | None:
+    def remove_state(self, name: Any) -> bytes | None:
         if self.calls.open:
             raise Busy
-        return super().give(name)
+        return super().remove_state(name)

@@ -153,14 +153,14 @@ class BatchOperator(Operator):
     def names(self) -> list[Name]:
         return names_of(self.object.keyed)
 
-    def give(self, name: Name) -> bytes | None:
+    def remove_state(self, name: Name) -> bytes | None:
         try:
             value = self.object.keyed.pop(key_of(name))
         except KeyError:
             return None
         return self.codec.pack_value(value)
 
-    def get(self, key: Any, state: bytes) -> None:
+    def install_state(self, key: Any, state: bytes) -> None:
         if self._by_key and self._left is None and have_bools((key,)):
             self._tell_apart()
         self.object.keyed[key] = self.codec.unpack(state)

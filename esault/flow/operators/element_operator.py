@@ -91,10 +91,10 @@ class ElementOperator(Operator):
     def names(self) -> list[Name]:
         return list(self.elements.names())
 
-    def give(self, name: Name) -> bytes | None:
+    def remove_state(self, name: Name) -> bytes | None:
         return self.elements.take_state(name)
 
-    def get(self, key: Any, state: bytes) -> None:
+    def install_state(self, key: Any, state: bytes) -> None:
         self.elements.put_state(key, state)
         if self.plan.tick_every:
             self._arrived.add(canonical(key))

@@ -110,7 +110,7 @@ class ObjectOperator(Operator):
     def names(self) -> list[Any]:
         return [None] if self.plan.objects == "unit" and not self._given else []
 
-    def give(self, name: Any) -> bytes | None:
+    def remove_state(self, name: Any) -> bytes | None:
         if self._given or self.plan.objects != "unit":
             return None
         self._given = True
@@ -118,7 +118,7 @@ class ObjectOperator(Operator):
         self._close(self.object)
         return state
 
-    def get(self, key: Any, state: bytes) -> None:
+    def install_state(self, key: Any, state: bytes) -> None:
         put_state(self.plan.name, self.object, state, self.codec)
 
     def saved_names(self) -> list[Any]:

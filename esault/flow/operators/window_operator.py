@@ -82,12 +82,12 @@ class WindowOperator(Operator):
         """An empty set of windows, for a key that is new here."""
         raise NotImplementedError
 
-    def take(self, windows: Any, stream: str, time: Callable[[Any], float] | None, value: Any) -> None:
+    def add_row(self, windows: Any, stream: str, time: Callable[[Any], float] | None, value: Any) -> None:
         """A row of a key into the windows it belongs to."""
         raise NotImplementedError
 
-    def taken(self) -> None:
-        """A row was given to `take` under the policy, as often as that says, whatever became of it."""
+    def row_added(self) -> None:
+        """A row was given to `add_row` under the policy, as often as that says, whatever became of it."""
 
     def due_of_state(self, state: Any) -> Sequence[float]:
         """When something of a key with this state is due."""
@@ -156,18 +156,18 @@ class WindowOperator(Operator):
 
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
         """Row by row, under the policy; kinds have a faster way for what is common."""
-        elements, stream, take = self.elements, self._streams[input], self.take
+        elements, stream, add_row = self.elements, self._streams[input], self.add_row
         self.latest = self.latest_of(input)
         time = self.times[input] if self.times else None
         if self._careful:
             self._run_careful(
-                lambda key, value: take(elements[key], stream, time, value), keys, values, ids, self.taken
+                lambda key, value: add_row(elements[key], stream, time, value), keys, values, ids, self.row_added
             )
         else:
             key: Any = None
             try:
                 for i, (key, value) in enumerate(zip(keys, values)):
-                    take(elements[key], stream, time, value)
+                    add_row(elements[key], stream, time, value)
                     if ids is not None:
                         self._name(ids[i])
             except (*STOPPING, UserError):
@@ -325,10 +325,10 @@ class WindowOperator(Operator):
     def names(self) -> list[Name]:
         return list(self.elements.names())
 
-    def give(self, name: Name) -> bytes | None:
+    def remove_state(self, name: Name) -> bytes | None:
         return self.elements.take_state(name)
 
-    def get(self, key: Any, state: bytes) -> None:
+    def install_state(self, key: Any, state: bytes) -> None:
         """Take a key over; under None stands up to when windows were closed, of the slowest of those it comes from."""
         if key is None:
             own = self.codec.unpack(state)
@@ -344,15 +344,15 @@ class WindowOperator(Operator):
 
     _fresh = True
 
-    def beside(self, ranges: Sequence[tuple[int, int]]) -> Any:
+    def ring_state(self, ranges: Sequence[tuple[int, int]]) -> Any:
         return tuple(self.levels.cut(ranges)) if self.times else None
 
-    def take_beside(self, said: Any) -> None:
+    def install_ring_state(self, said: Any) -> None:
         if type(said) is not tuple or any(
             type(each) is not tuple or [type(x) for x in each] != [int, int, float] for each in said
         ):
             raise FrameError("what is said beside rows of windows is a sequence of ranges and times")
-        self.levels.take(said)
+        self.levels.merge(said)
 
     def evolved(self, state: bytes, evolution: Evolution) -> bytes:
         def today(part: Any) -> Any:

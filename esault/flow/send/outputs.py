@@ -233,14 +233,14 @@ class Outputs:
         """Whether frames wait for a socket."""
         return any(channel.queue for channel in self.channels)
 
-    def offer(self) -> bool:
+    def retry(self) -> bool:
         """Offer waiting frames again; True when none is left."""
         clear = True
         for channel in self.channels:
-            if channel.queue and not channel.push():
+            if channel.queue and not channel.retry():
                 clear = False
         for channel in self._leaving:
-            channel.push()
+            channel.retry()
         return clear
 
     def living(self, incarnations: Container[int]) -> None:

@@ -155,7 +155,7 @@ class BoltSubUnit(SubUnit):
                 self.operator.reload(batch.keys)
         emitter = self.emitter
         if emitter.arrays:
-            self._emit_payload(lineage, emitter.take(self.plan.wants_id))
+            self._emit_payload(lineage, emitter.pop_emitted(self.plan.wants_id))
         for stream, out in emitter.outs.items():
             keys = out.keys
             if keys:
@@ -223,7 +223,7 @@ class BoltSubUnit(SubUnit):
         self._ticking = self.operator.ticking(now)
 
     def _emit_own(self, now: float) -> None:
-        payload = self.emitter.take(self.plan.wants_id)
+        payload = self.emitter.pop_emitted(self.plan.wants_id)
         if payload:
             self.roots.open(payload, now, None, now)
 
@@ -272,24 +272,24 @@ class BoltSubUnit(SubUnit):
         self.writer.all()
         if self.watermarks is not None:
             self.watermarks.gave(message.version, tuple(message.news), self.clock())
-        self.changes.give(message, self.inbox)
+        self.changes.hand_over(message, self.inbox)
 
     def _on_get(self, message: HoldRanges) -> None:
         self.writer.all()
         if self.watermarks is not None:
             self.watermarks.hold(message.version, self.clock())
-        self.changes.get(message)
+        self.changes.hold_ranges(message)
 
     def _on_give_to(self, message: HandOverTo) -> None:
         if self.watermarks is not None:
             self.watermarks.gave(message.version, (message.new,), self.clock())
-        self.changes.give_to(message)
+        self.changes.replace_new_owner(message)
 
     _CHANGES: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
         HoldRanges: _on_get,
         HandOverRanges: _on_give,
         HandOverTo: _on_give_to,
-        LostOldOwner: lambda self, message: self.changes.lost_giver(message),
+        LostOldOwner: lambda self, message: self.changes.lose_old_owner(message),
         Cancel: lambda self, message: self.changes.cancel(message),
     }
 
@@ -375,7 +375,7 @@ class BoltSubUnit(SubUnit):
                 states.update((canonical(key), (key, state)) for key, state in read)
             for key, state in states.values():
                 if state is not None and (one_each or self._owns(key, restore)):
-                    taker.get(key, state)
+                    taker.install_state(key, state)
         if evolutions:
             self._say_dropped(evolutions)
 

@@ -301,8 +301,8 @@ class SubUnit(FrameReader):
 
     def _turn(self) -> bool:
         now = self.clock()
-        clear = self.outputs.offer()
-        self.acks.push()
+        clear = self.outputs.retry()
+        self.acks.retry()
         worked = False
         if self.alignment.number is not None and self._quiet and self.alignment.complete(self.senders):
             self._cut(now)
@@ -427,7 +427,7 @@ class SubUnit(FrameReader):
                     self._finishing = None
                     self._finish_done = True
                     break
-            payload = self.emitter.take(self.plan.wants_id)
+            payload = self.emitter.pop_emitted(self.plan.wants_id)
             if payload:
                 now = self.clock()
                 self.roots.open(payload, now, None, now)
@@ -438,7 +438,7 @@ class SubUnit(FrameReader):
             if self.roots.open_count or self.outputs.uncommitted:
                 return False
             self.acks.send()
-            if not self.acks.push():
+            if not self.acks.retry():
                 return False  # others' roots wait for these acks: they must go before this sub-unit may
             if self.watermarks is not None:
                 self.watermarks.over(self.clock())

@@ -321,7 +321,7 @@ def _run_local(
                 view.update(snapshot(local.driver, now))
                 page = timeline.take(local.driver, now) if timeline is not None else None
                 if metrics is not None and page is not None:
-                    metrics.take(page)
+                    metrics.write_page(page)
         ended_ok = local.driver.failure is None and local.driver.finished_in_order
     finally:
         for number, handler in previous.items():
@@ -331,7 +331,7 @@ def _run_local(
     if metrics is not None and timeline is not None:
         page = timeline.last(local.driver, local.now())
         if page is not None:
-            metrics.take(page)
+            metrics.write_page(page)
         metrics.end(report)
     if state is not None:
         state.ended(report.ended == "drained")

@@ -358,7 +358,7 @@ class Session:
                 if isinstance(message, DriverStarted):
                     driving = message.process
                 elif isinstance(message, Page) and self._metrics is not None:
-                    self._metrics.take(message)
+                    self._metrics.write_page(message)
                 elif isinstance(message, Notice):
                     self._view.notice(message.text)
                 elif isinstance(message, Snapshot):

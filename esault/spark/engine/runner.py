@@ -139,7 +139,7 @@ class Runner:
 
     def send(self, due: float) -> None:
         """What was emitted goes on its way. Raises WorkerError."""
-        for stream, keys, values, ids in self.emitter.take(self.plan.wants_id):
+        for stream, keys, values, ids in self.emitter.pop_emitted(self.plan.wants_id):
             self.push(stream, due, keys, values, ids)
 
     def push(self, stream: str, due: float, keys: Any, values: Any, ids: Sequence[str] | None) -> None:
