@@ -213,7 +213,6 @@ def _view(
         server.next_probe += 1
         server.probes[probe.number] = probe
         fresh.append(ProbeSample(probe.number, now))
-        open_ages = [now - p.sent for p in server.probes.values()]
         samples.append(
             Sample(
                 owner,
@@ -225,7 +224,6 @@ def _view(
                 busy=(processed - before[2]) * service / length,
                 backlog=int(backlog),
                 probe_delay=server.delay,
-                probe_age=max(open_ages),
                 probes=tuple(fresh),
                 key_load=KeyLoad.of(server.places, str),
             )

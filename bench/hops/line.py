@@ -114,7 +114,7 @@ class Hop:
         if core.may_read:
             self.receive()
         self.express()
-        self.wire.push()
+        self.wire.retry()
         worked = did = False
         for _ in range(TURNS):
             worked = core.turn()

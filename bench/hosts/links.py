@@ -51,7 +51,7 @@ def main(kind: str, size: int, frames: int, folder: Path) -> dict[str, Any]:
     link = wire.link(inlet.endpoint)
     frame = os.urandom(size)
     while not link.send(frame):
-        wire.push()
+        wire.retry()
     began, cpu = time.monotonic(), time.process_time()
     sent = 1
     import select
@@ -61,10 +61,10 @@ def main(kind: str, size: int, frames: int, folder: Path) -> dict[str, Any]:
             sent += 1
         else:
             select.select([wire], [], [], 1.0)
-            wire.push()
+            wire.retry()
     while not wire_is_empty(wire):
         select.select([wire], [], [], 1.0)
-        wire.push()
+        wire.retry()
     cpu = time.process_time() - cpu
     theirs, ended = json.loads(os.read(read_fd, 4096))
     inlet.close()

@@ -11,6 +11,7 @@ import click
 from esault.cli.main import STOPPED, Outcome
 from esault.cli.topology_argument import params_of, place_of, set_option, topology_argument
 from esault.errors import EsaultError, UsageError
+from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 
 __all__ = ["command"]
@@ -155,7 +156,8 @@ def command(
                 params,
                 engine,
                 settings=with_checkpoints(
-                    Settings(delivery="none" if acks == "off" else "alo", ackers=ackers), checkpoint
+                    Settings(delivery=Delivery.NONE if acks == "off" else Delivery.AT_LEAST_ONCE, ackers=ackers),
+                    checkpoint,
                 ),
                 parallelism={**_counts(parallelism), **_counts(t for t in fixed if "=" in t)},
                 slots=slots,

@@ -61,7 +61,7 @@ class HostProcesses:
         """Run -> slots it has."""
         return {each.run: each.slots for each in self._all.values()}
 
-    def take(self, order: StartHost, answer: Callable[[Any], None]) -> None:
+    def start(self, order: StartHost, answer: Callable[[Any], None]) -> None:
         """Make room for a run; `answer` is given `HostStarted` or `Refusal` once. Raises UsageError where there is none."""
         if order.run in self._all:
             raise UsageError(f"run {order.run} is just leaving host {self._node}")

@@ -344,7 +344,7 @@ class Node:
             if self.draining:
                 raise UsageError(f"host {self.name} drains and takes no runs")
             check_versions(message.versions, self.name)
-            self._host_processes.take(message, partial(self._answer, caller))
+            self._host_processes.start(message, partial(self._answer, caller))
         except UsageError as error:
             self._refuse(caller, str(error), str(error))
             return

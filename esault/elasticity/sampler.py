@@ -217,7 +217,6 @@ class Sampler:
             backlog=newest.backlog,
             occupancy=newest.occupancy,
             probe_delay=source.delay,
-            probe_age=max((now - sent for sent in source.open.values()), default=0.0),
             probes=probes,
             cpu=cpu,
             memory=memory,

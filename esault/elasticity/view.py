@@ -62,8 +62,6 @@ class Sample:
     occupancy: float = 0.0
     #: delay of the newest probe that came back, seconds; None before the first
     probe_delay: float | None = None
-    #: how long the oldest unanswered probe has been on its way, seconds; 0 where none is
-    probe_age: float = 0.0
     #: probes that were sent or came back since the last view, by number
     probes: tuple[ProbeSample, ...] = ()
     #: processors in use, 0 .. 1 for one thread; None where the runtime cannot tell

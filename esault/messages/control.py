@@ -75,8 +75,6 @@ class Build:
     source: int = 0
     #: the state to begin with; None: begin anew
     restore: Restore | None = None
-    #: True for a sub-unit that takes the place of one that died
-    replacement: bool = False
     #: where answers to probes go; empty: there are no probes
     probes: str = ""
 

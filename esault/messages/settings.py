@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from esault.messages.delivery import Delivery
+
 __all__ = ["Settings"]
 
 
@@ -11,8 +13,8 @@ __all__ = ["Settings"]
 class Settings:
     """Sizes in rows or bytes, times in seconds. The defaults are those that `bench/throughput` chose."""
 
-    #: "alo": at least once; "none": neither acks nor replays; "eo": state and tables as if each tuple were processed once
-    delivery: str = "alo"
+    #: what is promised about each tuple; the words "alo", "eo" and "none" do as well
+    delivery: Delivery = Delivery.AT_LEAST_ONCE
     #: ack servers; 0 seats each ledger with the owner of the roots
     ackers: int = 0
     #: roots that a spout's sub-unit has open (not yet processed) at most
@@ -58,3 +60,7 @@ class Settings:
     watch_values: bool = False
     #: put state through bytes every now and then, as a move would (LocalRuntime, --engine local)
     reload_state: bool = False
+
+    def __post_init__(self) -> None:
+        # Between hosts a word arrives. Raises ValueError for one that is unknown.
+        object.__setattr__(self, "delivery", Delivery(self.delivery))

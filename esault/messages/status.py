@@ -10,13 +10,13 @@ from esault.messages.probe import KeyLoad, Usage
 
 __all__ = [
     "MicroBatch",
-    "Rows",
     "Status",
+    "SubUnitCounts",
 ]
 
 
 @dataclass(frozen=True)
-class Rows:
+class SubUnitCounts:
     """Counts of one sub-unit, cumulative over its life unless said otherwise."""
 
     tuples_in: int = 0
@@ -62,7 +62,7 @@ class Status:
 
     incarnation: int
     now: float
-    rows: Rows
+    rows: SubUnitCounts
     #: snapshots of histograms: what a tuple waited and was worked on here; from due to done at the last unit
     latency: Any = None
     end_to_end: Any = None

@@ -34,7 +34,7 @@ from esault.errors import FrameError, PayloadError
 from esault.payload.column_wire import LibraryMissing, read_arrow, read_numpy, read_records
 from esault.payload.packed_rows import RowPacker, Rows, read_rows
 from esault.payload.pickles import Writer, read
-from esault.payload.portable import ARROW, MAX_DEPTH, MAX_SET_DEPTH, NUMPY, OWN_CODES, RECORDS, ROWS, explain
+from esault.payload.portable import ARROW, MAX_DEPTH, MAX_SET_DEPTH, NUMPY, OWN_CODES, PACKED_ROWS, RECORDS, explain
 from esault.payload.remedy import type_name
 
 __all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_SET_DEPTH", "Codec", "explain"]
@@ -82,7 +82,7 @@ class Codec:
             NUMPY: read_numpy,
             ARROW: read_arrow,
             RECORDS: read_records,
-            ROWS: read_rows,
+            PACKED_ROWS: read_rows,
         }
 
     def pack(self, obj: Any) -> bytes:
@@ -176,7 +176,7 @@ class Codec:
             rows = obj.rows
             if len(rows) < self._few and _SCALARS.issuperset(map(type, rows)):
                 return tuple(rows)  # MessagePack says it
-            return msgpack.ExtType(ROWS, self._rows.pack(rows))
+            return msgpack.ExtType(PACKED_ROWS, self._rows.pack(rows))
         if isinstance(obj, int):
             return msgpack.ExtType(_INT, obj.to_bytes(obj.bit_length() // 8 + 1, "big", signed=True))
         if isinstance(obj, Decimal):

@@ -16,7 +16,7 @@ from esault.errors import PayloadError
 from esault.payload.remedy import type_name
 
 __all__ = [
-    "ROWS",
+    "PLAIN_TYPES",
     "bad_text",
     "checked",
     "has_null",
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 #: types of columns that are no arrays
-ROWS = (tuple, list)
+PLAIN_TYPES = (tuple, list)
 
 _KEYS = "bool, integers, bytes and str"
 _VALUES = f"{_KEYS}, floats and datetime64 up to microseconds"
@@ -59,7 +59,7 @@ _OTHERS = {
 
 def is_array(column: Any) -> bool:
     """Whether a column that was checked is an array."""
-    return type(column) not in ROWS
+    return type(column) not in PLAIN_TYPES
 
 
 def has_null(column: Any) -> bool:
@@ -86,7 +86,7 @@ def checked(column: Any, name: str) -> Any:
 
     The items of tuples and lists are not looked at.
     """
-    if type(column) in ROWS:
+    if type(column) in PLAIN_TYPES:
         return column
     numpy, pyarrow = sys.modules.get("numpy"), sys.modules.get("pyarrow")
     if numpy is not None and isinstance(column, numpy.ndarray):
@@ -174,7 +174,7 @@ def bad_text(column: Any) -> bool:
 
 def plain(column: Any) -> Any:
     """A tuple or a list of plain Python objects, such as rows have them; of a RecordBatch, dicts."""
-    if type(column) in ROWS:
+    if type(column) in PLAIN_TYPES:
         return column
     if hasattr(column, "to_pylist"):
         try:
@@ -189,7 +189,7 @@ def plain(column: Any) -> Any:
 
 def take(column: Any, places: Any) -> Any:
     """The items at these places, in their order, as a column of the same kind; `places` are 64-bit integers in a buffer."""
-    if type(column) in ROWS:
+    if type(column) in PLAIN_TYPES:
         return tuple([column[i] for i in listed(places)])
     if hasattr(column, "to_pylist"):
         import pyarrow as pa

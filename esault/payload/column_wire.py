@@ -16,7 +16,7 @@ from typing import Any
 import msgpack
 
 from esault.errors import EsaultError, FrameError
-from esault.payload.column import ROWS, bad_text, numpy_reason
+from esault.payload.column import PLAIN_TYPES, bad_text, numpy_reason
 from esault.payload.packed_rows import Rows
 from esault.payload.portable import ARROW, NUMPY, RECORDS
 
@@ -36,7 +36,7 @@ class LibraryMissing(EsaultError, ImportError):
 
 def wired(column: Any) -> Any:
     """The column as the codec packs it. It has been checked."""
-    if type(column) in ROWS:
+    if type(column) in PLAIN_TYPES:
         return Rows(column)
     if not hasattr(column, "to_pylist"):
         name = column.dtype.str.encode()

@@ -15,7 +15,7 @@ from esault.payload.class_names import is_own
 from esault.payload.pickles import Writer
 from esault.payload.remedy import known_remedy, remedy, type_name
 
-__all__ = ["ARROW", "MAX_DEPTH", "MAX_SET_DEPTH", "NUMPY", "OWN_CODES", "RECORDS", "ROWS", "brief", "explain"]
+__all__ = ["ARROW", "MAX_DEPTH", "MAX_SET_DEPTH", "NUMPY", "OWN_CODES", "PACKED_ROWS", "RECORDS", "brief", "explain"]
 
 #: containers nest at most this deep in eSault's own messages: msgpack's unpacker has a stack of this size
 MAX_DEPTH = 1024
@@ -23,7 +23,7 @@ MAX_DEPTH = 1024
 MAX_SET_DEPTH = 8
 #: the extension codes of the codec; those of arrays and rows stand for whole columns
 OWN_CODES = range(80, 90)
-NUMPY, ARROW, RECORDS, ROWS = 86, 87, 88, 89
+NUMPY, ARROW, RECORDS, PACKED_ROWS = 86, 87, 88, 89
 
 _KEY, _ELEMENT = " (key)", " (element)"
 #: how deep a culprit is looked for

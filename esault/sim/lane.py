@@ -36,7 +36,7 @@ class Lane:
         #: at the last look at what it wants
         self.busy_before = 0.0
 
-    def take(self, parcels: list[Parcel], share: float, room: float) -> None:
+    def admit(self, parcels: list[Parcel], share: float, room: float) -> None:
         """This share of the parcels comes in; what finds no room is dropped."""
         for born, whole in parcels:
             amount = whole * share

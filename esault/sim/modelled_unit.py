@@ -271,7 +271,7 @@ class ModelledUnit:
             on = change is not None and change.switched_at is not None
             lane.servers = change.serving if change is not None and on else self.width
             if inflow:
-                lane.take(inflow, 1.0, self._room(lane, part.buffer, length, most))
+                lane.admit(inflow, 1.0, self._room(lane, part.buffer, length, most))
             if lane.parcels:
                 out = self._work(lane, length, most)
         else:
@@ -280,7 +280,7 @@ class ModelledUnit:
             for lane in self.lanes.values():
                 share = self.shares.get(lane.number, 0.0)
                 if inflow and share:
-                    lane.take(inflow, share, self._room(lane, room, length, most))
+                    lane.admit(inflow, share, self._room(lane, room, length, most))
                 if lane.parcels:
                     out += self._work(lane, length, most)
         if part.delay and (out or self._line):

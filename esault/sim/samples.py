@@ -57,10 +57,6 @@ class _Probes:
             fresh.append(probe)
         return tuple(fresh)
 
-    def age(self, now: float) -> float:
-        """How long the oldest that is not back has been on its way."""
-        return next((now - p.sent for p in self.out if p.back is None or p.back > now), 0.0)
-
 
 class ModelledSamples:
     """Counts are noted at every tick; samples are differences of them."""
@@ -159,7 +155,6 @@ class ModelledSamples:
                     backlog=int(backlog),
                     occupancy=self._occupancy(unit, backlog),
                     probe_delay=probes.delay,
-                    probe_age=probes.age(now),
                     probes=probes.told(now) if consume else (),
                     cpu=busy * per * unit.part.cpu,
                     memory=int(unit.part.state * unit.shares.get(owner, 0.0)),

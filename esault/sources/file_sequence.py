@@ -40,7 +40,7 @@ class FileSequence:
             raise EndOfStream
         file = self._file or self._open()
         for _ in range(_CHUNKS_PER_READ):
-            rows = file.take(limit)
+            rows = file.read(limit)
             if rows or limit < 1:
                 return rows
             if not self._finished:

@@ -53,7 +53,7 @@ class FileTail:
             if not self._busy:
                 break
             file = self._busy[0]
-            rows = file.take(limit)
+            rows = file.read(limit)
             if rows or limit < 1:
                 self._last = file
                 return rows

@@ -102,7 +102,7 @@ class JsonFiles(Spout[Any, dict[str, Any]]):
                     self._lines.tally.note("bad_lines_skipped", name, start, self._reason(line, error))
                     continue
                 end = self._lines.end_of(back)
-                self._lines.untake(back)
+                self._lines.unread(back)
                 if not rows:
                     raise SourceError(f"{name}, line {line_number(name, end)}: {self._reason(line, error)}") from error
                 # what stands before the bad line is good: it goes first, and the position stays before the line

@@ -63,7 +63,7 @@ class LineFile:
         """How many bytes, as they lie on the disk, have been read and taken; of a `.gz`: read."""
         return self._raw.tell() if self.zipped else self.offset
 
-    def take(self, limit: int) -> list[tuple[str, str]]:
+    def read(self, limit: int) -> list[tuple[str, str]]:
         """Up to `limit` rows of what was filled in; none: fill again."""
         lines = self._block.lines[self._taken : self._taken + limit]
         self._taken += len(lines)
@@ -72,7 +72,7 @@ class LineFile:
             raise SourceError(f"{self.name}, line {line_number(self.name, bad.end)}: {bad.reason}")
         return list(zip(repeat(self.name), lines))
 
-    def untake(self, count: int) -> None:
+    def unread(self, count: int) -> None:
         """The last `count` rows taken since the last fill will come again."""
         self._taken -= count
 

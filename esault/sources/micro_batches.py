@@ -25,7 +25,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 #: tuples that are asked for at once, and how often in a row
-ROWS, READS = 1024, 16
+READ_ROWS, READS = 1024, 16
 #: seconds until a spout that had nothing is asked again
 NAP = 0.001
 #: lengths of a window for which a closed one waits to be released
@@ -137,7 +137,7 @@ class MicroBatches(WindowedSpout[K, V]):
             if self._ended or (window is not None and self._full(window, now)):
                 break
             try:
-                rows = self.spout.read(ROWS)
+                rows = self.spout.read(READ_ROWS)
             except EndOfStream:
                 self._ended = True
                 break

@@ -82,9 +82,9 @@ class TextFiles(Spout[str, str]):
         """Up to `limit` lines, all of one file; fewer where a chunk of the file ends, so that batches stay small."""
         return self._opened.read(limit)
 
-    def untake(self, count: int) -> None:
+    def unread(self, count: int) -> None:
         """The last `count` rows of the last read will come again."""
-        self._opened.last.untake(count)
+        self._opened.last.unread(count)
 
     def end_of(self, back: int) -> int:
         """The byte behind the last row of the last read (1), the one before it (2), and so on, in its file."""

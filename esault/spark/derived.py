@@ -79,7 +79,7 @@ class DerivedTable:
         with explained("making", log.folder):
             self._disk.make_folder(log.folder)
         lock = RunLock(self.path)
-        lock.take("esault analyze")
+        lock.acquire("esault analyze")
         try:
             with explained("reading", self.path):
                 for name in self._disk.names(self.path):

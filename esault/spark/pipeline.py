@@ -308,7 +308,7 @@ class Pipeline:
     def _locked(self) -> Iterator[None]:
         """One analysis at a time writes into the folder."""
         lock = RunLock(self.into, "")
-        lock.take("esault analyze")
+        lock.acquire("esault analyze")
         try:
             yield
         finally:

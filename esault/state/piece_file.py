@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 from zlib import crc32
@@ -118,19 +119,14 @@ def _damaged(path: Path, what: str) -> CheckpointError:
 def check_piece(path: Path, piece: Piece) -> None:
     """Whether the file is, byte for byte, what the manifest says. Raises CheckpointError."""
     checksum, size = 0, 0
-    try:
-        with path.open("rb") as source:
-            head = source.read(_HEAD.size)
-            _check_head(path, head)
-            data = head
-            while data:
-                size += len(data)
-                checksum = crc32(data, checksum)
-                data = source.read(1 << 20)
-    except FileNotFoundError:
-        raise CheckpointError(f"{path} is missing") from None
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be read: {error.strerror or error}") from error
+    with _reading(path) as source:
+        head = source.read(_HEAD.size)
+        _check_head(path, head)
+        data = head
+        while data:
+            size += len(data)
+            checksum = crc32(data, checksum)
+            data = source.read(1 << 20)
     if size != piece.size:
         raise _damaged(path, f"it has {size:,} bytes, and {piece.size:,} were written")
     if checksum != piece.checksum:
@@ -156,60 +152,59 @@ def _schema_block(path: Path, source: BinaryIO) -> bytes:
     return block
 
 
-def read_schema(path: Path) -> Schema | None:
-    """What the classes in it looked like; None: a version that did not say wrote it. Raises CheckpointError."""
+@contextmanager
+def _reading(path: Path) -> Iterator[BinaryIO]:
+    """The file, opened; what is wrong with it or in it becomes a CheckpointError."""
     try:
         with path.open("rb") as source:
-            if _check_head(path, source.read(_HEAD.size)) < 2:
-                return None
-            while True:
-                said = source.read(_BLOCK.size)
-                if len(said) < _BLOCK.size:
-                    raise _damaged(path, "it ends in the middle")
-                length, _ = _BLOCK.unpack(said)
-                if not length:
-                    break
-                source.seek(length, os.SEEK_CUR)
-            block = _schema_block(path, source)
-            found: Schema = Codec().unpack(block)
-            return found
+            yield source
     except FrameError as error:
         raise _damaged(path, str(error)) from error
     except FileNotFoundError:
         raise CheckpointError(f"{path} is missing") from None
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _block_head(path: Path, source: BinaryIO) -> tuple[int, int]:
+    """The length of the next block and its checksum; length 0 at the end, with the number of keys."""
+    said = source.read(_BLOCK.size)
+    if len(said) < _BLOCK.size:
+        raise _damaged(path, "it ends in the middle")
+    length, told = _BLOCK.unpack(said)
+    return length, told
+
+
+def read_schema(path: Path) -> Schema | None:
+    """What the classes in it looked like; None: a version that did not say wrote it. Raises CheckpointError."""
+    with _reading(path) as source:
+        if _check_head(path, source.read(_HEAD.size)) < 2:
+            return None
+        while length := _block_head(path, source)[0]:
+            source.seek(length, os.SEEK_CUR)
+        found: Schema = Codec().unpack(_schema_block(path, source))
+        return found
 
 
 def read_piece(path: Path) -> Iterator[tuple[Any, bytes | None]]:
     """(key, packed state or None) in the order in which they were written. Raises CheckpointError at the first thing amiss."""
     codec = Codec()
     keys = 0
-    try:
-        with path.open("rb") as source:
-            version = _check_head(path, source.read(_HEAD.size))
-            while True:
-                head = source.read(_BLOCK.size)
-                if len(head) < _BLOCK.size:
-                    raise _damaged(path, "it ends in the middle")
-                length, told = _BLOCK.unpack(head)
-                if not length:
-                    break
-                block = source.read(length)
-                if len(block) < length:
-                    raise _damaged(path, "it ends in the middle")
-                if crc32(block) != told:
-                    raise _damaged(path, f"the checksum of the block behind key {keys:,} is another one")
-                items = codec.unpack(block)
-                yield from items
-                keys += len(items)
-            if keys != told:
-                raise _damaged(path, f"{keys:,} keys are there, and {told:,} were written")
-            if version > 1:
-                _schema_block(path, source)
-    except FrameError as error:
-        raise _damaged(path, str(error)) from error
-    except FileNotFoundError:
-        raise CheckpointError(f"{path} is missing") from None
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be read: {error.strerror or error}") from error
+    with _reading(path) as source:
+        version = _check_head(path, source.read(_HEAD.size))
+        while True:
+            length, told = _block_head(path, source)
+            if not length:
+                break
+            block = source.read(length)
+            if len(block) < length:
+                raise _damaged(path, "it ends in the middle")
+            if crc32(block) != told:
+                raise _damaged(path, f"the checksum of the block behind key {keys:,} is another one")
+            items = codec.unpack(block)
+            yield from items
+            keys += len(items)
+        if keys != told:
+            raise _damaged(path, f"{keys:,} keys are there, and {told:,} were written")
+        if version > 1:
+            _schema_block(path, source)

@@ -129,7 +129,7 @@ class LocalAcker(_Seat):
             self.core.read(link.popleft(), now)
             happened = True
         self.core.send()
-        self.core.push()
+        self.core.retry()
         if now >= self._watch_at:
             self._watch_at = now + 0.05
             self.core.watch(now)

@@ -25,6 +25,7 @@ from esault.flow.worker.environment import Environment
 from esault.flow.worker.spout_unit import SpoutSubUnit
 from esault.messages.checkpoint import CompletedCheckpoint
 from esault.messages.control import Build, Exited, Fork, Kill, Release
+from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.payload.column import plain
 from esault.report import Report
@@ -325,7 +326,7 @@ class LocalRuntime:
                     self._exits.append(Exited(build.incarnation, "its process is gone"))
                     return
                 unit = replace(unit, spout=spout)
-            elif unit.spooled and self.driver.settings.delivery == "eo":
+            elif unit.spooled and self.driver.settings.delivery is Delivery.EXACTLY_ONCE:
                 unit = spooled(unit, self._folder(), build.part)
             try:
                 seat = LocalSubUnit(
@@ -338,7 +339,7 @@ class LocalRuntime:
                         lambda path: self._letters,
                         self._order.getrandbits(32),
                         self._run_dir,
-                        self.state_store if self.driver.settings.delivery == "eo" else None,
+                        self.state_store if self.driver.settings.delivery is Delivery.EXACTLY_ONCE else None,
                         SteppedLoop,
                     ),
                 )

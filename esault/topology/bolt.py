@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 from esault.payload.attributes import get_attributes, set_attributes
@@ -144,6 +144,3 @@ def takes_columns(cls: type) -> bool:
     return any(
         getattr(cls, name) is not getattr(BatchBolt, name) for name in ("process_columns", "process_columns_stream")
     )
-
-
-BoltFactory = Callable[[], Any]

@@ -7,16 +7,15 @@ from typing import Any, TypeVar
 
 from esault.errors import TopologyError
 from esault.topology.bolt import BatchBolt, Bolt
-from esault.topology.draft import BoltOptions, Draft, OutletDraft
-from esault.topology.error_policy import ErrorPolicy, fail
+from esault.topology.draft import Draft, OutletDraft
+from esault.topology.error_policy import ErrorPolicy
 from esault.topology.event_time import checked_event_time
 from esault.topology.grouping import Grouping
-from esault.topology.parallelism import Parallelism
 from esault.topology.plan import Plan
 from esault.topology.spout import Spout
 from esault.topology.stream import Stream
+from esault.topology.unit_options import FAIL, UnitOptions, WindowOptions
 from esault.topology.window import WindowKind
-from esault.topology.windowing import WindowOptions
 
 __all__ = ["Topology"]
 
@@ -24,8 +23,6 @@ K = TypeVar("K")
 V = TypeVar("V")
 KO = TypeVar("KO")
 VO = TypeVar("VO")
-
-_FAIL = fail()
 
 
 class Topology:
@@ -88,7 +85,7 @@ class Topology:
             raise TopologyError(
                 f"{where}: lateness, idle and ahead go with time=; write time=lambda value: value['at']"
             )
-        unit = self._draft.add_spout(name, spout, Parallelism(parallelism, min_parallelism, max_parallelism))
+        unit = self._draft.add_spout(name, spout, UnitOptions.of_call(locals()))
         if time is None:
             return Stream.of_unit(self._draft, unit)
         return Stream(self._draft, self._draft.add_timed(unit.streams[""], time, lateness, idle, ahead, where), {})
@@ -103,7 +100,7 @@ class Topology:
         min_parallelism: int = 1,
         max_parallelism: int | None = None,
         streams: Sequence[str] = (),
-        on_error: ErrorPolicy = _FAIL,
+        on_error: ErrorPolicy = FAIL,
         idle_after: float | None = None,
         expire_after: float | None = None,
         tick_every: float | None = None,
@@ -116,18 +113,7 @@ class Topology:
 
         The groupings must agree in what one object stands for.
         """
-        options = BoltOptions(
-            Parallelism(parallelism, min_parallelism, max_parallelism),
-            streams,
-            on_error,
-            idle_after,
-            expire_after,
-            tick_every,
-            concurrency,
-            replicas,
-            buffer,
-            overflow,
-        )
+        options = UnitOptions.of_call(locals())
         return Stream.of_unit(self._draft, self._draft.add_bolt(name, factory, self._outlets(name, inputs), options))
 
     def window(
@@ -145,7 +131,7 @@ class Topology:
         min_parallelism: int = 1,
         max_parallelism: int | None = None,
         streams: Sequence[str] = (),
-        on_error: ErrorPolicy = _FAIL,
+        on_error: ErrorPolicy = FAIL,
         tick_every: float | None = None,
         buffer: int | None = None,
         overflow: str | None = None,
@@ -160,16 +146,8 @@ class Topology:
                 if stream not in inputs:
                     raise TopologyError(f"unit {name!r}: time names {stream!r}, which is not among inputs; name those")
         times = [time.get(s) if isinstance(time, Mapping) else time for s in inputs]
-        options = BoltOptions(
-            Parallelism(parallelism, min_parallelism, max_parallelism),
-            streams,
-            on_error,
-            tick_every=tick_every,
-            buffer=buffer,
-            overflow=overflow,
-            window=WindowOptions(window, times, lateness, idle, ahead),
-        )
-        return Stream.of_unit(self._draft, self._draft.add_bolt(name, factory, outlets, options))
+        options, windowed = UnitOptions.of_call(locals()), WindowOptions.of_call(locals(), times=times)
+        return Stream.of_unit(self._draft, self._draft.add_bolt(name, factory, outlets, options, windowed))
 
     def plan(self) -> Plan:
         """The whole topology, validated and frozen, as the engines run it."""

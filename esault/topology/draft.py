@@ -13,16 +13,14 @@ from typing import Any
 
 from esault.errors import TopologyError
 from esault.topology.arguments import (
-    check_buffer,
     check_moved,
     check_name,
     check_on_error,
     check_seconds,
-    check_streams,
     check_types,
 )
 from esault.topology.concurrency import check_concurrency
-from esault.topology.error_policy import ErrorPolicy, fail
+from esault.topology.error_policy import ErrorPolicy
 from esault.topology.event_time import EventTime, checked_event_time
 from esault.topology.examine import examine_sink, examine_spout
 from esault.topology.factory import examine_factory
@@ -33,28 +31,10 @@ from esault.topology.parallelism import Parallelism
 from esault.topology.plan import Edge, Input, Outlet, Plan, SinkPlan, UnitPlan
 from esault.topology.replicas import check_replicas, expanded
 from esault.topology.step import Step
-from esault.topology.windowing import LATE, WindowOptions, WindowPlan, checked_window
+from esault.topology.unit_options import UnitOptions, WindowOptions
+from esault.topology.windowing import LATE, WindowPlan, checked_window
 
-__all__ = ["BoltOptions", "Draft", "OutletDraft", "UnitDraft"]
-
-
-@dataclass(frozen=True)
-class BoltOptions:
-    """What can be said about a bolt besides its inputs, as it was given."""
-
-    parallelism: Parallelism = field(default_factory=Parallelism)
-    streams: Sequence[str] = ()
-    on_error: ErrorPolicy = field(default_factory=fail)
-    idle_after: float | None = None
-    expire_after: float | None = None
-    tick_every: float | None = None
-    concurrency: int | None = None
-    replicas: int = 1
-    buffer: int | None = None
-    overflow: str | None = None
-    #: what `process_stream` calls the inputs, where that is not their own names
-    input_names: tuple[str, ...] | None = None
-    window: WindowOptions | None = None
+__all__ = ["Draft", "OutletDraft", "UnitDraft"]
 
 
 @dataclass(eq=False)
@@ -128,11 +108,11 @@ class Draft:
         # Spouts and sinks, which cannot serve two places: the object's id -> its place, and the object, kept alive.
         self._objects: dict[int, tuple[str, object]] = {}
 
-    def add_spout(self, name: str, spout: Any, parallelism: Parallelism) -> UnitDraft:
+    def add_spout(self, name: str, spout: Any, options: UnitOptions) -> UnitDraft:
         """A unit that reads `spout`."""
         self._check_new_unit(name)
         spout = examine_spout(spout, name)
-        parallelism.check(name)
+        parallelism = options.checked(name).width
         if not spout.parallel:
             cls = type(spout).__name__
             parallelism = parallelism.one(
@@ -145,25 +125,34 @@ class Draft:
         return self._add(UnitPlan(name, "spout", spout=spout), parallelism, ())
 
     def add_bolt(
-        self, name: str, factory: Any, inputs: Sequence[tuple[OutletDraft, Any]], options: BoltOptions
+        self,
+        name: str,
+        factory: Any,
+        inputs: Sequence[tuple[OutletDraft, Any]],
+        options: UnitOptions,
+        windowed: WindowOptions | None = None,
+        input_names: tuple[str, ...] | None = None,
     ) -> UnitDraft:
-        """A unit that processes `inputs`, pairs of a stream and its grouping."""
+        """A unit that processes `inputs`, pairs of a stream and its grouping.
+
+        `input_names`: what `process_stream` calls the inputs, where that is not their own names.
+        """
         self._check_new_unit(name)
         where = f"unit {name!r}"
         batch = examine_factory(factory, name)
         checked = [(outlet, check_grouping(name, outlet.label, grouping)) for outlet, grouping in inputs]
         objects = common_objects(name, [(outlet.label, grouping) for outlet, grouping in checked])
-        parallelism = options.parallelism
-        parallelism.check(name)
+        options = options.checked(name)
+        parallelism = options.width
         if objects == "unit":
             parallelism = parallelism.one(
                 name, "single() means one object in one sub-unit. Leave it at 1, or take another grouping"
             )
-        streams = check_streams(name, options.streams)
+        streams = tuple(options.streams)
         window: WindowPlan | None = None
         starts: list[EventTime | None] = [None] * len(checked)
-        if options.window is not None:
-            window, starts = checked_window(name, options.window, checked, batch)
+        if windowed is not None:
+            window, starts = checked_window(name, windowed, checked, batch)
             if window.timed:
                 if LATE in streams:
                     raise TopologyError(
@@ -172,7 +161,7 @@ class Draft:
                 streams = (*streams, LATE)
         for stream in streams:
             self._check_new_label(f"{name}.{stream}", f"{where}, stream {stream!r}")
-        labels = options.input_names or tuple(outlet.label for outlet, _ in checked)
+        labels = input_names or tuple(outlet.label for outlet, _ in checked)
         settings = UnitPlan(
             name,
             "bolt",
@@ -180,11 +169,11 @@ class Draft:
             batch=batch,
             objects=objects,
             inputs=tuple(Input(outlet.unit, label, grouping) for (outlet, grouping), label in zip(checked, labels)),
-            on_error=check_on_error(where, options.on_error),
-            idle_after=_seconds_or_never(where, "idle_after", options.idle_after),
-            expire_after=_seconds_or_never(where, "expire_after", options.expire_after),
-            tick_every=_seconds_or_never(where, "tick_every", options.tick_every),
-            buffer=check_buffer(where, options.buffer, options.overflow),
+            on_error=options.on_error,
+            idle_after=options.idle_after,
+            expire_after=options.expire_after,
+            tick_every=options.tick_every,
+            buffer=options.buffer,
             window=window,
         )
         settings = dataclasses.replace(settings, concurrency=check_concurrency(settings, options.concurrency))
@@ -359,7 +348,3 @@ def _greatest(aheads: Sequence[float | None]) -> float | None:
     """What is allowed where streams are mixed: None, all, if one of them allows that."""
     known = [ahead for ahead in aheads if ahead is not None]
     return max(known) if len(known) == len(aheads) else None
-
-
-def _seconds_or_never(where: str, argument: str, value: float | None) -> float | None:
-    return None if value is None else check_seconds(where, argument, value)

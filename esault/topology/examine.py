@@ -6,7 +6,7 @@ import inspect
 from array import array
 from collections import deque
 from collections.abc import Mapping, MutableMapping, MutableSequence, MutableSet
-from typing import Any
+from typing import Any, TypeVar
 
 from esault.errors import TopologyError
 from esault.topology.bolt import BatchBolt, Bolt, takes_columns
@@ -16,6 +16,8 @@ from esault.topology.sink import Sink
 from esault.topology.spout import Spout
 
 __all__ = ["examine_bolt_class", "examine_sink", "examine_spout", "is_asynchronous"]
+
+T = TypeVar("T")
 
 _MUTABLE = (list, dict, set, bytearray, deque, array, MutableSequence, MutableMapping, MutableSet)
 
@@ -99,16 +101,7 @@ def examine_bolt_class(cls: type, unit: str) -> bool:
 def examine_spout(spout: object, unit: str) -> Spout[Any, Any]:
     """`spout`, if it is an object that can be read; else TopologyError."""
     where = f"unit {unit!r}"
-    if isinstance(spout, type):
-        raise TopologyError(
-            f"{where}: a spout is passed as an object, not as a class; write t.spout({unit!r}, {spout.__name__}(...))"
-        )
-    if isinstance(spout, (Bolt, BatchBolt, Sink)):
-        raise TopologyError(f"{where}: {type(spout).__name__} is a {_base_of(type(spout))}, not a spout")
-    if not isinstance(spout, Spout):
-        raise TopologyError(
-            f"{where}: {spout!r} ({type(spout).__name__}) is no spout; pass an object of a class derived from Spout"
-        )
+    spout = _object_of(Spout, spout, where, f"t.spout({unit!r}, ")
     cls = type(spout)
     if cls.read is Spout.read:
         raise TopologyError(f"{where}: {cls.__name__} does not define read(self, limit), which gives the tuples")
@@ -125,21 +118,28 @@ def examine_spout(spout: object, unit: str) -> Spout[Any, Any]:
 def examine_sink(sink: object, name: str) -> Sink:
     """`sink`, if it is an object that can be written to; else TopologyError."""
     where = f"sink {name!r}"
-    if isinstance(sink, type):
-        raise TopologyError(
-            f"{where}: a sink is passed as an object, not as a class; write .sink({name!r}, {sink.__name__}(...))"
-        )
-    if isinstance(sink, (Bolt, BatchBolt, Spout)):
-        raise TopologyError(f"{where}: {type(sink).__name__} is a {_base_of(type(sink))}, not a sink")
-    if not isinstance(sink, Sink):
-        raise TopologyError(
-            f"{where}: {sink!r} ({type(sink).__name__}) is no sink; pass an object of a class derived from Sink"
-        )
+    sink = _object_of(Sink, sink, where, f".sink({name!r}, ")
     cls = type(sink)
     if cls.write is Sink.write and cls.write_columns is Sink.write_columns:
         raise TopologyError(f"{where}: {cls.__name__} defines neither write(self, rows) nor write_columns(...)")
     _examine_hooks(where, cls, _SINK_HOOKS)
     return sink
+
+
+def _object_of(base: type[T], thing: object, where: str, call: str) -> T:
+    """`thing`, if it is an object of `base`, not a class and nothing else that a topology is made of; else TopologyError."""
+    noun = base.__name__.lower()
+    if isinstance(thing, type):
+        raise TopologyError(
+            f"{where}: a {noun} is passed as an object, not as a class; write {call}{thing.__name__}(...))"
+        )
+    if isinstance(thing, base):
+        return thing
+    if isinstance(thing, (Bolt, BatchBolt, Spout, Sink)):
+        raise TopologyError(f"{where}: {type(thing).__name__} is a {_base_of(type(thing))}, not a {noun}")
+    raise TopologyError(
+        f"{where}: {thing!r} ({type(thing).__name__}) is no {noun}; pass an object of a class derived from {base.__name__}"
+    )
 
 
 def _base_of(cls: type) -> str:

@@ -9,18 +9,17 @@ from typing import Any, Generic, TypeVar
 
 from esault.errors import TopologyError
 from esault.topology.bolt import BatchBolt, Bolt
-from esault.topology.draft import BoltOptions, Draft, OutletDraft, UnitDraft
-from esault.topology.error_policy import ErrorPolicy, fail
+from esault.topology.draft import Draft, OutletDraft, UnitDraft
+from esault.topology.error_policy import ErrorPolicy
 from esault.topology.function import check_function
 from esault.topology.grouping import Grouping, by_key
 from esault.topology.join import LEFT, RIGHT, Join, check_kind
-from esault.topology.parallelism import Parallelism
 from esault.topology.reduce import Reduce
 from esault.topology.sink import Sink
 from esault.topology.table_join import LEFT as TABLE_LEFT
 from esault.topology.table_join import TABLE, UNMATCHED, TableJoin, check_missing
+from esault.topology.unit_options import FAIL, UnitOptions, WindowOptions
 from esault.topology.window import CountWindow, WindowKind
-from esault.topology.windowing import WindowOptions
 
 __all__ = ["Stream"]
 
@@ -30,8 +29,6 @@ KO = TypeVar("KO")
 VO = TypeVar("VO")
 W = TypeVar("W")
 T = TypeVar("T")
-
-_FAIL = fail()
 
 
 class Stream(Generic[K, V]):
@@ -82,7 +79,7 @@ class Stream(Generic[K, V]):
         min_parallelism: int = 1,
         max_parallelism: int | None = None,
         streams: Sequence[str] = (),
-        on_error: ErrorPolicy = _FAIL,
+        on_error: ErrorPolicy = FAIL,
         idle_after: float | None = None,
         expire_after: float | None = None,
         tick_every: float | None = None,
@@ -114,23 +111,10 @@ class Stream(Generic[K, V]):
                 dropped and counted. None: nothing is dropped, senders wait.
             overflow: "drop", with `buffer`.
         """
-        options = BoltOptions(
-            Parallelism(parallelism, min_parallelism, max_parallelism),
-            streams,
-            on_error,
-            idle_after,
-            expire_after,
-            tick_every,
-            concurrency,
-            replicas,
-            buffer,
-            overflow,
-        )
+        options = UnitOptions.of_call(locals())
         return self.of_unit(self._draft, self._draft.add_bolt(name, factory, [(self._outlet, grouping)], options))
 
-    def map(
-        self, function: Callable[[V], W], *, name: str | None = None, on_error: ErrorPolicy = _FAIL
-    ) -> Stream[K, W]:
+    def map(self, function: Callable[[V], W], *, name: str | None = None, on_error: ErrorPolicy = FAIL) -> Stream[K, W]:
         """The same keys with `function(value)` as values. It runs in the process of the unit before it."""
         return self._step("map", function, name, on_error)
 
@@ -139,7 +123,7 @@ class Stream(Generic[K, V]):
         function: Callable[[V], object],
         *,
         name: str | None = None,
-        on_error: ErrorPolicy = _FAIL,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stream[K, V]:
         """The tuples for which `function(value)` is true."""
         return self._step("filter", function, name, on_error)
@@ -149,7 +133,7 @@ class Stream(Generic[K, V]):
         function: Callable[[V], Iterable[W]],
         *,
         name: str | None = None,
-        on_error: ErrorPolicy = _FAIL,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stream[K, W]:
         """For each tuple as many as `function(value)` has values, under its key; a generator function will do."""
         return self._step("flat_map", function, name, on_error)
@@ -159,7 +143,7 @@ class Stream(Generic[K, V]):
         function: Callable[[V], KO],
         *,
         name: str | None = None,
-        on_error: ErrorPolicy = _FAIL,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stream[KO, V]:
         """The same values under the keys `function(value)`."""
         return self._step("key_by", function, name, on_error)
@@ -173,7 +157,7 @@ class Stream(Generic[K, V]):
         parallelism: int = 1,
         min_parallelism: int = 1,
         max_parallelism: int | None = None,
-        on_error: ErrorPolicy = _FAIL,
+        on_error: ErrorPolicy = FAIL,
         idle_after: float | None = None,
         expire_after: float | None = None,
         buffer: int | None = None,
@@ -194,19 +178,9 @@ class Stream(Generic[K, V]):
             raise TopologyError(
                 f"{where}: each key starts from a copy of initial, and {initial!r} has none: {error}"
             ) from error
-        return self.bolt(
-            name,
-            functools.partial(Reduce, function, initial),
-            by_key(),
-            parallelism=parallelism,
-            min_parallelism=min_parallelism,
-            max_parallelism=max_parallelism,
-            on_error=on_error,
-            idle_after=idle_after,
-            expire_after=expire_after,
-            buffer=buffer,
-            overflow=overflow,
-        )
+        inputs = [(self._outlet, by_key())]
+        factory = functools.partial(Reduce, function, initial)
+        return self.of_unit(self._draft, self._draft.add_bolt(name, factory, inputs, UnitOptions.of_call(locals())))
 
     def join_table(
         self,
@@ -218,7 +192,7 @@ class Stream(Generic[K, V]):
         parallelism: int = 1,
         min_parallelism: int = 1,
         max_parallelism: int | None = None,
-        on_error: ErrorPolicy = _FAIL,
+        on_error: ErrorPolicy = FAIL,
         idle_after: float | None = None,
         expire_after: float | None = None,
     ) -> Stream[K, tuple[V, W | None]]:
@@ -239,17 +213,11 @@ class Stream(Generic[K, V]):
                 f"{where}: {table!r} is no stream of topology {self._draft.name!r}; the table is a stream whose values replace one "
                 "another, such as what reduce(...) or a spout of changes returns"
             )
-        options = BoltOptions(
-            Parallelism(parallelism, min_parallelism, max_parallelism),
-            (UNMATCHED,),
-            on_error,
-            idle_after,
-            expire_after,
-            input_names=(TABLE_LEFT, TABLE),
-        )
+        options = UnitOptions.of_call(locals(), streams=(UNMATCHED,))
         inputs = [(self._outlet, by_key()), (table._outlet, by_key())]
         factory = functools.partial(TableJoin, missing, check_missing(where, missing, wait_most))
-        return self.of_unit(self._draft, self._draft.add_bolt(name, factory, inputs, options))
+        unit = self._draft.add_bolt(name, factory, inputs, options, input_names=(TABLE_LEFT, TABLE))
+        return self.of_unit(self._draft, unit)
 
     def timed(
         self,
@@ -286,7 +254,7 @@ class Stream(Generic[K, V]):
         min_parallelism: int = 1,
         max_parallelism: int | None = None,
         streams: Sequence[str] = (),
-        on_error: ErrorPolicy = _FAIL,
+        on_error: ErrorPolicy = FAIL,
         tick_every: float | None = None,
         buffer: int | None = None,
         overflow: str | None = None,
@@ -303,17 +271,9 @@ class Stream(Generic[K, V]):
             lateness, idle, ahead: as in `timed`, which starts event time right before the window, unless it has started further up.
             grouping: `by_key()`.
         """
-        options = BoltOptions(
-            Parallelism(parallelism, min_parallelism, max_parallelism),
-            streams,
-            on_error,
-            tick_every=tick_every,
-            buffer=buffer,
-            overflow=overflow,
-            window=WindowOptions(window, (time,), lateness, idle, ahead),
-        )
+        options, windowed = UnitOptions.of_call(locals()), WindowOptions.of_call(locals(), times=(time,))
         inputs = [(self._outlet, by_key() if grouping is None else grouping)]
-        return self.of_unit(self._draft, self._draft.add_bolt(name, factory, inputs, options))
+        return self.of_unit(self._draft, self._draft.add_bolt(name, factory, inputs, options, windowed))
 
     def join(
         self,
@@ -329,7 +289,7 @@ class Stream(Generic[K, V]):
         parallelism: int = 1,
         min_parallelism: int = 1,
         max_parallelism: int | None = None,
-        on_error: ErrorPolicy = _FAIL,
+        on_error: ErrorPolicy = FAIL,
         buffer: int | None = None,
         overflow: str | None = None,
     ) -> Stream[K, tuple[Any, Any]]:
@@ -352,18 +312,10 @@ class Stream(Generic[K, V]):
         times = tuple(time) if isinstance(time, (tuple, list)) else (time, time)
         if len(times) != 2:
             raise TopologyError(f"{where}: time is one function for both sides, or a pair of them, not {time!r}")
-        options = BoltOptions(
-            Parallelism(parallelism, min_parallelism, max_parallelism),
-            (),
-            on_error,
-            buffer=buffer,
-            overflow=overflow,
-            input_names=(LEFT, RIGHT),
-            window=WindowOptions(window, times, lateness, idle, ahead),
-        )
+        options, windowed = UnitOptions.of_call(locals()), WindowOptions.of_call(locals(), times=times)
         inputs = [(self._outlet, by_key()), (other._outlet, by_key())]
         factory = functools.partial(Join, check_kind(where, kind))
-        return self.of_unit(self._draft, self._draft.add_bolt(name, factory, inputs, options))
+        return self.of_unit(self._draft, self._draft.add_bolt(name, factory, inputs, options, windowed, (LEFT, RIGHT)))
 
     def sink(self, name: str, sink: Sink) -> None:
         """Write the tuples to `sink`, an object, in the process of the unit before it; its name is unique."""

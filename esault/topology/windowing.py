@@ -11,9 +11,10 @@ from esault.topology.event_time import EventTime, checked_event_time
 from esault.topology.function import check_function
 from esault.topology.grouping import ByKey
 from esault.topology.inputs import written
+from esault.topology.unit_options import WindowOptions
 from esault.topology.window import CountWindow, WindowKind
 
-__all__ = ["LATE", "WindowOptions", "WindowPlan", "checked_window"]
+__all__ = ["LATE", "WindowPlan", "checked_window"]
 
 #: the stream of tuples whose window had closed
 LATE = "late"
@@ -34,18 +35,6 @@ class WindowPlan:
     def timed(self) -> bool:
         """Whether time closes them."""
         return bool(self.times)
-
-
-@dataclass(frozen=True)
-class WindowOptions:
-    """What can be said about a window besides what can be said about any bolt, as it was given."""
-
-    window: Any
-    #: one for all inputs, or as many as there are inputs; None where it is known
-    times: Sequence[Any]
-    lateness: float | None = None
-    idle: float | None = None
-    ahead: float | None = None
 
 
 def checked_window(

@@ -37,7 +37,7 @@ def _read(inlet, count, wire=None):
         inlet.wait(0.1)
         inlet.read(lambda frame: got.append(bytes(frame)))
         if wire is not None:
-            wire.push()
+            wire.retry()
     return got
 
 
@@ -63,7 +63,7 @@ def test_frames_of_all_sizes_arrive_whole_and_in_order(inlet, wire):
         while waiting and link.send(waiting[0]):
             del waiting[0]
         inlet.read(lambda frame: got.append(bytes(frame)))
-        wire.push()
+        wire.retry()
         if len(got) == len(frames):
             break
     assert got == frames

@@ -43,7 +43,7 @@ def carry(inlet, wire, link, frames, seconds=20.0, while_=lambda: True):
         while waiting and link.send(waiting[0]):
             del waiting[0]
         inlet.read(lambda frame: got.append(bytes(frame)))
-        wire.push()
+        wire.retry()
     return got
 
 
@@ -83,7 +83,7 @@ def test_nobody_there_is_tried_again_until_there_is(tmp_path, key, wire):
     link = wire.link(str(Endpoint("b", "unix:/none", f"127.0.0.1:{port}", "run/1.data")))
     for _ in range(20):
         assert not link.send(b"x")
-        wire.push()
+        wire.retry()
         time.sleep(0.01)
     inlet = HostInlet(str(tmp_path / "1.data"), "b", "127.0.0.1", "run", key.server)
     try:
@@ -160,7 +160,7 @@ def test_a_receiver_that_does_not_read_holds_the_sender_up_and_loses_nothing(inl
     end = time.monotonic() + 20
     while len(got) < sent and time.monotonic() < end:
         inlet.read(lambda data: got.append(len(data)))
-        wire.push()
+        wire.retry()
     assert got == [100_000] * sent
     assert link.send(b"next")
 

@@ -19,7 +19,7 @@ from esault.messages.control import (
     TableFor,
 )
 from esault.messages.settings import Settings
-from esault.messages.status import Rows, Status
+from esault.messages.status import Status
 from esault.topology.grouping import by_key, shuffle
 from esault.topology.plan import Edge, Input, Outlet, Plan, UnitPlan
 
@@ -37,7 +37,7 @@ def unit_plan(name="count", targets=(), keyed=True, kind="bolt", **options):
 
 
 def status(incarnation, now=0.0, **fields):
-    return Status(incarnation, now, Rows(), **fields)
+    return Status(incarnation, now, SubUnitCounts(), **fields)
 
 
 class OneUnit:

@@ -10,6 +10,7 @@ from esault.control.replication.replica import Replica
 from esault.control.units.unit import Unit
 from esault.errors import UsageError
 from esault.messages.control import Build
+from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.topology.plan import Plan
 from esault.topology.replicas import width
@@ -40,11 +41,11 @@ def check_settings(plan: Plan, settings: Settings) -> None:
     if not names:
         return
     said = f"unit {names[0]!r} has replicas, which do not go together with"
-    if settings.delivery == "eo":
+    if settings.delivery is Delivery.EXACTLY_ONCE:
         raise UsageError(
             f"{said} --checkpoint: leave replicas out where state must count each tuple once, or run without it"
         )
-    if settings.delivery == "none":
+    if settings.delivery is Delivery.NONE:
         raise UsageError(f"{said} --acks off: acks say when a row need not be remembered any more; run with acks")
     if settings.ackers:
         raise UsageError(f"{said} --ackers {settings.ackers}: their roots are tracked by the owners; leave it out")

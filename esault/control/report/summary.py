@@ -10,6 +10,7 @@ from esault.control.placement.placement import Cluster
 from esault.control.run.driver import Driver
 from esault.control.units.measurements import total
 from esault.histogram import Histogram
+from esault.messages.delivery import Delivery
 from esault.report import Change, Checkpoints, Decision, Latency, Report, Restored, RootCounts, UnitReport, iso
 
 __all__ = ["HostSnapshot", "Snapshot", "UnitSnapshot", "how_ended", "may_repeat", "report", "snapshot"]
@@ -184,7 +185,7 @@ def how_ended(driver: Driver) -> str:
 
 def may_repeat(driver: Driver) -> bool:
     """Whether sinks may have got rows more than once: something was replayed, or a process died and was replaced."""
-    if driver.settings.delivery == "eo":
+    if driver.settings.delivery is Delivery.EXACTLY_ONCE:
         return False
     replayed = total(unit.measurements.counts for unit in driver.units.values()).roots_replayed
     return bool(driver.deaths or driver.died_late or replayed)

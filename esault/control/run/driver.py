@@ -33,6 +33,7 @@ from esault.elasticity.scaling import EVERY_UNIT, Scaling
 from esault.errors import UsageError
 from esault.messages.checkpoint import CompletedCheckpoint, NotSnapped, Snapped
 from esault.messages.control import AckRoutingSet, Broken, Build, Built, Exited, Failed, Grace, Kill, Stopped
+from esault.messages.delivery import Delivery
 from esault.messages.probe import HostUsage
 from esault.messages.settings import Settings
 from esault.messages.status import Status
@@ -116,7 +117,7 @@ class Driver:
             for name, before in completed.units.items():
                 if name in self.units and before.table and before.parallelism == self.units[name].parallelism:
                     self.units[name].lives.first_table = partial(table_like, before.table)
-        ackers = settings.ackers if settings.delivery != "none" else 0
+        ackers = settings.ackers if settings.delivery is not Delivery.NONE else 0
         self._acker_assignment = AckerAssignment(ackers, self._new_build, self.outbox)
         self._lost_frames = LostFrames()
         self.run_checkpoints = RunCheckpoints(self, completed, keep, last_number)
@@ -314,7 +315,7 @@ class Driver:
             self.scaling.changed(unit.plan.original or unit.name, unit.changes[-1])
         elif event == "reachable" and self.phase == "running":
             self._send_ack_routing()
-        elif event == "settled" and self.phase == "running" and self.settings.delivery != "none":
+        elif event == "settled" and self.phase == "running" and self.settings.delivery is not Delivery.NONE:
             self._tell_all(Grace())
 
     def _advance(self, now: float) -> bool:
@@ -378,7 +379,7 @@ class Driver:
 
     @property
     def _exactly(self) -> bool:
-        return self.settings.delivery == "eo"
+        return self.settings.delivery is Delivery.EXACTLY_ONCE
 
     def _on_broken(self, message: Broken, now: float) -> None:
         unit = self.units.get(self._unit_of.get(message.incarnation, ""))

@@ -85,7 +85,6 @@ class Lives(Component):
             position=self.position.get(part),
             source=self.source.get(part, 0),
             restore=self._restores.get(part) if replaces is None else None,
-            replacement=replaces is not None,
         )
         self.source.setdefault(part, build.incarnation)
         state.subs[build.incarnation] = SubUnitRecord(

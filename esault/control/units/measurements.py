@@ -6,17 +6,17 @@ from collections.abc import Iterable
 from dataclasses import fields, replace
 
 from esault.histogram import Histogram
-from esault.messages.status import Rows, Status
+from esault.messages.status import Status, SubUnitCounts
 
 __all__ = ["Measurements", "total"]
 
 _NOW = {"backlog", "elements", "roots_open"}
 
 
-def total(rows: Iterable[Rows]) -> Rows:
+def total(rows: Iterable[SubUnitCounts]) -> SubUnitCounts:
     """Counts summed up."""
     rows = list(rows)
-    return Rows(**{f.name: sum(getattr(r, f.name) for r in rows) for f in fields(Rows)})
+    return SubUnitCounts(**{f.name: sum(getattr(r, f.name) for r in rows) for f in fields(SubUnitCounts)})
 
 
 class Measurements:
@@ -26,7 +26,7 @@ class Measurements:
         self._living: dict[int, Status] = {}
         #: those that are over, and what they counted, in one sum: a run may have thousands of them
         self._over: set[int] = set()
-        self._past = Rows()
+        self._past = SubUnitCounts()
         self._past_times = {"latency": Histogram(), "end_to_end": Histogram()}
         #: elements whose state died with their process
         self.state_lost = 0
@@ -66,7 +66,7 @@ class Measurements:
         return self._living.get(incarnation)
 
     @property
-    def counts(self) -> Rows:
+    def counts(self) -> SubUnitCounts:
         """All counts of the unit."""
         return total((self._past, *(s.rows for s in self._living.values())))
 

@@ -21,7 +21,7 @@ class LateProbes:
         self._decided: deque[tuple[float, bool]] = deque()
         self._open: dict[int, dict[int, float]] = {}
 
-    def take(self, samples: Sequence[Sample], now: float) -> None:
+    def observe(self, samples: Sequence[Sample], now: float) -> None:
         """What is new."""
         for gone in self._open.keys() - {s.sub_unit for s in samples}:
             del self._open[gone]

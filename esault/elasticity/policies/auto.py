@@ -248,7 +248,7 @@ class Auto:
     ) -> list[Action]:
         n, service, plan = unit.width, state.service, unit.plan
         assert service is not None
-        state.late.take(unit.samples, view.now)
+        state.late.observe(unit.samples, view.now)
         most = min(n + flow.free, plan.max_parallelism if plan.max_parallelism is not None else n + flow.free)
         # So far ahead new sub-units must be asked for now, to have worked off by then what waits.
         by = state.ready + self.catch_up

@@ -87,7 +87,7 @@ class Probe:
         """One look; mostly nothing."""
         unit, now = view.unit, view.now
         samples = unit.samples
-        self._probes.take(samples, now)
+        self._probes.observe(samples, now)
         if now < self._next_at:
             return ()
         settled = unit.changed_at is None or now >= unit.changed_at + max(self.settle, self.window)

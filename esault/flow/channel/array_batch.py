@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from esault.flow.channel.channel import MAX_BATCH_ROWS
-from esault.payload.column import ROWS, plain, take
+from esault.payload.column import PLAIN_TYPES, plain, take
 from esault.payload.column_wire import wired
 
 __all__ = ["ArrayBatch", "Numbers"]
@@ -89,7 +89,7 @@ class Numbers:
 
     def of(self, keys: Any) -> Any:
         """The number for each key, none of which is missing: a list, or a NumPy array."""
-        if type(keys) in ROWS:
+        if type(keys) in PLAIN_TYPES:
             return list(map(self._owner, keys))
         if hasattr(keys, "to_pylist"):
             return self._of_arrow(keys)

@@ -16,9 +16,10 @@ from esault.flow.channel.frame import DATA, Root
 from esault.flow.channel.lineage import Lineage
 from esault.flow.channel.refused_key import refused_key, refused_keys
 from esault.flow.channel.wire import Link
+from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.payload.codec import Codec, explain
-from esault.payload.column import ROWS
+from esault.payload.column import PLAIN_TYPES
 from esault.payload.packed_rows import Rows
 from esault.routing.ring import check_key
 
@@ -58,6 +59,7 @@ class OutChannel:
         "_random64",
         "_row_limit",
         "_settings",
+        "_tracked",
         "_unit",
         "gave",
         "incarnation",
@@ -88,6 +90,7 @@ class OutChannel:
         self._link = link
         self._codec = codec
         self._settings = settings
+        self._tracked = settings.delivery is not Delivery.NONE
         self._random64 = random64
         self._unit = unit
         #: frames that wait for the link
@@ -150,7 +153,7 @@ class OutChannel:
         if not self._batches:
             self.opened_at = now
         # The id is drawn when the batch is opened, so that it is in the ledger's sum before it is sent.
-        id = self._random64() if self._settings.delivery != "none" else 0
+        id = self._random64() if self._tracked else 0
         lineage.p ^= id
         lineage.d ^= id
         batch = _OpenBatch(lineage.root, id, input, lineage.due)
@@ -201,7 +204,7 @@ class OutChannel:
             self.queue.append(frame)
         return len(frame)
 
-    def push(self) -> bool:
+    def retry(self) -> bool:
         """Offer waiting frames again; True when none is left."""
         queue = self.queue
         while queue:
@@ -231,7 +234,7 @@ def _check_texts(unit: str, keys: Sequence[Any]) -> None:
 def _culprit(unit: str, batches: Sequence[_OpenBatch]) -> PayloadError:
     """Which of the rows it was that cannot travel."""
     for batch in batches:
-        rows = [column if type(column) in ROWS else () for column in (batch.keys, batch.values)]
+        rows = [column if type(column) in PLAIN_TYPES else () for column in (batch.keys, batch.values)]
         for key, value in zip_longest(*rows):
             for what, thing in (("key", key), ("value", value)):
                 reason = explain(thing)

@@ -63,7 +63,7 @@ class Senders:
             return None
         return frame
 
-    def take(self, frame: Frame) -> InChannel | None:
+    def admit(self, frame: Frame) -> InChannel | None:
         """The channel of a frame, if it is the next one there."""
         channel = self._channels.get(frame.channel)
         if channel is not None and channel.accepts(frame.seq):
@@ -76,7 +76,7 @@ class Senders:
             self._broken(channel.sender, text)
         return None
 
-    def take_express(self, frame: Frame) -> tuple[bool, bool]:
+    def admit_express(self, frame: Frame) -> tuple[bool, bool]:
         """Whether a frame of the express socket is news, and whether some before it are missing."""
         last = self._express.get(frame.channel, 0)
         if frame.seq <= last:

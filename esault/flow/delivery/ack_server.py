@@ -88,11 +88,11 @@ class AckServer:
         self.ledger.expire(now)
         self.send()
 
-    def push(self) -> bool:
+    def retry(self) -> bool:
         """Offer waiting frames again; True when none is left."""
         done = True
         for post in self._posts.values():
-            if post.queue and not post.push():
+            if post.queue and not post.retry():
                 done = False
         return done
 

@@ -32,9 +32,9 @@ class Post:
         """Send a frame; what the link refuses waits."""
         self._seq += 1
         self.queue.append(self._codec.pack((kind, self._epoch, self._sender, self._seq, body)))
-        self.push()
+        self.retry()
 
-    def push(self) -> bool:
+    def retry(self) -> bool:
         """Offer what waits again; True when nothing is left."""
         queue = self.queue
         while queue:
@@ -140,11 +140,11 @@ class Acks:
             if post is not None:
                 post.put(ACK, body)
 
-    def push(self) -> bool:
+    def retry(self) -> bool:
         """Offer waiting frames again; True when none is left."""
         done = True
         for post in self._posts.values():
-            if post.queue and not post.push():
+            if post.queue and not post.retry():
                 done = False
         return done
 

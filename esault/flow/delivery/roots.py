@@ -17,6 +17,7 @@ from esault.flow.delivery.acks import Acks
 from esault.flow.delivery.ledger import DONE, PROCESSED, Ledger
 from esault.flow.delivery.root_size import RootSize
 from esault.histogram import Histogram
+from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 
 __all__ = ["STALLED", "OpenRoot", "Roots"]
@@ -79,8 +80,8 @@ class Roots:
         self._emit = emit
         self._least_window = settings.max_pending if window is None else window
         self._window: float = self._least_window
-        self._tracked = settings.delivery != "none"
-        self._exactly = settings.delivery == "eo"
+        self._tracked = settings.delivery is not Delivery.NONE
+        self._exactly = settings.delivery is Delivery.EXACTLY_ONCE
         self.ledger = Ledger()
         #: how large the next one should be
         self.size = RootSize(settings.root_rows, self._tracked)

@@ -142,7 +142,7 @@ class Divider:
             return {self.moved.everything: entry}
         return divide(entry, [self.moved[key] for key in plain(entry.batch.keys)], self.random64, self.acks)
 
-    def take(self, entry: Entry) -> Entry:
+    def take_over(self, entry: Entry) -> Entry:
         """Take an entry over: it is acked in `p`, and its processing will ack only what it brings forth there."""
         if entry.taken or self.acks is None or self._room <= 0:
             return entry

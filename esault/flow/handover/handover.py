@@ -60,8 +60,8 @@ class Handover:
         self._hold_rows = hold_rows
         self._clock = clock
         self._say = say
-        self._giving: StateSender | None = None
-        self._getting: StateReceiver | None = None
+        self._outgoing: StateSender | None = None
+        self._incoming: StateReceiver | None = None
         #: entries that have been read and not divided; none are processed before they are
         self._undivided: deque[Entry] = deque()
         #: so many of them, the first ones, stood in the inbox: what of them had to be held has been, and is released
@@ -76,7 +76,7 @@ class Handover:
     @property
     def active(self) -> bool:
         """Whether batches must pass through `offer`."""
-        return self._giving is not None or self._getting is not None or bool(self._undivided)
+        return self._outgoing is not None or self._incoming is not None or bool(self._undivided)
 
     @property
     def idle(self) -> bool:
@@ -87,17 +87,17 @@ class Handover:
     def pending(self) -> int:
         """Rows that are here, and neither in the inbox nor processed."""
         rows = sum([len(entry.batch.keys) for entry in self._undivided])
-        if self._giving is not None:
-            rows += self._giving.carrying
-        if self._getting is not None:
-            rows += self._getting.holding
+        if self._outgoing is not None:
+            rows += self._outgoing.carrying
+        if self._incoming is not None:
+            rows += self._incoming.holding
         return rows
 
     @property
     def wake_at(self) -> float | None:
         """When there is more to do even if nothing comes in; None: never."""
-        bulk = self._bulk_at if self._giving is not None and self._giving.scanning else None
-        ask = self._getting.ask_at if self._getting is not None else None
+        bulk = self._bulk_at if self._outgoing is not None and self._outgoing.scanning else None
+        ask = self._incoming.ask_at if self._incoming is not None else None
         return bulk if ask is None else ask if bulk is None else min(ask, bulk)
 
     # what the unit says ------------------------------------------------------------------------------
@@ -106,52 +106,52 @@ class Handover:
         acks = self._acks if self._tracked else None
         return Divider(MovedKeys(moves, everything), self._random64, acks, self._hold_rows)
 
-    def get(self, message: HoldRanges) -> None:
+    def hold_ranges(self, message: HoldRanges) -> None:
         """From now on rows of these ranges are held."""
-        if self._getting is None or self._getting.version < message.version:
+        if self._incoming is None or self._incoming.version < message.version:
             posts = {old: self._acks.post_to(old, endpoint) for old, endpoint in message.olds.items()}
-            self._getting = StateReceiver(
+            self._incoming = StateReceiver(
                 message.version, self._divider(message.moves, message.everything), posts, self._store, self._clock
             )
         self._say(RangesHeld(self._incarnation, message.version))
 
-    def give(self, message: HandOverRanges, inbox: deque[Entry]) -> None:
+    def hand_over(self, message: HandOverRanges, inbox: deque[Entry]) -> None:
         """From now on rows of these ranges are carried; what waits in the inbox is divided first."""
-        if self._giving is not None and self._giving.version >= message.version:
+        if self._outgoing is not None and self._outgoing.version >= message.version:
             return
         posts = {new: self._acks.post_to(new, endpoint) for new, endpoint in message.news.items()}
         late = [s for s in message.senders if self._barriers.get(s, 0) < message.version]
         divider = self._divider(message.moves, message.everything)
-        self._giving = StateSender(message.version, divider, posts, late, self._store, self._clock)
+        self._outgoing = StateSender(message.version, divider, posts, late, self._store, self._clock)
         self._undivided.extendleft(reversed(inbox))
         self._released += len(inbox)
         self.away += sum([len(entry.batch.keys) for entry in inbox])
         inbox.clear()
 
-    def give_to(self, message: HandOverTo) -> None:
+    def replace_new_owner(self, message: HandOverTo) -> None:
         """A new owner died; this is its successor."""
-        if self._giving is not None and self._giving.version == message.version:
+        if self._outgoing is not None and self._outgoing.version == message.version:
             post = self._acks.post_to(message.new, message.express)
-            self._giving.replace(message.dead, message.new, post)
+            self._outgoing.replace(message.dead, message.new, post)
 
-    def lost_giver(self, message: LostOldOwner) -> None:
+    def lose_old_owner(self, message: LostOldOwner) -> None:
         """An old owner died."""
-        if self._getting is not None and self._getting.version == message.version:
-            self._getting.lost(message.old)
+        if self._incoming is not None and self._incoming.version == message.version:
+            self._incoming.lost(message.old)
 
     def cancel(self, message: Cancel) -> None:
         """The change was dropped before anyone was told of its table: nothing was held."""
-        if self._getting is not None and self._getting.version == message.version:
-            self._getting = None
+        if self._incoming is not None and self._incoming.version == message.version:
+            self._incoming = None
 
     # what comes on the channels ------------------------------------------------------------------------
 
     def barrier(self, sender: int, version: int) -> None:
         """A sender sends by this version from now on."""
         self._barriers[sender] = max(version, self._barriers.get(sender, 0))
-        if self._giving is not None and version >= self._giving.version:
+        if self._outgoing is not None and version >= self._outgoing.version:
             # Its rows before the barrier may still stand undivided: `advance` sees to those before it sends ROWS.
-            self._giving.barrier(sender)
+            self._outgoing.barrier(sender)
 
     def ended(self, sender: int) -> None:
         """A sender has sent END: no more rows of its own come."""
@@ -160,8 +160,8 @@ class Handover:
     def gone(self, sender: int) -> None:
         """A sender is dead or has left: no GIVE names it any more."""
         self._barriers.pop(sender, None)
-        if self._giving is not None:
-            self._giving.barrier(sender)
+        if self._outgoing is not None:
+            self._outgoing.barrier(sender)
 
     def read(self, frame: Frame) -> None:
         """A frame of a change, from another owner. Raises FrameError."""
@@ -169,39 +169,39 @@ class Handover:
         if type(body) is not tuple or not body or type(body[0]) is not int:
             raise FrameError("a frame of a change starts with its version")
         version = body[0]
-        giving, getting = self._giving, self._getting
+        outgoing, incoming = self._outgoing, self._incoming
         if frame.kind in (FETCH, GOT):
             if len(body) != 2:
                 raise FrameError("FETCH and GOT have two fields")
-            if giving is not None and giving.version == version:
+            if outgoing is not None and outgoing.version == version:
                 if frame.kind == FETCH:
-                    giving.fetch(other, body[1])
+                    outgoing.fetch(other, body[1])
                 else:
-                    giving.got(other, body[1])
+                    outgoing.got(other, body[1])
             return
-        if getting is None or getting.version != version:
+        if incoming is None or incoming.version != version:
             return
         if frame.kind == ROWS:
             if len(body) not in (2, 3) or type(body[1]) is not tuple:
                 raise FrameError("ROWS has a version and entries")
-            if len(body) == 3 and getting.lacks_rows(other):
-                self._store.take_beside(body[2])
-            getting.rows(other, [(sent, batch_of(raw), bool(taken)) for sent, raw, taken in body[1]])
+            if len(body) == 3 and incoming.lacks_rows(other):
+                self._store.install_ring_state(body[2])
+            incoming.rows(other, [(sent, batch_of(raw), bool(taken)) for sent, raw, taken in body[1]])
         elif frame.kind == STATE:
             if len(body) != 3 or type(body[2]) is not tuple:
                 raise FrameError("STATE has a version, a number and items")
-            getting.state(other, body[1], body[2])
+            incoming.state(other, body[1], body[2])
         elif frame.kind == STATE_END:
-            getting.end(other)
+            incoming.end(other)
 
     def offer(self, entry: Entry, inbox: deque[Entry]) -> None:
         """A batch that was read: into the inbox, or to where the change has it."""
-        if self._undivided or (self._giving is not None and not self._giving.aligned):
+        if self._undivided or (self._outgoing is not None and not self._outgoing.aligned):
             self.away += len(entry.batch.keys)
             self._undivided.append(entry)  # behind those that are not divided yet: order
-        elif self._getting is not None and entry.batch.input in self._inputs:
+        elif self._incoming is not None and entry.batch.input in self._inputs:
             self.away += len(entry.batch.keys)
-            rest = self._getting.offer(entry)
+            rest = self._incoming.offer(entry)
             if rest is not None:
                 self._put(rest, inbox)
         else:
@@ -218,30 +218,30 @@ class Handover:
         now = self._clock()
         until = now + TURN
         more = self._divide(inbox, until)
-        giving, getting = self._giving, self._getting
-        if giving is not None and not more:
+        outgoing, incoming = self._outgoing, self._incoming
+        if outgoing is not None and not more:
             bulk = now >= self._bulk_at
-            more = giving.advance(until - now, bulk)
+            more = outgoing.advance(until - now, bulk)
             spent = self._clock() - now
             self._bulk_at = max(self._bulk_at, now) + spent / BULK_SHARE
-            if giving.done:
-                self._giving = None
+            if outgoing.done:
+                self._outgoing = None
                 self._say(
                     RangesHandedOver(
-                        self._incarnation, giving.version, giving.news, giving.moved_keys, giving.moved_bytes
+                        self._incarnation, outgoing.version, outgoing.news, outgoing.moved_keys, outgoing.moved_bytes
                     )
                 )
-        if getting is not None:
-            getting.ask(now)
-            if getting.released and not self._undivided:  # among those may be earlier rows of the same keys
-                for entry in getting.released:
+        if incoming is not None:
+            incoming.ask(now)
+            if incoming.released and not self._undivided:  # among those may be earlier rows of the same keys
+                for entry in incoming.released:
                     self._put(entry, inbox)
-                getting.released.clear()
-            if getting.done:
-                self._getting = None
-                held = getting.longest_hold
+                incoming.released.clear()
+            if incoming.done:
+                self._incoming = None
+                held = incoming.longest_hold
                 self._say(
-                    StateInstalled(self._incarnation, getting.version, getting.moved_keys, getting.moved_bytes, held)
+                    StateInstalled(self._incarnation, incoming.version, incoming.moved_keys, incoming.moved_bytes, held)
                 )
         return more
 
@@ -254,11 +254,11 @@ class Handover:
                 released = self._released > 0
                 self._released -= released
                 if entry.batch.input in self._inputs:
-                    if self._giving is not None and not self._giving.aligned:
-                        entry = self._giving.divide(entry)
+                    if self._outgoing is not None and not self._outgoing.aligned:
+                        entry = self._outgoing.divide(entry)
                     # To hold a row once more would put it behind later ones of its key.
-                    if entry is not None and self._getting is not None and not released:
-                        entry = self._getting.offer(entry)
+                    if entry is not None and self._incoming is not None and not released:
+                        entry = self._incoming.offer(entry)
                 if entry is not None:
                     self._put(entry, inbox)
             if self._clock() >= until:

@@ -96,7 +96,7 @@ class StateReceiver:
         if receipt.done:
             self.released.append(entry)
         elif not receipt.has_rows:
-            receipt.held.append((self._clock(), self._divider.take(entry)))
+            receipt.held.append((self._clock(), self._divider.take_over(entry)))
         else:
             self._sort(receipt, self._clock(), entry)
 
@@ -120,7 +120,7 @@ class StateReceiver:
         if True not in parts:
             return
         late = [name for name, wait in zip(names, must_wait) if wait]
-        part = _Waiting(since, self._divider.take(parts[True]), late, set(late) - ready)
+        part = _Waiting(since, self._divider.take_over(parts[True]), late, set(late) - ready)
         receipt.waiting.append(part)
         queued.update(late)
         for name in part.missing:
@@ -187,7 +187,7 @@ class StateReceiver:
             if name in receipt.ready:
                 continue
             if state:
-                self._store.get(key, state)
+                self._store.install_state(key, state)
                 self.moved_keys += 1
                 self.moved_bytes += len(state)
             receipt.ready.add(name)

@@ -36,7 +36,7 @@ class Store(Protocol):
         """The key as it travels."""
         ...
 
-    def give(self, name: Name) -> bytes | None:
+    def remove_state(self, name: Name) -> bytes | None:
         """Take an element out, closed; its packed state, or None if there is none. Raises Busy."""
         ...
 
@@ -44,15 +44,15 @@ class Store(Protocol):
         """The name of the element of this key."""
         ...
 
-    def get(self, key: Any, state: bytes) -> None:
+    def install_state(self, key: Any, state: bytes) -> None:
         """Take a key over, with its state."""
         ...
 
-    def beside(self, ranges: Sequence[tuple[int, int]]) -> Any:
+    def ring_state(self, ranges: Sequence[tuple[int, int]]) -> Any:
         """What the new owner of these ranges must know besides the state of their keys; None: nothing."""
         ...
 
-    def take_beside(self, said: Any) -> None:
+    def install_ring_state(self, said: Any) -> None:
         """What the old owner said so. Raises FrameError."""
         ...
 
@@ -104,7 +104,7 @@ class StateSender:
         parts = self._divider(entry)
         for new, part in parts.items():
             if new:
-                self._carried[new].append(self._divider.take(part))  # type: ignore[index]
+                self._carried[new].append(self._divider.take_over(part))  # type: ignore[index]
         return parts.get(0)
 
     def barrier(self, sender: int) -> None:
@@ -153,7 +153,7 @@ class StateSender:
         if not self._rows_sent and not self._waiting:
             self._rows_sent = True
             for new, entries in self._carried.items():
-                beside = self._store.beside(self._divider.moved.of(new))
+                beside = self._store.ring_state(self._divider.moved.of(new))
                 rows = tuple((e.sent, tuple(wired_batch(e.batch)), e.taken) for e in entries)
                 self._posts[new].put(ROWS, (self.version, rows) if beside is None else (self.version, rows, beside))
             self._carried = {new: [] for new in self._posts}
@@ -178,7 +178,7 @@ class StateSender:
                 new, name = found
                 if new:
                     try:
-                        state = self._store.give(name)
+                        state = self._store.remove_state(name)
                     except Busy:
                         self._busy.append((new, self._store.key_of(name), name))
                         continue
@@ -198,7 +198,7 @@ class StateSender:
     def _give(self, new: int, key: Any, name: Name) -> None:
         """Send the state of one element, or that there is none; later if it is busy."""
         try:
-            self._add(new, key, self._store.give(name))
+            self._add(new, key, self._store.remove_state(name))
         except Busy:
             self._busy.append((new, key, name))
 

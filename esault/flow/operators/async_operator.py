@@ -143,7 +143,7 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
             await self._open(element)
         key = call.key[0] if self._partial else call.key
         if self._by_stream is None:
-            self._by_stream = by_stream(type(element), self.plan)
+            self._by_stream = by_stream(type(element))
         work = element.process_stream(stream, key, call.value) if self._by_stream else element.process(key, call.value)
         await wait_for(work)
         if not self._tried_state:
@@ -215,10 +215,10 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
             self._used.update(self.calls.names)
         return super().sweep(now)
 
-    def give(self, name: Any) -> bytes | None:
+    def remove_state(self, name: Any) -> bytes | None:
         if self.calls.busy(name):
             raise Busy
-        return super().give(name)
+        return super().remove_state(name)
 
 
 class AsyncObjectOperator(AsyncOperator, ObjectOperator):
@@ -298,7 +298,7 @@ class AsyncObjectOperator(AsyncOperator, ObjectOperator):
         if not self._must_open:
             super()._close(element)
 
-    def give(self, name: Any) -> bytes | None:
+    def remove_state(self, name: Any) -> bytes | None:
         if self.calls.open:
             raise Busy
-        return super().give(name)
+        return super().remove_state(name)

@@ -128,7 +128,7 @@ class BatchEmitter(Emitter):
                 block.ids.extend([f"{parent}{out.tag}{i}" for i in range(count, end)])
                 count = end
 
-    def take_arrays(self, with_ids: bool) -> Payload:
+    def pop_arrays(self, with_ids: bool) -> Payload:
         """All that stands in streams that have arrays, in the order in which it was emitted; they are empty afterwards."""
         payload: Payload = []
         for stream, blocks in self.arrays.items():

@@ -14,7 +14,7 @@ from esault.flow.operators.keyed import Keyed
 from esault.flow.operators.operator import STOPPING, Operator
 from esault.flow.operators.user_error import DeadLetters, UserError
 from esault.payload.codec import Codec
-from esault.payload.column import ROWS, plain
+from esault.payload.column import PLAIN_TYPES, plain
 from esault.payload.remedy import type_name
 from esault.routing.many_keys import have_bools, names_of
 from esault.routing.ring import Name, check_key, key_of
@@ -68,7 +68,7 @@ class BatchOperator(Operator):
         if self.plan.objects == "partial_key":
             keys = [key[0] for key in keys]  # what an element is named by on the wire is no key of the user's
         # All items of an array are of one type.
-        if self._by_key and self._left is None and have_bools(keys if type(keys) in ROWS else plain(keys[:1])):
+        if self._by_key and self._left is None and have_bools(keys if type(keys) in PLAIN_TYPES else plain(keys[:1])):
             self._tell_apart()
         marks = [] if ids is None else self.emitter.marks()
         batch, stream = self.object, self._streams[input]
@@ -153,14 +153,14 @@ class BatchOperator(Operator):
     def names(self) -> list[Name]:
         return names_of(self.object.keyed)
 
-    def give(self, name: Name) -> bytes | None:
+    def remove_state(self, name: Name) -> bytes | None:
         try:
             value = self.object.keyed.pop(key_of(name))
         except KeyError:
             return None
         return self.codec.pack_value(value)
 
-    def get(self, key: Any, state: bytes) -> None:
+    def install_state(self, key: Any, state: bytes) -> None:
         if self._by_key and self._left is None and have_bools((key,)):
             self._tell_apart()
         self.object.keyed[key] = self.codec.unpack(state)

@@ -54,7 +54,7 @@ class CountOperator(WindowOperator):
         start = row - row % self.size
         return Window(start, start + self.size)
 
-    def take(self, windows: Any, stream: str, time: Callable[[Any], float] | None, value: Any) -> None:
+    def add_row(self, windows: Any, stream: str, time: Callable[[Any], float] | None, value: Any) -> None:
         counted: _Counted = windows
         new = counted.element is None
         try:
@@ -74,7 +74,7 @@ class CountOperator(WindowOperator):
             else:
                 self._close_full(counted)
 
-    def taken(self) -> None:
+    def row_added(self) -> None:
         full, self._full = self._full, None
         if full is not None:
             self._close_full(full)

@@ -6,51 +6,35 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from esault.errors import StateError
-from esault.flow.operators.elements import Elements, maker, pack_state, put_state
+from esault.flow.operators.elements import Elements, pack_state, put_state
 from esault.flow.operators.emitter import Emitter
 from esault.flow.operators.idle import IdleSweep
-from esault.flow.operators.operator import STOPPING, Operator, by_stream, defines
+from esault.flow.operators.keyed_operator import KeyedOperator
+from esault.flow.operators.operator import STOPPING, by_stream, defines
 from esault.flow.operators.user_error import DeadLetters, UserError
 from esault.payload.codec import Codec
 from esault.routing.many_keys import names_of
-from esault.routing.ring import Name, canonical
-from esault.topology.bolt import Bolt
+from esault.routing.ring import Name
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
 
 __all__ = ["ElementOperator"]
 
 
-class ElementOperator(Operator):
+class ElementOperator(KeyedOperator):
     """One object per key."""
 
     def __init__(
         self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: DeadLetters, now: float
     ) -> None:
         super().__init__(plan, context, emitter, codec, letters, now)
-        assert plan.factory is not None
-        members = {"emit": emitter.function(), "context": context}
-        self._make, cls = maker(plan.factory, members, Bolt)
-        #: of the objects, where it is known: each has the hooks of the first one
-        self._cls: type[Any] | None = cls
         self.elements = Elements(plan.name, self._made, self._opened, self._close, codec)
         self._partial = plan.objects == "partial_key"
-        self._by_stream: bool | None = None if cls is None else by_stream(cls, plan)
-        self._tried_state = False
         self._idle = IdleSweep(plan.idle_after, now) if plan.idle_after else None
         self._expiry = IdleSweep(plan.expire_after, now, generations=4) if plan.expire_after else None
         self._used: set[Name] | None = set() if self._idle or self._expiry else None
-        #: elements that came with their state and have had no tuple since: those that tick are made before
-        self._arrived: set[Name] = set()
         self._used_idle: set[Name] = set()
         self._used_expiry: set[Name] = set()
-
-        def trusted() -> None:
-            members["emit"] = emitter.function()
-            if cls is not None:
-                cls.emit = members["emit"]
-
-        emitter.on_trusted = trusted
 
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
         elements = self.elements
@@ -79,35 +63,12 @@ class ElementOperator(Operator):
         if not self._tried_state:
             self._try_state(keys)
 
-    def reload(self, keys: Sequence[Any]) -> None:
-        for name in {canonical(key) for key in keys}:
-            try:
-                self.elements.put_away(name)
-            except StateError as error:
-                raise UserError(str(error)) from error
-            if self.plan.tick_every:
-                self._arrived.add(name)
-
-    def names(self) -> list[Name]:
-        return list(self.elements.names())
-
-    def give(self, name: Name) -> bytes | None:
-        return self.elements.take_state(name)
-
-    def get(self, key: Any, state: bytes) -> None:
-        self.elements.put_state(key, state)
-        if self.plan.tick_every:
-            self._arrived.add(canonical(key))
-
-    def peek(self, name: Name) -> bytes | None:
-        return self.elements.peek_state(name)
-
     def _process(self, stream: str, key: Any, value: Any) -> None:
         element = self.elements[key]
         if self._partial:
             key = key[0]
         if self._by_stream is None:
-            self._by_stream = by_stream(type(element), self.plan)
+            self._by_stream = by_stream(type(element))
         if self._by_stream:
             element.process_stream(stream, key, value)
         else:
@@ -138,9 +99,7 @@ class ElementOperator(Operator):
         return self.elements.live()
 
     def ticking(self, now: float) -> Iterator[None]:
-        while self._arrived:  # they were at work where they came from
-            self.elements.wake(self._arrived.pop())
-            yield
+        yield from self._wake_arrived()
         for name, element in self._each():
             if self.elements.holds(name, element):  # it may have moved since the round began
                 self._outside_process(lambda e=element: e.tick(now), element.key, "tick")  # type: ignore[misc]

@@ -109,9 +109,9 @@ class Emitter:
 
         return name_main
 
-    def take(self, with_ids: bool) -> Payload:
+    def pop_emitted(self, with_ids: bool) -> Payload:
         """What stands in the columns, as a payload; the columns are empty afterwards."""
-        payload: Payload = self.take_arrays(with_ids) if self.arrays else []
+        payload: Payload = self.pop_arrays(with_ids) if self.arrays else []
         for stream, out in self.outs.items():
             if out.keys:
                 ids = out.ids.copy() if with_ids else None
@@ -121,7 +121,7 @@ class Emitter:
                 out.ids.clear()
         return payload
 
-    def take_arrays(self, with_ids: bool) -> Payload:
+    def pop_arrays(self, with_ids: bool) -> Payload:
         """See BatchEmitter."""
         return []
 

@@ -36,7 +36,7 @@ class ObjectOperator(Operator):
             raise
         except BaseException as error:
             raise self._fail(error, None, "open") from error
-        self._by_stream = by_stream(type(self.object), plan)
+        self._by_stream = by_stream(type(self.object))
         self._tried_state = False
         #: the one object of the unit went to another sub-unit
         self._given = False
@@ -110,7 +110,7 @@ class ObjectOperator(Operator):
     def names(self) -> list[Any]:
         return [None] if self.plan.objects == "unit" and not self._given else []
 
-    def give(self, name: Any) -> bytes | None:
+    def remove_state(self, name: Any) -> bytes | None:
         if self._given or self.plan.objects != "unit":
             return None
         self._given = True
@@ -118,7 +118,7 @@ class ObjectOperator(Operator):
         self._close(self.object)
         return state
 
-    def get(self, key: Any, state: bytes) -> None:
+    def install_state(self, key: Any, state: bytes) -> None:
         put_state(self.plan.name, self.object, state, self.codec)
 
     def saved_names(self) -> list[Any]:

@@ -191,18 +191,18 @@ class Operator:
         """The name of the element of this key."""
         return canonical(key)
 
-    def give(self, name: Name) -> bytes | None:
+    def remove_state(self, name: Name) -> bytes | None:
         """Take an element out, closed; its packed state, or None if there is none."""
         return None
 
-    def get(self, key: Any, state: bytes) -> None:
+    def install_state(self, key: Any, state: bytes) -> None:
         """Take a key over, with its state."""
 
-    def beside(self, ranges: Sequence[tuple[int, int]]) -> Any:
+    def ring_state(self, ranges: Sequence[tuple[int, int]]) -> Any:
         """What the new owner of these ranges must know besides the state of their keys; None: nothing."""
         return None
 
-    def take_beside(self, said: Any) -> None:
+    def install_ring_state(self, said: Any) -> None:
         """What the old owner said so. Raises FrameError."""
 
     # checkpoints ---------------------------------------------------------------------------------
@@ -291,6 +291,6 @@ def defines(cls: type[Any] | None, hook: str) -> bool:
     return cls is not None and getattr(cls, hook) is not getattr(Bolt, hook)
 
 
-def by_stream(cls: type[Any], plan: UnitPlan) -> bool:
+def by_stream(cls: type[Any]) -> bool:
     """Whether `process_stream` is called in place of `process`."""
     return cls.process_stream is not Bolt.process_stream

@@ -67,7 +67,7 @@ class SessionOperator(WindowOperator):
     def windows_of_key(self) -> _Session:
         return _Session(self)
 
-    def take(self, windows: Any, stream: str, time: Callable[[Any], float] | None, value: Any) -> None:
+    def add_row(self, windows: Any, stream: str, time: Callable[[Any], float] | None, value: Any) -> None:
         assert time is not None
         session: _Session = windows
         try:

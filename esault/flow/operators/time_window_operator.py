@@ -152,7 +152,7 @@ class TimeWindowOperator(WindowOperator):
             return self._fail(no_time, key, "time")
         return self._fail(error, key, "process")
 
-    def take(self, windows: Any, stream: str, time: Callable[[Any], float] | None, value: Any) -> None:
+    def add_row(self, windows: Any, stream: str, time: Callable[[Any], float] | None, value: Any) -> None:
         assert time is not None
         try:
             at = self.time_of(time, value)

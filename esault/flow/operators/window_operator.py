@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from esault.errors import EsaultError, FrameError, StateError
-from esault.flow.operators.elements import Elements, maker, pack_state, put_state
+from esault.flow.operators.elements import Elements, pack_state, put_state
 from esault.flow.operators.emitter import Emitter
-from esault.flow.operators.operator import STOPPING, Operator, by_stream, defines
+from esault.flow.operators.keyed_operator import KeyedOperator
+from esault.flow.operators.operator import STOPPING, by_stream, defines
 from esault.flow.operators.user_error import DeadLetters, UserError
 from esault.flow.watermark.clock import END_OF_TIME, as_time
 from esault.flow.watermark.levels import Levels
@@ -16,7 +17,6 @@ from esault.flow.watermark.timers import Timers
 from esault.payload.codec import Codec
 from esault.payload.schema import Evolution
 from esault.routing.ring import Name, canonical
-from esault.topology.bolt import Bolt
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
 from esault.topology.window import Window
@@ -45,36 +45,22 @@ class WindowsOfKey(Protocol):
         ...
 
 
-class WindowOperator(Operator):
+class WindowOperator(KeyedOperator):
     """Base of those for the kinds of windows. `elements` holds, for each key, its windows."""
 
     def __init__(
         self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: DeadLetters, now: float
     ) -> None:
         super().__init__(plan, context, emitter, codec, letters, now)
-        assert plan.factory is not None and plan.window is not None
+        assert plan.window is not None
         # CPython loads attributes of an object that has more than 30 a little slower: 5 % of a row's way through here.
         self.times = plan.window.times
         #: times beyond this one are not believed in the batch that is processed; None: all are
         self.latest: float | None = None
         self.levels = Levels()
         self.timers = Timers()
-        members = {"emit": emitter.function(), "context": context}
-        self._make, cls = maker(plan.factory, members, Bolt)
-        #: of the objects, where it is known: each has the hooks of the first one
-        self._cls: type[Any] | None = cls
-        self._by_stream: bool | None = None if cls is None else by_stream(cls, plan)
         self._made = False
-        self._tried_state = False
-        self._arrived: set[Name] = set()
         self.elements = Elements(plan.name, self.windows_of_key, lambda windows, key: None, self._close_all, codec)
-
-        def trusted() -> None:
-            members["emit"] = emitter.function()
-            if cls is not None:
-                cls.emit = members["emit"]
-
-        emitter.on_trusted = trusted
 
     # for the kinds -----------------------------------------------------------------------------
 
@@ -82,12 +68,12 @@ class WindowOperator(Operator):
         """An empty set of windows, for a key that is new here."""
         raise NotImplementedError
 
-    def take(self, windows: Any, stream: str, time: Callable[[Any], float] | None, value: Any) -> None:
+    def add_row(self, windows: Any, stream: str, time: Callable[[Any], float] | None, value: Any) -> None:
         """A row of a key into the windows it belongs to."""
         raise NotImplementedError
 
-    def taken(self) -> None:
-        """A row was given to `take` under the policy, as often as that says, whatever became of it."""
+    def row_added(self) -> None:
+        """A row was given to `add_row` under the policy, as often as that says, whatever became of it."""
 
     def due_of_state(self, state: Any) -> Sequence[float]:
         """When something of a key with this state is due."""
@@ -119,7 +105,7 @@ class WindowOperator(Operator):
         element = self._silent(self._make, "__init__")
         if self._cls is None:
             self._cls = type(element)
-            self._by_stream = by_stream(self._cls, self.plan)
+            self._by_stream = by_stream(self._cls)
         return element
 
     def restored(self, key: Any, window: Window, state: bytes) -> Any:
@@ -156,18 +142,18 @@ class WindowOperator(Operator):
 
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
         """Row by row, under the policy; kinds have a faster way for what is common."""
-        elements, stream, take = self.elements, self._streams[input], self.take
+        elements, stream, add_row = self.elements, self._streams[input], self.add_row
         self.latest = self.latest_of(input)
         time = self.times[input] if self.times else None
         if self._careful:
             self._run_careful(
-                lambda key, value: take(elements[key], stream, time, value), keys, values, ids, self.taken
+                lambda key, value: add_row(elements[key], stream, time, value), keys, values, ids, self.row_added
             )
         else:
             key: Any = None
             try:
                 for i, (key, value) in enumerate(zip(keys, values)):
-                    take(elements[key], stream, time, value)
+                    add_row(elements[key], stream, time, value)
                     if ids is not None:
                         self._name(ids[i])
             except (*STOPPING, UserError):
@@ -293,9 +279,7 @@ class WindowOperator(Operator):
     # calls beside process ----------------------------------------------------------------------
 
     def ticking(self, now: float) -> Iterator[None]:
-        while self._arrived:  # they were at work where they came from
-            self.elements.wake(self._arrived.pop())
-            yield
+        yield from self._wake_arrived()
         for name, windows in self.elements.live():
             for element in windows.objects():
                 if self.elements.holds(name, windows) and any(element is each for each in windows.objects()):
@@ -313,46 +297,29 @@ class WindowOperator(Operator):
 
     # moving ------------------------------------------------------------------------------------
 
-    def reload(self, keys: Sequence[Any]) -> None:
-        for name in {canonical(key) for key in keys}:
-            try:
-                self.elements.put_away(name)
-            except StateError as error:
-                raise UserError(str(error)) from error
-            if self.plan.tick_every:
-                self._arrived.add(name)
-
-    def names(self) -> list[Name]:
-        return list(self.elements.names())
-
-    def give(self, name: Name) -> bytes | None:
-        return self.elements.take_state(name)
-
-    def get(self, key: Any, state: bytes) -> None:
+    def install_state(self, key: Any, state: bytes) -> None:
         """Take a key over; under None stands up to when windows were closed, of the slowest of those it comes from."""
         if key is None:
             own = self.codec.unpack(state)
             self.levels.own = own if self._fresh else min(self.levels.own, own)
             self._fresh = False
             return
-        self.elements.put_state(key, state)
+        super().install_state(key, state)
         name = canonical(key)
         for due in self.due_of_state(self.codec.unpack(state)):
             self.timers.add(due, name)
-        if self.plan.tick_every:
-            self._arrived.add(name)
 
     _fresh = True
 
-    def beside(self, ranges: Sequence[tuple[int, int]]) -> Any:
+    def ring_state(self, ranges: Sequence[tuple[int, int]]) -> Any:
         return tuple(self.levels.cut(ranges)) if self.times else None
 
-    def take_beside(self, said: Any) -> None:
+    def install_ring_state(self, said: Any) -> None:
         if type(said) is not tuple or any(
             type(each) is not tuple or [type(x) for x in each] != [int, int, float] for each in said
         ):
             raise FrameError("what is said beside rows of windows is a sequence of ranges and times")
-        self.levels.take(said)
+        self.levels.merge(said)
 
     def evolved(self, state: bytes, evolution: Evolution) -> bytes:
         def today(part: Any) -> Any:
@@ -367,4 +334,4 @@ class WindowOperator(Operator):
         return [None, *self.names()]
 
     def peek(self, name: Name) -> bytes | None:
-        return self.codec.pack(self.levels.own) if name is None else self.elements.peek_state(name)
+        return self.codec.pack(self.levels.own) if name is None else super().peek(name)

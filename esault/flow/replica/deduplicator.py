@@ -23,17 +23,14 @@ class Deduplicator:
         self._low: dict[int, int] = {}
         #: ids of what copies put out in their own name
         self._ends: set[str] = set()
-        #: rows that had come already
-        self.repeats = 0
 
-    def take(self, root: Root, ids: Sequence[str], own: bool = False) -> Sequence[int]:
-        """Return the places of rows that come for the first time, which are taken now; `own`: a copy's, at its end."""
+    def admit(self, root: Root, ids: Sequence[str], own: bool = False) -> Sequence[int]:
+        """Places of the rows that come for the first time, which are taken now; `own`: a copy's, at its end."""
         if own:
             taken = self._ends
         else:
             name = root[:2]
             if name[1] < self._low.get(name[0], 0):
-                self.repeats += len(ids)
                 return ()
             found = self._taken.get(name)
             taken = self._taken[name] = set() if found is None else found
@@ -48,7 +45,6 @@ class Deduplicator:
             if id not in taken:
                 taken.add(id)
                 first.append(i)
-        self.repeats += len(ids) - len(first)
         return first
 
     def done(self, owner: int, low: int) -> None:

@@ -94,7 +94,7 @@ class MergerSubUnit(SubUnit):
         if ids is None:  # no copy sends such; passed on at least
             return [(self._names[batch.input], keys, values, None)]
         # What a copy puts out at its end it owns itself.
-        first = self.copies.take(batch.root, ids, own=batch.root[0] in self._copies)
+        first = self.copies.admit(batch.root, ids, own=batch.root[0] in self._copies)
         if not first:
             return []
         if len(first) < len(ids):

@@ -21,8 +21,9 @@ from esault.flow.send.route import Route, route
 from esault.flow.send.sink_writer import SinkWriter
 from esault.flow.watermark.clock import Clock
 from esault.messages.control import Build, Table
+from esault.messages.delivery import Delivery
 from esault.payload.codec import Codec
-from esault.payload.column import ROWS
+from esault.payload.column import PLAIN_TYPES
 from esault.routing.table import OutputTable
 from esault.topology.context import Context
 from esault.topology.plan import Edge, SinkPlan, UnitPlan
@@ -64,7 +65,7 @@ class Outputs:
         #: channels that carry nothing but what waits in them and END; open until the receiver is gone
         self._leaving: list[OutChannel] = []
         self.sinks: list[SinkWriter] = []
-        self._exactly = build.settings.delivery == "eo"
+        self._exactly = build.settings.delivery is Delivery.EXACTLY_ONCE
         #: rows that a function step refused and its policy survived
         self.errors = 0
         self.dead_letters = 0
@@ -222,7 +223,7 @@ class Outputs:
     ) -> None:
         """The same where columns may be arrays."""
         runner = self._runners.get(stream)
-        if type(keys) in ROWS and type(values) in ROWS:
+        if type(keys) in PLAIN_TYPES and type(values) in PLAIN_TYPES:
             self.push(stream, lineage, keys, values, ids, now)
         elif runner is not None:
             runner.push_arrays(lineage, ArrayBatch(keys, values), ids, now)
@@ -232,14 +233,14 @@ class Outputs:
         """Whether frames wait for a socket."""
         return any(channel.queue for channel in self.channels)
 
-    def offer(self) -> bool:
+    def retry(self) -> bool:
         """Offer waiting frames again; True when none is left."""
         clear = True
         for channel in self.channels:
-            if channel.queue and not channel.push():
+            if channel.queue and not channel.retry():
                 clear = False
         for channel in self._leaving:
-            channel.push()
+            channel.retry()
         return clear
 
     def living(self, incarnations: Container[int]) -> None:

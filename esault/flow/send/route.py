@@ -15,7 +15,7 @@ from esault.flow.channel.array_batch import ArrayBatch, Numbers
 from esault.flow.channel.channel import OutChannel
 from esault.flow.channel.lineage import Lineage
 from esault.flow.channel.refused_key import no_key, refused_keys
-from esault.payload.column import ROWS, has_null
+from esault.payload.column import PLAIN_TYPES, has_null
 from esault.routing.many_keys import are_keys
 from esault.routing.ring import is_ambiguous, position
 from esault.routing.table import OutputTable
@@ -143,7 +143,7 @@ class KeyRoute(Route):
         self._spread(numbers, lineage, keys, values, ids, now)
 
     def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
-        if type(batch.keys) in ROWS:
+        if type(batch.keys) in PLAIN_TYPES:
             if not are_keys(batch.keys):
                 raise refused_keys(self._unit, batch.keys)
         elif has_null(batch.keys):

@@ -13,6 +13,7 @@ from esault.errors import SinkError
 from esault.flow.channel.frame import Root
 from esault.flow.channel.lineage import Lineage
 from esault.flow.delivery.acks import Acks
+from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.topology.context import Context
 from esault.topology.plan import SinkPlan
@@ -45,7 +46,8 @@ class SinkWriter:
         self._random64 = random64
         self._clock = clock
         #: with checkpoints rows are taken over when they are written, and committed with the checkpoint
-        self._exactly = settings.delivery == "eo"
+        self._tracked = settings.delivery is not Delivery.NONE
+        self._exactly = settings.delivery is Delivery.EXACTLY_ONCE
         self._marked = commits(plan.sink) and not self._exactly
         #: whether it is written arrays where there are arrays
         self.takes_arrays = plan.sink.takes_arrays
@@ -78,7 +80,7 @@ class SinkWriter:
         if not self._rows:
             self._since = now
         self._rows += len(keys)
-        if lineage.root not in self._marks and self._settings.delivery != "none":
+        if self._tracked and lineage.root not in self._marks:
             mark = self._random64()
             self._marks[lineage.root] = mark
             lineage.d ^= mark

@@ -46,7 +46,7 @@ class Levels:
             found.append((low, high, self.own))
         return found
 
-    def take(self, levels: Sequence[Level]) -> None:
+    def merge(self, levels: Sequence[Level]) -> None:
         """Keys came."""
         self._others = [*levels, *self._others]
 

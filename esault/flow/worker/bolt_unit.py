@@ -26,7 +26,7 @@ from esault.flow.worker.sub_unit import SubUnit
 from esault.messages.change import Cancel, HandOverRanges, HandOverTo, HoldRanges, LostOldOwner
 from esault.messages.checkpoint import Abandon
 from esault.messages.control import Build
-from esault.messages.status import Rows, Status
+from esault.messages.status import Status, SubUnitCounts
 from esault.routing.many_keys import names_of
 from esault.topology.grouping import ByKey, PartialKey
 from esault.topology.plan import UnitPlan
@@ -163,7 +163,7 @@ class BoltSubUnit(SubUnit):
                 self.operator.reload(batch.keys)
         emitter = self.emitter
         if emitter.arrays:
-            self._emit_payload(lineage, emitter.take(self.plan.wants_id))
+            self._emit_payload(lineage, emitter.pop_emitted(self.plan.wants_id))
         for stream, out in emitter.outs.items():
             keys = out.keys
             if keys:
@@ -273,21 +273,21 @@ class BoltSubUnit(SubUnit):
         self.writer.all()
         if self.watermarks is not None:
             self.watermarks.gave(message.version, tuple(message.news), self.clock())
-        self.changes.give(message, self.reader.inbox)
+        self.changes.hand_over(message, self.reader.inbox)
 
     def _on_get(self, message: HoldRanges) -> None:
         self.writer.all()
         if self.watermarks is not None:
             self.watermarks.hold(message.version, self.clock())
-        self.changes.get(message)
+        self.changes.hold_ranges(message)
 
     def _on_give_to(self, message: HandOverTo) -> None:
         if self.watermarks is not None:
             self.watermarks.gave(message.version, (message.new,), self.clock())
-        self.changes.give_to(message)
+        self.changes.replace_new_owner(message)
 
     def _on_lost_giver(self, message: LostOldOwner) -> None:
-        self.changes.lost_giver(message)
+        self.changes.lose_old_owner(message)
 
     def _on_cancel(self, message: Cancel) -> None:
         self.changes.cancel(message)
@@ -339,7 +339,7 @@ class BoltSubUnit(SubUnit):
     def _close_objects(self) -> None:
         self.operator.close()
 
-    def counts(self) -> Rows:
+    def counts(self) -> SubUnitCounts:
         counts, operator = super().counts(), self.operator
         return replace(
             counts,

@@ -91,7 +91,7 @@ class Ending:
         if self._roots.open_count or self._outputs.uncommitted:
             return False
         self._acks.send()
-        if not self._acks.push():
+        if not self._acks.retry():
             return False  # others' roots wait for these acks: they must go before this sub-unit may
         if self._watermarks is not None:
             self._watermarks.over(self._clock())

@@ -156,7 +156,7 @@ class FrameReader:
             self._read_data(frame, len(data))
 
     def _read_express(self, frame: Frame) -> None:
-        news, missing = self.senders.take_express(frame)
+        news, missing = self.senders.admit_express(frame)
         if not news:
             return
         now = self._clock()
@@ -174,7 +174,7 @@ class FrameReader:
                 self._roots.mark(root, flags, now)
 
     def _read_data(self, frame: Frame, size: int) -> None:
-        channel = self.senders.take(frame)
+        channel = self.senders.admit(frame)
         if channel is None:
             return
         if self.alignment.holds(channel):

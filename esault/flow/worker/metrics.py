@@ -9,7 +9,7 @@ from esault.flow.send.outputs import Outputs
 from esault.flow.worker.frame_reader import FrameReader
 from esault.histogram import Histogram
 from esault.messages.probe import Counters, Usage
-from esault.messages.status import Rows, Status
+from esault.messages.status import Status, SubUnitCounts
 
 __all__ = ["Metrics"]
 
@@ -45,10 +45,10 @@ class Metrics:
         #: says what the process takes from its host, where the shell can tell
         self.usage: Callable[[], Usage] | None = None
 
-    def counts(self) -> Rows:
+    def counts(self) -> SubUnitCounts:
         """Return all counts so far."""
         reader, roots = self._reader, self._roots
-        return Rows(
+        return SubUnitCounts(
             tuples_in=self.tuples_in,
             tuples_out=self.tuples_out,
             arrivals=reader.arrivals + reader.dropped,
@@ -78,7 +78,7 @@ class Metrics:
             reader.dropped,
         )
 
-    def status(self, counts: Rows) -> Status:
+    def status(self, counts: SubUnitCounts) -> Status:
         """Return what the unit is told now and then, with these counts."""
         return Status(
             incarnation=self._incarnation,

@@ -55,7 +55,7 @@ class StateRestore:
             states.update((canonical(key), (key, state)) for key, state in read)
         for key, state in states.values():
             if state is not None and self._owns(key):
-                operator.get(key, state)
+                operator.install_state(key, state)
 
     def _evolved(
         self, operator: Operator, evolution: Evolution, states: Iterable[tuple[Any, bytes | None]]

@@ -50,8 +50,9 @@ from esault.messages.control import (
     Table,
     Throttle,
 )
+from esault.messages.delivery import Delivery
 from esault.messages.probe import Counters
-from esault.messages.status import Rows, Status
+from esault.messages.status import Status, SubUnitCounts
 from esault.payload.codec import Codec
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
@@ -74,7 +75,7 @@ class SubUnit:
         self.settings = build.settings
         clock = self.clock = environment.clock
         wire = environment.wire
-        self._tracked = build.settings.delivery != "none"
+        self._tracked = build.settings.delivery is not Delivery.NONE
         random64 = random.Random(environment.seed).getrandbits
         self._random: Callable[[], int] = lambda: random64(64) or 1  # 0 stands for "not acked"
         self.codec = Codec()
@@ -257,7 +258,7 @@ class SubUnit:
 
     def _emit_own(self, now: float) -> None:
         """Emit what stands in the emitter as a root of the sub-unit's own."""
-        payload = self.emitter.take(self.plan.wants_id)
+        payload = self.emitter.pop_emitted(self.plan.wants_id)
         if payload:
             self.roots.open(payload, now, None, now)
 
@@ -278,8 +279,8 @@ class SubUnit:
 
     def _turn(self) -> bool:
         now = self.clock()
-        clear = self.outputs.offer()
-        self.acks.push()
+        clear = self.outputs.retry()
+        self.acks.retry()
         worked = False
         if self.reader.alignment.number is not None and self._quiet and self.reader.cut_is_complete:
             self._cut(now)
@@ -384,7 +385,7 @@ class SubUnit:
 
     # reporting ---------------------------------------------------------------------------------
 
-    def counts(self) -> Rows:
+    def counts(self) -> SubUnitCounts:
         """Return all counts so far."""
         return self.metrics.counts()
 

@@ -9,7 +9,7 @@ from esault.flow.worker.bolt_unit import BoltSubUnit
 from esault.flow.worker.environment import Environment
 from esault.flow.worker.sub_unit import OWN_ROOT_ROWS
 from esault.messages.control import Build
-from esault.messages.status import Rows
+from esault.messages.status import SubUnitCounts
 from esault.topology.plan import UnitPlan
 
 __all__ = ["WindowSubUnit"]
@@ -65,5 +65,5 @@ class WindowSubUnit(BoltSubUnit):
             self.writer.dirty.add(None)  # where the watermark stands
         super()._snap(number, sure)
 
-    def counts(self) -> Rows:
+    def counts(self) -> SubUnitCounts:
         return replace(super().counts(), late=self.operator.late)

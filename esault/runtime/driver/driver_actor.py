@@ -164,7 +164,7 @@ class DriverActor(ReportingActor):
         with contextlib.suppress(BlockingIOError):
             while len(os.read(self._read_fd, 4096)) == 4096:
                 pass
-        hosts.take()
+        hosts.read_events()
         while hosts.notices:
             self._notice(hosts.notices.popleft())
         if self._core is None:

@@ -1,7 +1,7 @@
 """The hosts of a run, from the driver's side: who is up, where each sub-unit is, and the way there.
 
 Owns one `HostConnection` per node that is known, those that are named in hosts.toml and those that have joined them. The driver's actor
-calls `take` when it is woken, and is told by what it passed what came of it.
+calls `read_events` when it is woken, and is told by what it passed what came of it.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class Hosts:
 
     # what has come -----------------------------------------------------------------------------------
 
-    def take(self) -> None:
+    def read_events(self) -> None:
         """Sort what has come: into `inbox`, `readings`, `notices`."""
         for link in list(self._links.values()):
             while link.events:

@@ -58,7 +58,7 @@ class UnixLink(StreamLink):
 
     def send(self, frame: bytes) -> bool:
         """Whether the frame was taken; False: not now, offer it again later."""
-        if self._rest is not None and not self.push():
+        if self._rest is not None and not self.retry():
             return False
         if self._socket is None and (self._broken or not self._connect()):
             return False
@@ -118,13 +118,13 @@ class UnixWire:
         """Bytes that went to each other host so far: there is none."""
         return {}
 
-    def push(self) -> None:
+    def retry(self) -> None:
         """Send what waits, where there is room."""
         if self._waiting:
             for number, _ in self._poll.poll(0):
                 link = self._waiting[number]
                 self.forget(link)
-                link.push()
+                link.retry()
 
     def close(self) -> None:
         """The process needs no links any more."""

@@ -85,7 +85,7 @@ class SecureLink(StreamLink):
         if self._rest is not None or self._socket is None or self._tls is None or not self._tls.open:
             if self._socket is None and not self._broken and time.monotonic() >= self._again_at:
                 self._connect()
-            if not self.push():
+            if not self.retry():
                 return False
         tls = self._tls
         assert tls is not None
@@ -102,7 +102,7 @@ class SecureLink(StreamLink):
         self._rest = memoryview(data) if data else None
         self._offer()
 
-    def push(self) -> bool:
+    def retry(self) -> bool:
         """Go on with what is under way; True when a frame would be taken."""
         if self._broken or self._tls is None or self._socket is None:
             return False

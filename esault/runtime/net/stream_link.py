@@ -31,7 +31,7 @@ class StreamLink:
         """Whether the frame was taken; False: not now, offer it again later."""
         raise NotImplementedError
 
-    def push(self) -> bool:
+    def retry(self) -> bool:
         """Go on, as far as that is possible now; True when a frame would be taken."""
         return self._offer()
 

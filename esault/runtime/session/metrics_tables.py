@@ -101,7 +101,7 @@ class MetricsTables:
             raise
         self._on = True
 
-    def take(self, page: Page) -> None:
+    def write_page(self, page: Page) -> None:
         """One page."""
         windows = [(record.unit, (self._topology, *astuple(record)[1:])) for record in page.units]
         self._write("windows", windows, page.at)

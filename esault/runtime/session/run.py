@@ -17,6 +17,7 @@ from esault.control.report.timeline import Timeline
 from esault.elasticity.scaling import EVERY_UNIT, check_policies
 from esault.errors import TopologyFailed, UsageError
 from esault.flow.send.end_sinks import end_sinks
+from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.report import Report
 from esault.runtime.process.signals import ending_signals, leave_terminal
@@ -116,7 +117,7 @@ def run(
     if ackers is not None:
         settings = replace(settings, ackers=ackers)
     if acks == "off":
-        settings = replace(settings, delivery="none")
+        settings = replace(settings, delivery=Delivery.NONE)
     settings = with_checkpoints(settings, checkpoint)
     place = topology if engine == "local" else locate_function(topology)
     policies = {EVERY_UNIT: policy} if isinstance(policy, str) else policy or {}
@@ -148,9 +149,9 @@ def with_checkpoints(settings: Settings, every: float | None) -> Settings:
         return settings
     if not every > 0:
         raise UsageError(f"a checkpoint every {every} seconds: the number must be above 0")
-    if settings.delivery == "none":
+    if settings.delivery is Delivery.NONE:
         raise UsageError("with acks off there are no checkpoints: leave one of them out")
-    return replace(settings, delivery="eo", checkpoint_every=every)
+    return replace(settings, delivery=Delivery.EXACTLY_ONCE, checkpoint_every=every)
 
 
 def execute(request: Request) -> Report:
@@ -320,7 +321,7 @@ def _run_local(
                 view.update(snapshot(local.driver, now))
                 page = timeline.take(local.driver, now) if timeline is not None else None
                 if metrics is not None and page is not None:
-                    metrics.take(page)
+                    metrics.write_page(page)
         ended_ok = local.driver.failure is None and local.driver.finished_in_order
     finally:
         for number, handler in previous.items():
@@ -330,7 +331,7 @@ def _run_local(
     if metrics is not None and timeline is not None:
         page = timeline.last(local.driver, local.now())
         if page is not None:
-            metrics.take(page)
+            metrics.write_page(page)
         metrics.end(report)
     if state is not None:
         state.ended(report.ended == "drained")

@@ -22,6 +22,7 @@ from esault.control.report.timeline import Page
 from esault.elasticity.policy import DEFAULT
 from esault.elasticity.scaling import EVERY_UNIT, check_policies
 from esault.errors import CheckpointError, TopologyFailed, UsageError
+from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.payload.class_names import as_script
 from esault.report import Report
@@ -128,7 +129,7 @@ def open_state(
     notice: Callable[[str], None],
 ) -> RunState | None:
     """The state directory, if there are to be checkpoints. Raises UsageError, CheckpointError."""
-    if settings.delivery != "eo":
+    if settings.delivery is not Delivery.EXACTLY_ONCE:
         for name, said in (("--state", state is not None), ("--resume", resume), ("--restart", restart)):
             if said:
                 raise UsageError(f"{name} is about checkpoints: say how often with --checkpoint SECONDS")
@@ -208,7 +209,6 @@ class Session:
         self._slots = slots
         self._seconds = seconds
         self._signals = 0
-        self.stopped_at_once = False
         self._control_server: ControlServer | None = None
 
     def _check(self, slots: int, policies: Mapping[str, str] | None) -> None:
@@ -358,7 +358,7 @@ class Session:
                 if isinstance(message, DriverStarted):
                     driving = message.process
                 elif isinstance(message, Page) and self._metrics is not None:
-                    self._metrics.take(message)
+                    self._metrics.write_page(message)
                 elif isinstance(message, Notice):
                     self._view.notice(message.text)
                 elif isinstance(message, Snapshot):
@@ -377,7 +377,6 @@ class Session:
                     self._view.notice("ending in order: what is in flight is processed (again to stop at once)")
                     waits = True
                 else:
-                    self.stopped_at_once = True
                     handle.tell(driver, StopRun())
             if waits and begun:
                 waits = False

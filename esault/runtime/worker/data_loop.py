@@ -197,7 +197,7 @@ class SubUnitLoop(DataLoop):
             if core.may_read:
                 inlets.data.read(core.read)
             inlets.express.read(core.read)
-            wire.push()
+            wire.retry()
             worked = False
             for _ in range(TURNS):
                 worked = core.turn()
@@ -249,8 +249,8 @@ class AckerLoop(DataLoop):
             now = self.clock()
             came = inlets.express.read(lambda frame, now=now: core.read(frame, now))  # type: ignore[misc]
             core.send()
-            wire.push()
-            core.push()
+            wire.retry()
+            core.retry()
             if now >= watch_at:
                 watch_at = now + 0.05
                 core.watch(now)

@@ -66,7 +66,7 @@ class ProbeLoop(threading.Thread):
             wait = LONGEST_WAIT if due is None else min(LONGEST_WAIT, max(0.0, due - now))
             answers.wait(wait)
             answers.read(lambda data: self._read(prober, data))
-            wire.push()
+            wire.retry()
         prober.close()
 
     def _read(self, prober: Prober, data: memoryview) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from esault.payload.column import ROWS, is_column, plain
+from esault.payload.column import PLAIN_TYPES, is_column, plain
 from esault.sinks.landing.arrays import from_columns
 from esault.sinks.landing.arrow import arrow_schema, constant, moments, parquet_bytes, to_array
 from esault.sinks.landing.schema import ADDED, Schema
@@ -48,7 +48,7 @@ class Buffer:
 
     def add(self, keys: Any, values: Any, time: float, ids: Sequence[str] | None) -> None:
         """Take rows that share their time; keys and values may be arrays."""
-        if any(type(column) not in ROWS and is_column(column) for column in (keys, values)):
+        if any(type(column) not in PLAIN_TYPES and is_column(column) for column in (keys, values)):
             made = from_columns(self._owner, self._columns, keys, values) if len(keys) >= _FEW else None
             if made is not None:
                 self._convert()  # what came before stays before

@@ -28,7 +28,7 @@ class RunLock:
         self._path = os.path.join(table, within, "lock")
         self._descriptor: int | None = None
 
-    def take(self, run: str) -> None:
+    def acquire(self, run: str) -> None:
         """Hold it until `release`; SinkError, which names the holder, when another run does."""
         descriptor = self._open()
         try:

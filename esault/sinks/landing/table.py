@@ -107,7 +107,7 @@ class LandedTable(Sink):
         with explained("making", folder):
             self._disk.make_folder(folder)
         lock = RunLock(self.path)
-        lock.take(run.run)
+        lock.acquire(run.run)
         try:
             probe(folder, self._disk)
             self._begin(run)

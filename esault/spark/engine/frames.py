@@ -87,7 +87,7 @@ class Outbox:
         self._sealed.append((group, packed))
         return len(packed)
 
-    def take(self, flush: bool = False) -> Iterator[Sealed]:
+    def pop_sealed(self, flush: bool = False) -> Iterator[Sealed]:
         """What is ready; with `flush` all."""
         if flush:
             for port in self._ports:

@@ -8,7 +8,7 @@ from typing import Any
 
 from esault.errors import SinkError
 from esault.flow.operators.user_error import traceback_of
-from esault.payload.column import ROWS, plain
+from esault.payload.column import PLAIN_TYPES, plain
 from esault.spark.engine.job import Job
 from esault.spark.engine.worker_error import WorkerError
 from esault.topology.context import Context
@@ -45,7 +45,7 @@ class Landing:
 
 
 def _write(sink: Sink, input: int, due: float, keys: Any, values: Any, ids: Any) -> None:
-    if not sink.takes_arrays and (type(keys) not in ROWS or type(values) not in ROWS):
+    if not sink.takes_arrays and (type(keys) not in PLAIN_TYPES or type(values) not in PLAIN_TYPES):
         keys, values = plain(keys), plain(values)
     sink.write_columns(keys, values, due, ids)
 

@@ -40,13 +40,13 @@ class Layout:
         """(unit, task) -> its group."""
         numbers = _Numbers(self.partitions)
         for place in range(self.partitions):  # those that only pass come first, so that all workers agree
-            numbers.take(place)
+            numbers.next_in(place)
         found: dict[tuple[str, int], int] = {}
         for level in self.levels:
             place = 0
             for unit in level:
                 for task in range(self.tasks[unit]):
-                    found[unit, task] = numbers.take(place % self.partitions)
+                    found[unit, task] = numbers.next_in(place % self.partitions)
                     place += 1
         return found
 
@@ -59,11 +59,7 @@ class Layout:
     def passing(self) -> tuple[int, ...]:
         """For each partition the group of rows that only pass through it."""
         numbers = _Numbers(self.partitions)
-        return tuple(numbers.take(place) for place in range(self.partitions))
-
-    def level_of(self, unit: str) -> int:
-        """From 1 on; 0 for what is no unit with state."""
-        return next((i for i, level in enumerate(self.levels, 1) if unit in level), 0)
+        return tuple(numbers.next_in(place) for place in range(self.partitions))
 
     def inlined(self, unit: str) -> bool:
         """Whether it runs in the processes of its senders."""
@@ -114,7 +110,7 @@ class _Numbers:
         self._next = 0
         self._kept: dict[int, list[int]] = {}
 
-    def take(self, place: int) -> int:
+    def next_in(self, place: int) -> int:
         kept = self._kept.setdefault(place, [])
         while not kept:
             self._kept.setdefault(partition_of(self._next, self._partitions), []).append(self._next)

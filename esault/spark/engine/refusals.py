@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from esault.errors import TopologyError, UsageError
+from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.topology.plan import Plan, UnitPlan
 from esault.topology.windowed_spout import WindowedSpout
@@ -52,7 +53,7 @@ def check_options(
     plan: Plan, settings: Settings, parallelism: Mapping[str, int], policies: Mapping[str, str], slots: int
 ) -> None:
     """Raise UsageError for options that mean nothing on Spark, or ask for what cannot be."""
-    if settings.delivery == "none":
+    if settings.delivery is Delivery.NONE:
         raise UsageError("--acks off: the Spark engine has no acks; leave it out")
     if settings.ackers:
         raise UsageError(f"--ackers {settings.ackers}: the Spark engine has no ack servers; leave it out")

@@ -16,6 +16,7 @@ from esault.control.report.summary import Snapshot, UnitSnapshot
 from esault.errors import TopologyFailed
 from esault.flow.operators.user_error import UserError
 from esault.flow.send.end_sinks import end_sinks
+from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.payload.class_names import as_script
 from esault.report import Checkpoints, Latency, Report, RootCounts, UnitReport, iso
@@ -78,7 +79,7 @@ class SparkRun:
         if self.master is not None:
             check_master(self.master)
         with temporary_folder("run-") as folder:
-            exactly = self.settings.delivery == "eo"
+            exactly = self.settings.delivery is Delivery.EXACTLY_ONCE
             with open_kept(self.plan, exactly, self.state, self.resume, self.restart, folder, self.view.notice) as kept:
                 conf = {**query.CONF, **self.conf}
                 with (
@@ -188,7 +189,7 @@ class _Life:
 
     def _watch(self, running: Any) -> None:
         """Until it is over, one way or another."""
-        pause = self._asked.settings.delivery == "eo"
+        pause = self._asked.settings.delivery is Delivery.EXACTLY_ONCE
         told = draining = 0
         last: _Last | None = None
         while True:

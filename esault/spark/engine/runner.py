@@ -17,8 +17,9 @@ from esault.flow.operators.user_error import failure_text, traceback_of
 from esault.flow.send.outlet import OutletRunner
 from esault.flow.send.route import Route, route
 from esault.flow.watermark.clock import Clock
+from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
-from esault.payload.column import ROWS, plain
+from esault.payload.column import PLAIN_TYPES, plain
 from esault.routing.table import OutputTable
 from esault.spark.engine.event_time import Heard
 from esault.spark.engine.frames import Port
@@ -35,7 +36,7 @@ __all__ = ["Runner"]
 
 #: nothing is acked on Spark
 _ROOT = (0, 0, 0)
-_SETTINGS = Settings(delivery="none")
+_SETTINGS = Settings(delivery=Delivery.NONE)
 
 
 class Runner:
@@ -110,7 +111,7 @@ class Runner:
         operator = self.operator
         assert operator is not None
         started = time.time()
-        if (type(keys) not in ROWS or type(values) not in ROWS) and not operator.takes_arrays:
+        if (type(keys) not in PLAIN_TYPES or type(values) not in PLAIN_TYPES) and not operator.takes_arrays:
             keys, values = plain(keys), plain(values)
         ids = self._named(input, ids)
         self.call(lambda: operator.run(input, keys, values, ids))
@@ -138,7 +139,7 @@ class Runner:
 
     def send(self, due: float) -> None:
         """What was emitted goes on its way. Raises WorkerError."""
-        for stream, keys, values, ids in self.emitter.take(self.plan.wants_id):
+        for stream, keys, values, ids in self.emitter.pop_emitted(self.plan.wants_id):
             self.push(stream, due, keys, values, ids)
 
     def push(self, stream: str, due: float, keys: Any, values: Any, ids: Sequence[str] | None) -> None:
@@ -148,7 +149,7 @@ class Runner:
         if runner is None:
             return
         lineage, now = Lineage(_ROOT, due), time.time()
-        if type(keys) in ROWS and type(values) in ROWS:
+        if type(keys) in PLAIN_TYPES and type(values) in PLAIN_TYPES:
             self.call(lambda: runner.push(lineage, keys, values, ids, now))
         else:
             self.call(lambda: runner.push_arrays(lineage, ArrayBatch(keys, values), ids, now))

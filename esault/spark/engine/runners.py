@@ -75,7 +75,7 @@ class Runners:
 
     def counts(self) -> dict[str, Any]:
         """What was counted since it was last asked, by unit."""
-        return {name: runner.count.take() for name, runner in self._members.items() if runner.count}
+        return {name: runner.count.pop() for name, runner in self._members.items() if runner.count}
 
     def close(self) -> None:
         """The end: `close` of all objects."""

@@ -66,13 +66,13 @@ def _range(job: Job, runners: Runners, partition: int, frame: Any) -> Iterator[S
     runners.partition = partition
     runners.outbox.begin(f"{unit}/{part}", row, time.time())
     for _ in read_range(job, runners, frame):
-        yield from runners.outbox.take()
+        yield from runners.outbox.pop_sealed()
     runners.settle()  # clocks on the ways from here go by what comes of it
     runners.say(f"{unit}/{part}", SILENT)
     end = {(unit, part): (row + count, behind)}
     passing = job.layout.passing[partition % job.layout.partitions]
     runners.outbox.put(passing, (COUNTS, runners.counts(), end, False))
-    yield from runners.outbox.take(flush=True)
+    yield from runners.outbox.pop_sealed(flush=True)
 
 
 def _control(job: Job, codec: Codec, end: bool, pulses: dict[str, float], over: Any) -> Iterator[Sealed]:

@@ -24,7 +24,7 @@ class Count:
     def __bool__(self) -> bool:
         return bool(self.rows_in or self.rows_out or self.errors or self.busy)
 
-    def take(self) -> tuple[Any, ...]:
+    def pop(self) -> tuple[Any, ...]:
         """As a plain value; begins anew."""
         taken = (
             self.rows_in,
@@ -40,7 +40,7 @@ class Count:
         return taken
 
     def add(self, taken: tuple[Any, ...]) -> None:
-        """What `take` gave, of another one."""
+        """Add what `pop` gave, of another one."""
         rows_in, rows_out, errors, dead_letters, late, busy, latency, end_to_end = taken
         self.rows_in += rows_in
         self.rows_out += rows_out

@@ -100,16 +100,16 @@ def _batch(
     outbox.begin(f"{unit}/{number}", 0, time.time())
     ordered = in_order([codec.unpack(frame) for frame in frames])
     for at, frame in enumerate(ordered):
-        task.take(frame)
+        task.process(frame)
         if frame[0] <= WORD and (at + 1 == len(ordered) or ordered[at + 1][0] > WORD):
             runners.settle()  # clocks on the ways from here go by what comes of it
             yield from task.advance()
-        yield from outbox.take()
+        yield from outbox.pop_sealed()
     runners.settle()
     head = task.keep(store)
     passing = runners.job.layout.passing
     outbox.put(passing[partition % len(passing)], (COUNTS, runners.counts(), {}, False))
-    yield from outbox.take(flush=True)
+    yield from outbox.pop_sealed(flush=True)
     if not head[5]:
         _HERE[place] = (head[0], task)
 
@@ -151,11 +151,11 @@ class Task:
                 else:
                     states[canonical(key)] = (key, state, used)
         for name, (key, state, used) in states.items():
-            self.operator.get(key, state)
+            self.operator.install_state(key, state)
             if self._expire_after is not None:
                 self._used[name] = used
 
-    def take(self, frame: Any) -> None:
+    def process(self, frame: Any) -> None:
         """Process a frame."""
         kind = frame[0]
         if kind == DATA:
@@ -190,7 +190,7 @@ class Task:
             while (name := self.runner.call(operator.due)) is not None:
                 self._dirty_too(name)
                 self.runner.each(lambda _: operator.close_next(), time.time())
-                yield from self.runners.outbox.take()
+                yield from self.runners.outbox.pop_sealed()
         self.runners.say(self._name, None if words.idle else words.current)
 
     def _dirty_too(self, name: Name) -> None:

@@ -17,9 +17,10 @@ from esault.cluster.messages import FromSubUnits, ShippedFile, StartHost, ToKeep
 from esault.errors import FrameError
 from esault.messages.checkpoint import Piece, Restore, Snapped
 from esault.messages.control import AckRouting, Build, Fork, Table
+from esault.messages.delivery import Delivery
 from esault.messages.probe import Counters, KeyLoad, ProbeReading, Usage
 from esault.messages.settings import Settings
-from esault.messages.status import Rows, Status
+from esault.messages.status import Status, SubUnitCounts
 
 VALUES = st.recursive(
     st.none()
@@ -40,7 +41,7 @@ def test_messages_arrive_as_what_they_were():
     status = Status(
         7,
         1.5,
-        Rows(1, 2),
+        SubUnitCounts(1, 2),
         latency=(0.1, ((3, 4),)),
         usage=Usage(1.0, 2),
         key_load=KeyLoad((1, 2), (("k", 3, 0.5),)),
@@ -72,6 +73,20 @@ def test_messages_arrive_as_what_they_were():
         assert back == message
         assert type(back) is type(message)
     assert type(unpack(pack(ToSubUnit(1, ((1, [2]),)))).messages[0]) is tuple
+
+
+@pytest.mark.parametrize("delivery", Delivery)
+def test_the_promise_of_a_run_travels_as_its_word(delivery):
+    data = pack(ToSubUnit(1, (Settings(delivery=delivery), delivery)))
+    assert data.count(delivery.value.encode()) == 2
+    settings, word = unpack(data).messages
+    assert settings.delivery is delivery
+    assert type(word) is str and word == delivery == str(delivery)
+
+
+def test_a_word_that_promises_nothing_is_refused():
+    with pytest.raises(ValueError, match="delivery='exactly' is unknown; write one of 'alo', 'eo', 'none'"):
+        Settings(delivery="exactly")
 
 
 def test_all_messages_are_known():

@@ -103,7 +103,7 @@ def test_metrics_land_as_tables_over_runs_and_a_full_disk_ends_nothing(tmp_path,
         tables.begin(run, "pages")
         pages = run_to_the_end(local, Timeline(period=0.05, slack=0.0))
         for page in pages:
-            tables.take(page)
+            tables.write_page(page)
         tables.end(local.report())
         tables.end(None)
 
@@ -131,10 +131,10 @@ def test_metrics_land_as_tables_over_runs_and_a_full_disk_ends_nothing(tmp_path,
 
     with monkeypatch.context() as patch:
         patch.setattr(LocalDisk, "write_new", full)
-        tables.take(pages[0])
-        tables.take(pages[-1])
+        tables.write_page(pages[0])
+        tables.write_page(pages[-1])
         tables._commit()
-        tables.take(pages[-1])
+        tables.write_page(pages[-1])
         tables.end(None)
     assert len(said) == 1
     assert said[0].startswith("the run's metrics are no longer landed: ")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from esault.control.units.measurements import Measurements
 from esault.histogram import Histogram
-from esault.messages.status import Rows, Status
+from esault.messages.status import Status, SubUnitCounts
 
 
 def status(incarnation, seen, elements=0, backlog=0, seconds=0.001):
     times = Histogram()
     times.record(seconds, seen)
-    return Status(incarnation, 0.0, Rows(tuples_in=seen, elements=elements, backlog=backlog), times.snapshot())
+    return Status(incarnation, 0.0, SubUnitCounts(tuples_in=seen, elements=elements, backlog=backlog), times.snapshot())
 
 
 def test_counts_of_the_dead_stay_and_what_they_held_is_lost():
@@ -43,8 +43,8 @@ def test_a_report_that_comes_after_the_death_is_not_counted_twice():
 
 def test_progress_is_known_if_all_know_it():
     measured = Measurements()
-    measured.take(Status(1, 0.0, Rows(), progress=(1.0, 4.0)))
-    measured.take(Status(2, 0.0, Rows(), progress=(2.0, 4.0)))
+    measured.take(Status(1, 0.0, SubUnitCounts(), progress=(1.0, 4.0)))
+    measured.take(Status(2, 0.0, SubUnitCounts(), progress=(2.0, 4.0)))
     assert measured.progress == (3.0, 8.0)
-    measured.take(Status(2, 1.0, Rows(), progress=None))
+    measured.take(Status(2, 1.0, SubUnitCounts(), progress=None))
     assert measured.progress is None

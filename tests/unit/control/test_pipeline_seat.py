@@ -12,7 +12,7 @@ from esault.control.run.pipeline_driver import FIRST_CHANGE_MS, PipelineDriver
 from esault.elasticity.policies.orientstream.configuration import Configuration
 from esault.elasticity.scaling import check_policies
 from esault.messages.control import ReleaseSlices
-from esault.messages.status import MicroBatch, Rows, Status
+from esault.messages.status import MicroBatch, Status, SubUnitCounts
 from esault.sources import Items, MicroBatches
 
 
@@ -79,7 +79,7 @@ class Run:
 
     def say(self, incarnation, window=-1, slices=(), under_way=False, unit="load"):
         said = MicroBatch(window, tuple(slices), under_way)
-        self.seat.status(unit, Status(incarnation, self.now, Rows(), micro_batch=said))
+        self.seat.status(unit, Status(incarnation, self.now, SubUnitCounts(), micro_batch=said))
         self.step()
 
     def news(self):
@@ -192,6 +192,6 @@ def test_what_cannot_be_is_refused():
 def test_it_does_nothing_where_no_policy_has_pipelines():
     judge = SimpleNamespace(names=("pass",), policy=Policy(pipelines=False), policy_name="own")
     idle = PipelineDriver(plan(), {"pass": judge}, lambda *a: None, lambda *a: None)
-    idle.status("load", Status(1, 0.0, Rows(), micro_batch=MicroBatch(1, ((0, 5),))))
+    idle.status("load", Status(1, 0.0, SubUnitCounts(), micro_batch=MicroBatch(1, ((0, 5),))))
     idle.step({}, 0.0)
     assert idle.pipelines is None

@@ -29,10 +29,10 @@ class Store(dict):
     def name_of(self, key):
         return key
 
-    def give(self, name):
+    def remove_state(self, name):
         return self.pop(name, None)
 
-    def get(self, key, state):
+    def install_state(self, key, state):
         self[key] = state
 
 
@@ -56,10 +56,10 @@ class SubUnit:
         return (position(key), position(key))
 
     def get(self):
-        self.changes.get(HoldRanges(VERSION, ((*self.move(COMES), OLD),), {OLD: f"memory://{OLD}"}))
+        self.changes.hold_ranges(HoldRanges(VERSION, ((*self.move(COMES), OLD),), {OLD: f"memory://{OLD}"}))
 
     def give(self):
-        self.changes.give(
+        self.changes.hand_over(
             HandOverRanges(VERSION, ((*self.move(GOES), NEW),), {NEW: f"memory://{NEW}"}, (SENDER,)), self.inbox
         )
 
@@ -88,7 +88,7 @@ def test_a_released_row_is_not_held_again_behind_later_ones_of_its_key():
     unit.frame(STATE, 1, ((COMES, b"s"),))
     unit.changes.advance(unit.inbox)
     assert [v for e in unit.inbox for v in e.batch.values] == [1]
-    receipt = unit.changes._getting._receipts[OLD]
+    receipt = unit.changes._incoming._receipts[OLD]
     receipt.queued[COMES] += 1  # as if a later row of it waited for another key's state
     unit.give()
     unit.changes.advance(unit.inbox)

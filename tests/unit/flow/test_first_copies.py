@@ -11,45 +11,44 @@ from esault.flow.replica.deduplicator import Deduplicator
 
 def test_the_first_copy_of_a_row_is_taken_and_the_others_are_not():
     copies = Deduplicator()
-    assert list(copies.take((1, 0, 0), ("a", "b"))) == [0, 1]
-    assert list(copies.take((1, 0, 0), ("b", "c"))) == [1]
-    assert list(copies.take((1, 0, 5), ("a", "b", "c"))) == []
-    assert copies.repeats == 4
+    assert list(copies.admit((1, 0, 0), ("a", "b"))) == [0, 1]
+    assert list(copies.admit((1, 0, 0), ("b", "c"))) == [1]
+    assert list(copies.admit((1, 0, 5), ("a", "b", "c"))) == []
 
 
 def test_a_row_that_comes_twice_in_one_batch_is_taken_once():
     copies = Deduplicator()
-    assert list(copies.take((1, 0, 0), ("a", "a", "b"))) == [0, 2]
-    assert list(copies.take((1, 0, 0), ("b", "c", "c"))) == [1]
+    assert list(copies.admit((1, 0, 0), ("a", "a", "b"))) == [0, 2]
+    assert list(copies.admit((1, 0, 0), ("b", "c", "c"))) == [1]
 
 
 def test_what_is_done_is_forgotten_and_takes_nothing_any_more():
     copies = Deduplicator()
-    copies.take((1, 0, 0), ("a",))
-    copies.take((1, 7, 0), ("b",))
-    copies.take((2, 0, 0), ("c",))
+    copies.admit((1, 0, 0), ("a",))
+    copies.admit((1, 7, 0), ("b",))
+    copies.admit((2, 0, 0), ("c",))
     copies.done(1, 7)
     assert len(copies) == 2
-    assert list(copies.take((1, 0, 1), ("a", "late"))) == []
-    assert list(copies.take((1, 7, 1), ("b", "d"))) == [1]
+    assert list(copies.admit((1, 0, 1), ("a", "late"))) == []
+    assert list(copies.admit((1, 7, 1), ("b", "d"))) == [1]
     copies.done(1, 3)  # an old word
-    assert list(copies.take((1, 6, 0), ("e",))) == []
+    assert list(copies.admit((1, 6, 0), ("e",))) == []
 
 
 def test_roots_of_the_dead_are_forgotten():
     copies = Deduplicator()
-    copies.take((1, 0, 0), ("a",))
-    copies.take((2, 0, 0), ("b",))
+    copies.admit((1, 0, 0), ("a",))
+    copies.admit((2, 0, 0), ("b",))
     copies.living({2})
     assert len(copies) == 1
 
 
 def test_what_copies_put_out_at_their_end_is_remembered_whoever_owns_it():
     copies = Deduplicator()
-    assert list(copies.take((5, 0, 0), ("count:f'a'.0",), own=True)) == [0]
+    assert list(copies.admit((5, 0, 0), ("count:f'a'.0",), own=True)) == [0]
     copies.done(5, 1)
     copies.living(())
-    assert list(copies.take((6, 3, 0), ("count:f'a'.0", "count:f'b'.0"), own=True)) == [1]
+    assert list(copies.admit((6, 3, 0), ("count:f'a'.0", "count:f'b'.0"), own=True)) == [1]
 
 
 class TwoCopies(RuleBasedStateMachine):
@@ -98,7 +97,7 @@ class TwoCopies(RuleBasedStateMachine):
         copy, number, ids = batch
         if not ids:
             return
-        self.passed += [ids[i] for i in self.copies.take((1, number, attempt), ids)]
+        self.passed += [ids[i] for i in self.copies.admit((1, number, attempt), ids)]
         if (
             copy in self.throughout[number]
             and not self.owed[copy][number]
@@ -139,7 +138,7 @@ class TwoCopies(RuleBasedStateMachine):
         for copy in (0, 1):
             for number, rows in list(self.owed[copy].items()):
                 if rows:
-                    self.passed += [rows[i] for i in self.copies.take((1, number, 0), rows)]
+                    self.passed += [rows[i] for i in self.copies.admit((1, number, 0), rows)]
         assert len(self.passed) == len(set(self.passed))
         lost = {id for number, rows in self.rows.items() if number in self.done for id in rows} - set(self.passed)
         assert not lost

@@ -49,16 +49,16 @@ class Store(dict):
     def name_of(self, key):
         return key
 
-    def give(self, name):
+    def remove_state(self, name):
         return self.pop(name, None)
 
-    def get(self, key, state):
+    def install_state(self, key, state):
         self[key] = state
 
-    def beside(self, ranges):
+    def ring_state(self, ranges):
         return None
 
-    def take_beside(self, said):
+    def install_ring_state(self, said):
         raise AssertionError("nothing was said")
 
 
@@ -73,7 +73,7 @@ def _entry(*keys, sent=0.0):
     return Entry(sent, batch)
 
 
-def _getting(post, store=None):
+def _incoming(post, store=None):
     return StateReceiver(VERSION, _divider(), {OTHER: post}, Store() if store is None else store, ManualClock())
 
 
@@ -85,7 +85,7 @@ def _released(getting):
 
 def test_rows_are_held_until_the_rows_of_the_old_owner_are_here_and_then_ask_for_their_keys_together():
     post = Post()
-    getting = _getting(post)
+    getting = _incoming(post)
     getting.offer(_entry("a", "b", "a"))
     assert not post.sent
     getting.rows(OTHER, [])
@@ -101,7 +101,7 @@ def test_rows_are_held_until_the_rows_of_the_old_owner_are_here_and_then_ask_for
 
 
 def test_a_row_never_passes_an_earlier_one_of_its_key():
-    getting = _getting(Post())
+    getting = _incoming(Post())
     getting.rows(OTHER, [])
     getting.offer(_entry("a", "b"))
     getting.state(OTHER, 1, [("b", b"1"), ("c", b"1")])
@@ -116,7 +116,7 @@ def test_a_row_never_passes_an_earlier_one_of_its_key():
 
 def test_a_key_is_asked_for_once():
     post = Post()
-    getting = _getting(post)
+    getting = _incoming(post)
     getting.rows(OTHER, [])
     for i in range(3):
         getting.offer(_entry("a", "b"))
@@ -126,7 +126,7 @@ def test_a_key_is_asked_for_once():
 
 def test_keys_that_come_a_moment_apart_are_asked_for_together():
     post = Post()
-    getting = _getting(post)
+    getting = _incoming(post)
     getting.rows(OTHER, [])
     assert getting.ask_at is None
     getting.offer(_entry("a"))
@@ -142,7 +142,7 @@ def test_keys_that_come_a_moment_apart_are_asked_for_together():
 
 
 def test_at_the_end_all_that_waits_goes_on_in_order():
-    getting = _getting(Post())
+    getting = _incoming(Post())
     getting.rows(OTHER, [])
     getting.offer(_entry("a", "b"))
     getting.offer(_entry("c", "a"))
@@ -183,7 +183,7 @@ def _of(keys, values, taken):
 
 @pytest.mark.parametrize("keys", COLUMNS, ids=lambda c: type(c).__name__)
 def test_arrays_are_held_by_their_keys_as_rows_are(keys):
-    getting = _getting(Post())
+    getting = _incoming(Post())
     getting.offer(_of(keys, np.arange(3), False))
     getting.rows(OTHER, [])
     getting.state(OTHER, 1, [("a", b"1")])

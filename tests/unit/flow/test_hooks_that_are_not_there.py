@@ -122,11 +122,11 @@ def fill(found, put_away):
     """Half of the keys are here, half have been put away; or all."""
     if type(found).__name__.startswith("Async") or put_away:
         for key in KEYS:
-            found.get(key, STATE)
+            found.install_state(key, STATE)
     else:
         found.run(0, KEYS[:10], [1] * 10, None)
         for key in KEYS[10:]:
-            found.get(key, STATE)
+            found.install_state(key, STATE)
 
 
 @pytest.mark.parametrize("factory", FACTORIES)
@@ -220,7 +220,7 @@ def test_windows_that_came_from_elsewhere_end_too():
         sender.run(0, KEYS, [1.0] * len(KEYS), None)
         found = made(of_function(bolt), TumblingWindow(10))
         for name in sender.names():
-            found.get(sender.key_of(name), sender.give(name))
+            found.install_state(sender.key_of(name), sender.remove_state(name))
         deque(found.finishing(), 0)
         assert heard("finish") == (sorted(KEYS) if bolt is Finishes else [])
         assert found.elements.count == 0

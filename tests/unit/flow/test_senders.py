@@ -20,19 +20,19 @@ def frame(seq, kind=DATA):
 
 def test_a_gap_breaks_the_channel_and_is_told_once():
     known, broken = senders()
-    assert known.take(frame(1))
-    assert known.take(frame(3)) is None
-    assert known.take(frame(4)) is None
+    assert known.admit(frame(1))
+    assert known.admit(frame(3)) is None
+    assert known.admit(frame(4)) is None
     assert broken == [(1, "frame 2 is missing, 3 came (DATA)")]
     assert not known
 
 
 def test_who_died_when_all_was_done_has_ended_whatever_is_still_read_of_it():
     known, broken = senders()
-    assert known.take(frame(1))
+    assert known.admit(frame(1))
     known.gone(1, last=True)
     assert known.ended
-    assert known.take(frame(2, END)) is None
+    assert known.admit(frame(2, END)) is None
     assert (bool(known), known.ended, broken, known.dropped) == (True, True, [], 1)
 
 
@@ -40,4 +40,4 @@ def test_who_died_before_is_no_sender_any_more():
     known, _ = senders()
     known.gone(1, last=False)
     assert not known
-    assert known.take(frame(1)) is None
+    assert known.admit(frame(1)) is None

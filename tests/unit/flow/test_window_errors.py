@@ -257,7 +257,7 @@ class Made:
         self.operator = operator(self.plan, context, self.emitter, Codec(), self.letters, now)
 
     def take(self):
-        for stream, keys, values, _ in self.emitter.take(False):
+        for stream, keys, values, _ in self.emitter.pop_emitted(False):
             (self.late if stream else self.out).extend(zip(keys, values))
 
     def move(self):
@@ -268,7 +268,7 @@ class Made:
         self.begin()
         for key, state in states:
             if state is not None:
-                self.operator.get(key, state)
+                self.operator.install_state(key, state)
 
     def counted(self, of):
         self.before["errors"] += of.errors

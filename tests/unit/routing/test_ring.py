@@ -24,9 +24,6 @@ from esault.routing.ring import (
     check_key,
     encode,
     is_ambiguous,
-    java_position,
-    java_string_hash,
-    mix32,
     position,
 )
 from esault.routing.table import OutputTable
@@ -45,6 +42,35 @@ def fmix32(h: int) -> int:
     h ^= h >> 13
     h = (h * 0xC2B2AE35) % 2**32
     return h ^ h >> 16
+
+
+def mix32(a: int) -> int:
+    """The 32-bit mix of the paper's public code, on signed 32-bit integers with an arithmetic right shift."""
+    a = _signed(a + ~(a << 15))
+    a = _signed(a ^ (a >> 10))
+    a = _signed(a + (a << 3))
+    a = _signed(a ^ (a >> 6))
+    a = _signed(a + ~(a << 11))
+    return _signed(a ^ (a >> 16))
+
+
+def java_string_hash(text: str) -> int:
+    """`String.hashCode` of the JVM: over UTF-16 code units, signed 32 bits."""
+    h = 0
+    units = text.encode("utf-16-be", "surrogatepass")
+    for i in range(0, len(units), 2):
+        h = 31 * h + (units[i] << 8 | units[i + 1]) & 0xFFFFFFFF
+    return _signed(h)
+
+
+def java_position(key: str) -> int:
+    """The place that the paper's public code gives a string key."""
+    return mix32(java_string_hash(key)) & INT_MAX
+
+
+def _signed(x: int) -> int:
+    x &= 0xFFFFFFFF
+    return x - (1 << 32) if x >> 31 else x
 
 
 def test_the_finalizer_is_murmurs():

@@ -38,7 +38,7 @@ def test_a_signal_after_the_time_is_over_is_answered_and_a_second_one_stops_at_o
     notices = []
     watching._view = SimpleNamespace(notice=notices.append, update=lambda snapshot: None)
     watching._control_server = watching._metrics = None
-    watching._seconds, watching._signals, watching.stopped_at_once = 1e-9, 0, False
+    watching._seconds, watching._signals = 1e-9, 0
 
     def signal():
         watching._signals += 1
@@ -48,4 +48,3 @@ def test_a_signal_after_the_time_is_over_is_answered_and_a_second_one_stops_at_o
         watching._watch(handle, None)
     assert handle.told == [DrainRun(), DrainRun(), StopRun()]
     assert "again to stop at once" in notices[0]
-    assert watching.stopped_at_once

@@ -32,7 +32,7 @@ def opened(request, tmp_path):
 def take_all(file):
     lines = []
     while True:
-        rows = file.take(2)
+        rows = file.read(2)
         lines += [line for _, line in rows]
         if not rows and not file.fill() and not file.finish():
             return lines
@@ -48,15 +48,15 @@ def test_it_reads_from_any_line_on(opened):
 
 def test_it_knows_the_offset_behind_the_rows_taken_and_gives_them_again(opened):
     file = opened(b"one\ntwo\nthree\n")
-    assert file.take(5) == []
+    assert file.read(5) == []
     assert file.fill()
     assert file.offset == 0
-    assert len(file.take(2)) == 2
+    assert len(file.read(2)) == 2
     assert file.offset == 8
     assert (file.end_of(1), file.end_of(2)) == (8, 4)
-    file.untake(1)
+    file.unread(1)
     assert file.offset == 4
-    assert [line for _, line in file.take(5)] == ["two", "three"]
+    assert [line for _, line in file.read(5)] == ["two", "three"]
     assert file.offset == 14
 
 

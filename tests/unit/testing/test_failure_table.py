@@ -49,7 +49,7 @@ def published(local, change):
 def aligned(local, change):
     """The old owner has read every barrier and given its rows; state may still be on its way."""
     old = min(change.old_owners)
-    giving = local._seats[old].core.changes._giving if old in local._seats else None
+    giving = local._seats[old].core.changes._outgoing if old in local._seats else None
     return state(local) is RescaleState.MOVING and (giving is None or giving.aligned)
 
 

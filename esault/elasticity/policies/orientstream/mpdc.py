@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from random import Random
 from typing import Generic, TypeVar
 
@@ -31,11 +30,6 @@ class Grouping(Generic[C]):
     #: most pipelines that there is time for
     most: int
     pipelines: tuple[tuple[C, tuple[int, ...]], ...]
-
-    def switches(self, current: C) -> int:
-        """Changes that this takes from configuration `current` on."""
-        runs = [current, *(configuration for configuration, _ in self.pipelines)]
-        return sum(a != b for a, b in pairwise(runs))
 
 
 def most_pipelines(window_ms: int, change_ms: int, load: float = 0.0) -> int:

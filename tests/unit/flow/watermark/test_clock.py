@@ -134,7 +134,7 @@ def test_keys_that_came_keep_the_time_of_where_they_came_from_until_it_is_passed
     levels = Levels()
     levels.own = 10.0
     assert levels.of("a") == 10.0
-    levels.take([(place, place, 30.0)])
+    levels.merge([(place, place, 30.0)])
     assert levels.of("a") == 30.0
     assert levels.of("b") == 10.0
     levels.own = 20.0
@@ -143,7 +143,7 @@ def test_keys_that_came_keep_the_time_of_where_they_came_from_until_it_is_passed
     levels.own = 30.0
     levels.catch_up()
     assert not levels
-    levels.take([(place, place, 5.0)])  # behind: until all that came with it is here
+    levels.merge([(place, place, 5.0)])  # behind: until all that came with it is here
     assert levels.of("a") == 5.0
     levels.catch_up()
     assert levels.of("a") == 30.0
@@ -153,11 +153,11 @@ def test_what_is_passed_on_is_what_holds_for_each_place():
     place = position("a")
     levels = Levels()
     levels.own = 10.0
-    levels.take([(place, place + 5, 30.0)])
-    levels.take([(place, place, 3.0)])
+    levels.merge([(place, place + 5, 30.0)])
+    levels.merge([(place, place, 3.0)])
     there = Levels()
     there.own = 99.0
-    there.take(levels.cut([(0, INT_MAX)]))
+    there.merge(levels.cut([(0, INT_MAX)]))
     assert there.of("a") == 3.0
     assert there.of("b") == 10.0
     assert levels.cut([(place + 3, place + 3)]) == [(place + 3, place + 3, 30.0), (place + 3, place + 3, 10.0)]

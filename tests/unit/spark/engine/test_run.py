@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from esault.messages.delivery import Delivery
 from esault.spark.engine import run
 from esault.spark.engine.run import _Life
 
@@ -30,7 +31,7 @@ def life(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Of a run with checkpoints, all of whose tuples were read after a first signal."""
     monkeypatch.setattr(run, "LOOK", 0.001)
     made = _Life.__new__(_Life)
-    made._asked = SimpleNamespace(settings=SimpleNamespace(delivery="eo"), seconds=None)  # type: ignore[assignment]
+    made._asked = SimpleNamespace(settings=SimpleNamespace(delivery=Delivery.EXACTLY_ONCE), seconds=None)  # type: ignore[assignment]
     made._view = SimpleNamespace(update=lambda snapshot: None, notice=lambda text: None)
     made._snapshot = lambda phase, draining: None  # type: ignore[assignment,method-assign,return-value]
     made._epochs = SimpleNamespace(ended=threading.Event(), failure=None)  # type: ignore[assignment]

@@ -1,0 +1,75 @@
+"""Operators with state for each key: what those of bolts and of windows have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from esault.errors import StateError
+from esault.flow.operators.elements import Elements, maker
+from esault.flow.operators.emitter import Emitter
+from esault.flow.operators.operator import Operator, by_stream
+from esault.flow.operators.user_error import DeadLetters, UserError
+from esault.payload.codec import Codec
+from esault.routing.ring import Name, canonical
+from esault.topology.bolt import Bolt
+from esault.topology.context import Context
+from esault.topology.plan import UnitPlan
+
+__all__ = ["KeyedOperator"]
+
+
+class KeyedOperator(Operator):
+    """Makes the user's objects, and moves what `elements` holds under each key."""
+
+    elements: Elements
+
+    def __init__(
+        self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: DeadLetters, now: float
+    ) -> None:
+        super().__init__(plan, context, emitter, codec, letters, now)
+        assert plan.factory is not None
+        members = {"emit": emitter.function(), "context": context}
+        self._make, cls = maker(plan.factory, members, Bolt)
+        #: of the objects, where it is known: each has the hooks of the first one
+        self._cls: type[Any] | None = cls
+        self._by_stream: bool | None = None if cls is None else by_stream(cls)
+        self._tried_state = False
+        #: elements that came with their state and have had no tuple since: those that tick are made before
+        self._arrived: set[Name] = set()
+
+        def trusted() -> None:
+            members["emit"] = emitter.function()
+            if cls is not None:
+                cls.emit = members["emit"]
+
+        emitter.on_trusted = trusted
+
+    def reload(self, keys: Sequence[Any]) -> None:
+        for name in {canonical(key) for key in keys}:
+            try:
+                self.elements.put_away(name)
+            except StateError as error:
+                raise UserError(str(error)) from error
+            if self.plan.tick_every:
+                self._arrived.add(name)
+
+    def names(self) -> list[Name]:
+        return list(self.elements.names())
+
+    def remove_state(self, name: Name) -> bytes | None:
+        return self.elements.take_state(name)
+
+    def install_state(self, key: Any, state: bytes) -> None:
+        self.elements.put_state(key, state)
+        if self.plan.tick_every:
+            self._arrived.add(canonical(key))
+
+    def peek(self, name: Name) -> bytes | None:
+        return self.elements.peek_state(name)
+
+    def _wake_arrived(self) -> Iterator[None]:
+        """Make those that were at work where they came from, one by one."""
+        while self._arrived:
+            self.elements.wake(self._arrived.pop())
+            yield
