@@ -47,6 +47,7 @@ _SPOUT_HOOKS: Mapping[str, tuple[str, ...]] = {
     "commit": ("position",),
     "due": (),
     "progress": (),
+    "without_pace": (),
     "close": (),
 }
 _SINK_HOOKS: Mapping[str, tuple[str, ...]] = {
@@ -59,6 +60,8 @@ _SINK_HOOKS: Mapping[str, tuple[str, ...]] = {
     "prepare": ("epoch",),
     "commit": ("epoch", "handle"),
     "close": (),
+    "written_paths": (),
+    "collected_rows": ("run_dir", "name"),
 }
 
 

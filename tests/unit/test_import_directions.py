@@ -26,6 +26,7 @@ ALLOWED = {
     "event_loop": set(),
     "registry": {"errors"},
     "policies": {"elasticity"},
+    "connectors": {"errors", "registry", "topology", "sources", "sinks"},
     "flow": {*_VALUES, "topology"},
     "report": {"histogram"},
     "elasticity": {"errors", "messages", "registry", "routing", "topology"},

@@ -413,9 +413,5 @@ def _messages(received: Any) -> list[Any]:
 
 
 def _collected(plan: Plan, run_dir: str, path: str | None) -> dict[str, list[Any]]:
-    if not plan.sinks:
-        return {}
-    from esault.sinks.collect import Collect, read_collected
-
     with as_script(path):
-        return {s.name: read_collected(run_dir, s.name) for s in plan.sinks if isinstance(s.sink, Collect)}
+        return {s.name: s.sink.collected_rows(run_dir, s.name) for s in plan.sinks if s.sink.collects}

@@ -19,7 +19,6 @@ from esault.flow.send.end_sinks import end_sinks
 from esault.messages.settings import Settings
 from esault.payload.class_names import as_script
 from esault.report import Checkpoints, Latency, Report, RootCounts, UnitReport, iso
-from esault.sinks.collect import Collect, read_collected
 from esault.spark.engine import query
 from esault.spark.engine.job import Job
 from esault.spark.engine.journal import Journal
@@ -158,9 +157,7 @@ class _Life:
             self._kept.ended()
         with as_script(self._asked.located.path):
             collected = {
-                s.name: read_collected(str(self._folder), s.name)
-                for s in self._plan.sinks
-                if isinstance(s.sink, Collect)
+                s.name: s.sink.collected_rows(str(self._folder), s.name) for s in self._plan.sinks if s.sink.collects
             }
         report = self._report(collected)
         if self._failure is not None:
