@@ -34,7 +34,6 @@ from esault.messages.checkpoint import CompletedUnit, Restore
 from esault.messages.control import Finish, Finished, Fork, Gone, Kill, Release, Stop, Stopped, Unregister
 from esault.routing.table import OutputTable
 from esault.routing.table_change import merged, moved, rescaled, split
-from esault.topology.grouping import ByKey, PartialKey
 
 __all__ = ["ElasticUnit"]
 
@@ -200,7 +199,7 @@ class ElasticUnit(PartingUnit):
     @property
     def keyed(self) -> bool:
         """Whether rows and state move: by key, or all of them."""
-        return self.plan.objects == "unit" or any(isinstance(i.grouping, (ByKey, PartialKey)) for i in self.plan.inputs)
+        return self.plan.objects == "unit" or any(i.grouping.promises.keyed for i in self.plan.inputs)
 
     def _check_joined(self, now: float) -> None:
         """All new owners are started and known: have those who get ranges hold their rows."""

@@ -29,7 +29,6 @@ from esault.messages.status import Rows, Status
 from esault.payload.schema import Evolution
 from esault.routing.many_keys import names_of
 from esault.routing.ring import Name, canonical, position
-from esault.topology.grouping import ByKey, PartialKey
 from esault.topology.plan import UnitPlan
 
 __all__ = ["BoltSubUnit"]
@@ -53,9 +52,7 @@ class BoltSubUnit(SubUnit):
         self.operator = self._new_operator()
         # A unit with one object moves it with all rows; else the rows of keyed inputs move with their keys.
         everything = plan.objects == "unit"
-        keyed = frozenset(
-            i for i, each in enumerate(plan.inputs) if everything or isinstance(each.grouping, (ByKey, PartialKey))
-        )
+        keyed = frozenset(i for i, each in enumerate(plan.inputs) if everything or each.grouping.promises.keyed)
         self.changes = Handover(
             build.incarnation,
             keyed,
@@ -72,7 +69,7 @@ class BoltSubUnit(SubUnit):
             self.bound = BoundedInbox(plan.buffer, self._unprocessed, self._random, acks)
         self._tick_at = now + plan.tick_every if plan.tick_every else None
         self._ticking: Iterator[None] | None = None
-        self._sampled = frozenset(i for i, each in enumerate(plan.inputs) if isinstance(each.grouping, ByKey))
+        self._sampled = frozenset(i for i, each in enumerate(plan.inputs) if each.grouping.promises.whole_keys)
         #: rows that are processed in one turn at most; 0: any number. The first ones show how long a row takes.
         self._most_rows = FIRST_ROWS
         self._several = len(plan.inputs) > 1
