@@ -488,7 +488,7 @@ class SubUnit(FrameReader):
             errors=self.outputs.errors,
             dead_letters=self.outputs.dead_letters,
             dropped_frames=self.senders.dropped,
-            busy=self.busy,
+            busy_seconds=self.busy,
             backlog=self.waiting,
             roots_emitted=roots.emitted,
             roots_acked=roots.acked,

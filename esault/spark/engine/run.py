@@ -262,30 +262,26 @@ class _Life:
             spout = unit.kind == "spout"
             units.append(
                 UnitSnapshot(
-                    name,
-                    unit.kind,
-                    widths[name],
-                    count.rows_in,
-                    count.rows_out,
-                    self._reading.waiting(name) if spout else 0,
-                    count.errors,
-                    times["p50"],
-                    times["p99"],
-                    self._reading.progress(name) if spout else None,
+                    name=name,
+                    kind=unit.kind,
+                    sub_units=widths[name],
+                    tuples_in=count.rows_in,
+                    tuples_out=count.rows_out,
+                    backlog=self._reading.waiting(name) if spout else 0,
+                    errors=count.errors,
+                    p50_ms=times["p50"],
+                    p99_ms=times["p99"],
+                    progress=self._reading.progress(name) if spout else None,
                 )
             )
         checkpoint = self._epochs.newest + 1 if self._kept.exactly else 0
         return Snapshot(
-            self._plan.name,
-            phase,
-            draining,
-            now,
-            now - self._started,
-            tuple(units),
-            0,
-            0,
-            0,
-            None,
+            topology=self._plan.name,
+            phase=phase,
+            draining=draining,
+            now=now,
+            seconds=now - self._started,
+            units=tuple(units),
             checkpoint=checkpoint,
         )
 
