@@ -11,6 +11,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from esault.counters import UnitCounts, declared
+
 __all__ = ["Change", "Checkpoints", "Decision", "Latency", "Report", "Restored", "RootCounts", "UnitReport"]
 
 SCHEMA = 1
@@ -28,33 +30,17 @@ class Latency:
 
 
 @dataclass(frozen=True)
-class UnitReport:
-    """One unit, all its sub-units together."""
+class UnitReport(UnitCounts):
+    """One unit, all its sub-units together: its counts, and more."""
 
-    tuples_in: int = 0
-    tuples_out: int = 0
-    #: of a bolt: tuples that were read from its channels; processed, dropped, or waiting
-    arrivals: int = 0
-    #: tuples that came when a bounded inbox was full
-    dropped: int = 0
-    #: tuples whose window had closed; they are on the stream "late"
-    late: int = 0
-    errors: int = 0
-    dead_letters: int = 0
-    #: elements whose state died with a process
-    state_lost: int = 0
-    dropped_frames: int = 0
     #: from the packing of the frame a tuple came in to the end of its processing here
     latency_ms: Latency = field(default_factory=Latency)
-    #: seconds of processing, waiting not counted
-    busy_seconds: float = 0.0
     #: (seconds since the start, sub-units)
     parallelism: list[tuple[float, int]] = field(default_factory=list)
     #: process ids of the sub-units that live
     processes: dict[str, int] = field(default_factory=dict)
     #: host by sub-unit, of all that there were
     hosts: dict[str, str] = field(default_factory=dict)
-    backlog: int = 0
 
 
 @dataclass(frozen=True)
@@ -201,8 +187,8 @@ class Report:
         lines = [f"{self.topology}: {self.ended} after {self.seconds:.1f} s on the {self.engine} engine"]
         for name, unit in self.units.items():
             line = f"  {name}: {unit.tuples_in:,} in, {unit.tuples_out:,} out"
-            for what in ("dropped", "late", "errors", "dead_letters", "state_lost"):
-                if getattr(unit, what):
+            for what, each in declared(UnitCounts).items():
+                if each.trouble and getattr(unit, what):
                     line += f", {getattr(unit, what):,} {what.replace('_', ' ')}"
             lines.append(line)
         e2e, roots = self.end_to_end_ms, self.roots

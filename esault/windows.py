@@ -1,7 +1,6 @@
-"""Windows for `stream.window(...)` and `stream.join(...)`."""
+"""Windows for `stream.window(...)` and `stream.join(...)`: all that `esault.topology.window` exports."""
 
 from __future__ import annotations
 
-from esault.topology.window import CountWindow, SessionWindow, SlidingWindow, TumblingWindow, Window
-
-__all__ = ["CountWindow", "SessionWindow", "SlidingWindow", "TumblingWindow", "Window"]
+from esault.topology.window import *  # noqa: F403
+from esault.topology.window import __all__  # noqa: F401

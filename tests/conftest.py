@@ -14,11 +14,27 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from esault.policies import register, unregister
+
 sys.path.insert(0, str(Path(__file__).with_name("shared")))
 from wishes import Done
 
 #: seeds that show something together
 ENOUGH = 6
+
+
+@pytest.fixture
+def name_policy():
+    """Give policies names, for one test."""
+    given = []
+
+    def name_policy(name, made):
+        register(name, made)
+        given.append(name)
+
+    yield name_policy
+    for name in given:
+        unregister(name)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.kit.quiet_view import QuietView
-from esault.elasticity.policy import DEFAULT, POLICIES
+from esault.elasticity.policy import DEFAULT, NONE, POLICIES
 from esault.elasticity.scaling import EVERY_UNIT
 from esault.messages.settings import Settings
 from esault.runtime.session.session import Session
@@ -62,7 +62,7 @@ def run() -> None:
     parser.add_argument("--rate", type=float)
     parser.add_argument("--kind", choices=["rows", "columns", "numpy", "arrow"])
     parser.add_argument("--parallel", type=int, metavar="N")
-    parser.add_argument("--policy", default=DEFAULT, choices=[*POLICIES, "none"], help="of all units")
+    parser.add_argument("--policy", default=DEFAULT, choices=[*POLICIES.names(), NONE], help="of all units")
     parser.add_argument("--keep", metavar="DIR", help="where the table and the state are written, to stay")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     arguments = parser.parse_args()

@@ -17,7 +17,7 @@ from typing import Any
 
 from bench.kit.topology_run import figures, run_topology
 from bench.nexmark.answers import SQL, answer, load, rows
-from esault.elasticity.policy import DEFAULT, POLICIES
+from esault.elasticity.policy import DEFAULT, NONE, POLICIES
 from esault.topology.locate import locate
 
 __all__ = ["compared", "difference", "run"]
@@ -60,7 +60,7 @@ def run() -> None:
     )
     parser.add_argument("--per-second", type=float, default=PER_SECOND, help="events in a second of their own time")
     parser.add_argument("--engine", default="actors", choices=["actors", "spark"])
-    parser.add_argument("--policy", default=DEFAULT, choices=[*POLICIES, "none"], help="of all units")
+    parser.add_argument("--policy", default=DEFAULT, choices=[*POLICIES.names(), NONE], help="of all units")
     arguments = parser.parse_args()
     started = time.time()
     with tempfile.TemporaryDirectory() as folder:

@@ -21,7 +21,8 @@ from esault.control.report.summary import Snapshot
 from esault.elasticity.scaling import EVERY_UNIT
 from esault.messages.settings import Settings
 from esault.report import Report
-from esault.runtime.messages import ChangeUnit, DrainRun
+from esault.runtime.messages import DrainRun
+from esault.runtime.run_commands import ChangeUnit, Requested
 from esault.runtime.session.session import Session
 from esault.topology.locate import locate
 
@@ -69,7 +70,7 @@ class _Changes:
                 kind = KINDS[len(self.asked)]
                 self.settled_at = now  # it may be over before the next snapshot
                 self.asked.append(time.time())
-                self.session.tell(ChangeUnit("count", kind))
+                self.session.tell(Requested(ChangeUnit("count", kind)))
         elif now >= self.settled_at + TAIL and not self.told:
             self.told = True
             self.session.tell(DrainRun())

@@ -13,13 +13,14 @@ from typing import Any
 
 import click
 
-from esault.elasticity.policy import DEFAULT, POLICIES, parameters, policy_class
+from esault.elasticity.policy import DEFAULT, NONE, POLICIES, parameters
+from esault.errors import UsageError
 
 __all__ = ["command", "comments", "docstring"]
 
 #: characters in a line of parameters
 WIDTH = 100
-NONE = "nothing is changed but by hand (`esault scale`)"
+NOTHING = "nothing is changed but by hand (`esault scale`)"
 
 
 @click.command("policies")
@@ -35,10 +36,10 @@ def command(name: str | None) -> None:
 
 def docstring(name: str) -> str:
     """What is written about a policy: its module's text where the module is that policy's alone, else its class's."""
-    made = policy_class(name)
-    here = POLICIES[name]
-    named = [each.rpartition(".")[0] for each in POLICIES.values() if isinstance(each, str)]
-    alone = isinstance(here, str) and named.count(here.rpartition(".")[0]) == 1
+    made: Any = POLICIES.find(name)
+    places = {each: POLICIES.place(each) for each in POLICIES.names()}
+    module = (places[name] or "").partition(":")[0]
+    alone = bool(module) and sum((each or "").partition(":")[0] == module for each in places.values()) == 1
     return (inspect.getdoc(sys.modules[made.__module__]) if alone else None) or _own_docstring(made)
 
 
@@ -72,8 +73,8 @@ def _above(lines: list[str], at: int) -> Iterator[str]:
 
 
 def _listed() -> list[str]:
-    rows = [(name, _first_line(name)) for name in POLICIES]
-    rows.append(("none", NONE))
+    rows = [(name, _first_line(name)) for name in POLICIES.names()]
+    rows.append((NONE, NOTHING))
     names = [f"{name} (default)" if name == DEFAULT else name for name, _ in rows]
     width = max(map(len, names))
     return [
@@ -84,14 +85,19 @@ def _listed() -> list[str]:
 
 
 def _first_line(name: str) -> str:
-    line = (docstring(name) or "(nothing is written about it)").splitlines()[0]
+    try:
+        text = docstring(name)
+    except UsageError as error:  # of an installed package: the others are listed all the same
+        return f"({error})"
+    line = (text or "(nothing is written about it)").splitlines()[0]
     return re.sub(rf"^The policy `{re.escape(name)}`[^:]*: ", "", line)
 
 
 def _explained(name: str) -> list[str]:
-    if name == "none":
-        return [f"none: {NONE}.", "", "Example: esault run words.py --policy none"]
-    known, made = parameters(name), policy_class(name)
+    if name == NONE:
+        return [f"none: {NOTHING}.", "", "Example: esault run words.py --policy none"]
+    known = parameters(name)
+    made: Any = POLICIES.find(name)
     title = f"{name}, the default" if name == DEFAULT else name
     scope = "judges all units of a topology together" if hasattr(made, "period") else "judges one unit"
     text, own = docstring(name) or "(nothing is written about it)", _own_docstring(made)

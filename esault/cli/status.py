@@ -8,8 +8,12 @@ from typing import Any
 import click
 
 from esault.cli.running_option import run_option
+from esault.counters import UnitCounts, declared
 
 __all__ = ["command"]
+
+#: columns that are there also where all is well
+_ALWAYS = ("dropped", "late", "errors")
 
 
 @click.command("status")
@@ -38,7 +42,13 @@ def _lines(status: dict[str, Any]) -> list[str]:
         head += f", checkpoint {status['checkpoint']}"
     if status.get("restores"):
         head += f", went back {status['restores']} times"
-    rows = [("unit", "kind", "sub-units", "in", "out", "waiting", "dropped", "late", "errors", "p50 ms", "p99 ms")]
+    trouble = [
+        name
+        for name, each in declared(UnitCounts).items()
+        if each.trouble and (name in _ALWAYS or any(u.get(name) for u in status["units"]))
+    ]
+    words = [name.replace("_", " ") for name in trouble]
+    rows = [("unit", "kind", "sub-units", "in", "out", "waiting", *words, "p50 ms", "p99 ms")]
     rows += [
         (
             u["name"],
@@ -47,9 +57,7 @@ def _lines(status: dict[str, Any]) -> list[str]:
             f"{u['tuples_in']:,}",
             f"{u['tuples_out']:,}",
             f"{u['backlog']:,}",
-            f"{u['dropped']:,}",
-            f"{u['late']:,}",
-            f"{u['errors']:,}",
+            *(f"{u.get(name, 0):,}" for name in trouble),
             f"{u['p50_ms']:.2f}",
             f"{u['p99_ms']:.2f}",
         )

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from importlib import import_module
 from typing import Any, Protocol
 
 from esault.elasticity.action import Action
 from esault.elasticity.view import RunView, View
 from esault.errors import UsageError
+from esault.registry import Registry
 
-__all__ = ["DEFAULT", "POLICIES", "Policy", "TopologyPolicy", "UnitPolicy", "make", "parameters", "policy_class"]
+__all__ = ["DEFAULT", "NONE", "POLICIES", "Policy", "TopologyPolicy", "UnitPolicy", "make", "parameters"]
 
 #: what scales a unit when nothing is said
 DEFAULT = "auto"
+#: the word for no policy at all
+NONE = "none"
 
 
 class UnitPolicy(Protocol):
@@ -46,39 +48,34 @@ class TopologyPolicy(Protocol):
 
 Policy = UnitPolicy | TopologyPolicy
 
-#: name -> module and class, so that a run loads only what it uses; or what makes one
-POLICIES: dict[str, str | Callable[..., Policy]] = {
-    "auto": "auto.Auto",
-    "probe": "probe.Probe",
-    "esault": "esault.ESault",
-    "ds2": "ds2.DS2",
-    "flink": "flink.Flink",
-    "dhalion": "dhalion.Dhalion",
-    "hpa": "hpa.HPA",
-    "autoscale": "autoscale.Autoscale",
-    "craa": "craa.Craa",
-    "threshold": "threshold.Threshold",
-    "kalman": "kalman.Kalman",
-    "migration": "migration.Migration",
-    "random": "random_choice.RandomChoice",
-    "orientstream": "orientstream.policy.OrientStream",
-}
-
-
-def policy_class(name: str) -> Any:
-    """What makes a policy from its parameters by name. Raises UsageError for an unknown one."""
-    if name not in POLICIES:
-        raise UsageError(f"there is no policy {name!r}; there are: {', '.join(POLICIES)}, and none")
-    made = POLICIES[name]
-    if not isinstance(made, str):
-        return made
-    module, _, name_there = made.rpartition(".")
-    return getattr(import_module(f"esault.elasticity.policies.{module}"), name_there)
+_ROOM = "esault.elasticity.policies"
+#: all policies by name; a program adds its own by `esault.policies.register`
+POLICIES: Registry[Callable[..., Policy]] = Registry(
+    "policy",
+    "esault.policies",
+    {
+        "auto": f"{_ROOM}.auto:Auto",
+        "probe": f"{_ROOM}.probe:Probe",
+        "esault": f"{_ROOM}.esault:ESault",
+        "ds2": f"{_ROOM}.ds2:DS2",
+        "flink": f"{_ROOM}.flink:Flink",
+        "dhalion": f"{_ROOM}.dhalion:Dhalion",
+        "hpa": f"{_ROOM}.hpa:HPA",
+        "autoscale": f"{_ROOM}.autoscale:Autoscale",
+        "craa": f"{_ROOM}.craa:Craa",
+        "threshold": f"{_ROOM}.threshold:Threshold",
+        "kalman": f"{_ROOM}.kalman:Kalman",
+        "migration": f"{_ROOM}.migration:Migration",
+        "random": f"{_ROOM}.random_choice:RandomChoice",
+        "orientstream": f"{_ROOM}.orientstream.policy:OrientStream",
+    },
+    reserved=(NONE,),
+)
 
 
 def parameters(name: str) -> dict[str, Any]:
     """The parameters of a policy and their defaults; a text may be one of its field's `metadata["choices"]`. Raises UsageError for an unknown policy."""
-    made = policy_class(name)
+    made: Any = POLICIES.find(name)
     if not is_dataclass(made):
         return {}
     return {f.name: f.default for f in fields(made) if f.init and f.default is not MISSING}
@@ -87,7 +84,7 @@ def parameters(name: str) -> dict[str, Any]:
 def make(spec: str) -> Policy | None:
     """From `NAME` or `NAME:PARAMETER=VALUE,...`; None for `none`. Raises UsageError, naming what is known."""
     name, _, rest = spec.partition(":")
-    if name == "none" and not rest:
+    if name == NONE and not rest:
         return None
     known = parameters(name)
     given: dict[str, Any] = {}
@@ -98,8 +95,7 @@ def make(spec: str) -> Policy | None:
                 f"policy {name!r} has no parameter {item!r}; write NAME=VALUE with one of: {', '.join(known)}"
             )
         given[parameter] = _value(name, parameter, text, known[parameter])
-    policy: Policy = policy_class(name)(**given)
-    return policy
+    return POLICIES.find(name)(**given)
 
 
 def _value(policy: str, parameter: str, text: str, default: Any) -> Any:
@@ -121,5 +117,5 @@ def _value(policy: str, parameter: str, text: str, default: Any) -> Any:
 
 
 def _choices(policy: str, parameter: str) -> tuple[str, ...]:
-    found: Any = fields(policy_class(policy))
-    return next(tuple(f.metadata.get("choices", ())) for f in found if f.name == parameter)
+    made: Any = POLICIES.find(policy)
+    return next(tuple(f.metadata.get("choices", ())) for f in fields(made) if f.name == parameter)

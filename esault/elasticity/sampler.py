@@ -67,7 +67,7 @@ class Sampler:
                 rows.arrivals,
                 rows.tuples_in,
                 rows.tuples_out,
-                rows.busy,
+                rows.busy_seconds,
                 rows.backlog,
                 dropped=rows.dropped,
             )

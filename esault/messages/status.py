@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from esault.counters import RunCounts, UnitCounts, counter
 from esault.messages.probe import KeyLoad, Usage
 
 __all__ = [
@@ -16,32 +17,13 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class SubUnitCounts:
-    """Counts of one sub-unit, cumulative over its life unless said otherwise."""
+class SubUnitCounts(UnitCounts, RunCounts):
+    """Counts of one sub-unit, cumulative over its life unless said otherwise: what is shown of it, and what is not."""
 
-    tuples_in: int = 0
-    tuples_out: int = 0
-    #: tuples read from the channels
-    arrivals: int = 0
-    #: tuples that came when a bounded inbox was full
-    dropped: int = 0
-    #: tuples whose window had closed
-    late: int = 0
-    errors: int = 0
-    dead_letters: int = 0
-    dropped_frames: int = 0
-    #: seconds spent in user code and the engine's work on batches, without waiting
-    busy: float = 0.0
-    #: tuples waiting in the inbox, now
-    backlog: int = 0
-    #: elements with state, now
-    elements: int = 0
-    #: of a spout: seconds in which it was not asked for more because its window was closed
-    throttled: float = 0.0
-    roots_emitted: int = 0
-    roots_acked: int = 0
-    roots_replayed: int = 0
-    roots_open: int = 0
+    elements: int = counter("Elements with state.", "elements", gauge=True)
+    throttled: float = counter(
+        "Of a spout: seconds in which it was not asked for more because its window was closed.", "seconds", default=0.0
+    )
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from esault.runtime.process.owner import Owner
 from esault.topology.located import Located
 
 __all__ = [
-    "ChangeUnit",
     "ChildSpec",
     "DrainRun",
     "DriverStarted",
@@ -29,13 +28,9 @@ __all__ = [
     "Pid",
     "RunEnded",
     "RunSpec",
-    "ScaleUnit",
-    "Scaled",
     "StartKeeper",
     "StartRun",
     "StopRun",
-    "ThrottleUnit",
-    "Throttled",
     "Wake",
 ]
 
@@ -132,66 +127,7 @@ class StopRun:
     """End at once."""
 
 
-@dataclass(frozen=True)
-class ScaleUnit:
-    """Give a unit so many sub-units; answered by Scaled: twice if it is begun, once more if it waits."""
-
-    unit: str
-    n: int
-    #: of the command, for its answers; 0: nobody waits for them
-    number: int = 0
-
-
-@dataclass(frozen=True)
-class ChangeUnit:
-    """Split, merge or move one sub-unit of a unit."""
-
-    unit: str
-    #: "split", "merge" or "move"
-    kind: str
-    #: which sub-unit, by incarnation; None: the last one on the ring
-    owner: int | None = None
-
-
-@dataclass(frozen=True)
-class ThrottleUnit:
-    """Slow a unit down for a while; answered by Throttled."""
-
-    unit: str
-    #: tuples a second, and for how many seconds
-    rate: float
-    seconds: float
-    #: of the command, for its answer
-    number: int
-
-
 # driver -> command
-
-
-@dataclass(frozen=True)
-class Throttled:
-    """What has become of a ThrottleUnit."""
-
-    number: int
-    #: why not; empty if it is
-    refused: str = ""
-
-
-@dataclass(frozen=True)
-class Scaled:
-    """What has become of a command: what it waits for, if it does; whether it is begun; its end."""
-
-    number: int
-    #: why not; empty if it is begun
-    refused: str = ""
-    #: the change's record when it has ended; or None
-    record: Any = None
-    #: the unit has as many as were asked for already
-    unchanged: bool = False
-    #: what it waits for before it is begun; empty if it is begun
-    waits: str = ""
-    #: id of the change that was begun, which its record has, too; 0 if none was
-    change: int = 0
 
 
 @dataclass(frozen=True)

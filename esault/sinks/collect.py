@@ -33,6 +33,8 @@ class Collect(Sink):
     checkpoint has those of its own life.
     """
 
+    collects = True
+
     def __init__(self) -> None:
         #: committed rows, where there is no run folder
         self.rows: list[tuple[Any, Any]] = []
@@ -81,6 +83,10 @@ class Collect(Sink):
             elif os.path.isdir(folder):  # else those of an earlier life, whose rows were given to whoever called it
                 _show(folder, name)
                 self._prepared.pop(name, None)
+
+    def collected_rows(self, run_dir: str, name: str) -> list[tuple[Any, Any]]:
+        """Return what `read_collected` finds."""
+        return read_collected(run_dir, name)
 
 
 def read_collected(run_dir: str, unit: str) -> list[tuple[Any, Any]]:

@@ -26,6 +26,8 @@ class Lines(Spout[None, str]):
     and one reader. `fd` is another open descriptor to read instead. The other arguments are those of `TextFiles`.
     """
 
+    reads_command = True
+
     def __init__(
         self,
         fd: int = 0,

@@ -96,6 +96,7 @@ class MicroBatches(WindowedSpout[K, V]):
             raise TopologyError(f"MicroBatches: rows={rows!r}: write a number of tuples of at least 1")
         self.spout = spout
         self.parallel = spout.parallel  # type: ignore[misc]  # as the spout within, object by object
+        self.reads_command = spout.reads_command
         self.window, self.slice = float(window), float(slice)
         self._most = rows
         #: number of the next row, and where the source stands before it

@@ -46,6 +46,7 @@ class Paced(Spout[K, V]):
             raise TopologyError(f"Paced: {error}") from None
         self.spout = spout
         self.parallel = spout.parallel  # type: ignore[misc]  # as the spout within, object by object
+        self.reads_command = spout.reads_command
         self._spec = rate
         self._rate: Rate | None = None
         self._burst = burst
@@ -98,6 +99,10 @@ class Paced(Spout[K, V]):
         if self._rate is None:
             return 0
         return max(0, self._rate.due(self.context.now() - self._start) - self._offered)
+
+    def without_pace(self) -> Spout[K, V]:
+        """As the spout within."""
+        return self.spout.without_pace()
 
     def close(self) -> None:
         """Closes the spout within."""

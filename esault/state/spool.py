@@ -69,6 +69,7 @@ class Spooled(Spout[Any, Any]):
 
     def __init__(self, spout: Spout[Any, Any], folder: Path) -> None:
         self.spout = spout
+        self.reads_command = spout.reads_command
         self._folder = folder
         self._codec = Codec()
         self._opened = False

@@ -49,6 +49,7 @@ _SPOUT_HOOKS: Mapping[str, tuple[str, ...]] = {
     "commit": ("position",),
     "due": (),
     "progress": (),
+    "without_pace": (),
     "close": (),
 }
 _SINK_HOOKS: Mapping[str, tuple[str, ...]] = {
@@ -61,6 +62,8 @@ _SINK_HOOKS: Mapping[str, tuple[str, ...]] = {
     "prepare": ("epoch",),
     "commit": ("epoch", "handle"),
     "close": (),
+    "written_paths": (),
+    "collected_rows": ("run_dir", "name"),
 }
 
 

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-__all__ = ["Grouping", "broadcast", "by_key", "partial_key", "shuffle", "single"]
+__all__ = ["BUILT_IN", "Grouping", "Promises", "broadcast", "by_key", "partial_key", "shuffle", "single"]
+
+
+@dataclass(frozen=True)
+class Promises:
+    """Where the tuples of a grouping go. The engine asks for these, never for the grouping's class."""
+
+    #: the key's place on the ring decides, so that a key's state moves with it
+    keyed: bool = False
+    #: all tuples of a key go to one sub-unit
+    whole_keys: bool = False
+    #: any sub-unit will do: which one gets a tuple changes no result
+    anywhere: bool = False
+    #: a tuple may go to several sub-units
+    to_several: bool = True
+    #: a bolt with active replicas can take its tuples this way
+    for_replicas: bool = False
 
 
 class Grouping:
@@ -14,8 +31,10 @@ class Grouping:
     A grouping of one's own has one object per sub-unit; no state moves when parallelism changes.
     """
 
-    #: what one object stands for: "key", "sub-unit" or "unit"
+    #: what one object stands for: "key", "partial_key" (two for a key), "sub-unit" or "unit"
     objects: ClassVar[str] = "sub-unit"
+    #: of the engine's groupings; one's own leaves it as it is
+    promises: ClassVar[Promises] = Promises()
 
     def choose(self, key: Any, value: Any, sub_units: int) -> int | Sequence[int]:
         """The number, 0 <= i < sub_units, of the sub-unit that gets the tuple; or several of them."""
@@ -35,10 +54,13 @@ class ByKey(Grouping):
     """All tuples of a key go to one sub-unit, the owner of the key's place on the ring."""
 
     objects = "key"
+    promises = Promises(keyed=True, whole_keys=True, to_several=False, for_replicas=True)
 
 
 class Shuffle(Grouping):
     """Batches go to the sub-units in turn, those with the least waiting first."""
+
+    promises = Promises(anywhere=True, to_several=False, for_replicas=True)
 
 
 class Broadcast(Grouping):
@@ -49,12 +71,14 @@ class Single(Grouping):
     """One sub-unit with one object gets every tuple."""
 
     objects = "unit"
+    promises = Promises(to_several=False)
 
 
 class PartialKey(Grouping):
     """Tuples of a key go to two elements in turn: (key, 0) and (key, 1); for skewed keys."""
 
-    objects = "key"
+    objects = "partial_key"
+    promises = Promises(keyed=True, to_several=False)
 
 
 def by_key() -> Grouping:
@@ -80,3 +104,13 @@ def single() -> Grouping:
 def partial_key() -> Grouping:
     """Two objects per key, (key, 0) and (key, 1), that share its tuples."""
     return PartialKey()
+
+
+#: the engine's own groupings, and the functions that make them
+BUILT_IN: Mapping[type[Grouping], Callable[[], Grouping]] = {
+    ByKey: by_key,
+    Shuffle: shuffle,
+    Broadcast: broadcast,
+    Single: single,
+    PartialKey: partial_key,
+}

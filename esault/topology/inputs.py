@@ -2,40 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 from esault.errors import TopologyError
-from esault.topology.grouping import (
-    Broadcast,
-    ByKey,
-    Grouping,
-    PartialKey,
-    Shuffle,
-    Single,
-    broadcast,
-    by_key,
-    partial_key,
-    shuffle,
-    single,
+from esault.topology.grouping import BUILT_IN, Grouping, Promises
+
+__all__ = ["check_grouping", "common_objects", "written"]
+
+_CHOICE = (
+    f"one of {', '.join(f'{make.__name__}()' for make in BUILT_IN.values())}, or an object of your own Grouping class"
 )
-
-__all__ = ["check_grouping", "common_objects", "objects_of", "written"]
-
-_OWN_KINDS: Mapping[type[Grouping], str] = {
-    ByKey: "key",
-    PartialKey: "partial_key",
-    Single: "unit",
-    Shuffle: "sub-unit",
-    Broadcast: "sub-unit",
-}
-_MAKERS: Mapping[type[Grouping], Callable[[], Grouping]] = {
-    ByKey: by_key,
-    PartialKey: partial_key,
-    Single: single,
-    Shuffle: shuffle,
-    Broadcast: broadcast,
-}
-_CHOICE = "one of by_key(), shuffle(), broadcast(), single(), partial_key(), or an object of your own Grouping class"
 _WORDS = {
     "key": "one object per key",
     "partial_key": "two objects per key",
@@ -50,7 +26,7 @@ def check_grouping(unit: str, source: str, grouping: object) -> Grouping:
     if grouping is None:
         raise TopologyError(f"{where}: no grouping is given; write grouping=shuffle() or another: {_CHOICE}")
     if callable(grouping):
-        for kind, maker in _MAKERS.items():
+        for kind, maker in BUILT_IN.items():
             if grouping in (kind, maker):
                 raise TopologyError(f"{where}: the grouping lacks its brackets; write {maker.__name__}()")
         if isinstance(grouping, type) and issubclass(grouping, Grouping):
@@ -58,9 +34,9 @@ def check_grouping(unit: str, source: str, grouping: object) -> Grouping:
     if not isinstance(grouping, Grouping):
         raise TopologyError(f"{where}: {grouping!r} ({type(grouping).__name__}) is no grouping; it is {_CHOICE}")
     own = type(grouping)
-    if own in _OWN_KINDS:
+    if own in BUILT_IN:
         return grouping
-    if isinstance(grouping, tuple(_OWN_KINDS)):
+    if isinstance(grouping, tuple(BUILT_IN)):
         raise TopologyError(f"{where}: {own.__name__} derives from a built-in grouping; derive it from Grouping")
     if own.choose is Grouping.choose:
         raise TopologyError(f"{where}: {own.__name__} does not define choose(self, key, value, sub_units)")
@@ -69,28 +45,23 @@ def check_grouping(unit: str, source: str, grouping: object) -> Grouping:
             f"{where}: {own.__name__} says objects={grouping.objects!r}; a grouping of your own has one object per "
             "sub-unit: leave `objects` out. State that moves with its key needs by_key() or partial_key()"
         )
+    if grouping.promises != Promises():
+        raise TopologyError(f"{where}: {own.__name__} says `promises`, as the engine's own groupings do; leave it out")
     return grouping
-
-
-def objects_of(grouping: Grouping) -> str:
-    """What one object stands for behind this grouping: "key", "partial_key", "unit" or "sub-unit"."""
-    return _OWN_KINDS.get(type(grouping), "sub-unit")
 
 
 def written(grouping: Grouping) -> str:
     """The grouping as a user writes it: "by_key()"; one's own as its `repr`."""
-    maker = _MAKERS.get(type(grouping))
+    maker = BUILT_IN.get(type(grouping))
     return repr(grouping) if maker is None else f"{maker.__name__}()"
 
 
 def common_objects(unit: str, inputs: Sequence[tuple[str, Grouping]]) -> str:
     """What one object of `unit` stands for, on which its inputs, (stream, grouping), must agree."""
-    first = objects_of(inputs[0][1])
-    if all(objects_of(grouping) == first for _, grouping in inputs):
+    first = inputs[0][1].objects
+    if all(grouping.objects == first for _, grouping in inputs):
         return first
-    said = "; ".join(
-        f"{source!r} by {written(grouping)}: {_WORDS[objects_of(grouping)]}" for source, grouping in inputs
-    )
+    said = "; ".join(f"{source!r} by {written(grouping)}: {_WORDS[grouping.objects]}" for source, grouping in inputs)
     raise TopologyError(
         f"unit {unit!r}: its inputs do not agree in what one object stands for ({said}). Give them the same "
         "grouping; only shuffle(), broadcast() and groupings of your own go together"

@@ -21,12 +21,10 @@ def check_places(sinks: Iterable[SinkPlan]) -> None:
     """Raise TopologyError where two sinks own the same path."""
     taken: dict[str, str] = {}
     for plan in sinks:
-        path = getattr(plan.sink, "path", None)
-        if not plan.sink.owns_path or path is None:
-            continue
-        other = taken.setdefault(os.path.realpath(path), plan.name)
-        if other != plan.name:
-            raise TopologyError(
-                f"sinks {other!r} and {plan.name!r} both write {path}; give each a place of its own, or let one bolt take "
-                "both streams and write what comes of them"
-            )
+        for path in plan.sink.written_paths() if plan.sink.owns_path else ():
+            other = taken.setdefault(os.path.realpath(path), plan.name)
+            if other != plan.name:
+                raise TopologyError(
+                    f"sinks {other!r} and {plan.name!r} both write {path}; give each a place of its own, or let one bolt take "
+                    "both streams and write what comes of them"
+                )

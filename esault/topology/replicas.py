@@ -12,12 +12,12 @@ from dataclasses import replace
 
 from esault.errors import TopologyError
 from esault.topology.factory import class_behind
-from esault.topology.grouping import Broadcast, ByKey, Grouping, Shuffle, single
+from esault.topology.grouping import BUILT_IN, single
 from esault.topology.plan import MOST_COPIES, Edge, Input, Outlet, UnitPlan
 
 __all__ = ["check_replicas", "copy_name", "expanded", "has_finish", "merger_name", "width"]
 
-_BUILT_IN = ("ByKey", "PartialKey", "Shuffle", "Single")
+_FOR_REPLICAS = " or ".join(f"{make.__name__}()" for kind, make in BUILT_IN.items() if kind.promises.for_replicas)
 
 
 def copy_name(unit: str, copy: int) -> str:
@@ -47,9 +47,9 @@ def check_replicas(unit: UnitPlan, replicas: object) -> int:
             f"{where}, but a BatchBolt has no copies: what each row brings forth must be known; make it a Bolt"
         )
     for each in unit.inputs:
-        if type(each.grouping) not in (ByKey, Shuffle):
+        if not each.grouping.promises.for_replicas:
             raise TopologyError(
-                f"{where}, but its input {each.stream!r} comes by {each.grouping!r}; a bolt with copies takes by_key() or shuffle()"
+                f"{where}, but its input {each.stream!r} comes by {each.grouping!r}; a bolt with copies takes {_FOR_REPLICAS}"
             )
     for argument in ("tick_every", "expire_after"):
         if getattr(unit, argument) is not None:
@@ -159,17 +159,13 @@ def _check_ancestors(units: Mapping[str, UnitPlan], unit: UnitPlan) -> None:
             continue
         seen.add(name)
         for each in units[name].inputs:
-            if _to_several(each.grouping):
+            if each.grouping.promises.to_several:
                 raise TopologyError(
                     f"unit {unit.name!r}: replicas={unit.copies}, but unit {name!r} before it takes its tuples by {each.grouping!r}, so "
                     "that several sub-units may emit rows of one id, of which only one would be taken; take another grouping "
                     "there, or leave replicas out"
                 )
         todo += [each.source for each in units[name].inputs]
-
-
-def _to_several(grouping: Grouping) -> bool:
-    return isinstance(grouping, Broadcast) or type(grouping).__name__ not in _BUILT_IN
 
 
 def width(unit: UnitPlan, chosen: Mapping[str, int]) -> int:

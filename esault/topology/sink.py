@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -55,6 +56,13 @@ class Sink:
     #: True says that what `path` names is written by this sink alone; `esault check` refuses a second one there
     owns_path: ClassVar[bool] = False
 
+    #: True says that the rows come back to the command that started the run: `collected_rows` gives them to its report. They stay
+    #: on its machine, so a run on several hosts refuses such a sink
+    collects: ClassVar[bool] = False
+
+    #: False says that each host writes `written_paths` to a disk of its own; else all hosts of a run must see the same there
+    shares_paths: ClassVar[bool] = True
+
     #: set by the engine before `open`
     context: Context
     #: set by the engine before `end`: whether rows may have come more than once, with the same ids
@@ -107,6 +115,18 @@ class Sink:
 
     def close(self) -> None:
         """The object leaves this process; not called in a crash."""
+
+    def written_paths(self) -> Sequence[str | os.PathLike[str]]:
+        """Return the files and folders that this sink writes: `path`, where there is one. May be asked before `open`."""
+        path = getattr(self, "path", None)
+        return () if path is None else (path,)
+
+    def collected_rows(self, run_dir: str, name: str) -> list[Any]:
+        """Return the committed rows of the sink `name`, once the run is over; asked in the command's process where the class `collects`.
+
+        `run_dir` is the run's own folder, `context.run_dir` of the objects that wrote.
+        """
+        return []
 
 
 def commits(sink: Sink) -> bool:

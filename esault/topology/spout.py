@@ -34,6 +34,9 @@ class Spout(Generic[K, V]):
     #: True allows several sub-units; each object finds its part in `self.context.part` of `.parts`
     parallel: ClassVar[bool] = False
 
+    #: True says that it reads what only the command's own process has, such as its standard input: a run on several hosts refuses it
+    reads_command: bool = False
+
     #: set by the engine before `open`
     context: Context
 
@@ -78,6 +81,10 @@ class Spout(Generic[K, V]):
         A policy that scales what follows learns from it how much more would come than is read.
         """
         return None
+
+    def without_pace(self) -> Spout[K, V]:
+        """Return the spout to read what is known to be due: itself, where it only waits for its source."""
+        return self
 
     def close(self) -> None:
         """The object leaves this process; not called in a crash."""

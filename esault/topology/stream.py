@@ -19,7 +19,7 @@ from esault.topology.sink import Sink
 from esault.topology.table_join import LEFT as TABLE_LEFT
 from esault.topology.table_join import TABLE, UNMATCHED, TableJoin, check_missing
 from esault.topology.unit_options import FAIL, UnitOptions, WindowOptions
-from esault.topology.window import CountWindow, WindowKind
+from esault.topology.window import WindowKind
 
 __all__ = ["Stream"]
 
@@ -307,8 +307,10 @@ class Stream(Generic[K, V]):
             raise TopologyError(
                 f"{where}: {other!r} is no stream of topology {self._draft.name!r}; join a stream with another of its topology"
             )
-        if isinstance(window, CountWindow):
-            raise TopologyError(f"{where}: tuples of two streams share no CountWindow; join by a window of time")
+        if isinstance(window, WindowKind) and not window.timed:
+            raise TopologyError(
+                f"{where}: tuples of two streams share no {type(window).__name__}; join by a window of time"
+            )
         times = tuple(time) if isinstance(time, (tuple, list)) else (time, time)
         if len(times) != 2:
             raise TopologyError(f"{where}: time is one function for both sides, or a pair of them, not {time!r}")

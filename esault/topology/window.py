@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from esault.errors import TopologyError
 
-__all__ = ["CountWindow", "SessionWindow", "SlidingWindow", "TumblingWindow", "Window", "WindowKind", "seconds"]
+__all__ = ["CountWindow", "SessionWindow", "SlidingWindow", "TimeWindow", "TumblingWindow", "Window", "WindowKind"]
 
 
 class Window(NamedTuple):
@@ -19,11 +19,30 @@ class Window(NamedTuple):
 
 
 class WindowKind:
-    """Base of the four kinds."""
+    """Base of all kinds. One of one's own derives from `TimeWindow`."""
+
+    #: time closes its windows; else their tuples alone do
+    timed: ClassVar[bool] = True
+
+
+class TimeWindow(WindowKind):
+    """Base of kinds whose windows have numbers and bounds that time alone decides: subclass it for windows of one's own.
+
+    For a time t, window k is among `indices(t)` just where `window(k).start <= t < window(k).end`. Later windows have
+    greater numbers. The same answers must come in every process.
+    """
+
+    def indices(self, time: float) -> range:
+        """Return the numbers of the windows that contain this time, seconds since the epoch, the first one first."""
+        raise NotImplementedError(f"{type(self).__name__} must define indices(time)")
+
+    def window(self, index: int) -> Window:
+        """Return the bounds of window `index`, seconds since the epoch."""
+        raise NotImplementedError(f"{type(self).__name__} must define window(index)")
 
 
 @dataclass(frozen=True)
-class SlidingWindow(WindowKind):
+class SlidingWindow(TimeWindow):
     """Windows of `size` seconds that begin every `every` seconds, at multiples of it since the epoch.
 
     A tuple is in as many of them as contain its time. Raises TopologyError.
@@ -101,11 +120,17 @@ class SessionWindow(WindowKind):
 class CountWindow(WindowKind):
     """Each `size` tuples of a key, in the order in which they come; time plays no part. Raises TopologyError."""
 
+    timed = False
+
     size: int
 
     def __post_init__(self) -> None:
         if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
             raise TopologyError(f"CountWindow: size={self.size!r} must be a whole number of tuples from 1 on")
+
+
+#: the engine's own kinds
+WINDOW_KINDS: tuple[type[WindowKind], ...] = (TumblingWindow, SlidingWindow, SessionWindow, CountWindow)
 
 
 def seconds(where: str, argument: str, value: object) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,16 +10,16 @@ from typing import Any
 from esault.errors import TopologyError
 from esault.topology.event_time import EventTime, checked_event_time
 from esault.topology.function import check_function
-from esault.topology.grouping import ByKey
 from esault.topology.inputs import written
 from esault.topology.unit_options import WindowOptions
-from esault.topology.window import CountWindow, WindowKind
+from esault.topology.window import WINDOW_KINDS, TimeWindow, WindowKind
 
 __all__ = ["LATE", "WindowPlan", "checked_window"]
 
 #: the stream of tuples whose window had closed
 LATE = "late"
-_KINDS = "TumblingWindow(size), SlidingWindow(size, every), SessionWindow(gap) or CountWindow(n)"
+_CALLS = [f"{kind.__name__}({', '.join(inspect.signature(kind).parameters)})" for kind in WINDOW_KINDS]
+_KINDS = f"{', '.join(_CALLS[:-1])} or {_CALLS[-1]}"
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,10 @@ def checked_window(
         raise TopologyError(f"{where}: {window.__name__} lacks its size; write {_KINDS}")
     if not isinstance(window, WindowKind):
         raise TopologyError(f"{where}: {window!r} ({type(window).__name__}) is no window; write {_KINDS}")
+    if not isinstance(window, (TimeWindow, *WINDOW_KINDS)):
+        raise TopologyError(f"{where}: {type(window).__name__} says nothing of its windows; derive it from TimeWindow")
     for outlet, grouping in inputs:
-        if not isinstance(grouping, ByKey):
+        if not grouping.promises.whole_keys:
             raise TopologyError(
                 f"{where}, input {outlet.label!r}: windows have an object per key and window, and {written(grouping)} has not; "
                 "leave the grouping at by_key(). For windows over all tuples give them one key: .key_by(lambda value: 'all')"
@@ -59,10 +62,10 @@ def checked_window(
     if batch:
         raise TopologyError(f"{where}: a BatchBolt has one object for all keys; a window takes a Bolt")
     said = [a for a in ("lateness", "idle", "ahead") if getattr(given, a) is not None]
-    if isinstance(window, CountWindow):
+    if not window.timed:
         if any(t is not None for t in given.times) or said:
             raise TopologyError(
-                f"{where}: time plays no part in a CountWindow; leave out {' and '.join(said or ['time'])}, or take another window"
+                f"{where}: time plays no part in a {type(window).__name__}; leave out {' and '.join(said or ['time'])}, or take another window"
             )
         return WindowPlan(window), [None] * len(inputs)
     times: list[Callable[[Any], float]] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from esault.control.report.summary import Snapshot, UnitSnapshot
+from esault.counters import UnitCounts, declared
 from esault.ui.rates import Rates, percent, short
 
 if TYPE_CHECKING:
@@ -77,12 +78,10 @@ def picture(snapshot: Snapshot, rates: dict[str, float], width: int = 120) -> An
     below = f"{snapshot.topology}  {state}  {snapshot.seconds:.0f} s  {snapshot.roots_open} roots open"
     if snapshot.roots_replayed:
         below += f"  {snapshot.roots_replayed} replayed"
-    dropped = sum(unit.dropped for unit in snapshot.units)
-    if dropped:
-        below += f"  {short(dropped)} dropped"
-    late = sum(unit.late for unit in snapshot.units)
-    if late:
-        below += f"  {short(late)} late"
+    for name, counter in declared(UnitCounts).items():
+        many = sum(getattr(unit, name) for unit in snapshot.units)
+        if many and counter.trouble and name not in _COLUMNS:
+            below += f"  {short(many)} {name.replace('_', ' ')}"
     if snapshot.deaths:
         below += f"  {snapshot.deaths} processes replaced"
     if snapshot.checkpoint:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from esault.control.report.summary import Snapshot, UnitSnapshot
+from esault.counters import Counter, declared
 from esault.errors import UsageError
 from esault.runtime.session.session import View
 
@@ -15,43 +16,6 @@ __all__ = ["PrometheusView", "served"]
 
 #: metrics carry what a topology does: nobody beyond this machine is told
 HOST = "127.0.0.1"
-
-
-class _Metric(NamedTuple):
-    """One number of a unit, or of the run."""
-
-    name: str
-    help: str
-    field: str
-    #: it only grows
-    counter: bool = True
-
-
-_OF_UNITS = (
-    _Metric("esault_tuples_in", "Tuples that a bolt has processed.", "tuples_in"),
-    _Metric("esault_tuples_out", "Tuples that a unit has emitted.", "tuples_out"),
-    _Metric("esault_errors", "Tuples whose processing failed and was survived, by on_error.", "errors"),
-    _Metric("esault_dead_letters", "Of those, tuples that were kept as dead letters.", "dead_letters"),
-    _Metric("esault_dropped", "Tuples that came when a bounded inbox was full.", "dropped"),
-    _Metric("esault_late", "Tuples whose window had closed.", "late"),
-    _Metric("esault_state_lost", "Elements whose state died with a process.", "state_lost"),
-    _Metric("esault_busy_seconds", "Seconds in which sub-units were busy, added up.", "busy_seconds"),
-    _Metric("esault_backlog", "Tuples that wait in inboxes.", "backlog", counter=False),
-    _Metric("esault_sub_units", "Parallelism: sub-units that the unit has.", "sub_units", counter=False),
-)
-_OF_THE_RUN = (
-    _Metric("esault_roots_emitted", "Batches that spouts have read.", "roots_emitted"),
-    _Metric("esault_roots_acked", "Of those, batches of which all is processed and durable.", "roots_acked"),
-    _Metric("esault_roots_replayed", "Batches that were emitted again.", "roots_replayed"),
-    _Metric("esault_roots_open", "Batches that are under way.", "roots_open", counter=False),
-    _Metric("esault_changes", "Changes of units' parallelism that have ended.", "changes"),
-    _Metric("esault_deaths", "Processes that died and were replaced.", "deaths"),
-    _Metric("esault_restores", "Times that all went back to a checkpoint.", "restores"),
-    _Metric("esault_checkpoint", "Number of the newest complete checkpoint.", "checkpoint", counter=False),
-    _Metric("esault_slots", "Places for sub-units.", "slots", counter=False),
-    _Metric("esault_free_slots", "Places that are free.", "free_slots", counter=False),
-    _Metric("esault_running_seconds", "Seconds since tuples began to flow.", "seconds", counter=False),
-)
 
 
 class PrometheusView:
@@ -127,22 +91,22 @@ class PrometheusView:
         if snapshot is None:
             return
         run = [snapshot.topology]
-        for metric in _OF_THE_RUN:
-            family = self._family(metric, ["topology"])
-            family.add_metric(run, getattr(snapshot, metric.field))
+        for name, counter in declared(Snapshot).items():
+            family = self._family(name, counter, ["topology"])
+            family.add_metric(run, getattr(snapshot, name))
             yield family
-        for metric in _OF_UNITS:
-            family = self._family(metric, ["topology", "unit"])
+        for name, counter in declared(UnitSnapshot).items():
+            family = self._family(name, counter, ["topology", "unit"])
             for unit in snapshot.units:
-                family.add_metric([*run, unit.name], getattr(unit, metric.field))
+                family.add_metric([*run, unit.name], getattr(unit, name))
             yield family
         yield self._latencies(snapshot)
         yield self._lags(snapshot)
         yield self._watermarks(snapshot)
 
-    def _family(self, metric: _Metric, labels: list[str]) -> Any:
-        kind = self._core.CounterMetricFamily if metric.counter else self._core.GaugeMetricFamily
-        return kind(metric.name, metric.help, labels=labels)
+    def _family(self, name: str, counter: Counter, labels: list[str]) -> Any:
+        kind = self._core.GaugeMetricFamily if counter.gauge else self._core.CounterMetricFamily
+        return kind(counter.metric or f"esault_{name}", counter.meaning, labels=labels)
 
     def _latencies(self, snapshot: Snapshot) -> Any:
         family = self._core.GaugeMetricFamily(

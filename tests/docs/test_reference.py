@@ -10,6 +10,8 @@ import click
 import pytest
 
 from esault.cli.main import cli
+from esault.control.report.summary import Snapshot, UnitSnapshot
+from esault.counters import UnitCounts, declared
 from esault.messages.settings import Settings
 from esault.runtime.session.metrics_tables import CHANGES, RUNS, WINDOWS
 
@@ -31,6 +33,17 @@ def test_every_column_of_the_metrics_is_described(table, columns):
         w for line in text.splitlines() if line.startswith("| `") for w in re.findall(r"`(\w+)`", line.split("|")[1])
     ]
     assert sorted(described) == sorted(columns)
+
+
+def test_every_counter_is_described():
+    report = (REFERENCE / "report-json.md").read_text()
+    metrics = (REFERENCE.parent / "how-to" / "watch-with-prometheus.md").read_text()
+    for name in declared(UnitCounts):
+        assert f"`{name}`" in report or f"units.NAME.{name}`" in report, name
+    for cls in (UnitSnapshot, Snapshot):
+        for name, counter in declared(cls).items():
+            metric = f"{counter.metric or f'esault_{name}'}{'' if counter.gauge else '_total'}"
+            assert f"| `{metric}` |" in metrics, metric
 
 
 @pytest.mark.parametrize(

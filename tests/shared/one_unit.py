@@ -19,7 +19,7 @@ from esault.messages.control import (
     TableFor,
 )
 from esault.messages.settings import Settings
-from esault.messages.status import Status
+from esault.messages.status import Status, SubUnitCounts
 from esault.topology.grouping import by_key, shuffle
 from esault.topology.plan import Edge, Input, Outlet, Plan, UnitPlan
 

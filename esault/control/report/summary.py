@@ -9,6 +9,7 @@ from typing import Any
 from esault.control.placement.placement import Cluster
 from esault.control.run.driver import Driver
 from esault.control.units.measurements import total
+from esault.counters import RunCounts, UnitCounts, counter, values
 from esault.histogram import Histogram
 from esault.messages.delivery import Delivery
 from esault.report import Change, Checkpoints, Decision, Latency, Report, Restored, RootCounts, UnitReport, iso
@@ -16,32 +17,19 @@ from esault.report import Change, Checkpoints, Decision, Latency, Report, Restor
 __all__ = ["HostSnapshot", "Snapshot", "UnitSnapshot", "how_ended", "may_repeat", "report", "snapshot"]
 
 
-@dataclass(frozen=True)
-class UnitSnapshot:
+@dataclass(frozen=True, kw_only=True)
+class UnitSnapshot(UnitCounts):
     """One unit at one moment; counts are cumulative."""
 
     name: str
     kind: str
-    sub_units: int
-    tuples_in: int
-    tuples_out: int
-    backlog: int
-    errors: int
-    p50_ms: float
-    p99_ms: float
+    sub_units: int = counter("Parallelism: sub-units that the unit has.", "sub-units", gauge=True)
+    p50_ms: float = 0.0
+    p99_ms: float = 0.0
     #: (done, total) where the source knows
-    progress: tuple[float, float] | None
+    progress: tuple[float, float] | None = None
     #: incarnation -> process id
     processes: dict[int, int] = field(default_factory=dict)
-    #: tuples that came when a bounded inbox was full
-    dropped: int = 0
-    dead_letters: int = 0
-    #: elements whose state died with a process
-    state_lost: int = 0
-    #: of processing, all sub-units together
-    busy_seconds: float = 0.0
-    #: tuples whose window had closed
-    late: int = 0
     #: of a unit that watermarks come to: seconds since the epoch up to which all has been seen to; None: none is known
     watermark: float | None = None
 
@@ -61,32 +49,27 @@ class HostSnapshot:
     cpu: float | None = None
 
 
-@dataclass(frozen=True)
-class Snapshot:
+@dataclass(frozen=True, kw_only=True)
+class Snapshot(RunCounts):
     """The run at one moment, for live views and other terminals."""
 
     topology: str
     phase: str
     draining: bool
     now: float
-    #: since tuples began to flow
-    seconds: float
+    seconds: float = counter(
+        "Seconds since tuples began to flow.", "seconds", default=0.0, gauge=True, metric="esault_running_seconds"
+    )
     units: tuple[UnitSnapshot, ...]
-    roots_open: int
-    roots_replayed: int
-    deaths: int
-    failure: str | None
+    failure: str | None = None
     #: the newest decisions of policies, and changes that are on, for people
     scaling: tuple[str, ...] = ()
-    free_slots: int = 0
-    slots: int = 0
-    #: changes that have ended
-    changes: int = 0
-    #: number of the newest complete checkpoint, and how often all went back to one
-    checkpoint: int = 0
-    restores: int = 0
-    roots_emitted: int = 0
-    roots_acked: int = 0
+    changes: int = counter("Changes of units' parallelism that have ended.", "changes")
+    deaths: int = counter("Processes that died and were replaced.", "processes")
+    restores: int = counter("Times that all went back to a checkpoint.", "times")
+    checkpoint: int = counter("Number of the newest complete checkpoint.", "number", gauge=True)
+    slots: int = counter("Places for sub-units.", "slots", gauge=True)
+    free_slots: int = counter("Places that are free.", "slots", gauge=True)
     #: by name; none where all is on one machine
     hosts: dict[str, HostSnapshot] = field(default_factory=dict)
 
@@ -95,49 +78,36 @@ def snapshot(driver: Driver, now: float) -> Snapshot:
     """The run as it is now."""
     units = []
     for name, unit in driver.units.items():
-        counts = unit.measurements.counts
         latency = unit.measurements.histogram("latency" if unit.plan.kind == "bolt" else "end_to_end").summary_ms()
         units.append(
             UnitSnapshot(
+                **values(UnitCounts, unit.measurements.counts),
                 name=name,
                 kind=unit.plan.kind,
                 sub_units=len(unit.subs),
-                tuples_in=counts.tuples_in,
-                tuples_out=counts.tuples_out,
-                backlog=counts.backlog,
-                errors=counts.errors,
                 p50_ms=latency["p50"],
                 p99_ms=latency["p99"],
                 progress=unit.measurements.progress if unit.plan.kind == "spout" else None,
                 processes={r.incarnation: r.built.pid for r in unit.subs.values() if r.built is not None},
-                dropped=counts.dropped,
-                dead_letters=counts.dead_letters,
-                state_lost=unit.measurements.state_lost,
-                busy_seconds=counts.busy,
-                late=counts.late,
                 watermark=unit.measurements.watermark,
             )
         )
-    all_counts = total(u.measurements.counts for u in driver.units.values())
     return Snapshot(
+        **values(RunCounts, total(u.measurements.counts for u in driver.units.values())),
         topology=driver.plan.name,
         phase=driver.phase,
         draining=driver.draining,
         now=now,
         seconds=now - driver.running_since if driver.running_since is not None else 0.0,
         units=tuple(units),
-        roots_open=all_counts.roots_open,
-        roots_replayed=all_counts.roots_replayed,
-        deaths=driver.deaths,
         failure=driver.failure,
         scaling=_scaling(driver),
-        free_slots=driver.resources.free,
-        slots=driver.resources.total,
         changes=sum(len(unit.changes) for unit in driver.units.values()),
-        checkpoint=driver.checkpoints.newest,
+        deaths=driver.deaths,
         restores=len(driver.restores.all),
-        roots_emitted=all_counts.roots_emitted,
-        roots_acked=all_counts.roots_acked,
+        checkpoint=driver.checkpoints.newest,
+        slots=driver.resources.total,
+        free_slots=driver.resources.free,
         hosts=_hosts(driver),
     )
 
@@ -197,23 +167,12 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
     end_to_end = Histogram()
     since = driver.running_since if driver.running_since is not None else driver.started_at
     for name, unit in driver.units.items():
-        counts = unit.measurements.counts
         end_to_end.merge(unit.measurements.histogram("end_to_end"))
         units[name] = UnitReport(
-            tuples_in=counts.tuples_in,
-            tuples_out=counts.tuples_out,
-            arrivals=counts.arrivals,
-            dropped=counts.dropped,
-            late=counts.late,
-            errors=counts.errors,
-            dead_letters=counts.dead_letters,
-            state_lost=unit.measurements.state_lost,
-            dropped_frames=counts.dropped_frames,
+            **values(UnitCounts, unit.measurements.counts),
             latency_ms=Latency(**unit.measurements.histogram("latency").summary_ms()),
-            busy_seconds=counts.busy,
             parallelism=[(max(0.0, t - since), n) for t, n in unit.history],
             processes={str(r.incarnation): r.built.pid for r in unit.subs.values() if r.built is not None},
-            backlog=counts.backlog,
             hosts={str(i): host for i, host in driver.places.of(name).items()},
         )
     changes = [
@@ -281,7 +240,7 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
             replayed=counts.roots_replayed,
             failed=lost,
             open=counts.roots_open - lost,
-            lost=sum(u.measurements.roots_lost for u in driver.units.values()),
+            lost=counts.roots_lost,
         ),
         **details,
     )

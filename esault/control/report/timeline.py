@@ -6,17 +6,21 @@ and are cut at the same instants for all units. Counts of all windows together a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from esault.control.run.driver import Driver
 from esault.control.units.unit import Unit
+from esault.counters import UnitCounts, declared
 from esault.elasticity.totals import Totals
 from esault.histogram import Histogram
 from esault.messages.change_record import ChangeRecord
+from esault.messages.status import SubUnitCounts
 
-__all__ = ["Page", "Timeline", "UnitRecord"]
+__all__ = ["IN_WINDOWS", "Page", "Timeline", "UnitRecord"]
 
+#: the counters that have a column in the table `windows`
+IN_WINDOWS = [name for name, each in declared(UnitCounts).items() if each.in_windows]
 #: seconds of a window
 PERIOD = 1.0
 #: seconds after the end of a window when it is cut: the reports of sub-units around that moment are there by then
@@ -54,7 +58,8 @@ class UnitRecord:
     #: frame a tuple came in to the end of its processing; of a spout, where its tuples end in its own process, end to end
     p50_ms: float | None
     p99_ms: float | None
-    errors: int
+    #: what came in the window of the counters that are declared `in_windows`, by name
+    counted: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ class _Unit:
     """What stands on the pages so far."""
 
     totals: Totals
-    errors: int = 0
+    counts: SubUnitCounts = field(default_factory=SubUnitCounts)
     latency: Histogram | None = None
     changes: int = 0
 
@@ -136,8 +141,8 @@ class Timeline:
         latency = unit.measurements.histogram("latency" if bolt else "end_to_end")
         recent = latency if told.latency is None else latency.since(told.latency)
         told.latency = latency
-        errors = unit.measurements.counts.errors
-        fresh, told.errors = errors - told.errors, errors
+        counts, before = unit.measurements.counts, told.counts
+        told.counts = counts
         assert self._began is not None
         return UnitRecord(
             unit=unit.name,
@@ -157,7 +162,7 @@ class Timeline:
             service=window.service if bolt else None,
             p50_ms=1000 * recent.quantile(0.5) if len(recent) else None,
             p99_ms=1000 * recent.quantile(0.99) if len(recent) else None,
-            errors=max(0, fresh),
+            counted={name: max(0, getattr(counts, name) - getattr(before, name)) for name in IN_WINDOWS},
         )
 
 
@@ -170,7 +175,7 @@ def _counted(unit: Unit) -> Totals:
         processed=counts.tuples_out if spout else counts.tuples_in,
         emitted=counts.tuples_out,
         dropped=counts.dropped,
-        busy=counts.busy,
+        busy=counts.busy_seconds,
         waiting=counts.backlog,
         lag=None,
         throttled=counts.throttled,

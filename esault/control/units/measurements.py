@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import fields, replace
 
+from esault.counters import declared
 from esault.histogram import Histogram
 from esault.messages.status import Status, SubUnitCounts
 
 __all__ = ["Measurements", "total"]
 
-_NOW = {"backlog", "elements", "roots_open"}
+_NOW = [name for name, each in declared(SubUnitCounts).items() if each.gauge]
 
 
 def total(rows: Iterable[SubUnitCounts]) -> SubUnitCounts:
@@ -28,10 +29,6 @@ class Measurements:
         self._over: set[int] = set()
         self._past = SubUnitCounts()
         self._past_times = {"latency": Histogram(), "end_to_end": Histogram()}
-        #: elements whose state died with their process
-        self.state_lost = 0
-        #: roots that were open when their spout's process died
-        self.roots_lost = 0
 
     def take(self, status: Status) -> None:
         """A report of a living sub-unit."""
@@ -44,9 +41,8 @@ class Measurements:
         self._over.add(incarnation)
         if status is not None:
             self._bury(status)
-            self.roots_lost += status.rows.roots_open
-            if state_too:
-                self.state_lost += status.rows.elements
+            lost = SubUnitCounts(roots_lost=status.rows.roots_open, state_lost=status.rows.elements if state_too else 0)
+            self._past = total((self._past, lost))
         return status
 
     def _bury(self, status: Status) -> None:

@@ -16,14 +16,14 @@ from esault.flow.operators.window_operator import WindowOperator
 from esault.payload.codec import Codec
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
-from esault.topology.window import CountWindow, SessionWindow, SlidingWindow, TumblingWindow, WindowKind
+from esault.topology.window import CountWindow, SessionWindow, TimeWindow, WindowKind
 
 __all__ = ["operator"]
 
 
+#: kind of windows -> its operator; a kind that derives from another has its operator
 _WINDOWS: dict[type[WindowKind], type[WindowOperator]] = {
-    TumblingWindow: TimeWindowOperator,
-    SlidingWindow: TimeWindowOperator,
+    TimeWindow: TimeWindowOperator,
     SessionWindow: SessionOperator,
     CountWindow: CountOperator,
 }
@@ -34,7 +34,8 @@ def operator(
 ) -> Operator:
     """The operator that fits the plan of a bolt."""
     if plan.window is not None:
-        return _WINDOWS[type(plan.window.kind)](plan, context, emitter, codec, letters, now)
+        windows = next(_WINDOWS[each] for each in type(plan.window.kind).__mro__ if each in _WINDOWS)
+        return windows(plan, context, emitter, codec, letters, now)
     kind: type[Operator]
     if plan.concurrency:
         kind = AsyncElementOperator if plan.objects.endswith("key") else AsyncObjectOperator

@@ -11,7 +11,7 @@ from esault.flow.operators.user_error import UserError
 from esault.flow.operators.window_operator import NoTime, WindowOperator
 from esault.routing.many_keys import names_of
 from esault.topology.join import Join
-from esault.topology.window import SlidingWindow, TumblingWindow, Window
+from esault.topology.window import SlidingWindow, TimeWindow, TumblingWindow, Window
 
 __all__ = ["TimeWindowOperator"]
 
@@ -58,15 +58,17 @@ class TimeWindowOperator(WindowOperator):
 
     def __init__(self, *of: Any) -> None:
         super().__init__(*of)
-        assert self.plan.window is not None and isinstance(self.plan.window.kind, SlidingWindow)
+        assert self.plan.window is not None and isinstance(self.plan.window.kind, TimeWindow)
         self.kind = self.plan.window.kind
         self._bounds: dict[int, Window] = {}
         self._late = _Late(self.is_late)
         #: windows may be open that the watermark has passed: those who wait for what comes out of others have not let them close yet
         self._behind = False
-        whole = isinstance(self.kind, TumblingWindow) and isinstance(self.kind.size, int)
+        self._size: float = self.kind.size if type(self.kind) is TumblingWindow else 0.5
+        #: a row may be in several windows
+        self._overlap = not isinstance(self.kind, SlidingWindow) or self.kind.size > self.kind.every
         #: a row is in the window of number time // size, and nothing else need be asked
-        self._plain = whole and not self._careful and self._by_stream is False
+        self._plain = isinstance(self._size, int) and not self._careful and self._by_stream is False
 
     def windows_of_key(self) -> _Open:
         return _Open(self)
@@ -98,7 +100,7 @@ class TimeWindowOperator(WindowOperator):
         if self._behind or not self._plain or not self._all_believed(time, values, self.latest_of(input)):
             super().run(input, keys, values, ids)
             return
-        elements, size, late = self.elements, self.kind.size, self.late
+        elements, size, late = self.elements, self._size, self.late
         key: Any = None
         value: Any = None
         kind: type = int
@@ -160,15 +162,14 @@ class TimeWindowOperator(WindowOperator):
             if self.latest is not None and at > self.latest:
                 self.look_at_unit(at)
             else:
-                kind = self.kind
-                indices: Sequence[int] = kind.indices(at)
+                indices: Sequence[int] = self.kind.indices(at)
                 if self._behind:
                     level = self.level(windows.key)
                     indices = [index for index in indices if self.bounds(index).end > level]
                 before: Mapping[int, bytes | None] | None = None
                 if self._careful:
                     count = len(windows)
-                    if kind.size > kind.every:
+                    if self._overlap:
                         before = self._states(windows, indices)
                 try:
                     for index in indices:

@@ -28,7 +28,6 @@ from esault.messages.checkpoint import Abandon
 from esault.messages.control import Build
 from esault.messages.status import Status, SubUnitCounts
 from esault.routing.many_keys import names_of
-from esault.topology.grouping import ByKey, PartialKey
 from esault.topology.plan import UnitPlan
 
 __all__ = ["BoltSubUnit"]
@@ -52,9 +51,7 @@ class BoltSubUnit(SubUnit):
         self.operator = self._make(environment)
         # A unit with one object moves it with all rows; else the rows of keyed inputs move with their keys.
         everything = plan.objects == "unit"
-        keyed = frozenset(
-            i for i, each in enumerate(plan.inputs) if everything or isinstance(each.grouping, (ByKey, PartialKey))
-        )
+        keyed = frozenset(i for i, each in enumerate(plan.inputs) if everything or each.grouping.promises.keyed)
         self.changes = self.reader.handover = Handover(
             build.incarnation,
             keyed,
@@ -72,7 +69,7 @@ class BoltSubUnit(SubUnit):
             self.reader.bound = BoundedInbox(plan.buffer, self.reader.unprocessed, self._random, acks)
         self._tick_at = now + plan.tick_every if plan.tick_every else None
         self._ticking: Iterator[None] | None = None
-        self._sampled = frozenset(i for i, each in enumerate(plan.inputs) if isinstance(each.grouping, ByKey))
+        self._sampled = frozenset(i for i, each in enumerate(plan.inputs) if each.grouping.promises.whole_keys)
         #: rows that are processed in one turn at most; 0: any number. The first ones show how long a row takes.
         self._most_rows = FIRST_ROWS
         self._several = len(plan.inputs) > 1

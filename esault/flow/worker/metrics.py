@@ -56,7 +56,7 @@ class Metrics:
             errors=self._outputs.errors,
             dead_letters=self._outputs.dead_letters,
             dropped_frames=reader.senders.dropped,
-            busy=self.busy,
+            busy_seconds=self.busy,
             backlog=reader.waiting,
             roots_emitted=roots.emitted,
             roots_acked=roots.acked,

@@ -25,7 +25,6 @@ from esault.messages.probe import HostUsage
 from esault.runtime.actors.actor import HandlerFailed, ReportingActor, UnknownMessage
 from esault.runtime.driver.policy_thread import PolicyThread
 from esault.runtime.messages import (
-    ChangeUnit,
     DrainRun,
     DriverStarted,
     ForkedChild,
@@ -35,18 +34,15 @@ from esault.runtime.messages import (
     Notice,
     RunEnded,
     RunSpec,
-    Scaled,
-    ScaleUnit,
     StartKeeper,
     StartRun,
     StopRun,
-    Throttled,
-    ThrottleUnit,
 )
 from esault.runtime.process.console import MarkedStream
 from esault.runtime.process.owner import Owner
 from esault.runtime.process.title import set_title
 from esault.runtime.process.usage import host_usage
+from esault.runtime.run_commands import Answered, Requested, Running
 from esault.runtime.worker.probe_loop import ProbeLoop, probe_endpoint
 from esault.state.recommit import go_back, recommit
 from esault.state.state_dir import StateDir
@@ -77,10 +73,10 @@ class DriverActor(ReportingActor):
         self._begun_sinks: list[Any] = []
         self._over = False
         self._tick = TICK
-        #: changes asked for by hand that are on: number of the command -> (unit, id of the change)
-        self._commands: dict[int, tuple[str, int]] = {}
-        #: commands that wait for the end of a checkpoint
-        self._later: list[ScaleUnit | ChangeUnit] = []
+        #: requests whose end is still to be told: number -> what gives the last answer, or None
+        self._commands: dict[int, Callable[[], dict[str, Any] | None]] = {}
+        #: requests that wait for the end of a checkpoint
+        self._later: list[Requested] = []
         self._shown_at = 0.0
         self._prober: ProbeLoop | None = None
         self._targets: dict[int, tuple[str, float]] = {}
@@ -98,7 +94,7 @@ class DriverActor(ReportingActor):
         assert self._spec is not None
         return time.monotonic() + self._spec.clock_offset
 
-    def receiveMsg_Begin(self, message: StartRun, sender: Any) -> None:
+    def receiveMsg_StartRun(self, message: StartRun, sender: Any) -> None:
         """The command wants this run."""
         spec = self._spec = message.spec
         self._command, self._keeper = sender, message.keeper
@@ -210,7 +206,7 @@ class DriverActor(ReportingActor):
                 self._targets = targets
                 hosts.probe(targets, self._core.epoch)
 
-    def receiveMsg_Keeping(self, message: KeeperStarted, sender: Any) -> None:
+    def receiveMsg_KeeperStarted(self, message: KeeperStarted, sender: Any) -> None:
         """The keeper is there."""
         self._keeping = message.process
 
@@ -221,7 +217,7 @@ class DriverActor(ReportingActor):
         if waiting:
             self.send(message.address, Messages(tuple(waiting)))
 
-    def receiveMsg_Mail(self, message: Messages, sender: Any) -> None:
+    def receiveMsg_Messages(self, message: Messages, sender: Any) -> None:
         """From a sub-unit or an ack server."""
         assert self._core is not None
         now = self._now()
@@ -249,62 +245,40 @@ class DriverActor(ReportingActor):
             self._core.stop_at_once(self._now())
             self._carry()
 
-    def receiveMsg_ScaleUnit(self, message: ScaleUnit, sender: Any) -> None:
-        """Somebody wants another parallelism."""
-        if self._core is None:
-            self.send(self._command, Scaled(message.number, "the run is starting; try again in a moment"))
+    def receiveMsg_Requested(self, message: Requested, sender: Any) -> None:
+        """Another terminal asks for something."""
+        core, spec, number = self._core, self._spec, message.number
+        if core is None or spec is None:
+            self._answer(number, {"error": "the run is starting; try again in a moment"})
             return
-        if self._core.busy:
+        if message.command.waits and core.busy:
             self._later.append(message)
-            self.send(
-                self._command, Scaled(message.number, waits="for the checkpoint that is being taken or gone back to")
-            )
+            waits = "for the checkpoint that is being taken or gone back to"
+            self._answer(number, {"waits": waits}, last=False)
             return
         try:
-            change = self._core.commands.scale(message.unit, message.n, self._now())
+            answer = message.command.carry_out(Running(core, spec.policies), self._now())
         except UsageError as error:
-            if message.number:
-                self.send(self._command, Scaled(message.number, str(error)))
-            else:
-                self._notice(str(error))
+            self._answer(number, {"error": str(error)})
         else:
-            if change is None:
-                self.send(self._command, Scaled(message.number, unchanged=True))
-            else:
-                self._commands[message.number] = (message.unit, change)
-                self.send(self._command, Scaled(message.number, change=change))
+            if answer.then is not None and number:
+                self._commands[number] = answer.then
+            self._answer(number, answer.said, last=answer.then is None)
         self._carry()
 
-    def receiveMsg_ThrottleUnit(self, message: ThrottleUnit, sender: Any) -> None:
-        """Somebody wants a unit slowed down."""
-        refused = "" if self._core is not None else "the run is starting; try again in a moment"
-        if self._core is not None:
-            try:
-                self._core.commands.throttle(message.unit, message.rate, message.seconds, self._now())
-            except UsageError as error:
-                refused = str(error)
-            self._carry()
-        self.send(self._command, Throttled(message.number, refused))
+    def _answer(self, number: int, said: dict[str, Any], last: bool = True) -> None:
+        if number:
+            self.send(self._command, Answered(number, said, last))
+        elif "error" in said:
+            self._notice(said["error"])
 
-    def _tell_ended(self, core: Driver) -> None:
-        """Changes that were asked for by hand and have ended."""
-        for number, (unit, change) in list(self._commands.items()):
-            for record in core.units[unit].changes:
-                if record.id == change:
-                    del self._commands[number]
-                    self.send(self._command, Scaled(number, change=change, record=record))
-                    break
-
-    def receiveMsg_ChangeUnit(self, message: ChangeUnit, sender: Any) -> None:
-        """Somebody wants one sub-unit split, merged or moved."""
-        if self._core is not None and self._core.busy:
-            self._later.append(message)
-        elif self._core is not None:
-            try:
-                self._core.commands.change(message.unit, message.kind, message.owner, self._now())
-            except UsageError as error:
-                self._notice(str(error))
-            self._carry()
+    def _answer_ended(self) -> None:
+        """What was asked for has ended: say so."""
+        for number, then in list(self._commands.items()):
+            said = then()
+            if said is not None:
+                del self._commands[number]
+                self._answer(number, said)
 
     def receiveMsg_UnknownMessage(self, message: UnknownMessage, sender: Any) -> None:
         """An actor of this run reports a mistake in the engine."""
@@ -342,9 +316,7 @@ class DriverActor(ReportingActor):
         self._measure(self._core, now)
         # Before the tick, which may begin the next checkpoint.
         if self._later and not self._core.busy:
-            command = self._later.pop(0)
-            handler = self.receiveMsg_ScaleUnit if isinstance(command, ScaleUnit) else self.receiveMsg_ChangeUnit
-            handler(command, None)  # type: ignore[arg-type]
+            self.receiveMsg_Requested(self._later.pop(0), None)
         self._core.tick(now)
         if self._keeping is not None and not self._keeping.alive():
             self._keeping = None
@@ -387,7 +359,7 @@ class DriverActor(ReportingActor):
         core, spec = self._core, self._spec
         assert core is not None and spec is not None
         if self._commands:
-            self._tell_ended(core)
+            self._answer_ended()
         mails: dict[int, list[Any]] = defaultdict(list)
 
         def collect() -> None:

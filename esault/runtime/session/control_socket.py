@@ -15,6 +15,8 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
+from esault.runtime.run_commands import RunCommand, parse
+
 __all__ = ["NAME", "Caller", "ControlSocket"]
 
 #: the socket's name in the run's folder
@@ -26,9 +28,10 @@ LONGEST, PATIENCE, MOST = 4096, 2.0, 16
 class Caller:
     """One connection with a request that is waiting to be answered. Answers to who has hung up are dropped."""
 
-    def __init__(self, connection: socket.socket, request: dict[str, Any]) -> None:
+    def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
-        self.request = request
+        #: what is asked for, once it has been read
+        self.request: RunCommand | None = None
 
     def answer(self, last: bool = True, **answer: Any) -> None:
         """Send a line; after the last one the connection is closed."""
@@ -69,7 +72,7 @@ class ControlSocket(threading.Thread):
             threading.Thread(target=self._read, args=(connection,), daemon=True).start()
 
     def _read(self, connection: socket.socket) -> None:
-        caller = Caller(connection, {})
+        caller = Caller(connection)
         try:
             connection.settimeout(PATIENCE)
             data = b""
@@ -97,22 +100,8 @@ class ControlSocket(threading.Thread):
             self.callers.popleft().answer(error="the run has ended")
 
 
-def _request(data: bytes) -> dict[str, Any]:
+def _request(data: bytes) -> RunCommand:
     """Raises ValueError for what is none."""
     if not data.endswith(b"\n") or len(data) > LONGEST:
         raise ValueError(f"a request is one line of JSON of at most {LONGEST} bytes")
-    request = json.loads(data)
-    if not isinstance(request, dict):
-        raise ValueError("a request is a JSON object")
-    do = request.get("do")
-    if do not in ("status", "scale", "throttle", "change", "stop"):
-        raise ValueError(f"do={do!r}: it is status, scale, throttle, change or stop")
-    if do == "change" and not (isinstance(request.get("unit"), str) and isinstance(request.get("kind"), str)):
-        raise ValueError("change takes a unit and a kind: split, merge or move")
-    if do == "scale" and not (isinstance(request.get("unit"), str) and type(request.get("n")) is int):
-        raise ValueError("scale takes a unit and a number")
-    if do == "throttle":
-        numbers = all(type(request.get(name)) in (int, float) for name in ("rate", "seconds"))
-        if not (isinstance(request.get("unit"), str) and numbers):
-            raise ValueError("throttle takes a unit, a rate and seconds")
-    return request
+    return parse(json.loads(data))

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, fields
+from dataclasses import fields
 from datetime import datetime
 from json import dumps
 from typing import Any, get_type_hints
 
-from esault.control.report.timeline import Page, UnitRecord
+from esault.control.report.timeline import IN_WINDOWS, Page, UnitRecord
+from esault.counters import UnitCounts
 from esault.errors import EsaultError, UsageError
 from esault.messages.change_record import ChangeRecord
 from esault.report import Report
@@ -27,7 +28,8 @@ __all__ = ["CHANGES", "RUNS", "WINDOWS", "MetricsTables"]
 WINDOWS: dict[str, Any] = {
     "unit": str,
     "topology": str,
-    **{f.name: get_type_hints(UnitRecord)[f.name] for f in fields(UnitRecord) if f.name != "unit"},
+    **{f.name: get_type_hints(UnitRecord)[f.name] for f in fields(UnitRecord) if f.name not in ("unit", "counted")},
+    **{name: get_type_hints(UnitCounts)[name] for name in IN_WINDOWS},
 }
 CHANGES: dict[str, Any] = {
     "unit": str,
@@ -60,6 +62,11 @@ RUNS: dict[str, Any] = {
 }
 #: seconds between two commits
 EVERY = 5.0
+
+
+def _columns(record: UnitRecord) -> list[Any]:
+    """The row of the table `windows` behind its first two columns."""
+    return [record.counted[name] if name in record.counted else getattr(record, name) for name in list(WINDOWS)[2:]]
 
 
 class MetricsTables:
@@ -103,7 +110,7 @@ class MetricsTables:
 
     def write_page(self, page: Page) -> None:
         """One page."""
-        windows = [(record.unit, (self._topology, *astuple(record)[1:])) for record in page.units]
+        windows = [(record.unit, (self._topology, *_columns(record))) for record in page.units]
         self._write("windows", windows, page.at)
         changes = [(c.unit, self._change(t, c)) for t, c in page.changes]
         self._write("changes", changes, page.at)

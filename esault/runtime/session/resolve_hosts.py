@@ -15,8 +15,6 @@ from esault.cluster.survey import share_out, survey
 from esault.control.placement.placement import PlacementRules
 from esault.errors import UsageError
 from esault.runtime.messages import HostsSpec
-from esault.sinks.collect import Collect
-from esault.sources.lines import Lines
 from esault.topology.plan import Plan
 
 __all__ = ["reach"]
@@ -88,12 +86,12 @@ def _check_units(plan: Plan, named: Any, where: str) -> None:
 def _check_plan(plan: Plan) -> None:
     """What cannot be on another machine. Raises UsageError."""
     for name, unit in plan.units.items():
-        if isinstance(unit.spout, Lines):
+        if unit.spout is not None and unit.spout.reads_command:
             raise UsageError(
-                f"unit {name!r} reads an open file of this command, which other hosts do not have: read files, or a socket"
+                f"unit {name!r} reads what only this command has ({type(unit.spout).__name__}), which other hosts do not have: read files, or a socket"
             )
     for sink in plan.sinks:
-        if isinstance(sink.sink, Collect):
+        if sink.sink.collects:
             raise UsageError(
                 f"sink {sink.name!r} collects rows in the memory of this command, which other hosts do not reach: land them in "
                 "JsonLines, Parquet or SparkTable"
@@ -105,9 +103,9 @@ def _written(plan: Plan, state: Path | None) -> list[Written]:
     written = [] if state is None else [Written("the state of the run", state)]
     for name, unit in plan.units.items():
         for sink in unit.sinks:
-            path = getattr(sink.sink, "path", None)
-            if path is not None:
-                written.append(Written(f"sink {sink.name!r}", path, unit.original or name))
+            if sink.sink.shares_paths:
+                paths = sink.sink.written_paths()
+                written += [Written(f"sink {sink.name!r}", path, unit.original or name) for path in paths]
         path = getattr(unit.on_error, "path", None)
         if path is not None:
             written.append(Written(f"the dead letters of unit {name!r}", path, unit.original or name))

@@ -34,15 +34,14 @@ from esault.runtime.messages import (
     Notice,
     RunEnded,
     RunSpec,
-    Scaled,
     StartRun,
     StopRun,
-    Throttled,
 )
 from esault.runtime.process.console import ConsoleReader
 from esault.runtime.process.owner import Owner
 from esault.runtime.process.run_dir import make_run_dir
 from esault.runtime.process.signals import ending_signals, leave_terminal
+from esault.runtime.run_commands import Answered
 from esault.runtime.session.control_server import ControlServer
 from esault.runtime.session.control_socket import ControlSocket
 from esault.runtime.session.metrics_tables import MetricsTables
@@ -325,9 +324,7 @@ class Session:
     def _served(self, handle: system.ActorSystemHandle, driver: Any, spec: RunSpec) -> Report:
         """Watch the run, with its door open to other terminals."""
         door = ControlSocket(Path(spec.run_dir))
-        self._control_server = ControlServer(
-            door, spec.name, spec.run, lambda message: handle.tell(driver, message), self._policies
-        )
+        self._control_server = ControlServer(door, spec.name, spec.run, lambda message: handle.tell(driver, message))
         door.start()
         how = "failed"
         try:
@@ -347,10 +344,8 @@ class Session:
             if self._control_server is not None:
                 self._control_server.serve()
             for message in _messages(_heard(handle)):
-                if isinstance(message, Scaled) and self._control_server is not None:
-                    self._control_server.scaled(message)
-                if isinstance(message, Throttled) and self._control_server is not None:
-                    self._control_server.throttled(message)
+                if isinstance(message, Answered) and self._control_server is not None:
+                    self._control_server.answered(message)
                 if isinstance(message, RunEnded):
                     if isinstance(message.report, Report):
                         return message.report
@@ -412,9 +407,5 @@ def _messages(received: Any) -> list[Any]:
 
 
 def _collected(plan: Plan, run_dir: str, path: str | None) -> dict[str, list[Any]]:
-    if not plan.sinks:
-        return {}
-    from esault.sinks.collect import Collect, read_collected
-
     with as_script(path):
-        return {s.name: read_collected(run_dir, s.name) for s in plan.sinks if isinstance(s.sink, Collect)}
+        return {s.name: s.sink.collected_rows(run_dir, s.name) for s in plan.sinks if s.sink.collects}

@@ -14,7 +14,6 @@ from esault.flow.operators.batch_emitter import BatchEmitter
 from esault.flow.operators.user_error import traceback_of
 from esault.payload.codec import Codec
 from esault.payload.column import is_array
-from esault.sources.paced import Paced
 from esault.spark.engine.job import Job
 from esault.spark.engine.runner import Runner
 from esault.spark.engine.runners import Runners
@@ -63,8 +62,7 @@ def _opened(job: Job, runner: Runner, part: int, position: bytes | None, row: in
     assert spout is not None
     if unit.spooled:
         spout = SpoolReader(spool_folder(Path(job.spool), unit.name, part))
-    while isinstance(spout, Paced):  # what the driver has seen is due by now
-        spout = spout.spout
+    spout = spout.without_pace()  # what the driver has seen is due by now
     spout.context = runner.context
     name = unit.name
     _call(name, "open", lambda: spout.open(runner.context))

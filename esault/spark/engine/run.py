@@ -20,7 +20,6 @@ from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.payload.class_names import as_script
 from esault.report import Checkpoints, Latency, Report, RootCounts, UnitReport, iso
-from esault.sinks.collect import Collect, read_collected
 from esault.spark.engine import query
 from esault.spark.engine.job import Job
 from esault.spark.engine.journal import Journal
@@ -159,9 +158,7 @@ class _Life:
             self._kept.ended()
         with as_script(self._asked.located.path):
             collected = {
-                s.name: read_collected(str(self._folder), s.name)
-                for s in self._plan.sinks
-                if isinstance(s.sink, Collect)
+                s.name: s.sink.collected_rows(str(self._folder), s.name) for s in self._plan.sinks if s.sink.collects
             }
         report = self._report(collected)
         if self._failure is not None:
@@ -266,30 +263,26 @@ class _Life:
             spout = unit.kind == "spout"
             units.append(
                 UnitSnapshot(
-                    name,
-                    unit.kind,
-                    widths[name],
-                    count.rows_in,
-                    count.rows_out,
-                    self._reading.waiting(name) if spout else 0,
-                    count.errors,
-                    times["p50"],
-                    times["p99"],
-                    self._reading.progress(name) if spout else None,
+                    name=name,
+                    kind=unit.kind,
+                    sub_units=widths[name],
+                    tuples_in=count.rows_in,
+                    tuples_out=count.rows_out,
+                    backlog=self._reading.waiting(name) if spout else 0,
+                    errors=count.errors,
+                    p50_ms=times["p50"],
+                    p99_ms=times["p99"],
+                    progress=self._reading.progress(name) if spout else None,
                 )
             )
         checkpoint = self._epochs.newest + 1 if self._kept.exactly else 0
         return Snapshot(
-            self._plan.name,
-            phase,
-            draining,
-            now,
-            now - self._started,
-            tuple(units),
-            0,
-            0,
-            0,
-            None,
+            topology=self._plan.name,
+            phase=phase,
+            draining=draining,
+            now=now,
+            seconds=now - self._started,
+            units=tuple(units),
             checkpoint=checkpoint,
         )
 

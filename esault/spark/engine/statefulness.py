@@ -8,7 +8,6 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from esault.topology.bolt import BatchBolt, Bolt
-from esault.topology.grouping import Shuffle
 from esault.topology.plan import UnitPlan
 
 __all__ = ["stateless"]
@@ -24,7 +23,7 @@ def stateless(unit: UnitPlan) -> bool:
     That is so for a bolt that comes by shuffle, has no `tick` and no `finish` of its own, no state when it is fresh, and
     no line in its methods that sets an attribute. What hides from that look is found while it runs (`runners`).
     """
-    if unit.objects != "sub-unit" or any(type(i.grouping) is not Shuffle for i in unit.inputs):
+    if unit.objects != "sub-unit" or not all(i.grouping.promises.anywhere for i in unit.inputs):
         return False
     if unit.tick_every is not None or unit.factory is None:
         return False

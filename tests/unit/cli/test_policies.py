@@ -50,28 +50,21 @@ class Plain:
     probe_period = None
 
 
-def register(monkeypatch, **classes):
-    """Policies of this module by name."""
-    here = sys.modules[__name__]
-    monkeypatch.setitem(sys.modules, "esault.elasticity.of_this_test", here)
-    for name, made in classes.items():
-        monkeypatch.setitem(POLICIES, name, f"of_this_test.{made}")
-
-
 @pytest.fixture
-def whole(monkeypatch):
-    register(monkeypatch, whole="Whole", again="Plain")  # two in one module
+def whole(name_policy):
+    name_policy("whole", Whole)
+    name_policy("again", Plain)
 
 
 def test_all_are_listed_with_a_line_each_and_the_default_is_marked(capsys):
     code, out, _ = call(capsys)
     assert code == 0
     heads = [line.split("  ")[0] for line in out.split("\n\n")[0].splitlines()]
-    assert heads == [f"{DEFAULT} (default)", *[n for n in POLICIES if n != DEFAULT], "none"]
+    assert heads == [f"{DEFAULT} (default)", *[n for n in POLICIES.names() if n != DEFAULT], "none"]
     assert all(line.split("  ", 1)[1].strip() for line in out.split("\n\n")[0].splitlines())
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", POLICIES.own)
 def test_one_is_explained_in_full(name, capsys):
     code, out, _ = call(capsys, name)
     assert code == 0
@@ -88,8 +81,8 @@ def test_a_module_of_one_policy_speaks_for_it_and_its_class_for_the_parameters(c
     assert "\n\nParameters in seconds and shares.\n\nParameters and defaults:\n" in call(capsys, "probe")[1]
 
 
-def test_the_signature_that_a_dataclass_is_given_is_no_docstring(monkeypatch):
-    register(monkeypatch, base="Base", other="Whole")  # so that the module is nobody's alone
+def test_the_signature_that_a_dataclass_is_given_is_no_docstring(name_policy):
+    name_policy("base", Base)
     assert docstring("base") == ""
 
 

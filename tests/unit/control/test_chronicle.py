@@ -58,7 +58,7 @@ def test_windows_have_no_gaps_and_their_counts_are_those_of_the_report():
         assert spans[0][0] == pytest.approx(0.0, abs=1e-9)
         assert all(a[1] == pytest.approx(b[0]) for a, b in pairwise(spans))
         assert sum(r.emitted * r.seconds for r in records) == pytest.approx(unit.tuples_out)
-        assert sum(r.errors for r in records) == unit.errors
+        assert sum(r.counted["errors"] for r in records) == unit.errors
         if records[0].kind == "bolt":
             assert sum(r.processed * r.seconds for r in records) == pytest.approx(unit.tuples_in)
             assert sum(r.busy for r in records) == pytest.approx(unit.busy_seconds)

@@ -21,7 +21,7 @@ def test_counts_of_the_dead_stay_and_what_they_held_is_lost():
     assert measured.counts.tuples_in == 30
     assert measured.counts.elements == 5
     assert measured.counts.backlog == 1
-    assert measured.state_lost == 4
+    assert measured.counts.state_lost == 4
     assert len(measured.histogram("latency")) == 30
 
 
@@ -30,7 +30,7 @@ def test_one_that_left_in_order_lost_nothing():
     measured.take(status(1, 10, elements=4))
     measured.left(status(1, 12))
     assert measured.counts.tuples_in == 12
-    assert measured.state_lost == 0
+    assert measured.counts.state_lost == 0
 
 
 def test_a_report_that_comes_after_the_death_is_not_counted_twice():

@@ -1,53 +1,166 @@
-"""What a run's door says of a change that was asked for."""
+"""What a run's control socket takes, and what it says of what was asked for."""
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from types import SimpleNamespace
 
 import pytest
 
-from esault.messages.change_record import ChangeRecord
-from esault.runtime.messages import Scaled, ScaleUnit
-from esault.runtime.session.control_server import ControlServer
-
-RECORD = ChangeRecord(0.0, "count", "rescale", 1, 4, "", "by hand", 3, 30, 0.001, 0.1)
-
-
-@pytest.mark.parametrize(
-    ("policies", "watched_by"),
-    [({"": "auto"}, "auto"), ({"": "auto", "count": "none"}, "none"), ({"": "none", "count": "ds2"}, "ds2")],
+from esault import Bolt, Topology, UsageError, by_key
+from esault.runtime.messages import DrainRun, StopRun
+from esault.runtime.run_commands import (
+    COMMANDS,
+    Answered,
+    ChangeUnit,
+    Requested,
+    Running,
+    ScaleUnit,
+    ShowStatus,
+    StopTopology,
+    ThrottleUnit,
+    parse,
 )
-def test_who_scales_a_unit_hears_which_policy_may_change_it_again(policies, watched_by):
-    answers, told = [], []
-    caller = SimpleNamespace(
-        request={"do": "scale", "unit": "count", "n": 4}, answer=lambda **said: answers.append(said)
-    )
-    control_server = ControlServer(SimpleNamespace(callers=deque([caller])), "t", "r", told.append, policies)
-    control_server.serve()
-    assert told == [ScaleUnit("count", 4, 1)]
-    control_server.scaled(Scaled(1, record=RECORD))
-    assert answers[-1]["done"] and answers[-1]["watched_by"] == watched_by
+from esault.runtime.session.control_server import ControlServer
+from esault.runtime.session.control_socket import _request
+from esault.sources import Items, Paced
+from esault.testing import LocalRuntime
+
+
+class Same(Bolt):
+    def process(self, key, value):
+        self.emit(key, value)
+
+
+@pytest.fixture
+def local():
+    t = Topology("t")
+    rows = [(i % 20, i) for i in range(400)]
+    t.spout("in", Paced(Items(rows), rate=200)).bolt("count", Same, grouping=by_key(), max_parallelism=4)
+    made = LocalRuntime(t, policies={"": "none"})
+    made.run_for(0.2)
+    return made
 
 
 class Caller:
     def __init__(self, **request):
-        self.request = request
+        self.request = parse(request)
         self.answers = []
 
     def answer(self, last=True, **answer):
         self.answers.append((last, answer))
 
 
-def test_a_wish_that_waits_is_told_what_for_and_goes_on():
+def server(told, *callers):
+    control_socket = SimpleNamespace(callers=deque(callers), close=lambda: None)
+    made = ControlServer(control_socket, "words", "run", told.append)
+    made.serve()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("request_", "command"),
+    [
+        ({"do": "status"}, ShowStatus()),
+        ({"do": "scale", "unit": "u", "n": 2}, ScaleUnit("u", 2)),
+        ({"do": "throttle", "unit": "u", "rate": 2, "seconds": 0.5}, ThrottleUnit("u", 2, 0.5)),
+        ({"do": "change", "unit": "u", "kind": "split", "more": 1}, ChangeUnit("u", "split")),
+        ({"do": "stop"}, StopTopology()),
+        ({"do": "stop", "now": True}, StopTopology(now=True)),
+    ],
+)
+def test_a_request_is_a_command(request_, command):
+    assert parse(request_) == command
+    assert _request(json.dumps(request_).encode() + b"\n") == command
+
+
+@pytest.mark.parametrize(
+    ("request_", "says"),
+    [
+        ([], "a JSON object"),
+        ({}, "do=None: it is status, scale, throttle, change or stop"),
+        ({"do": ["scale"]}, "it is status"),
+        ({"do": "scale", "unit": "u"}, "scale takes n, a whole number"),
+        ({"do": "scale", "unit": "u", "n": True}, "scale takes n, a whole number"),
+        ({"do": "scale", "unit": 1, "n": 1}, "scale takes unit, a text"),
+        ({"do": "throttle", "unit": "u", "rate": "1", "seconds": 1}, "throttle takes rate, a number"),
+        ({"do": "stop", "now": 1}, "stop takes now, true or false"),
+    ],
+)
+def test_what_is_no_request_is_refused_with_what_is_missing(request_, says):
+    with pytest.raises(ValueError) as caught:
+        parse(request_)
+    assert says in str(caught.value)
+
+
+def test_each_command_stands_in_the_table_by_its_word():
+    assert all(command.do == do and command.__doc__ for do, command in COMMANDS.items())
+
+
+@pytest.mark.parametrize(
+    ("policies", "watched_by"),
+    [({"": "auto"}, "auto"), ({"": "auto", "count": "none"}, "none"), ({"": "none", "count": "ds2"}, "ds2")],
+)
+def test_who_scales_a_unit_hears_how_it_went_and_which_policy_may_change_it_again(local, policies, watched_by):
+    answer = ScaleUnit("count", 3).carry_out(Running(local.driver, policies), local.clock())
+    assert answer.said == {"begun": True}
+    assert answer.then() is None
+    while answer.then() is None:
+        local.step() or local.wait()
+    said = answer.then()
+    assert (said["done"], said["watched_by"], said["before"], said["after"]) == (True, watched_by, 1, 3)
+
+
+def test_what_is_so_already_is_said_at_once(local):
+    answer = ScaleUnit("count", 1).carry_out(Running(local.driver, {}), local.clock())
+    assert (answer.said, answer.then) == ({"done": True, "unchanged": True}, None)
+
+
+@pytest.mark.parametrize(
+    "command", [ScaleUnit("cuont", 2), ChangeUnit("count", "melt"), ThrottleUnit("cuont", 1.0, 1.0)]
+)
+def test_what_cannot_be_is_refused(local, command):
+    with pytest.raises(UsageError, match="there is no"):
+        command.carry_out(Running(local.driver, {}), local.clock())
+
+
+def test_a_throttle_and_a_split_are_carried_out(local):
+    run = Running(local.driver, {})
+    assert ThrottleUnit("count", 50.0, 1.0).carry_out(run, local.clock()).said == {"done": True}
+    assert ChangeUnit("count", "split").carry_out(run, local.clock()).said == {"begun": True}
+    local.run_until_drained()
+    assert len(local.report().changes) == 1
+
+
+def test_a_request_that_waits_is_told_what_for_and_goes_on():
     caller, told = Caller(do="scale", unit="count", n=4), []
-    control_server = ControlServer(
-        SimpleNamespace(callers=deque([caller]), close=lambda: None), "words", "run", told.append, {}
-    )
-    control_server.serve()
-    assert told == [ScaleUnit("count", 4, 1)]
-    control_server.scaled(Scaled(1, waits="for the checkpoint"))
-    control_server.scaled(Scaled(1))
+    control_server = server(told, caller)
+    assert told == [Requested(ScaleUnit("count", 4), 1)]
+    control_server.answered(Answered(1, {"waits": "for the checkpoint"}, last=False))
+    control_server.answered(Answered(1, {"begun": True}, last=False))
     assert caller.answers == [(False, {"waits": "for the checkpoint"}), (False, {"begun": True})]
     control_server.ended("drained")
     assert caller.answers[-1] == (True, {"error": "the run ended before the change did"})
+
+
+def test_the_last_answer_ends_the_request():
+    caller = Caller(do="throttle", unit="count", rate=1, seconds=1)
+    control_server = server([], caller)
+    control_server.answered(Answered(1, {"done": True}))
+    control_server.answered(Answered(1, {"done": True}))
+    control_server.answered(Answered(7, {"done": True}))
+    control_server.ended("drained")
+    assert caller.answers == [(True, {"done": True})]
+
+
+def test_status_and_stop_and_a_change_are_answered_by_the_command_itself():
+    callers = [Caller(do="status"), Caller(do="stop"), Caller(do="stop", now=True)]
+    callers.append(Caller(do="change", unit="count", kind="split"))
+    told = []
+    control_server = server(told, *callers)
+    assert told == [DrainRun(), StopRun(), Requested(ChangeUnit("count", "split"))]
+    control_server.ended("drained")
+    assert callers[0].answers[0][1]["phase"] == "starting"
+    assert callers[1].answers == [(False, {"begun": True}), (True, {"done": True, "ended": "drained"})]
+    assert callers[3].answers == [(True, {"begun": True})]

@@ -10,7 +10,6 @@ from steady import Steady
 from esault import Bolt, Topology, by_key, shuffle
 from esault.elasticity.action import Rescale, Throttle
 from esault.elasticity.judge import Judge
-from esault.elasticity.policy import POLICIES
 from esault.elasticity.scaling import Scaling
 from esault.errors import PolicyTimeout, UsageError
 from esault.testing import LocalRuntime
@@ -59,8 +58,8 @@ class Written:
         return self._decide(view)
 
 
-def run(monkeypatch, decide, seconds=4.0, policies=None, period=0.5):
-    monkeypatch.setitem(POLICIES, "written", lambda: Written(decide, period))
+def run(name_policy, decide, seconds=4.0, policies=None, period=0.5):
+    name_policy("written", lambda: Written(decide, period))
     local = LocalRuntime(topology(seconds), policies=policies or {"": "written"})
     local.run_until_drained()
     seen = Counter()
@@ -71,9 +70,9 @@ def run(monkeypatch, decide, seconds=4.0, policies=None, period=0.5):
     return local
 
 
-def test_windows_of_all_units_end_together_and_agree(monkeypatch):
+def test_windows_of_all_units_end_together_and_agree(name_policy):
     views = []
-    run(monkeypatch, lambda view: views.append(view) or [])
+    run(name_policy, lambda view: views.append(view) or [])
     full = [v.units for v in views if v.units["count"].window is not None]
     assert len(full) >= 6
     for units in full:
@@ -92,7 +91,7 @@ def test_windows_of_all_units_end_together_and_agree(monkeypatch):
     assert view.senders["count"] == ("twice",)
 
 
-def test_what_it_wants_at_once_is_begun_at_once_and_loses_nothing(monkeypatch):
+def test_what_it_wants_at_once_is_begun_at_once_and_loses_nothing(name_policy):
     asked = []
 
     def decide(view):
@@ -101,7 +100,7 @@ def test_what_it_wants_at_once_is_begun_at_once_and_loses_nothing(monkeypatch):
             return [Rescale("more", 3, unit="twice"), Rescale("more", 4, unit="count")]
         return []
 
-    local = run(monkeypatch, decide)
+    local = run(name_policy, decide)
     changes = [c for u in local.driver.units.values() for c in u.changes]
     assert {(c.unit, c.before, c.after) for c in changes} == {("twice", 1, 3), ("count", 1, 4)}
     assert changes[0].at == changes[1].at
@@ -109,25 +108,25 @@ def test_what_it_wants_at_once_is_begun_at_once_and_loses_nothing(monkeypatch):
     assert all(d.outcome == "done" for d in local.driver.scaling.log)
 
 
-def test_a_spout_can_be_throttled_and_unknown_units_are_refused(monkeypatch):
+def test_a_spout_can_be_throttled_and_unknown_units_are_refused(name_policy):
     def decide(view):
         return [Throttle("slower", 100.0, 0.5, unit="load"), Rescale("more", 2, unit="cuont")]
 
-    local = run(monkeypatch, decide, seconds=2.0)
+    local = run(name_policy, decide, seconds=2.0)
     outcomes = {d.what: d.outcome for d in local.driver.scaling.log}
     assert outcomes["throttle to 100/s for 0.5 s"] == "done"
     assert "no unit 'cuont' that this policy may change" in outcomes["wish"]
 
 
-def test_a_unit_with_a_policy_of_its_own_is_not_judged_with_the_others(monkeypatch):
+def test_a_unit_with_a_policy_of_its_own_is_not_judged_with_the_others(name_policy):
     seen = []
-    run(monkeypatch, lambda view: seen.append(view.managed) or [], policies={"": "written", "twice": "none"})
+    run(name_policy, lambda view: seen.append(view.managed) or [], policies={"": "written", "twice": "none"})
     assert set(seen) == {("count",)}
 
 
 @pytest.mark.parametrize("wrong", [lambda view: 1 / 0, lambda view: None, lambda view: ["grow"], lambda view: [3]])
-def test_one_that_fails_or_talks_nonsense_harms_nobody(monkeypatch, wrong):
-    local = run(monkeypatch, wrong, seconds=2.0)
+def test_one_that_fails_or_talks_nonsense_harms_nobody(name_policy, wrong):
+    local = run(name_policy, wrong, seconds=2.0)
     assert local.driver.failure is None
     record = local.driver.scaling.log[0]
     assert record.outcome == "failed" or "is no action" in record.outcome

@@ -6,7 +6,6 @@ import pytest
 
 from esault import Bolt, Spout, Topology, UsageError, by_key
 from esault.elasticity.action import Rescale
-from esault.elasticity.policy import POLICIES
 from esault.messages.settings import Settings
 from esault.testing import LocalRuntime, ManualClock
 
@@ -63,8 +62,8 @@ def longest(local):
 
 
 @pytest.mark.slow
-def test_an_overloaded_unit_grows_though_checkpoints_take_longer_than_from_one_to_the_next(monkeypatch):
-    monkeypatch.setitem(POLICIES, "grows", Grows)
+def test_an_overloaded_unit_grows_though_checkpoints_take_longer_than_from_one_to_the_next(name_policy):
+    name_policy("grows", Grows)
     local = overloaded({"count": "grows"})
     local.run_for(40.0)
     assert longest(local) > EVERY  # else this shows nothing

@@ -10,7 +10,6 @@ from steady import Steady
 
 from esault import Bolt, EndOfStream, Sink, Spout, Topology, by_key, shuffle
 from esault.elasticity.action import Advise, Merge, Rescale, Split
-from esault.elasticity.policy import POLICIES
 from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
 from esault.testing.manual_clock import ManualClock
@@ -56,9 +55,9 @@ class Written:
         self.decide = decide
 
 
-def run(monkeypatch, decide, seconds=4.0, **options):
-    monkeypatch.setitem(POLICIES, "probe", lambda: Written(decide))
-    local = LocalRuntime(topology(seconds, **options), policies={"count": "probe"})
+def run(name_policy, decide, seconds=4.0, **options):
+    name_policy("written", lambda: Written(decide))
+    local = LocalRuntime(topology(seconds, **options), policies={"count": "written"})
     local.run_until_drained()
     seen = Counter()
     for key, total in local.emitted("count"):
@@ -68,9 +67,9 @@ def run(monkeypatch, decide, seconds=4.0, **options):
     return local
 
 
-def test_a_view_holds_what_was_measured(monkeypatch):
+def test_a_view_holds_what_was_measured(name_policy):
     views = []
-    run(monkeypatch, lambda view: views.append(view) or (), parallelism=2)
+    run(name_policy, lambda view: views.append(view) or (), parallelism=2)
     view = views[-3]
     assert {"load", "count"} == set(view.units)
     assert view.unit.spouts == ("load",)
@@ -92,7 +91,7 @@ def test_a_view_holds_what_was_measured(monkeypatch):
     assert any(p.rate is not None and 150 < p.rate < 350 for p in told)
 
 
-def test_what_a_policy_wants_is_done_and_logged(monkeypatch):
+def test_what_a_policy_wants_is_done_and_logged(name_policy):
     def decide(view):
         if view.unit.width == 1 and view.since_start > 1:
             return [Rescale("because of the test", 4)]
@@ -101,24 +100,24 @@ def test_what_a_policy_wants_is_done_and_logged(monkeypatch):
             return [Merge("cold", first.sub_unit, second.sub_unit), Split("hot", view.unit.samples[3].sub_unit)]
         return ()
 
-    local = run(monkeypatch, decide)
+    local = run(name_policy, decide)
     report = local.report()
     assert [(c.kind, c.before, c.after) for c in report.changes[:2]] == [("rescale", 1, 4), ("rescale", 4, 4)]
-    assert report.changes[0].policy == "probe"
+    assert report.changes[0].policy == "written"
     assert report.changes[0].reason == "because of the test"
     assert (report.decisions[0].what, report.decisions[0].outcome) == ("rescale: 1 -> 4", "done")
     assert "because of the test" in str(report)
     assert report.as_dict()["decisions"][0]["reason"] == "because of the test"
 
 
-def test_more_than_there_are_slots_keeps_the_topology_alive_and_says_so(monkeypatch):
+def test_more_than_there_are_slots_keeps_the_topology_alive_and_says_so(name_policy):
     told = []
 
     def decide(view):
         told.extend(view.refusals)
         return [Rescale("greed", 99)] if view.unit.width < 15 else ()
 
-    local = run(monkeypatch, decide)
+    local = run(name_policy, decide)
     assert local.report().units["count"].parallelism[-1][1] == 15  # 16 slots, one is the spout's
     assert any("more slots" in refusal for refusal in told)
     refused = [d for d in local.report().decisions if d.outcome.startswith("refused")]
@@ -126,13 +125,13 @@ def test_more_than_there_are_slots_keeps_the_topology_alive_and_says_so(monkeypa
     assert "14 are free" in refused[0].outcome
 
 
-def test_a_policy_that_raises_or_talks_nonsense_is_told_of_and_skipped(monkeypatch):
+def test_a_policy_that_raises_or_talks_nonsense_is_told_of_and_skipped(name_policy):
     def decide(view):
         if view.since_start < 2:
             raise ZeroDivisionError("oh no")
         return ["more", Split("nobody", 4711)]
 
-    local = run(monkeypatch, decide)
+    local = run(name_policy, decide)
     decisions = local.report().decisions
     assert decisions[0].outcome == "failed"
     assert "ZeroDivisionError: oh no" in decisions[0].reason
@@ -143,16 +142,16 @@ def test_a_policy_that_raises_or_talks_nonsense_is_told_of_and_skipped(monkeypat
     assert any("oh no" in notice for notice in local.driver.notices)
 
 
-def test_nonsense_in_an_action_is_the_policys_failure(monkeypatch):
-    local = run(monkeypatch, lambda view: [Rescale(4, "the wrong way round")], seconds=1.0)
+def test_nonsense_in_an_action_is_the_policys_failure(name_policy):
+    local = run(name_policy, lambda view: [Rescale(4, "the wrong way round")], seconds=1.0)
     (decision,) = local.report().decisions
     assert decision.outcome == "failed"
     assert "TypeError" in decision.reason
 
 
-def test_advice_reaches_the_user_and_the_log(monkeypatch):
+def test_advice_reaches_the_user_and_the_log(name_policy):
     said = iter([Advise("buy a bigger machine")])
-    local = run(monkeypatch, lambda view: [a for a in [next(said, None)] if a], seconds=1.0)
+    local = run(name_policy, lambda view: [a for a in [next(said, None)] if a], seconds=1.0)
     assert "buy a bigger machine" in local.driver.notices
     assert [d.outcome for d in local.report().decisions] == ["said"]
 
@@ -172,7 +171,7 @@ def test_the_papers_first_table_is_halved():
     local.run_until_drained()
 
 
-def test_slots_are_taken_and_given_back(monkeypatch):
+def test_slots_are_taken_and_given_back(name_policy):
     wishes = iter([5, 2])
 
     def decide(view):
@@ -187,22 +186,22 @@ def test_slots_are_taken_and_given_back(monkeypatch):
         free.append(view.free_slots)
         return decide(view)
 
-    run(monkeypatch, watched)
+    run(name_policy, watched)
     assert free[0] == 14
     assert min(free) == 10
     assert free[-1] == 13
 
 
-def test_a_policy_begins_no_change_while_a_checkpoint_is_taken_and_neither_starves(monkeypatch):
+def test_a_policy_begins_no_change_while_a_checkpoint_is_taken_and_neither_starves(name_policy):
     wanted = [1]
 
     def decide(view):
         wanted[0] = 5 - wanted[0]
         return [Rescale("always something else", wanted[0])]
 
-    monkeypatch.setitem(POLICIES, "probe", lambda: Written(decide))
+    name_policy("written", lambda: Written(decide))
     local = LocalRuntime(
-        topology(4.0), policies={"count": "probe"}, settings=Settings(delivery="eo", checkpoint_every=0.2)
+        topology(4.0), policies={"count": "written"}, settings=Settings(delivery="eo", checkpoint_every=0.2)
     )
     while local.driver.phase != "ended":
         changing = any(unit.change is not None for unit in local.driver.units.values())
@@ -219,7 +218,7 @@ def test_a_policy_begins_no_change_while_a_checkpoint_is_taken_and_neither_starv
 
 
 @pytest.mark.parametrize("after", [2, 5])
-def test_who_is_given_ranges_knows_his_keys_anew_and_is_cut_in_equal_parts(monkeypatch, after):
+def test_who_is_given_ranges_knows_his_keys_anew_and_is_cut_in_equal_parts(name_policy, after):
     views = []
 
     def decide(view):
@@ -236,7 +235,7 @@ def test_who_is_given_ranges_knows_his_keys_anew_and_is_cut_in_equal_parts(monke
             return [Rescale("cut", after)]
         return ()
 
-    run(monkeypatch, decide, seconds=16.0, parallelism=4)
+    run(name_policy, decide, seconds=16.0, parallelism=4)
     end = views[-5].unit
     assert end.width == after
     assert sum(s.load_share for s in end.samples) == pytest.approx(1.0)
@@ -280,12 +279,12 @@ class Windows:
         return ()
 
 
-def test_a_burst_counts_in_the_window_in_which_it_was_read(monkeypatch):
+def test_a_burst_counts_in_the_window_in_which_it_was_read(name_policy):
     seen = []
-    monkeypatch.setitem(POLICIES, "auto", lambda: Windows(seen))
+    name_policy("windows", lambda: Windows(seen))
     t = Topology("bursts")
     t.spout("bursts", Bursts()).bolt("same", Same, grouping=by_key()).sink("rows", Landed())
-    local = LocalRuntime(t, policies={"same": "auto"}, clock=ManualClock(1_700_000_000.1))
+    local = LocalRuntime(t, policies={"same": "windows"}, clock=ManualClock(1_700_000_000.1))
     local.run_until_drained()
     read = [at for key, at in local.emitted("same") if key == "at"]
     assert len(seen) > 100
@@ -295,11 +294,11 @@ def test_a_burst_counts_in_the_window_in_which_it_was_read(monkeypatch):
     assert whole > 0.9 * len(seen)
 
 
-def test_where_ranges_do_not_decide_nobody_has_a_share(monkeypatch):
+def test_where_ranges_do_not_decide_nobody_has_a_share(name_policy):
     views = []
-    monkeypatch.setitem(POLICIES, "probe", lambda: Written(lambda view: views.append(view) or ()))
+    name_policy("written", lambda: Written(lambda view: views.append(view) or ()))
     t = Topology("shuffled")
     t.spout("load", Unhurried(3.0, rate=500, keys=KEYS)).bolt("same", Same, grouping=shuffle(), parallelism=3)
-    LocalRuntime(t, policies={"same": "probe"}).run_until_drained()
+    LocalRuntime(t, policies={"same": "written"}).run_until_drained()
     assert sum(s.processed for s in views[-5].unit.samples) > 400
     assert {s.load_share for view in views for s in view.unit.samples} == {None}

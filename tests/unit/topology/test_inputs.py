@@ -6,7 +6,7 @@ import pytest
 
 from esault.errors import TopologyError
 from esault.topology.grouping import ByKey, Grouping, Single, broadcast, by_key, partial_key, shuffle, single
-from esault.topology.inputs import check_grouping, common_objects, objects_of, written
+from esault.topology.inputs import check_grouping, common_objects, written
 
 
 class First(Grouping):
@@ -40,7 +40,7 @@ class MyByKey(ByKey):
 )
 def test_a_grouping_says_what_one_object_stands_for(grouping, objects, text):
     assert check_grouping("x", "lines", grouping) is grouping
-    assert objects_of(grouping) == objects
+    assert grouping.objects == objects
     assert written(grouping) == text
 
 

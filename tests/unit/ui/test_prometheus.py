@@ -18,18 +18,17 @@ from esault.ui.prometheus import HOST, PrometheusView, served
 
 pytest.importorskip("prometheus_client")
 
-SPOUT = UnitSnapshot("lines", "spout", 1, 0, 1000, 0, 0, 0.0, 0.0, (25.0, 100.0))
+SPOUT = UnitSnapshot(name="lines", kind="spout", sub_units=1, tuples_out=1000, progress=(25.0, 100.0))
 COUNT = UnitSnapshot(
-    "count",
-    "bolt",
-    3,
-    5000,
-    70,
-    12,
-    4,
-    1.5,
-    9.0,
-    None,
+    name="count",
+    kind="bolt",
+    sub_units=3,
+    tuples_in=5000,
+    tuples_out=70,
+    backlog=12,
+    errors=4,
+    p50_ms=1.5,
+    p99_ms=9.0,
     dropped=2,
     dead_letters=3,
     state_lost=1,
@@ -38,8 +37,8 @@ COUNT = UnitSnapshot(
     watermark=99.5,
 )
 RUN = Snapshot(
-    "words", "running", False, 103.5, 3.5, (SPOUT, COUNT), 4, 1, 2, None,
-    free_slots=12, slots=16, changes=5, checkpoint=7, restores=1, roots_emitted=40, roots_acked=36,
+    topology="words", phase="running", draining=False, now=103.5, seconds=3.5, units=(SPOUT, COUNT),
+    roots_open=4, roots_replayed=1, deaths=2, free_slots=12, slots=16, changes=5, checkpoint=7, restores=1, roots_emitted=40, roots_acked=36,
 )  # fmt: skip
 
 

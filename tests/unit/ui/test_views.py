@@ -17,19 +17,28 @@ from esault.ui.shielded import ShieldedView
 
 def snapshot(now, done=50.0, errors=0, phase="running"):
     return Snapshot(
-        "words",
-        phase,
-        False,
-        now,
-        now - 100.0,
-        (
-            UnitSnapshot("lines", "spout", 1, 0, int(1000 * (now - 100)), 0, 0, 0.0, 0.0, (done, 100.0)),
-            UnitSnapshot("count", "bolt", 3, int(5000 * (now - 100)), 7, 12, errors, 1.234, 9.876, None),
+        topology="words",
+        phase=phase,
+        draining=False,
+        now=now,
+        seconds=now - 100.0,
+        units=(
+            UnitSnapshot(
+                name="lines", kind="spout", sub_units=1, tuples_out=int(1000 * (now - 100)), progress=(done, 100.0)
+            ),
+            UnitSnapshot(
+                name="count",
+                kind="bolt",
+                sub_units=3,
+                tuples_in=int(5000 * (now - 100)),
+                tuples_out=7,
+                backlog=12,
+                errors=errors,
+                p50_ms=1.234,
+                p99_ms=9.876,
+            ),
         ),
-        4,
-        0,
-        0,
-        None,
+        roots_open=4,
     )
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from bench.policies.migration.model import MEMORY, PLACES
+from esault import policies
 from esault.elasticity.action import Action, Migrate
 from esault.elasticity.policies.migration import Migration
 from esault.elasticity.policies.random_choice import RandomChoice
-from esault.elasticity.policy import POLICIES
 from esault.elasticity.view import RunView, Sample
 from esault.messages.probe import HostUsage
 
@@ -115,4 +115,6 @@ class LiveRandom(_AfterPlacement, RandomChoice):
 
 def register() -> None:
     """A run's processes know them by name."""
-    POLICIES.update({"live_none": Placed, "live_migration": LiveMigration, "live_random": LiveRandom})
+    policies.register("live_none", Placed)
+    policies.register("live_migration", LiveMigration)
+    policies.register("live_random", LiveRandom)

@@ -1,0 +1,74 @@
+"""What is counted of a run: each number is declared once, here.
+
+A sub-unit reports them, a unit adds them up, and the report, `esault status`, the live view, Prometheus and the table
+`windows` of the metrics show what is declared. So a new one is a field here and a line where it is counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+__all__ = ["Counter", "RunCounts", "UnitCounts", "counter", "declared", "values"]
+
+
+@dataclass(frozen=True)
+class Counter:
+    """One number of a unit, or of the run."""
+
+    meaning: str
+    #: what is counted: tuples, elements, seconds, ...
+    unit: str
+    #: it goes up and down, and a sub-unit that is over has none of it; else it only grows, and stays when a sub-unit ends
+    gauge: bool = False
+    #: more than 0 of it is something to look at: shown to people where there is any
+    trouble: bool = False
+    #: the table `windows` has a column of what came in each window
+    in_windows: bool = False
+    #: its name in Prometheus, where that is not "esault_" and the field's
+    metric: str = ""
+
+
+def counter(meaning: str, unit: str = "tuples", *, default: float = 0, **more: Any) -> Any:
+    """Declare a field of a dataclass as a counter; `more` as in `Counter`."""
+    return field(default=default, metadata={"counter": Counter(meaning, unit, **more)})
+
+
+@dataclass(frozen=True)
+class UnitCounts:
+    """Counts of a unit, all its sub-units together, or of one sub-unit."""
+
+    tuples_in: int = counter("Tuples that a bolt has processed.")
+    tuples_out: int = counter("Tuples that a unit has emitted.")
+    arrivals: int = counter("Tuples that a bolt has read from its channels; processed, dropped, or waiting.")
+    dropped: int = counter("Tuples that came when a bounded inbox was full.", trouble=True)
+    late: int = counter("Tuples whose window had closed; they are on the stream `late`.", trouble=True)
+    errors: int = counter(
+        "Tuples whose processing failed and was survived, by on_error.", trouble=True, in_windows=True
+    )
+    dead_letters: int = counter("Of those, tuples that were kept as dead letters.", trouble=True)
+    state_lost: int = counter("Elements whose state died with a process.", "elements", trouble=True)
+    dropped_frames: int = counter("Frames that were not for the sub-unit that got them.", "frames")
+    busy_seconds: float = counter("Seconds in which sub-units were busy, added up.", "seconds", default=0.0)
+    backlog: int = counter("Tuples that wait in inboxes.", gauge=True)
+
+
+@dataclass(frozen=True)
+class RunCounts:
+    """Counts of the batches that spouts have read, of the whole run or of one sub-unit."""
+
+    roots_emitted: int = counter("Batches that spouts have read.", "batches")
+    roots_acked: int = counter("Of those, batches of which all is processed and durable.", "batches")
+    roots_replayed: int = counter("Batches that were emitted again.", "batches")
+    roots_open: int = counter("Batches that are under way.", "batches", gauge=True)
+    roots_lost: int = counter("Batches that were open when their spout's process died.", "batches")
+
+
+def declared(cls: type) -> dict[str, Counter]:
+    """Return the counters among the fields of a dataclass, by name, in the order of their declaration."""
+    return {each.name: each.metadata["counter"] for each in fields(cls) if "counter" in each.metadata}
+
+
+def values(cls: type, counts: Any) -> dict[str, Any]:
+    """Return the values that `counts` has for the counters of this class, by name."""
+    return {name: getattr(counts, name) for name in declared(cls)}

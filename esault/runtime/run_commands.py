@@ -1,0 +1,202 @@
+"""Commands to a running topology: each is one class here, from the request of another terminal to what the driver does.
+
+A request is a line of JSON: `{"do": "scale", "unit": "count", "n": 4}`. `parse` makes the command of it, by the table
+`COMMANDS`. The command's process hands it to the driver, whose actor calls `carry_out` and sends back what it answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, get_type_hints
+
+from esault.elasticity.scaling import EVERY_UNIT
+
+if TYPE_CHECKING:
+    from esault.control.run.driver import Driver
+
+__all__ = [
+    "COMMANDS",
+    "Answer",
+    "Answered",
+    "ChangeUnit",
+    "Requested",
+    "RunCommand",
+    "Running",
+    "ScaleUnit",
+    "ShowStatus",
+    "StopTopology",
+    "ThrottleUnit",
+    "parse",
+]
+
+#: the kinds of values in a request, and the words for them
+_KINDS = {
+    str: ((str,), "a text"),
+    int: ((int,), "a whole number"),
+    float: ((int, float), "a number"),
+    bool: ((bool,), "true or false"),
+}
+
+
+@dataclass(frozen=True)
+class Running:
+    """The run, for a command."""
+
+    driver: Driver
+    #: policies by unit; the empty name stands for all others
+    policies: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A line for who asked, and what there is to say later."""
+
+    said: dict[str, Any]
+    #: asked after each step of the driver, until it gives the last line; None: `said` is the last
+    then: Callable[[], dict[str, Any] | None] | None = None
+
+
+class RunCommand:
+    """Base of the commands. A subclass is a dataclass of what the request says besides `do`.
+
+    Fields are of type `str`, `int`, `float` or `bool`; one with a default may be left out.
+    """
+
+    #: its name in requests
+    do: ClassVar[str]
+    #: it waits for the end of a checkpoint that is being taken
+    waits: ClassVar[bool] = False
+    #: False: who asks is told that it has begun, and finds what becomes of it among the notices and in the report
+    answered: ClassVar[bool] = True
+
+    def carry_out(self, run: Running, now: float) -> Answer:
+        """Do it, in the driver's process. Raises UsageError, and nothing is changed then."""
+        raise NotImplementedError(f"{type(self).__name__} must define carry_out(run, now)")
+
+
+@dataclass(frozen=True)
+class ShowStatus(RunCommand):
+    """The run as it is; the command's own process knows."""
+
+    do = "status"
+
+
+@dataclass(frozen=True)
+class StopTopology(RunCommand):
+    """End in order, or at once; answered when the run is over, by the command's own process."""
+
+    do = "stop"
+
+    now: bool = False
+
+
+@dataclass(frozen=True)
+class ScaleUnit(RunCommand):
+    """Give a unit so many sub-units. The last answer is the record of the change."""
+
+    do = "scale"
+    waits = True
+
+    unit: str
+    n: int
+
+    def carry_out(self, run: Running, now: float) -> Answer:
+        """Begin the change. Raises UsageError."""
+        change = run.driver.commands.scale(self.unit, self.n, now)
+        unit = run.driver.units[self.unit]
+        if change is None:
+            return Answer({"done": True, "unchanged": True})
+
+        def ended() -> dict[str, Any] | None:
+            record = next((record for record in unit.changes if record.id == change), None)
+            if record is None:
+                return None
+            if record.dropped:
+                return {"error": f"the change was dropped: {record.dropped}; nothing is lost, try again"}
+            watched_by = run.policies.get(self.unit, run.policies.get(EVERY_UNIT, "none"))
+            return {"done": True, "watched_by": watched_by, **asdict(record)}
+
+        return Answer({"begun": True}, ended)
+
+
+@dataclass(frozen=True)
+class ChangeUnit(RunCommand):
+    """Split, merge or move one sub-unit of a unit."""
+
+    do = "change"
+    waits = True
+    answered = False
+
+    unit: str
+    #: "split", "merge" or "move"
+    kind: str
+
+    def carry_out(self, run: Running, now: float) -> Answer:
+        """Begin the change, of the last sub-unit on the ring. Raises UsageError."""
+        run.driver.commands.change(self.unit, self.kind, None, now)
+        return Answer({"begun": True})
+
+
+@dataclass(frozen=True)
+class ThrottleUnit(RunCommand):
+    """Slow a unit down for a while."""
+
+    do = "throttle"
+
+    unit: str
+    #: tuples a second, and for how many seconds
+    rate: float
+    seconds: float
+
+    def carry_out(self, run: Running, now: float) -> Answer:
+        """Set the cap. Raises UsageError."""
+        run.driver.commands.throttle(self.unit, self.rate, self.seconds, now)
+        return Answer({"done": True})
+
+
+#: all commands, by the word in a request
+COMMANDS: dict[str, type[RunCommand]] = {
+    command.do: command for command in (ShowStatus, ScaleUnit, ThrottleUnit, ChangeUnit, StopTopology)
+}
+
+
+def parse(request: Any) -> RunCommand:
+    """Return the command of a request. Raises ValueError for what is none."""
+    if not isinstance(request, dict):
+        raise ValueError("a request is a JSON object")
+    do = request.get("do")
+    if not isinstance(do, str) or do not in COMMANDS:
+        *most, last = COMMANDS
+        raise ValueError(f"do={do!r}: it is {', '.join(most)} or {last}")
+    command: Any = COMMANDS[do]
+    types = get_type_hints(command)
+    given: dict[str, Any] = {}
+    for each in fields(command):
+        allowed, words = _KINDS[types[each.name]]
+        if each.name not in request and each.default is not MISSING:
+            continue
+        if type(request.get(each.name)) not in allowed:
+            raise ValueError(f"{do} takes {each.name}, {words}")
+        given[each.name] = request[each.name]
+    made: RunCommand = command(**given)
+    return made
+
+
+@dataclass(frozen=True)
+class Requested:
+    """Command to driver: carry this out."""
+
+    command: RunCommand
+    #: of the request, for its answers; 0: nobody waits for them
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class Answered:
+    """Driver to command: a line for who asked."""
+
+    number: int
+    said: dict[str, Any]
+    #: no more lines follow
+    last: bool = True

@@ -1,0 +1,52 @@
+"""A counter is declared once: totals, report, status, Prometheus and the metrics tables follow."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from esault.control.report.summary import Snapshot, UnitSnapshot
+from esault.control.report.timeline import IN_WINDOWS
+from esault.control.units.measurements import Measurements
+from esault.counters import RunCounts, UnitCounts, declared, values
+from esault.messages.status import Rows, Status
+from esault.report import UnitReport
+from esault.runtime.session.metrics_tables import WINDOWS
+
+
+def test_each_number_of_a_sub_unit_is_declared_with_a_meaning_and_a_unit():
+    counters = declared(Rows)
+    assert set(counters) == {each.name for each in fields(Rows)}
+    assert set(counters) == {*declared(UnitCounts), *declared(RunCounts), "elements", "throttled"}
+    for counter in counters.values():
+        assert counter.meaning.endswith(".")
+        assert counter.unit
+
+
+def test_the_report_and_the_snapshots_have_all_that_is_declared():
+    assert set(declared(UnitCounts)) < {each.name for each in fields(UnitReport)}
+    assert set(declared(UnitCounts)) < set(declared(UnitSnapshot))
+    assert set(declared(RunCounts)) < set(declared(Snapshot))
+
+
+def test_report_fields_of_before_are_there():
+    assert {each.name for each in fields(UnitReport)} == {
+        "tuples_in", "tuples_out", "arrivals", "dropped", "late", "errors", "dead_letters", "state_lost",
+        "dropped_frames", "latency_ms", "busy_seconds", "parallelism", "processes", "hosts", "backlog",
+    }  # fmt: skip
+
+
+def test_a_window_has_a_column_for_each_counter_that_says_so():
+    assert IN_WINDOWS == ["errors"]
+    assert list(WINDOWS)[-1] == "errors"
+    assert WINDOWS["errors"] is int
+
+
+def test_a_sub_unit_that_died_keeps_what_it_counted_and_loses_what_it_held():
+    measured = Measurements()
+    rows = Rows(**{name: number for number, name in enumerate(declared(Rows), 1)})
+    measured.take(Status(1, 0.0, rows))
+    assert values(Rows, measured.counts) == values(Rows, rows)
+    measured.died(1)
+    for name, counter in declared(Rows).items():
+        lost = {"state_lost": rows.elements, "roots_lost": rows.roots_open}.get(name, 0)
+        assert getattr(measured.counts, name) == (0 if counter.gauge else getattr(rows, name)) + lost, name

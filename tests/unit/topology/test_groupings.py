@@ -1,0 +1,75 @@
+"""What groupings say of themselves, and that the engine takes it from there."""
+
+from __future__ import annotations
+
+import pytest
+
+from esault import Bolt, Grouping, Topology, TopologyError, by_key
+from esault.flow.send.route import route
+from esault.sources import Items
+from esault.topology.grouping import BUILT_IN, Promises
+from esault.topology.inputs import written
+from esault.topology.plan import Edge
+
+
+class Same(Bolt):
+    def process(self, key, value):
+        self.emit(key, value)
+
+
+class Odd(Grouping):
+    def choose(self, key, value, sub_units):
+        return key % sub_units
+
+
+class Claims(Odd):
+    promises = Promises(to_several=False)
+
+
+def plan(grouping):
+    t = Topology("t")
+    t.spout("in", Items([])).bolt("same", Same, grouping=grouping)
+    return t.plan()
+
+
+def test_the_makers_make_what_they_stand_for():
+    assert {make.__name__: kind.__name__ for kind, make in BUILT_IN.items()} == {
+        "by_key": "ByKey",
+        "shuffle": "Shuffle",
+        "broadcast": "Broadcast",
+        "single": "Single",
+        "partial_key": "PartialKey",
+    }
+    for kind, make in BUILT_IN.items():
+        assert type(make()) is kind
+        assert written(make()) == f"{make.__name__}()"
+
+
+def test_state_moves_with_its_key_where_the_place_of_the_key_decides():
+    for kind in BUILT_IN:
+        assert kind.promises.keyed == kind.objects.endswith("key")
+        assert kind.promises.keyed or not kind.promises.whole_keys
+
+
+@pytest.mark.parametrize("make", BUILT_IN.values(), ids=lambda make: make.__name__)
+def test_each_has_a_route_of_the_engine(make):
+    assert type(route("u", Edge("t", 0, make()), 10)) is not type(route("u", Edge("t", 0, Odd()), 10))
+
+
+def test_one_of_ones_own_may_send_a_tuple_to_several():
+    assert Odd().promises == Promises()
+    assert Odd().promises.to_several
+    assert plan(Odd()).units["same"].objects == "sub-unit"
+
+
+def test_one_of_ones_own_promises_nothing():
+    with pytest.raises(TopologyError, match="Claims says `promises`"):
+        plan(Claims())
+
+
+def test_replicas_name_the_groupings_that_they_take():
+    t = Topology("t")
+    stream = t.spout("in", Items([]))
+    with pytest.raises(TopologyError, match=r"a bolt with copies takes by_key\(\) or shuffle\(\)"):
+        stream.bolt("same", Same, grouping=Odd(), replicas=2)
+    stream.bolt("keyed", Same, grouping=by_key(), replicas=2)
