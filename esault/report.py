@@ -85,7 +85,7 @@ class Change:
     moved_keys: int = 0
     moved_bytes: int = 0
     held_back_ms: float = 0.0
-    #: from the wish to the end
+    #: from the request to the end
     total_ms: float = 0.0
     #: of that, until new sub-units stood ready: nothing waits in that time
     prepare_ms: float = 0.0
@@ -100,7 +100,7 @@ class Decision:
     t: float
     unit: str
     policy: str
-    #: such as "rescale: 1 -> 4", "wish" (refused), "advice"
+    #: such as "rescale: 1 -> 4", "action" (refused), "advice"
     what: str
     reason: str
     #: "done", "begun", "dropped: ...", "refused: ...", "said", "failed"

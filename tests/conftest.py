@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).with_name("shared")))
-from wishes import Done
+from random_changes import Done
 
 #: seeds that show something together
 ENOUGH = 6

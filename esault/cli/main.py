@@ -131,7 +131,7 @@ def _drop_unwritten() -> None:
 
 
 def _mend_streams() -> None:
-    """A command may be started with streams closed, or on a terminal that does not know all letters."""
+    """A command may be started with streams closed, or on a terminal that does not know all characters."""
     for number in range(3):
         try:
             os.fstat(number)

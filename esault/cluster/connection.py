@@ -1,4 +1,4 @@
-"""A connection between hosts that carries letters: TLS over a socket that never blocks, each letter behind its length."""
+"""A connection between hosts that carries messages: TLS over a socket that never blocks, each message behind its length."""
 
 from __future__ import annotations
 
@@ -90,9 +90,9 @@ class Connection:
         self._socket = made
         self._tls = Tls(context, server)
         self._out = bytearray()
-        #: what the peer has sent of a letter that is not whole
+        #: what the peer has sent of a message that is not whole
         self._in = bytearray()
-        #: letters that came while another one was waited for
+        #: messages that came while another one was waited for
         self._kept: list[Any] = []
         self._unsent: list[bytes] = []
         self.peer = _peer(made)
@@ -142,7 +142,7 @@ class Connection:
             del self._out[:sent]
 
     def receive(self) -> list[Any]:
-        """The letters that have come. Raises Lost; Refused for who does not hold the key or sends what is no letter."""
+        """The messages that have come. Raises Lost; Refused for a peer that does not hold the key or sends what is no message."""
         got, self._kept = self._kept, []
         while True:
             try:
@@ -192,7 +192,7 @@ class Connection:
         while len(self._in) - at >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(self._in, at)
             if length > MAX_MESSAGE:
-                raise Refused(f"a letter of {length} bytes")
+                raise Refused(f"a message of {length} bytes")
             end = at + _LENGTH.size + length
             if len(self._in) < end:
                 break
@@ -214,7 +214,7 @@ class Connection:
         return [own, *ready] if self._kept and own not in ready else ready
 
     def ask(self, message: Any, seconds: float, *answers: type) -> Any:
-        """Send, and wait for a letter of one of these types, or for any. Others are given by the next `receive`: a node tells
+        """Send, and wait for a message of one of these types, or for any. Others are given by the next `receive`: a node tells
         its news whenever there are some. Raises Lost, Refused."""
         kept = self.receive()
         self.send(message)
@@ -222,10 +222,10 @@ class Connection:
         while (left := until - time.monotonic()) > 0:
             self.wait(left)
             got = self.receive()
-            for at, letter in enumerate(got):
-                if not answers or isinstance(letter, answers):
+            for at, answer in enumerate(got):
+                if not answers or isinstance(answer, answers):
                     self._kept = [*kept, *got[:at], *got[at + 1 :]]
-                    return letter
+                    return answer
             kept += got
         raise Lost(f"no answer within {seconds:g} s")
 

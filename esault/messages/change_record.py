@@ -24,9 +24,9 @@ class ChangeRecord:
     moved_bytes: int
     #: the longest that a row of a moved key was held because of it
     held: float
-    #: from the wish to the end
+    #: from the request to the end
     seconds: float
     #: why it was dropped; empty if it was not
     dropped: str = ""
-    #: from the wish until new sub-units stood ready and the table was published: nothing waits in that time
+    #: from the request until new sub-units stood ready and the table was published: nothing waits in that time
     prepared: float = 0.0

@@ -225,7 +225,7 @@ class Switched:
 
 @dataclass(frozen=True)
 class AckRoutingSet:
-    """Answer to Seats: acks go there from now on."""
+    """Answer to AckRouting: acks go there from now on."""
 
     incarnation: int
     version: int

@@ -13,7 +13,7 @@ class Settings:
 
     #: "alo": at least once; "none": neither acks nor replays; "eo": state and tables as if each tuple were processed once
     delivery: str = "alo"
-    #: ack servers; 0 seats each ledger with the owner of the roots
+    #: ack servers; 0 keeps each ledger with the owner of the roots
     ackers: int = 0
     #: roots that a spout's sub-unit has open (not yet processed) at most
     max_pending: int = 8

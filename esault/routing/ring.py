@@ -72,7 +72,7 @@ def position(key: Key) -> int:
 
 
 def encode(key: Key) -> bytes:
-    """The key as bytes that no other key has: a letter for the type, the value; parts of a tuple carry their length."""
+    """The key as bytes that no other key has: a prefix for the type, the value; parts of a tuple carry their length."""
     return _encode(key, "", 0)
 
 

@@ -138,7 +138,7 @@ class ScaleUnit:
 
     unit: str
     n: int
-    #: of the wish, for its answers; 0: nobody waits for them
+    #: of the request, for its answers; 0: nobody waits for them
     number: int = 0
 
 
@@ -161,7 +161,7 @@ class ThrottleUnit:
     #: tuples a second, and for how many seconds
     rate: float
     seconds: float
-    #: of the wish, for its answer
+    #: of the request, for its answer
     number: int
 
 
@@ -179,7 +179,7 @@ class Throttled:
 
 @dataclass(frozen=True)
 class Scaled:
-    """What has become of a wish: what it waits for, if it does; whether it is begun; its end."""
+    """What has become of a request: what it waits for, if it does; whether it is begun; its end."""
 
     number: int
     #: why not; empty if it is begun

@@ -69,7 +69,7 @@ def once(rows: DataFrame, known: Sequence[DataFrame], runs: Collection[str]) -> 
 
     if not {column.name for column in ADDED} <= set(rows.columns):
         return rows
-    # what has no id counts as a row of its own; the letters keep the two kinds apart
+    # what has no id counts as a row of its own; the prefixes keep the two kinds apart
     own = f.concat(f.lit("n"), _PART, f.lit("/"), f.col(_ROW).cast("string"))
     marked = rows.withColumn("__own", f.coalesce(f.concat(f.lit("i"), "_id"), own))
     order = Window.partitionBy("_run", "__own").orderBy("_time", _PART, _ROW)

@@ -34,9 +34,9 @@ def _handled(unit: UnitSnapshot) -> int:
 
 def short(number: float) -> str:
     """1234567 -> 1.23 M."""
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+    for size, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= size:
-            return f"{number / size:.3g} {letter}"
+            return f"{number / size:.3g} {suffix}"
     return f"{number:.0f}"
 
 

@@ -112,9 +112,9 @@ class Driver:
                     "checkpoint; group it by_key, make it a Bolt, or run without checkpoints"
                 )
         self.scaling = Scaling(plan, policies or {EVERY_UNIT: "none"}, settings.probe_every, self.notices.append, ask)
-        self.wishes = Commands(self)
+        self.commands = Commands(self)
         self.pipelines = PipelineDriver(
-            plan, self.scaling.judges, self.wishes.scale, lambda i, message: self.outbox.append((i, message))
+            plan, self.scaling.judges, self.commands.scale, lambda i, message: self.outbox.append((i, message))
         )
         for name in self.scaling.halved:
             self.units[name].first_table = OutputTable.halved

@@ -52,7 +52,7 @@ class Evacuation:
             for incarnation in here:
                 if incarnation in owners:
                     try:
-                        driver.wishes.move(name, incarnation, now)
+                        driver.commands.move(name, incarnation, now)
                     except UsageError as error:
                         self._tell(driver, f"{name}/{incarnation} stays on its draining host so far: {error}")
                     break

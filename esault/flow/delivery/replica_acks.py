@@ -60,7 +60,7 @@ class ReplicaAcks(Acks):
         return ((name, self._forks.pop(name)) for name in own)
 
     def send(self) -> None:
-        if self._forks and self._seated:
+        if self._forks and self._routed:
             forks, self._forks = self._forks, {}
             for name, (p, d) in self._sums.items():
                 sums = forks.setdefault(name, [0, 0])
@@ -107,14 +107,14 @@ class ReplicaRoots(Roots):
         #: attempts up to this one may have no copy that was there throughout
         self._doubtful = 0
         self._gates: tuple[int, ...] = ()
-        self._seated = False
+        self._routed = False
         self._told = -1
         self._stalls_at = 0.0
 
     @property
     def credit(self) -> bool:
         # Which copies are whole must be known first: what is opened before would be taken to have reached those that were not.
-        return self._seated and super().credit
+        return self._routed and super().credit
 
     def _send(self, root: OpenRoot, now: float) -> None:
         self._serial += 1
@@ -176,7 +176,7 @@ class ReplicaRoots(Roots):
 
     def lanes(self, down: Collection[int], mergers: tuple[int, ...], now: float) -> None:
         """Copies that are not whole, by lane; gates that are told what is done."""
-        self._seated = True
+        self._routed = True
         if mergers != self._gates:
             self._gates, self._told = mergers, -1
         before, self._down = self._down, frozenset(down)

@@ -141,11 +141,11 @@ class Roots:
         name = (self._incarnation, root.number, root.attempt)
         lineage = Lineage(name, root.due)
         self._emit(lineage, root.payload)
-        seat = self._acks.seat(name)
-        if seat == self._incarnation:
+        acker = self._acks.acker(name)
+        if acker == self._incarnation:
             self._apply(root, self.ledger.register(name, lineage.p, lineage.d, now), now)
         else:
-            post = self._acks.post(seat)
+            post = self._acks.post(acker)
             if post is not None:
                 post.put(REGISTER, ((name, lineage.p, lineage.d),))
 
@@ -205,7 +205,7 @@ class Roots:
                 root.deadline = now + wait
         self._graced = bool(self._open)
 
-    def seat_lost(self, acker: int) -> None:
+    def acker_lost(self, acker: int) -> None:
         """The ack server of this number died, and what it knew with it: new attempts of all that sat there.
 
         By now everybody sends acks to its successor.

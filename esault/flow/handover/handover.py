@@ -134,7 +134,7 @@ class Handover:
             post = self._acks.post_to(message.new, message.express)
             self._giving.replace(message.dead, message.new, post)
 
-    def lost_giver(self, message: LostOldOwner) -> None:
+    def lost_old_owner(self, message: LostOldOwner) -> None:
         """An old owner died."""
         if self._getting is not None and self._getting.version == message.version:
             self._getting.lost(message.old)

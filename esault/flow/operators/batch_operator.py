@@ -32,9 +32,15 @@ class BatchOperator(Operator):
     """A BatchBolt: the policy covers a batch, since the engine does not see its tuples."""
 
     def __init__(
-        self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: DeadLetters, now: float
+        self,
+        plan: UnitPlan,
+        context: Context,
+        emitter: Emitter,
+        codec: Codec,
+        dead_letter_sink: DeadLetters,
+        now: float,
     ) -> None:
-        super().__init__(plan, context, emitter, codec, letters, now)
+        super().__init__(plan, context, emitter, codec, dead_letter_sink, now)
         assert plan.factory is not None and isinstance(emitter, BatchEmitter)
         members = {
             "emit_batch": emitter.batch_function(),
@@ -114,7 +120,7 @@ class BatchOperator(Operator):
         self._left.clear()
 
     def _survive(self, error: BaseException, key: Any, value: Any, hook: str) -> None:
-        if hook == "process_columns":  # a letter is made of rows
+        if hook == "process_columns":  # a dead letter is made of rows
             value = list(zip(*map(plain, value)))
         super()._survive(error, key, value, hook)
 

@@ -32,13 +32,19 @@ class Operator:
     takes_arrays = False
 
     def __init__(
-        self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: DeadLetters, now: float
+        self,
+        plan: UnitPlan,
+        context: Context,
+        emitter: Emitter,
+        codec: Codec,
+        dead_letter_sink: DeadLetters,
+        now: float,
     ) -> None:
         self.plan = plan
         self.context = context
         self.emitter = emitter
         self.codec = codec
-        self.letters = letters
+        self.dead_letter_sink = dead_letter_sink
         self.errors = 0
         #: tuples whose window had closed
         self.late = 0
@@ -85,13 +91,13 @@ class Operator:
     def _survive(self, error: BaseException, key: Any, value: Any, hook: str) -> None:
         self.errors += 1
         if self.errors == 1:
-            what = "skipped" if self._policy.kind == "skip" else f"kept in {self.letters}"
+            what = "skipped" if self._policy.kind == "skip" else f"kept in {self.dead_letter_sink}"
             text = str(self._fail(error, key, hook))
             print(f"{text}\n(the tuple is {what}; further errors of this unit are only counted)", file=sys.stderr)
         if self._policy.kind == "dead_letter":
             self.dead_letters += 1
             self._letters_open = True
-            self.letters.put(
+            self.dead_letter_sink.put(
                 {
                     "unit": self.plan.name,
                     "hook": _hook_of(error, hook),
@@ -106,7 +112,7 @@ class Operator:
     def _settle(self) -> None:
         if self._letters_open:  # durable before the batch is acked
             self._letters_open = False
-            self.letters.sync()
+            self.dead_letter_sink.sync()
 
     # the loops ---------------------------------------------------------------------------------
 

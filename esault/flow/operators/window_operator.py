@@ -49,9 +49,15 @@ class WindowOperator(Operator):
     """Base of those for the kinds of windows. `elements` holds, for each key, its windows."""
 
     def __init__(
-        self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: DeadLetters, now: float
+        self,
+        plan: UnitPlan,
+        context: Context,
+        emitter: Emitter,
+        codec: Codec,
+        dead_letter_sink: DeadLetters,
+        now: float,
     ) -> None:
-        super().__init__(plan, context, emitter, codec, letters, now)
+        super().__init__(plan, context, emitter, codec, dead_letter_sink, now)
         assert plan.factory is not None and plan.window is not None
         # CPython loads attributes of an object that has more than 30 a little slower: 5 % of a row's way through here.
         self.times = plan.window.times

@@ -42,7 +42,7 @@ class Outputs:
         wire: Wire,
         codec: Codec,
         acks: Acks,
-        letters: Callable[[str | None], DeadLetters],
+        dead_letters_at: Callable[[str | None], DeadLetters],
         random64: Callable[[], int],
         clock: Callable[[], float],
     ) -> None:
@@ -52,7 +52,7 @@ class Outputs:
         self._wire = wire
         self._codec = codec
         self._acks = acks
-        self._letters = letters
+        self._dead_letters_at = dead_letters_at
         self._random64 = random64
         self._clock = clock
         self._linger = build.settings.linger
@@ -87,9 +87,9 @@ class Outputs:
             now=self._clock,
             run_dir=here.run_dir,
         )
-        seat = SinkWriter(plan, context, self._build.settings, self._acks, self._random64, self._clock)
-        self.sinks.append(seat)
-        return seat
+        writer = SinkWriter(plan, context, self._build.settings, self._acks, self._random64, self._clock)
+        self.sinks.append(writer)
+        return writer
 
     def _make_clock(self, step: Step) -> Clock:
         assert step.event_time is not None
@@ -109,12 +109,12 @@ class Outputs:
         text = f"{type(error).__name__}: {error}"
         if step.name not in self._told:
             self._told.add(step.name)
-            what = "skipped" if step.on_error.kind == "skip" else f"kept in {self._letters(step.on_error.path)}"
+            what = "skipped" if step.on_error.kind == "skip" else f"kept in {self._dead_letters_at(step.on_error.path)}"
             print(f"step {step.name!r}, key {key!r}: {text}\n{traceback_of(error)}", file=sys.stderr)
             print(f"(the tuple is {what}; further errors of this step are only counted)", file=sys.stderr)
         if step.on_error.kind == "dead_letter":
             self.dead_letters += 1
-            box = self._letters(step.on_error.path)
+            box = self._dead_letters_at(step.on_error.path)
             box.put(
                 {
                     "unit": self._plan.name,

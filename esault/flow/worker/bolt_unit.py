@@ -289,7 +289,7 @@ class BoltSubUnit(SubUnit):
         HoldRanges: _on_get,
         HandOverRanges: _on_give,
         HandOverTo: _on_give_to,
-        LostOldOwner: lambda self, message: self.changes.lost_giver(message),
+        LostOldOwner: lambda self, message: self.changes.lost_old_owner(message),
         Cancel: lambda self, message: self.changes.cancel(message),
     }
 

@@ -186,7 +186,7 @@ class SubUnit(FrameReader):
         self.outbox.append(Switched(self.incarnation, message.target, version))
 
     def _on_ack_routing(self, message: AckRouting) -> None:
-        self.acks.seats(message.owners, message.ackers)
+        self.acks.set_ackers(message.owners, message.ackers)
         filling = message.filling.get(self.plan.name, 0)
         self.roots.widen(message.widest / self.context.parts, filling / self.context.parts)
         self.outputs.living(message.owners)
@@ -198,7 +198,7 @@ class SubUnit(FrameReader):
 
     def _on_grace(self, message: Grace) -> None:
         if message.acker is not None:
-            self.roots.seat_lost(message.acker)
+            self.roots.acker_lost(message.acker)
         else:
             self.roots.grace(self.clock())
 

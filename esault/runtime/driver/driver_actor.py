@@ -77,9 +77,9 @@ class DriverActor(ReportingActor):
         self._begun_sinks: list[Any] = []
         self._over = False
         self._tick = TICK
-        #: changes wished for by hand that are on: number -> (unit, when)
+        #: changes asked for by hand that are on: number -> (unit, when)
         self._commands: dict[int, tuple[str, float]] = {}
-        #: wishes that wait for the end of a checkpoint
+        #: commands that wait for the end of a checkpoint
         self._later: list[ScaleUnit | ChangeUnit] = []
         self._shown_at = 0.0
         self._prober: ProbeLoop | None = None
@@ -262,7 +262,7 @@ class DriverActor(ReportingActor):
             return
         now = self._now()
         try:
-            self._core.wishes.scale(message.unit, message.n, now)
+            self._core.commands.scale(message.unit, message.n, now)
         except UsageError as error:
             if message.number:
                 self.send(self._command, Scaled(message.number, str(error)))
@@ -281,14 +281,14 @@ class DriverActor(ReportingActor):
         refused = "" if self._core is not None else "the run is starting; try again in a moment"
         if self._core is not None:
             try:
-                self._core.wishes.throttle(message.unit, message.rate, message.seconds, self._now())
+                self._core.commands.throttle(message.unit, message.rate, message.seconds, self._now())
             except UsageError as error:
                 refused = str(error)
             self._carry()
         self.send(self._command, Throttled(message.number, refused))
 
     def _tell_ended(self, core: Driver) -> None:
-        """Changes that were wished for by hand and have ended."""
+        """Changes that were asked for by hand and have ended."""
         for number, (unit, at) in list(self._commands.items()):
             for record in core.units[unit].changes:
                 if record.at == at:
@@ -302,7 +302,7 @@ class DriverActor(ReportingActor):
             self._later.append(message)
         elif self._core is not None:
             try:
-                self._core.wishes.change(message.unit, message.kind, message.owner, self._now())
+                self._core.commands.change(message.unit, message.kind, message.owner, self._now())
             except UsageError as error:
                 self._notice(str(error))
             self._carry()
@@ -343,9 +343,9 @@ class DriverActor(ReportingActor):
         self._measure(self._core, now)
         # Before the tick, which may begin the next checkpoint.
         if self._later and not self._core.busy:
-            wish = self._later.pop(0)
-            handler = self.receiveMsg_ScaleUnit if isinstance(wish, ScaleUnit) else self.receiveMsg_ChangeUnit
-            handler(wish, None)  # type: ignore[arg-type]
+            command = self._later.pop(0)
+            handler = self.receiveMsg_ScaleUnit if isinstance(command, ScaleUnit) else self.receiveMsg_ChangeUnit
+            handler(command, None)  # type: ignore[arg-type]
         self._core.tick(now)
         if self._keeping is not None and not self._keeping.alive():
             self._keeping = None

@@ -1,4 +1,4 @@
-"""Answers who knocks at a run's door, with what the driver says."""
+"""Answers who knocks at a run's control socket, with what the driver says."""
 
 from __future__ import annotations
 
@@ -19,9 +19,14 @@ class ControlServer:
     """Sits in the command's loop. `tell` sends a message to the driver."""
 
     def __init__(
-        self, door: ControlSocket, name: str, run: str, tell: Callable[[Any], object], policies: Mapping[str, str]
+        self,
+        control_socket: ControlSocket,
+        name: str,
+        run: str,
+        tell: Callable[[Any], object],
+        policies: Mapping[str, str],
     ) -> None:
-        self._control_socket = door
+        self._control_socket = control_socket
         self._about = {"topology": name, "run": run, "pid": os.getpid(), "engine": "actors"}
         self._tell = tell
         self._policies = policies
@@ -35,7 +40,7 @@ class ControlServer:
         self._snapshot = snapshot
 
     def scaled(self, message: Scaled) -> None:
-        """What has become of a wish."""
+        """What has become of a request."""
         caller = self._commands.get(message.number)
         if caller is None:
             return

@@ -1,4 +1,4 @@
-"""The door of a running topology: a socket in its own folder, for `esault status`, `scale`, `throttle` and `stop` from another terminal.
+"""The control socket of a running topology: a socket in its own folder, for `esault status`, `scale`, `throttle` and `stop` from another terminal.
 
 Only this user can enter the folder. A connection carries one request, a line of JSON, and answers, lines of JSON; what is no
 request is answered with one error and changes nothing.
@@ -18,7 +18,7 @@ from typing import Any
 __all__ = ["NAME", "Caller", "ControlSocket"]
 
 #: the socket's name in the run's folder
-NAME = "door"
+NAME = "control"
 #: bytes of a request, seconds that it may take to come, connections at a time
 LONGEST, PATIENCE, MOST = 4096, 2.0, 16
 
@@ -47,7 +47,7 @@ class ControlSocket(threading.Thread):
     """Accepts; requests wait in `callers` for whoever owns the run."""
 
     def __init__(self, run_dir: Path) -> None:
-        super().__init__(name="esault-door", daemon=True)
+        super().__init__(name="esault-control", daemon=True)
         self._path = run_dir / NAME
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.bind(str(self._path))

@@ -51,9 +51,9 @@ class Layout:
         return found
 
     @cached_property
-    def seats(self) -> dict[int, tuple[str, int]]:
+    def tasks_by_group(self) -> dict[int, tuple[str, int]]:
         """Group -> (unit, task)."""
-        return {group: seat for seat, group in self.groups.items()}
+        return {group: task_of for task_of, group in self.groups.items()}
 
     @cached_property
     def passing(self) -> tuple[int, ...]:

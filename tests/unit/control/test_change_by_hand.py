@@ -33,14 +33,14 @@ def test_the_last_sub_unit_is_meant_where_none_is_named():
     local = _started()
     unit = local.driver.units["count"]
     (first,) = unit.table.owners()
-    local.driver.wishes.change("count", "split", None, local.clock())
+    local.driver.commands.change("count", "split", None, local.clock())
     local.wait_for_change("count")
     last = unit.table.owners()[-1]
-    local.driver.wishes.change("count", "move", None, local.clock())
+    local.driver.commands.change("count", "move", None, local.clock())
     local.wait_for_change("count")
     assert unit.table.owners()[0] == first
     assert unit.table.owners()[-1] not in (first, last)
-    local.driver.wishes.change("count", "merge", None, local.clock())
+    local.driver.commands.change("count", "merge", None, local.clock())
     local.wait_for_change("count")
     assert unit.table.owners() == [first]
     assert [change.kind for change in unit.changes] == ["split", "move", "merge"]
@@ -53,9 +53,9 @@ def test_what_cannot_be_changed_is_said_in_one_line_and_nothing_changes():
     local = _started()
     now = local.clock()
     with pytest.raises(UsageError, match="there is no change 'melt'; there are: split, merge, move"):
-        local.driver.wishes.change("count", "melt", None, now)
+        local.driver.commands.change("count", "melt", None, now)
     with pytest.raises(UsageError, match="there is no unit 'cuont'; there are: rows, count"):
-        local.driver.wishes.change("cuont", "split", None, now)
+        local.driver.commands.change("cuont", "split", None, now)
     with pytest.raises(UsageError, match="unit 'count' has no sub-unit 99; it has 2"):
-        local.driver.wishes.change("count", "split", 99, now)
+        local.driver.commands.change("count", "split", 99, now)
     assert local.driver.units["count"].change is None

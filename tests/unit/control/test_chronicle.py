@@ -40,7 +40,7 @@ def run_to_the_end(local: LocalRuntime, timeline: Timeline, split_at: int = 3) -
         if page is not None:
             pages.append(page)
             if len(pages) == split_at and local.driver.phase == "running" and not local.driver.units["count"].finishing:
-                local.driver.wishes.scale("count", 3, local.now())
+                local.driver.commands.scale("count", 3, local.now())
         local.clock.advance(0.004)
     last = timeline.last(local.driver, local.now())
     assert last is not None

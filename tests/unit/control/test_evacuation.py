@@ -26,7 +26,7 @@ def test_who_needs_what_only_the_draining_host_offers_stays_and_is_told_of_once(
         units={"count": unit},
         plan=SimpleNamespace(units={}),
         places=SimpleNamespace(hosts={7: "a"}),
-        wishes=SimpleNamespace(move=lambda name, incarnation, now: moved.append(incarnation)),
+        commands=SimpleNamespace(move=lambda name, incarnation, now: moved.append(incarnation)),
         notices=deque(),
     )
     evacuation = Evacuation()

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from wishes import change, may_throttle
+from random_changes import change, may_throttle
 
 from esault import BatchBolt, Bolt, Topology, UsageError, by_key, shuffle
 from esault.elasticity.action import Throttle
@@ -52,7 +52,7 @@ def small(n=3000, bolt=Last, grouping=None, parallelism=1, **options):
 
 
 def cores(local, unit):
-    return [local._seats[i].core for i in local.driver.units[unit].subs if local.lives(i)]
+    return [local._processes[i].core for i in local.driver.units[unit].subs if local.lives(i)]
 
 
 def done(local):
@@ -122,12 +122,12 @@ def test_one_that_is_born_gets_what_is_left_of_it():
     unit = local.driver.units["worker"]
     assert unit.width == 4
     local.run_for(1)
-    caps = [local._seats[i].core.cap for i in local.sub_units("worker")]
+    caps = [local._processes[i].core.cap for i in local.sub_units("worker")]
     assert [cap.rate for cap in caps] == [25.0] * 4
     assert all(abs(cap.until - caps[0].until) < 0.5 for cap in caps)
     local.kill(local.sub_units("worker")[0])
     local.run_for(2)
-    cap = local._seats[local.sub_units("worker")[0]].core.cap
+    cap = local._processes[local.sub_units("worker")[0]].core.cap
     assert cap.rate == 25.0
     assert abs(cap.until - caps[1].until) < 0.5
 
@@ -223,7 +223,7 @@ def test_all_that_go_back_to_a_checkpoint_are_still_throttled():
     local.run_for(5)
     local.kill(local.sub_units("worker")[0])
     local.run_for(5)
-    (core,) = [local._seats[i].core for i in local.sub_units("worker")]
+    (core,) = [local._processes[i].core for i in local.sub_units("worker")]
     assert core.cap.rate == 100
     assert 49.9 < core.cap.until - local.clock() <= 50
 

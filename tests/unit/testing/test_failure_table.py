@@ -44,7 +44,7 @@ def published(local, change):
 def aligned(local, change):
     """The old owner has read every barrier and given its rows; state may still be on its way."""
     old = min(change.old_owners)
-    giving = local._seats[old].core.changes._giving if old in local._seats else None
+    giving = local._processes[old].core.changes._giving if old in local._processes else None
     return change.phase == "moving" and (giving is None or giving.aligned)
 
 

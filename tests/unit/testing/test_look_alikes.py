@@ -284,7 +284,7 @@ def test_a_key_whose_rows_are_all_late_leaves_nothing_behind():
     local = LocalRuntime(t)
     while len(local.emitted("count", "late")) < len(ALIKE):
         local.step() or local.wait()
-    assert local._seats[local.sub_units("count")[0]].core.operator.elements.count == 1
+    assert local._processes[local.sub_units("count")[0]].core.operator.elements.count == 1
     local.run_until_drained()
 
 
@@ -348,7 +348,7 @@ def test_ordinary_keys_have_a_plain_dict():
     local = LocalRuntime(t)
     while len(local.emitted("count")) < len(OTHERS) + 3:
         local.step() or local.wait()
-    assert type(local._seats[local.sub_units("count")[0]].core.operator.object.keyed) is dict
+    assert type(local._processes[local.sub_units("count")[0]].core.operator.object.keyed) is dict
 
 
 class Own(Rows):

@@ -7,8 +7,8 @@ import random
 
 import pytest
 from counting import Landed, Nothing, Split, text
+from random_changes import CHANGES, change
 from twins import LINES, Tally, counted, run_out, runtime, step, twins, until, walk, whole, wrong
-from wishes import CHANGES, change
 
 from esault import BatchBolt, Bolt, Grouping, Topology, broadcast, by_key, partial_key, shuffle, single
 from esault.control.units.elastic_unit import ElasticUnit
@@ -163,7 +163,7 @@ def test_what_the_gate_remembers_is_forgotten_when_it_is_done():
     most = 0
     until(local, lambda: counted(local) > 0)
     (gate,) = local.sub_units("count~gate")
-    core = local._seats[gate].core
+    core = local._processes[gate].core
 
     def look():
         nonlocal most

@@ -27,7 +27,7 @@ def roots_and_wire(emit, incarnation=OWNER, **options):
     inlet = wire.bind("memory://9/express")
     codec = Codec()
     acks = ReplicaAcks(incarnation, 1, codec, wire, lambda root, p, d: None)
-    acks.seats({OWNER: "memory://1/express", GATE: "memory://9/express"}, ())
+    acks.set_ackers({OWNER: "memory://1/express", GATE: "memory://9/express"}, ())
     roots = ReplicaRoots(incarnation, Settings(**options), acks, lambda lineage, payload: emit(acks, lineage, payload))
     return roots, acks, inlet, codec
 

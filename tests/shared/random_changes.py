@@ -24,7 +24,7 @@ def may_change(local, unit, what, n=0):
         "scale": (n, max(0, n - width) * copies),
     }[what]
     try:
-        local.driver.wishes.elastic(unit, more)
+        local.driver.commands.elastic(unit, more)
         for each in together:
             each.check_change(after)
     except UsageError:
