@@ -39,7 +39,7 @@ class _Selector(selectors.EpollSelector):
         self.more = False
 
     def select(self, timeout: float | None = None) -> Any:
-        """What has happened by now; `timeout` says whether anything else is ready."""
+        """Return the events up to now; `timeout` says whether anything else is ready."""
         events = super().select(0)
         self.wait = timeout
         self.more = bool(events) or timeout == 0
@@ -106,7 +106,7 @@ class SteppedLoop:
 
     @property
     def wake_at(self) -> float:
-        """When a timer is due, by the clock; infinite where there is none."""
+        """Return the time at which a timer is due, by the clock; infinite where there is none."""
         return self._wake_at
 
     def fileno(self) -> int:

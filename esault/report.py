@@ -1,4 +1,4 @@
-"""What a run has to say for itself: `report.json`, and the same as objects.
+"""The report of a run: `report.json`, and the same as objects.
 
 `schema: 1`; fields are added, never changed.
 """
@@ -123,7 +123,7 @@ class Restored:
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """What was kept of a run, so that all could go back to it."""
+    """The checkpoints of a run, to which all could go back."""
 
     #: complete ones
     taken: int = 0

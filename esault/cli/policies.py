@@ -34,7 +34,7 @@ def command(name: str | None) -> None:
 
 
 def docstring(name: str) -> str:
-    """What is written about a policy: its module's text where the module is that policy's alone, else its class's."""
+    """Return the text about a policy: its module's docstring where the module is that policy's alone, else its class's."""
     made = policy_class(name)
     here = POLICIES[name]
     named = [each.rpartition(".")[0] for each in POLICIES.values() if isinstance(each, str)]

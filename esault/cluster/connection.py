@@ -74,8 +74,9 @@ class Strangers:
 
 
 def crowding(peers: Sequence[str]) -> int:
-    """Who of these strangers, the oldest first, makes room for another one: the oldest of the address that most of them come from,
-    so that somebody who calls again and again only pushes out himself."""
+    """Return the index of the stranger that makes room for another one; `peers` holds their addresses, the oldest first.
+
+    It is the oldest of the address that most of them come from: an address that calls again and again only pushes out itself."""
     addresses = [peer.rpartition(":")[0] for peer in peers]
     ((most, _),) = Counter(addresses).most_common(1)
     return addresses.index(most)
@@ -106,12 +107,12 @@ class Connection:
 
     @property
     def open(self) -> bool:
-        """Whether the peer has shown that it holds the key."""
+        """Return whether the peer has shown that it holds the key."""
         return self._tls.open
 
     @property
     def waits(self) -> bool:
-        """Whether something could not be sent yet: call `flush` when the socket has room."""
+        """Return whether something could not be sent yet: call `flush` when the socket has room."""
         return bool(self._out)
 
     @property

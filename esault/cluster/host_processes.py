@@ -117,7 +117,7 @@ class HostProcesses:
             tell(answer)
 
     def look(self) -> None:
-        """Who has ended gives the slots back."""
+        """Give back the slots of runs that have ended."""
         for hosted in list(self._all.values()):
             if hosted.process.poll() is not None:
                 self._ended(hosted)

@@ -107,7 +107,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class ClockRequest:
-    """What time is it?"""
+    """A question for the time."""
 
     number: int
 

@@ -90,7 +90,7 @@ class Judge:
         return ", ".join(self.names)
 
     def _by_unit(self, actions: Sequence[Action]) -> dict[str, list[Action]]:
-        """What it wants, by unit; what is no action goes to the first."""
+        """Return the actions by unit; what is no action goes to the first."""
         by_unit: dict[str, list[Action]] = {}
         for action in actions:
             name = action.unit if isinstance(action, Action) and action.unit else self.names[0]

@@ -24,7 +24,7 @@ class UnitPolicy(Protocol):
     probe_period: float | None
 
     def decide(self, view: View) -> Sequence[Action]:
-        """What should be changed now; mostly nothing."""
+        """Return the changes to make now; mostly none."""
         ...
 
 
@@ -40,7 +40,7 @@ class TopologyPolicy(Protocol):
     period: float
 
     def decide(self, view: RunView) -> Sequence[Action]:
-        """What should be changed now; mostly nothing."""
+        """Return the changes to make now; mostly none."""
         ...
 
 
@@ -66,7 +66,7 @@ POLICIES: dict[str, str | Callable[..., Policy]] = {
 
 
 def policy_class(name: str) -> Any:
-    """What makes a policy from its parameters by name. Raises UsageError for an unknown one."""
+    """Return the callable that makes a policy from its parameters by name. Raises UsageError for an unknown one."""
     if name not in POLICIES:
         raise UsageError(f"there is no policy {name!r}; there are: {', '.join(POLICIES)}, and none")
     made = POLICIES[name]

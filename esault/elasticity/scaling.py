@@ -66,7 +66,7 @@ def _may_change(unit: UnitPlan, policy: Policy) -> bool:
 
 
 class Samples(Protocol):
-    """Where views come from: a Sampler, or a model's."""
+    """The source of views: a Sampler, or a model's."""
 
     def forget(self, living: set[int]) -> None:
         """Only these sub-units are left."""
@@ -187,7 +187,7 @@ class Scaling:
         return min(map(self.period, self.judges), default=None)
 
     def targets(self, units: Mapping[str, MeasuredUnit]) -> dict[int, tuple[str, float]]:
-        """Whom to probe: incarnation -> (data endpoint, seconds between two probes)."""
+        """Return the sub-units to probe: incarnation -> (data endpoint, seconds between two probes)."""
         return {
             record.incarnation: (record.built.endpoint, self.period(name))
             for name in self.judges
@@ -197,7 +197,7 @@ class Scaling:
         }
 
     def probed(self, readings: Iterable[ProbeReading]) -> None:
-        """What has happened to probes."""
+        """Take what has happened to probes."""
         self.sampler.probed(readings)
 
     def decide(
@@ -240,7 +240,7 @@ class Scaling:
     def _aligned(
         self, schedule: _Schedule, units: Mapping[str, Any], now: float, since_start: float
     ) -> dict[str, Any] | None:
-        """What each unit counted in the window that has ended; None when none has. Windows end at round times, as spouts report."""
+        """Return the counts of each unit in the window that has ended; None when none has. Windows end at round times, as spouts report."""
         end = math.floor((now - self._slack) / schedule.period + 1e-6) * schedule.period
         schedule.due = end + schedule.period + self._slack
         if end < now - since_start - 1e-6 or (schedule.began is not None and end <= schedule.began + 1e-6):

@@ -1,4 +1,4 @@
-"""What a unit has counted by one instant, and the window between two of them."""
+"""The counts of a unit by one instant, and the window between two of them."""
 
 from __future__ import annotations
 

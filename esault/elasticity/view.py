@@ -1,4 +1,4 @@
-"""What a policy reads: frozen values, measured in one window that ends now."""
+"""The view that a policy reads: frozen values, measured in one window that ends now."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class UnitWindow:
 
     @property
     def seconds(self) -> float:
-        """How long it was."""
+        """Return its length in seconds."""
         return self.end - self.start
 
     @property
@@ -161,7 +161,7 @@ class UnitView:
 
     @property
     def width(self) -> int:
-        """How many sub-units it has; active replicas of one count once."""
+        """Return the number of its sub-units; active replicas of one count once."""
         return sum(sample.copy == 0 for sample in self.samples)
 
     @property

@@ -123,7 +123,7 @@ class Connect:
 
 @dataclass(frozen=True)
 class AckRouting:
-    """Where acks go: express endpoint by incarnation of a root's owner, or the ack servers' by number."""
+    """The addresses for acks: express endpoint by incarnation of a root's owner, or the ack servers' by number."""
 
     version: int
     owners: Mapping[int, str]

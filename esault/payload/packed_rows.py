@@ -100,7 +100,7 @@ class RowPacker:
 
 
 def is_named_tuple(kind: type) -> bool:
-    """Whether a class is a named tuple of the user's, and nothing has been said of how it is kept."""
+    """Return whether a class is a named tuple of the user's, and nothing has been said of how it is kept."""
     return (
         issubclass(kind, tuple)
         and kind.__bases__[:1] == (tuple,)

@@ -148,7 +148,7 @@ def _surrogates(key: str, where: str) -> PayloadError:
 
 
 def is_ambiguous(key: Key) -> bool:
-    """Whether Python takes the key for another one: 0 == False, 1 == True, and tuples that hold one of them."""
+    """Return whether Python takes the key for another one: 0 == False, 1 == True, and tuples that hold one of them."""
     if type(key) is str:
         return False
     if type(key) is tuple:

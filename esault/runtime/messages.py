@@ -1,4 +1,4 @@
-"""What every process of a run is told by the command: plain values."""
+"""Messages between the command and the processes of a run: plain values."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ class ThrottleUnit:
 
 @dataclass(frozen=True)
 class Throttled:
-    """What has become of a ThrottleUnit."""
+    """The outcome of a ThrottleUnit."""
 
     number: int
     #: why not; empty if it is
@@ -179,7 +179,7 @@ class Throttled:
 
 @dataclass(frozen=True)
 class Scaled:
-    """What has become of a request: what it waits for, if it does; whether it is begun; its end."""
+    """The state of a request: what it waits for, if it does; whether it is begun; its end."""
 
     number: int
     #: why not; empty if it is begun

@@ -98,7 +98,7 @@ class ModelledUnit:
 
     @property
     def changing(self) -> bool:
-        """Whether a change is on."""
+        """Return whether a change is on."""
         return self.change is not None
 
     def throttle(self, rate: float, seconds: float, now: float) -> None:
@@ -138,7 +138,7 @@ class ModelledUnit:
     # the change ------------------------------------------------------------------------------------
 
     def _share(self) -> None:
-        """What part of all tuples each owner gets by the table."""
+        """Set the part of all tuples that each owner gets by the table."""
         starts, owners = zip(*self.table.snapshot()[1])
         self.owners = self.table.owners()
         self.width = len(self.owners)
@@ -252,7 +252,7 @@ class ModelledUnit:
     # the flow --------------------------------------------------------------------------------------
 
     def step(self, now: float, length: float, inflow: list[Parcel]) -> list[Parcel]:
-        """What comes out in the step that ends now."""
+        """Return what comes out in the step that ends now."""
         self._advance(now)
         part = self.part
         most = self._cap * length if now <= self._cap_until else float("inf")

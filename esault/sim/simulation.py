@@ -26,7 +26,7 @@ __all__ = ["OperatorRun", "Run", "simulate"]
 
 @dataclass
 class OperatorRun:
-    """What one operator did. Times are seconds since the start."""
+    """The course of one operator. Times are seconds since the start."""
 
     #: (when, sub-units that serve from then on)
     trace: list[tuple[float, int]]
@@ -60,7 +60,7 @@ class OperatorRun:
 
 @dataclass
 class Run:
-    """What happened."""
+    """The course of a simulated run."""
 
     seconds: float
     operators: dict[str, OperatorRun]

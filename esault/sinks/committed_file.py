@@ -57,7 +57,7 @@ class CommittedFile:
         self._run_lock: int | None = None
 
     def check(self, mode: str) -> None:
-        """Whether a run could write here; changes nothing."""
+        """Check that a run could write here; changes nothing."""
         if os.path.isdir(self.path):
             raise SinkError(f"{self.path}: is a folder; write the name of a file in it, such as {self.path}/rows.jsonl")
         folder = os.path.dirname(os.path.abspath(self.path))
@@ -188,7 +188,7 @@ class CommittedFile:
         return _State(length=length)
 
     def _unused(self, state: _State | None) -> bool:
-        """Whether the file is that of a run which was killed before it had committed anything."""
+        """Return whether the file is that of a run which was killed before it had committed anything."""
         return state is not None and not state.ended and not state.length and not os.path.getsize(self.path)
 
     def _make_visible(self, flags: int) -> int:
@@ -237,7 +237,7 @@ class CommittedFile:
         os.truncate(self.path, state.length)
 
     def _is_tail(self, state: _State, log: str) -> bool:
-        """Whether what stands behind the committed part is the start of what this log has still to copy."""
+        """Return whether what stands behind the committed part is the start of what this log has still to copy."""
         with open(self.path, "rb") as visible, open(os.path.join(self.folder, log), "rb") as rows:
             visible.seek(state.length)
             rows.seek(state.copied.get(log, 0))

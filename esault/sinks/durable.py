@@ -23,7 +23,7 @@ _REMEDIES = {
 
 
 def unwritable(path: str, error: OSError) -> SinkError:
-    """What to tell about a file that cannot be written."""
+    """Return the error for a file that cannot be written."""
     remedy = _REMEDIES.get(error.errno or 0, "see that the folder exists and can be written")
     return SinkError(f"{path}: cannot be written ({error.strerror or error}); {remedy}")
 

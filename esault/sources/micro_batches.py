@@ -178,7 +178,7 @@ class MicroBatches(WindowedSpout[K, V]):
             window.left += high - low
 
     def _stands(self) -> Any:
-        """Where the spout within stands."""
+        """Return the position of the spout within."""
         return None
 
     def _turn(self, now: float) -> None:
@@ -241,7 +241,7 @@ class MicroBatches(WindowedSpout[K, V]):
         return self._first
 
     def due(self) -> float | None:
-        """When the first tuple of the last read was due, or was read from the spout within; None if it gave none."""
+        """Return the time at which the first tuple of the last read was due, or was read from the spout within; None if it gave none."""
         return self._due
 
     # releasing -------------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ class MicroBatches(WindowedSpout[K, V]):
             self._out.extend(closed.held.pop(number) for number in dict.fromkeys(slices) if number in closed.held)
 
     def emitting(self) -> bool:
-        """Whether something was released and has not been read."""
+        """Return whether something was released and has not been read."""
         return bool(self._out)
 
     def drain(self) -> None:
@@ -293,7 +293,7 @@ class MicroBatches(WindowedSpout[K, V]):
         self._gone.insert(at, (low, high))
 
     def _not_gone(self, low: int, high: int) -> Iterator[tuple[int, int]]:
-        """What of these numbers has not gone out, as ranges."""
+        """Yield those of these numbers that have not gone out, as ranges."""
         for a, b in self._gone:
             if b <= low:
                 continue

@@ -76,7 +76,7 @@ class TcpLines(Spout[str, str]):
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where it listens, once open; with port 0 the system has chosen the port."""
+        """Return the address at which it listens, once open; with port 0 the system has chosen the port."""
         if self._listener is None:
             return self.host, self.port
         return self._listener.getsockname()[:2]  # type: ignore[no-any-return]
@@ -133,7 +133,7 @@ class TcpLines(Spout[str, str]):
         return rows
 
     def counters(self) -> dict[str, int]:
-        """How many lines were left out or cut short so far, by reason."""
+        """Return the number of lines left out or cut short so far, by reason."""
         return dict(self._tally.counts)
 
     def close(self) -> None:

@@ -32,7 +32,7 @@ TARGET_ROWS = 2_000_000
 
 @dataclass(frozen=True)
 class Compacted:
-    """What a compaction did: parts before and after, and rows that were repetitions and went."""
+    """The outcome of a compaction: parts before and after, and rows that were repetitions and went."""
 
     before: int
     after: int

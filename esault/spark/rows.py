@@ -1,4 +1,4 @@
-"""What the cleaning of rows says to Spark: each once, why one is bad, where it goes.
+"""The cleaning of rows in Spark's words: each once, why one is bad, where it goes.
 
 Columns that are added on the way have two underscores in front and never reach a table.
 """
@@ -81,7 +81,7 @@ def once(rows: DataFrame, known: Sequence[DataFrame], runs: Collection[str]) -> 
 
 
 def reason(table: str, rows: DataFrame, schema: Schema, expectations: Mapping[str, str]) -> SparkColumn:
-    """Why a row is bad; null for a good one. UsageError for an expectation that is no condition on a row."""
+    """Return why a row is bad; null for a good one. UsageError for an expectation that is no condition on a row."""
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as f
 

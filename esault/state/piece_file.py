@@ -116,7 +116,7 @@ def _damaged(path: Path, what: str) -> CheckpointError:
 
 
 def check_piece(path: Path, piece: Piece) -> None:
-    """Whether the file is, byte for byte, what the manifest says. Raises CheckpointError."""
+    """Check that the file is, byte for byte, what the manifest says. Raises CheckpointError."""
     checksum, size = 0, 0
     try:
         with path.open("rb") as source:
@@ -157,7 +157,7 @@ def _schema_block(path: Path, source: BinaryIO) -> bytes:
 
 
 def read_schema(path: Path) -> Schema | None:
-    """What the classes in it looked like; None: a version that did not say wrote it. Raises CheckpointError."""
+    """Return the description of the classes in it; None: a version that did not say wrote it. Raises CheckpointError."""
     try:
         with path.open("rb") as source:
             if _check_head(path, source.read(_HEAD.size)) < 2:

@@ -93,7 +93,7 @@ class LocalSubUnit(_LocalProcess):
         return happened
 
     def wake_at(self) -> float:
-        """When something happens by itself."""
+        """Return the time at which something happens by itself."""
         return self.core.wake_at()
 
     def leave(self) -> None:
@@ -136,7 +136,7 @@ class LocalAcker(_LocalProcess):
         return happened
 
     def wake_at(self) -> float:
-        """When something happens by itself."""
+        """Return the time at which something happens by itself."""
         return self._watch_at
 
 

@@ -459,7 +459,7 @@ class LocalRuntime:
                 raise TopologyFailed(f"{unit}: the change did not end within {most_seconds} s", self.report())
 
     def _commit_again(self) -> None:
-        """What was prepared for complete checkpoints is shown, whoever died before it could; what came later is not."""
+        """Show what was prepared for complete checkpoints, also where its process died before it could; what came later is not shown."""
         if self._real:
             if self.driver.kept is not None or self.driver.restores.all:
                 (recommit if self.driver.phase == "ended" else go_back)(self.driver.kept, self.plan.sinks)
@@ -518,7 +518,7 @@ class LocalRuntime:
         self._exits.append(Exited(incarnation, "killed by the test"))
 
     def lives(self, incarnation: int) -> bool:
-        """Whether there is a process of this incarnation."""
+        """Return whether there is a process of this incarnation."""
         return incarnation in self._processes
 
     def ack_servers(self) -> list[int]:

@@ -62,7 +62,7 @@ class Bolt(Generic[KI, VI, KO, VO]):
         )
 
     def __getstate__(self) -> Any:
-        """What moves and is saved: all attributes, unless overridden."""
+        """Return the state that moves and is saved: all attributes, unless overridden."""
         return get_attributes(self)
 
     def __setstate__(self, state: Any) -> None:
@@ -140,7 +140,7 @@ class BatchBolt(Generic[KI, VI, KO, VO]):
 
 
 def takes_columns(cls: type) -> bool:
-    """Whether this class of a BatchBolt is given columns."""
+    """Return whether this class of a BatchBolt is given columns."""
     return any(
         getattr(cls, name) is not getattr(BatchBolt, name) for name in ("process_columns", "process_columns_stream")
     )

@@ -40,7 +40,7 @@ __all__ = ["BoltOptions", "Draft", "OutletDraft", "UnitDraft"]
 
 @dataclass(frozen=True)
 class BoltOptions:
-    """What can be said about a bolt besides its inputs, as it was given."""
+    """The options of a bolt besides its inputs, as they were given."""
 
     parallelism: Parallelism = field(default_factory=Parallelism)
     streams: Sequence[str] = ()
@@ -59,7 +59,7 @@ class BoltOptions:
 
 @dataclass(eq=False)
 class OutletDraft:
-    """What is known so far of one stream, or of the stream behind a function step."""
+    """The draft of one stream, or of the stream behind a function step."""
 
     unit: str
     #: how messages and `process_stream` call it: "lines", or "match.unknown" for a stream beside the main one
@@ -349,14 +349,14 @@ class Draft:
 
 
 def _inherits(outlet: Outlet, told: frozenset[str]) -> bool:
-    """Whether watermarks go from here to one of `told` that no clock on the way makes."""
+    """Return whether watermarks go from here to one of `told` that no clock on the way makes."""
     if any(step.kind == "timed" for step in outlet.steps):
         return False
     return any(edge.target in told for edge in outlet.edges) or any(_inherits(b, told) for b in outlet.branches)
 
 
 def _greatest(aheads: Sequence[float | None]) -> float | None:
-    """What is allowed where streams are mixed: None, all, if one of them allows that."""
+    """Return the bound where streams are mixed: None, all, if one of them allows that."""
     known = [ahead for ahead in aheads if ahead is not None]
     return max(known) if len(known) == len(aheads) else None
 

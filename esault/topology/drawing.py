@@ -37,7 +37,7 @@ def draw(plan: Plan) -> str:
 
 
 class _Labels:
-    """What stands on arrows: the grouping, and the types of key and value where somebody declares them."""
+    """The labels of arrows: the grouping, and the types of key and value where they are declared."""
 
     def __init__(self, plan: Plan) -> None:
         self._types = edge_types(plan)
@@ -87,7 +87,7 @@ def _tree(head: str, children: list[list[str]]) -> list[str]:
 
 
 def _about(unit: UnitPlan) -> str:
-    """What a unit is, in a few words."""
+    """Return a few words about a unit."""
     if unit.gate:
         return "gate, passes the first copy of each row on"
     least, most = unit.min_parallelism, unit.max_parallelism

@@ -16,7 +16,7 @@ __all__ = ["EventTime", "checked_event_time"]
 
 @dataclass(frozen=True)
 class EventTime:
-    """Where event time starts: `time(value)` in seconds since the epoch."""
+    """The place where event time starts: `time(value)` in seconds since the epoch."""
 
     time: Callable[[Any], float]
     #: seconds that a tuple may be behind the newest one and still be on time
@@ -28,7 +28,7 @@ class EventTime:
 
 
 def checked_event_time(where: str, time: Any, lateness: object, idle: object, ahead: object) -> EventTime:
-    """What was given, if it makes sense. Raises TopologyError."""
+    """Return what was given, if it makes sense. Raises TopologyError."""
     check_function(f"{where}, time", time, takes=("the value",))
     if lateness is None:
         lateness = 0.0

@@ -1,4 +1,4 @@
-"""What makes the objects of a bolt: a class, a functools.partial, any callable without arguments."""
+"""The factory of a bolt's objects: a class, a functools.partial, any callable without arguments."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def check_grouping(unit: str, source: str, grouping: object) -> Grouping:
 
 
 def objects_of(grouping: Grouping) -> str:
-    """What one object stands for behind this grouping: "key", "partial_key", "unit" or "sub-unit"."""
+    """Return what one object stands for behind this grouping: "key", "partial_key", "unit" or "sub-unit"."""
     return _OWN_KINDS.get(type(grouping), "sub-unit")
 
 
@@ -84,7 +84,7 @@ def written(grouping: Grouping) -> str:
 
 
 def common_objects(unit: str, inputs: Sequence[tuple[str, Grouping]]) -> str:
-    """What one object of `unit` stands for, on which its inputs, (stream, grouping), must agree."""
+    """Return what one object of `unit` stands for, on which its inputs, (stream, grouping), must agree."""
     first = objects_of(inputs[0][1])
     if all(objects_of(grouping) == first for _, grouping in inputs):
         return first

@@ -58,7 +58,7 @@ class SinkPlan:
 
 @dataclass(frozen=True)
 class Outlet:
-    """What happens to a batch of one stream inside the unit's process; see the module."""
+    """The way of a batch of one stream inside the unit's process; see the module."""
 
     steps: tuple[Step, ...] = ()
     sinks: tuple[SinkPlan, ...] = ()
@@ -128,7 +128,7 @@ class UnitPlan:
 
     @property
     def spooled(self) -> bool:
-        """Whether this is a spout that cannot seek: with checkpoints what it reads is kept on disk."""
+        """Return whether this is a spout that cannot seek: with checkpoints what it reads is kept on disk."""
         return self.spout is not None and not has_position(self.spout)
 
     @property
@@ -166,7 +166,7 @@ class Plan:
             vouch(self.types, [(old, new) for old, new in self.moved.items() if isinstance(new, type)])
 
     def now(self, name: str) -> str:
-        """What the topology or the unit of this name is called today."""
+        """Return the name that the topology or the unit of this name has today."""
         new = self.moved.get(name, name)
         return new if isinstance(new, str) else name
 

@@ -71,7 +71,7 @@ def check_replicas(unit: UnitPlan, replicas: object) -> int:
 
 
 def has_finish(cls: type) -> bool:
-    """Whether a bolt's class puts something out at its end."""
+    """Return whether a bolt's class puts something out at its end."""
     owner = next(base for base in cls.__mro__ if "finish" in vars(base))
     return not owner.__module__.startswith("esault.topology.")
 
@@ -173,7 +173,7 @@ def _to_several(grouping: Grouping) -> bool:
 
 
 def width(unit: UnitPlan, chosen: Mapping[str, int]) -> int:
-    """How many sub-units a unit starts with, where these were chosen by the names that the user gave."""
+    """Return the number of sub-units that a unit starts with, where these were chosen by the names that the user gave."""
     if unit.gate:
         return unit.parallelism
     return chosen.get(unit.name, chosen.get(unit.original, unit.parallelism))

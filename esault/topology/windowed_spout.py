@@ -14,7 +14,7 @@ V = TypeVar("V")
 
 
 class WindowedSpout(Spout[K, V]):
-    """What the engine asks of it, besides what it asks of every spout."""
+    """The interface that the engine asks of it, besides that of every spout."""
 
     #: seconds
     window: float
@@ -40,7 +40,7 @@ class WindowedSpout(Spout[K, V]):
         raise NotImplementedError
 
     def emitting(self) -> bool:
-        """Whether something was released and has not been read."""
+        """Return whether something was released and has not been read."""
         raise NotImplementedError
 
     def drain(self) -> None:

@@ -1,4 +1,4 @@
-"""What is said about a window in a topology's calls, checked: its kind, its times, its grouping, its bolt."""
+"""Arguments about a window in a topology's calls, checked: its kind, its times, its grouping, its bolt."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class WindowPlan:
 
     @property
     def timed(self) -> bool:
-        """Whether time closes them."""
+        """Return whether time closes them."""
         return bool(self.times)
 
 
 @dataclass(frozen=True)
 class WindowOptions:
-    """What can be said about a window besides what can be said about any bolt, as it was given."""
+    """The options of a window besides those of any bolt, as they were given."""
 
     window: Any
     #: one for all inputs, or as many as there are inputs; None where it is known

@@ -122,7 +122,7 @@ class PrometheusView:
         return []
 
     def collect(self) -> Iterator[Any]:
-        """What Prometheus asks for, in its library's words; called in the server's thread."""
+        """Yield the metrics that Prometheus asks for, in its library's words; called in the server's thread."""
         snapshot = self._snapshot
         if snapshot is None:
             return

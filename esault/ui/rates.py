@@ -41,7 +41,7 @@ def short(number: float) -> str:
 
 
 def percent(snapshot: Snapshot) -> float | None:
-    """How much of the sources has been read, 0 to 100; None where one of them cannot know."""
+    """Return the share of the sources that has been read, 0 to 100; None where one of them cannot know."""
     parts = [u.progress for u in snapshot.units if u.kind == "spout"]
     if not parts or any(p is None for p in parts):
         return None

@@ -1,4 +1,4 @@
-"""How long to keep a sub-unit that is not needed: the ski rental problem, with what earlier waits have taught.
+"""The time to keep a sub-unit that is not needed: the ski rental problem, with what earlier waits have taught.
 
 Keeping costs its seconds; stopping it costs `change` (worker-seconds that a stop and a later start are worth). Without a history
 the best rule waits as long as a change costs, and never pays more than twice what a prophet would (Karlin et al., 1988). With one,

@@ -1,4 +1,4 @@
-"""What a source will offer in the next seconds, from the windows that it has offered so far.
+"""The load that a source will offer in the next seconds, from the windows that it has offered so far.
 
 Four things say something of it: the rate as it has been (`CountedRate`), a climb that window after window shows, the rhythm in which the load
 repeats (`LoadHistory`), and how much windows differ by chance. How well that went is noted, too (`Surprises`).

@@ -1,4 +1,4 @@
-"""What CRAA and its baselines read of a unit in a window: rates, a shared buffer, and what one sub-unit can process."""
+"""Measurements of a unit in a window that CRAA and its baselines read: rates, a shared buffer, and what one sub-unit can process."""
 
 from __future__ import annotations
 

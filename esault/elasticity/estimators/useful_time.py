@@ -13,7 +13,7 @@ _MOST = 2.0
 
 
 class UsefulTime:
-    """What DS2 calls useful time and Flink busy time: reading, unpacking, processing, packing and sending.
+    """Time that DS2 calls useful time and Flink busy time: reading, unpacking, processing, packing and sending.
 
     The engine counts seconds of processing alone. A unit before whose sub-units tuples waited all the time was never idle: then the
     whole window is useful, and what that is over its time of processing is remembered for windows in which it was idle too.

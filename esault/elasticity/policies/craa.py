@@ -134,7 +134,7 @@ class _Window:
         self._later: dict[str, float] = {}
 
     def _from(self, sender: str, windows: int) -> float:
-        """What a sender's receivers get of it, so many windows from now, before b."""
+        """Return what a sender's receivers get of it, so many windows from now, before b."""
         flow, planned = self._flows[sender], self._planned[sender]
         if self._policy.delivery == "next_window":
             return self._sent[sender] if windows == 1 else _out(flow, self._next[sender], planned, flow.waiting)

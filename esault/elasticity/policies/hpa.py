@@ -35,7 +35,7 @@ _DUST = 1e-9
 
 @dataclass
 class _Scaled:
-    """What is remembered of one unit."""
+    """The memory of one unit."""
 
     #: (at, parallelism)
     recommendations: deque[tuple[float, int]] = field(default_factory=deque)

@@ -42,7 +42,7 @@ class Replica:
 
 @dataclass
 class Reports:
-    """What one sub-unit reported in this window."""
+    """The reports of one sub-unit in this window."""
 
     #: seconds, oldest first
     latencies: list[float] = field(default_factory=list)
@@ -108,11 +108,11 @@ class MigrationRounds:
     def candidates(
         self, view: RunView, reports: Mapping[Replica, Reports], moved_at: Mapping[Replica, float]
     ) -> list[Replica]:
-        """Who should be moved, in order. `reports`: of all that may be; `moved_at`: when they were moved last."""
+        """Return the replicas to move, in order. `reports`: of all that may be; `moved_at`: when they were moved last."""
         raise NotImplementedError
 
     def because(self, reports: Reports) -> str:
-        """Why this candidate, in words."""
+        """Return the reason for this candidate, in words."""
         raise NotImplementedError
 
     def decide(self, view: RunView) -> Sequence[Action]:
@@ -190,7 +190,7 @@ class MigrationRounds:
 
     @staticmethod
     def _capacity(hosts: Sequence[HostUsage], most_memory: float) -> dict[str, dict[str, float]]:
-        """What 100 % is; of a host that does not tell its memory, what the largest other has."""
+        """Return the capacity of each host, which is 100 %; of a host that does not tell its memory, what the largest other has."""
         memory = max((h.memory_total for h in hosts), default=0) or max(1.0, most_memory)
         return {
             h.name: {

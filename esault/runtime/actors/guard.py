@@ -36,7 +36,7 @@ _signer: Signer | None = None
 
 
 def refused() -> int:
-    """How many connections this process has refused, those of its forefathers until the fork included."""
+    """Return the number of connections that this process has refused, those of its forefathers until the fork included."""
     return _refusals.count
 
 

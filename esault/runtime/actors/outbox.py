@@ -50,14 +50,14 @@ class Outboxes:
         self._boxes: dict[Hashable, _Box] = {}
 
     def __len__(self) -> int:
-        """How many addresses have something under way or waiting."""
+        """Return the number of addresses that have something under way or waiting."""
         return len(self._boxes)
 
     def __contains__(self, key: Hashable) -> bool:
         return key in self._boxes
 
     def waiting(self, key: Hashable) -> int:
-        """How many messages wait for this address, those under way left out."""
+        """Return the number of messages that wait for this address, those under way left out."""
         box = self._boxes.get(key)
         return len(box.waiting) if box else 0
 
@@ -73,7 +73,7 @@ class Outboxes:
         self._drain(box)
 
     def rename(self, old: Hashable, new: Hashable) -> None:
-        """What is under way and waits for `old` is for `new`: the address has become known under another key."""
+        """Hand what is under way and waits for `old` to `new`: the address has become known under another key."""
         box = self._boxes.get(old)
         if box is not None and new not in self._boxes:
             del self._boxes[old]

@@ -1,4 +1,4 @@
-"""What happens in the processes of an actor system from their fork on: the admin's, and each actor's.
+"""Set-up of the processes of an actor system from their fork on: the admin's, and each actor's.
 
 Thespian's own way is replaced where it leaves something behind or takes something away. The admin is a child of the
 command (not detached by a second fork), so its end can be waited for; there is no logger process, and `logging` in an
@@ -56,7 +56,7 @@ _START_CHILD = (
 
 @dataclass(frozen=True)
 class Run:
-    """What every process of a run inherits."""
+    """The facts that every process of a run inherits."""
 
     owner: Owner
     #: the start of each process's title

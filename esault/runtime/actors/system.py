@@ -143,7 +143,7 @@ class ActorSystemHandle:
         return int(self._admin.pid)
 
     def alive(self) -> bool:
-        """Whether the admin still runs; without it no actor does."""
+        """Return whether the admin still runs; without it no actor does."""
         return not self._closed and bool(self._admin.is_alive())
 
     def create(self, actor_class: type, requirements: object = None) -> Any:

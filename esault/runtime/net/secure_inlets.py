@@ -1,4 +1,4 @@
-"""What comes into a process from other hosts: a listening TCP socket beside each one of Unix, TLS with the cluster's key."""
+"""Inlets of a process for other hosts: a listening TCP socket beside each one of Unix, TLS with the cluster's key."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Endpoint(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> Endpoint:
-        """What `str` gave."""
+        """Return the endpoint that `str` gave."""
         near, _, far = text.rpartition(" tls:")
         host, _, local = near.partition(" ")
         address, _, name = far.partition("/")
@@ -81,7 +81,7 @@ class SecureLink(StreamLink):
         self._wire.wait_for(self, select.EPOLLOUT)
 
     def send(self, frame: bytes) -> bool:
-        """Whether the frame was taken; False: not now, offer it again later."""
+        """Return whether the frame was taken; False: not now, offer it again later."""
         if self._rest is not None or self._socket is None or self._tls is None or not self._tls.open:
             if self._socket is None and not self._broken and time.monotonic() >= self._again_at:
                 self._connect()
@@ -146,7 +146,7 @@ class SecureLink(StreamLink):
         return tls.open and self._socket is not None
 
     def _break(self) -> None:
-        """What fails before anything was sent, such as a way there that is missing for a while, is tried again."""
+        """Break the link. What fails before anything was sent, such as a way there that is missing for a while, is tried again."""
         if self._tls is not None and not self._tls.open:
             self._drop()
         else:

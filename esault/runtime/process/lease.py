@@ -48,5 +48,5 @@ class Lease:
             self._map = mmap.mmap(file.fileno(), _WORD.size, access=mmap.ACCESS_READ)
 
     def holds(self) -> bool:
-        """Whether the driver was heard of late."""
+        """Return whether the driver was heard of late."""
         return bool(time.clock_gettime(_CLOCK) - _WORD.unpack_from(self._map, 0)[0] < LEASE)

@@ -84,7 +84,7 @@ class Refusing:
 
 @dataclass(frozen=True)
 class News:
-    """What the host's node says of itself and of others."""
+    """News of the host's node about itself and others."""
 
     name: str
     members: tuple[Member, ...]

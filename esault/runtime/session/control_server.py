@@ -40,7 +40,7 @@ class ControlServer:
         self._snapshot = snapshot
 
     def scaled(self, message: Scaled) -> None:
-        """What has become of a request."""
+        """Answer with the state of a request."""
         caller = self._commands.get(message.number)
         if caller is None:
             return
@@ -64,7 +64,7 @@ class ControlServer:
         del self._commands[message.number]
 
     def throttled(self, message: Throttled) -> None:
-        """What has become of a throttle."""
+        """Answer with the outcome of a throttle."""
         caller = self._commands.pop(message.number, None)
         if caller is not None:
             caller.answer(**({"error": message.refused} if message.refused else {"done": True}))

@@ -47,7 +47,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Conflict(SinkError):
-    """What an entry builds on has changed; nothing was written."""
+    """An error: what an entry builds on has changed; nothing was written."""
 
 
 class _Vanished(Exception):
@@ -81,7 +81,7 @@ class CommitLog:
     # reading
 
     def exists(self) -> bool:
-        """Whether the table has an entry; reads what is new."""
+        """Return whether the table has an entry; reads what is new."""
         return self.refresh().version >= 0
 
     def refresh(self) -> TableState:
@@ -119,11 +119,11 @@ class CommitLog:
             yield version, entry
 
     def entry_path(self, version: int) -> str:
-        """Where an entry is."""
+        """Return the path of an entry."""
         return os.path.join(self.folder, f"{version:020d}.json")
 
     def snapshot_path(self, version: int) -> str:
-        """Where a snapshot is."""
+        """Return the path of a snapshot."""
         return os.path.join(self.folder, f"{version:020d}.snapshot.json")
 
     def listing(self) -> tuple[list[int], list[int]]:
@@ -279,7 +279,7 @@ class CommitLog:
             raise refusal("writing", path, error) from error
 
     def _took(self, version: int, read_at: float) -> bool:
-        """Whether the linked entry counts. It does, unless this process slept so long after it had read the log that
+        """Return whether the linked entry counts. It does, unless this process slept so long after it had read the log that
         the number was written and pruned meanwhile: then its predecessor is gone, and nobody looks for the entry."""
         if 0 <= self._now() - read_at < _STALE or version == 0:
             return True

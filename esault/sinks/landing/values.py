@@ -1,4 +1,4 @@
-"""Which Python values fit a column: exactly, or not at all. Nothing is rounded, cut or guessed."""
+"""Python values that fit a column: exactly, or not at all. Nothing is rounded, cut or guessed."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def fitting(owner: str, column: Column, values: Sequence[Any], keys: Sequence[An
 
 
 def _remedy(column: Column, value: Any, of_keys: bool, why: str) -> str:
-    """Why the value does not fit and what to do, as far as that can be said."""
+    """Return why the value does not fit and what to do, as far as that can be said."""
     if value is None:
         key_by = "use .key_by(...) before, or " if of_keys else ""
         return f"; {key_by}declare the column with `| None` to allow nulls"

@@ -44,7 +44,7 @@ def in_order(frames: list[Any]) -> list[Any]:
 
 
 class Outbox:
-    """What one process sends in one batch."""
+    """The rows that one process sends in one batch."""
 
     def __init__(self, codec: Codec) -> None:
         self.codec = codec
@@ -88,7 +88,7 @@ class Outbox:
         return len(packed)
 
     def take(self, flush: bool = False) -> Iterator[Sealed]:
-        """What is ready; with `flush` all."""
+        """Yield what is ready; with `flush` all."""
         if flush:
             for port in self._ports:
                 port.flush()

@@ -1,4 +1,4 @@
-"""What the workers of a run are told: plain values, from which each of them builds the topology itself."""
+"""The job that workers of a run are given: plain values, from which each of them builds the topology itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which unit runs where on Spark.
+"""The layout of units on Spark.
 
 Spark chains operators; a topology is a graph. So all rows go through one chain: a map stage, then one stage with state for each
 *level*. A unit with state has a level above all that sends to it, units of one level share its stage, and rows for a later one
@@ -24,7 +24,7 @@ _MASK = 0xFFFFFFFF
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything is; plain values, kept with a checkpoint, since Spark freezes the number of partitions there."""
+    """The places of all units; plain values, kept with a checkpoint, since Spark freezes the number of partitions there."""
 
     #: spout -> parts
     parts: Mapping[str, int]
@@ -66,7 +66,7 @@ class Layout:
         return next((i for i, level in enumerate(self.levels, 1) if unit in level), 0)
 
     def inlined(self, unit: str) -> bool:
-        """Whether it runs in the processes of its senders."""
+        """Return whether it runs in the processes of its senders."""
         return unit not in self.tasks and unit not in self.parts
 
 

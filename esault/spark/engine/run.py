@@ -45,7 +45,7 @@ LOOK = 0.05
 
 @dataclass
 class SparkRun:
-    """What was asked for; `run` blocks until it is over."""
+    """A run as it was asked for; `run` blocks until it is over."""
 
     located: Located
     params: Mapping[str, Any]
@@ -224,7 +224,7 @@ class _Life:
             time.sleep(LOOK)
 
     def _what_ended(self, running: Any, last: _Last | None) -> str | None:
-        """Why the query is over; None where it is not, or all that was published has been processed."""
+        """Return why the query is over; None where it is not, or all that was published has been processed."""
         if running.isActive and (last is None or last.error is None):
             return None
         error = running.exception() or (last.error if last is not None else None)

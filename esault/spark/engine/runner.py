@@ -137,7 +137,7 @@ class Runner:
             count.end_to_end.record(now - due, rows)
 
     def send(self, due: float) -> None:
-        """What was emitted goes on its way. Raises WorkerError."""
+        """Send what was emitted. Raises WorkerError."""
         for stream, keys, values, ids in self.emitter.take(self.plan.wants_id):
             self.push(stream, due, keys, values, ids)
 

@@ -46,7 +46,7 @@ class Runners:
         return found
 
     def dead_letters(self, path: str | None, number: int) -> DeadLetterFile:
-        """Where dead letters of this path go."""
+        """Return the file for dead letters of this path."""
         return self._dead_letters.setdefault(path, DeadLetterFile(path, number))
 
     def settle(self) -> None:
@@ -74,7 +74,7 @@ class Runners:
                     self.outbox.put(layout.groups[target, task], (WORD, way(root, name, number), word))
 
     def counts(self) -> dict[str, Any]:
-        """What was counted since it was last asked, by unit."""
+        """Return the counts since the last call, by unit."""
         return {name: runner.count.take() for name, runner in self._members.items() if runner.count}
 
     def close(self) -> None:
@@ -92,6 +92,6 @@ class Runners:
 
 
 def _least(words: list[Any]) -> Any:
-    """What a unit says that was told so."""
+    """Return the least of the watermarks that were told: None where none is known, SILENT where there are no senders."""
     known = [word for word in words if word is not None]
     return min(known) if known else None if words else SILENT

@@ -1,4 +1,4 @@
-"""What was counted: in a process during one batch, and of a whole run."""
+"""Counts of a process during one batch, and of a whole run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Count:
         return taken
 
     def add(self, taken: tuple[Any, ...]) -> None:
-        """What `take` gave, of another one."""
+        """Add what `take` gave, of another one."""
         rows_in, rows_out, errors, dead_letters, late, busy, latency, end_to_end = taken
         self.rows_in += rows_in
         self.rows_out += rows_out
@@ -60,7 +60,7 @@ class Tally:
         self.epochs = 0
 
     def add(self, counts: Mapping[str, tuple[Any, ...]]) -> None:
-        """What one process counted in one batch."""
+        """Add what one process counted in one batch."""
         for name, taken in counts.items():
             self.units[name].add(taken)
 

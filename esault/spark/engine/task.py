@@ -43,7 +43,7 @@ Head = tuple[str, int, int, int, int, bool, bytes]
 
 
 class Store(Protocol):
-    """What Spark keeps of a task."""
+    """The state that Spark keeps of a task."""
 
     def head(self) -> Head | None:
         """None: nothing yet."""

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from esault.cluster import host_processes as host_processes
+from esault.cluster import host_processes
 from esault.cluster.connection import Connection, crowding
 from esault.cluster.key import ClusterKey, make_key
 from esault.cluster.messages import (
