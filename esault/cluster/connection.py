@@ -24,7 +24,7 @@ _LENGTH = struct.Struct("<I")
 _AT_ONCE = 256 << 10
 #: reasons that one log line names
 _MOST_REASONS = 8
-#: milliseconds after which data that nobody acknowledges breaks a connection
+#: milliseconds after which data that is not acknowledged breaks a connection
 _USER_TIMEOUT = 3000
 #: seconds until an idle connection of sub-units is looked at, between two looks, and looks in vain until it is given up: the driver tells
 #: of hosts that are lost long before, and two that do not reach each other for a while must find their connection as it was
@@ -263,7 +263,7 @@ def prepare(made: socket.socket, always_read: bool) -> None:
 
 
 def call(host: str, port: int, context: ssl.SSLContext, seconds: float) -> Connection:
-    """A connection to whoever listens there, its key checked. Raises Lost when nobody answers, Refused."""
+    """Return a connection to the process that listens there, its key checked. Raises Lost when none answers, Refused."""
     until = time.monotonic() + seconds
     try:
         made = socket.create_connection((host, port), seconds)
@@ -302,5 +302,5 @@ def _peer(made: socket.socket) -> str:
     try:
         name = made.getpeername()
     except OSError:
-        return "somebody who has hung up"
+        return "a caller that has hung up"
     return f"{name[0]}:{name[1]}" if isinstance(name, tuple) else str(name)

@@ -47,7 +47,7 @@ PROTOCOL = 1
 ENDED = "the run has ended"
 
 
-# whoever calls <-> node ------------------------------------------------------------------------
+# caller <-> node ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Welcome:
-    """Node to whoever called."""
+    """Node to caller."""
 
     name: str
     slots: int

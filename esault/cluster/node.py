@@ -173,7 +173,7 @@ class Node:
     # callers ---------------------------------------------------------------------------------------
 
     def _accept(self) -> None:
-        # A few at a time: somebody who calls without end must not keep the node from those whom it knows.
+        # A few at a time: a peer that calls without end must not keep the node from those that it knows.
         for _ in range(_ACCEPTED_AT_ONCE):
             try:
                 made, _ = self._listener.accept()
@@ -182,7 +182,7 @@ class Node:
             except ConnectionError:
                 continue
             except OSError as error:  # no more descriptors, or no memory: who is here stays, and others come later
-                self._strangers.note("somebody", f"it cannot be accepted: {error.strerror or error}")
+                self._strangers.note("a caller", f"it cannot be accepted: {error.strerror or error}")
                 return
             strangers = [each for each in self._callers.values() if each.hello is None]
             if len(strangers) >= _MOST_STRANGERS:

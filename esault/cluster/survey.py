@@ -29,13 +29,13 @@ class Found:
 
 
 class Unreachable(UsageError):
-    """Nobody answers there."""
+    """No process answers there."""
 
 
 def greet(address: str, key: ClusterKey) -> tuple[Connection, Found]:
     """A connection to one node, and what it says of itself. Raises UsageError, naming the address and what is wrong.
 
-    Unreachable, where nobody answers.
+    Unreachable, where no process answers.
     """
     host, port = split(address)
     try:

@@ -69,7 +69,7 @@ class Judge:
         decide: Callable[[Any], Sequence[Action]] = self.policy.decide
         try:
             actions = list(self._ask(lambda: decide(view)))
-            # What it returns is looked at in here, too: nonsense in it is the policy's failure and nobody else's.
+            # What it returns is looked at in here, too: nonsense in it is the policy's failure and no other's.
             by_unit = self._by_unit(actions)
             verdicts = self._verdicts(view, by_unit)
         except PolicyTimeout as error:

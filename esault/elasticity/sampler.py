@@ -152,7 +152,7 @@ class Sampler:
     def _shares(self, ranges: Mapping[int, list[tuple[int, int]]], copy: MeasuredUnit) -> dict[int, float]:
         """Return the share of the unit's tuples for each sub-unit, since the last change at most; empty until that can be told of all.
 
-        And where ranges do not decide: rows that go to whoever has the fewest waiting may well come unevenly.
+        And where ranges do not decide: rows that go to the sub-unit with the fewest waiting may well come unevenly.
         """
         if not copy.keyed:
             return {}

@@ -183,7 +183,7 @@ class Scaling:
 
     @property
     def shortest_period(self) -> float | None:
-        """Of all units; None when nobody is judged."""
+        """Of all units; None when no unit is judged."""
         return min(map(self.period, self.judges), default=None)
 
     def targets(self, units: Mapping[str, MeasuredUnit]) -> dict[int, tuple[str, float]]:

@@ -74,7 +74,7 @@ class Sample:
     read: float = 0.0
     written: float = 0.0
     key_load: KeyLoad = field(default_factory=KeyLoad)
-    #: of a spout: tuples due and not read; None where nobody can know
+    #: of a spout: tuples due and not read; None where it cannot be known
     lag: int | None = None
     #: of a spout: growth of `lag`, tuples a second
     lag_growth: float = 0.0
@@ -102,7 +102,7 @@ class UnitWindow:
     waiting: float = 0.0
     #: sub-units at the end
     width: int = 1
-    #: of a spout: tuples due and not read at the start and at the end; None where nobody can know
+    #: of a spout: tuples due and not read at the start and at the end; None where it cannot be known
     lag_before: float | None = None
     lag: float | None = None
     #: of a spout: share of the window in which it might not read, since too much of it was in flight
@@ -120,7 +120,7 @@ class UnitWindow:
 
     @property
     def offered(self) -> float:
-        """Of a spout: tuples a second that its source had due, read or not; what was read where nobody knows the rest.
+        """Of a spout: tuples a second that its source had due, read or not; what was read where the rest is unknown.
 
         Less than what was read while it is caught up: what waited before the window was not offered in it.
         """
@@ -132,7 +132,7 @@ class UnitWindow:
 
     @property
     def blind(self) -> bool:
-        """Of a spout: it was held back for most of the window, and nobody knows how much more there is."""
+        """Of a spout: it was held back for most of the window, and it is unknown how much more there is."""
         return self.throttled > HELD_BACK and (self.lag is None or self.lag_before is None)
 
 

@@ -85,7 +85,7 @@ def _judge(kind: Any) -> str | None:
 
 
 def _is_extension(kind: Any) -> bool:
-    """Return whether a type is one that somebody has added."""
+    """Return whether a type is an extension type."""
     import pyarrow as pa
 
     return isinstance(kind, pa.BaseExtensionType)

@@ -309,7 +309,7 @@ def _import(module: str) -> ModuleType:
 
 
 def _is_asked_for(module: str) -> bool:
-    """Return whether a function of the user's, in a module that is loaded, would import this one: whoever wrote bytes may not choose."""
+    """Return whether a function of the user's, in a module that is loaded, would import this one: the writer of bytes may not choose."""
     asked: set[str] = set()
     for name, loaded in list(sys.modules.items()):
         if loaded is not None and is_own(name):

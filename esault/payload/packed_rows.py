@@ -34,7 +34,7 @@ __all__ = ["RowPacker", "Rows", "read_rows"]
 
 _COUNT = struct.Struct(">I")
 _PLAIN = frozenset((str, int, float, bool, bytes, type(None), tuple, list, dict, set, frozenset, bytearray))
-#: nobody can change one, or tell it from another that is equal
+#: they cannot be changed, or told from others that are equal
 _LASTING = {
     *(str, int, float, bool, bytes, type(None), complex),
     *(datetime.date, datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone),

@@ -138,7 +138,7 @@ class ScaleUnit:
 
     unit: str
     n: int
-    #: of the request, for its answers; 0: nobody waits for them
+    #: of the request, for its answers; 0: they are not waited for
     number: int = 0
 
 

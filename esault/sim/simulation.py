@@ -64,7 +64,7 @@ class Run:
 
     seconds: float
     operators: dict[str, OperatorRun]
-    #: from when a tuple was due to its end at an operator that sends to nobody
+    #: from when a tuple was due to its end at an operator that sends to no other
     latency: Latencies
     offered: float = 0.0
     read: float = 0.0

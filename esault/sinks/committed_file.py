@@ -11,7 +11,7 @@ Beside the file `out/x.jsonl` stands the hidden folder `out/.x.jsonl.esault`:
 A commit appends, makes the visible file durable, then replaces the state. If the process dies in between, the file
 is longer than the state says: who comes next, under the lock, cuts off that tail, and the commit that comes again
 copies it anew. A commit that comes twice finds in the state that its stretch has been copied. A tail that is not
-the start of what some log still has to copy was written by somebody else, and is never cut off.
+the start of what some log still has to copy was written by another program, and is never cut off.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class CommittedFile:
             self._run_lock = None
 
     def commit(self, log: str, end: int) -> None:
-        """The first `end` bytes of this log are part of the visible file, once, whoever says so and how often."""
+        """The first `end` bytes of this log are part of the visible file, once, however often this is called."""
         try:
             with self._locked():
                 state = self._load() or _State(length=self._make_visible(0))
@@ -136,7 +136,7 @@ class CommittedFile:
             raise unwritable(self.path, error) from error
 
     def forget_logs(self) -> None:
-        """Nobody writes now, and nothing of any log is to be committed any more."""
+        """Remove all logs: no process writes now, and nothing is to be committed any more."""
         try:
             with self._locked():
                 state = self._load()
@@ -197,7 +197,7 @@ class CommittedFile:
         try:
             length = os.fstat(fd).st_size
             if length and os.pread(fd, 1, length - 1) != b"\n":
-                # somebody's last line has no end: ours must not become a part of it
+                # a last line of other origin has no end: ours must not become a part of it
                 length += os.pwrite(fd, b"\n", length)
             os.fsync(fd)
         finally:

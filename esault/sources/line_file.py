@@ -138,7 +138,7 @@ class LineFile:
 
 
 def line_number(name: str, end: int) -> int:
-    """The number, from 1, of the line that ends at byte `end`: counted anew, for nobody counts while all is well."""
+    """The number, from 1, of the line that ends at byte `end`: counted anew, since lines are not counted while all is well."""
     file = LineFile(name, LineFormat(), LineTally())
     try:
         return 1 + file.count_newlines(end - 1)

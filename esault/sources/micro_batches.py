@@ -70,7 +70,7 @@ class MicroBatches(WindowedSpout[K, V]):
     Within a window tuples are collected in slices of `slice` seconds by the engine's clock (by when they were due, where the
     spout says that). A policy with pipelines (`orientstream:pipelines=yes`) releases slices in an order of its own, so that
     those that need the same parallelism follow each other; it must not matter to the topology that keys come out of order
-    within a window. Where nobody releases, a window goes on as it came when it closes, and one that has waited for two
+    within a window. Without a release, a window goes on as it came when it closes, and one that has waited for two
     windows goes on in any case. A window also closes when it has `rows` tuples. No more is read than one window that waits
     and one that is being collected.
 
@@ -110,7 +110,7 @@ class MicroBatches(WindowedSpout[K, V]):
         #: of the last read: number of its first row, and when that was due
         self._first = 0
         self._due: float | None = None
-        #: somebody releases
+        #: a policy releases windows
         self._guided = False
         self._draining = self._ended = False
         self._ask_at = 0.0
@@ -182,7 +182,7 @@ class MicroBatches(WindowedSpout[K, V]):
         return None
 
     def _turn(self, now: float) -> None:
-        """Close what is full when there is room; let go what nobody releases."""
+        """Close what is full when there is room; let go what is not released."""
         window = self._open
         if self._closed is None and window is not None and (self._ended or self._full(window, now)):
             self._open, self._closed = None, window
@@ -256,7 +256,7 @@ class MicroBatches(WindowedSpout[K, V]):
     def release(self, window: int, slices: Sequence[int]) -> None:
         """These slices go on, in this order. What is not there (any more) is passed over.
 
-        Whoever calls it, even for nothing, is waited for from then on.
+        A caller, even for nothing, is waited for from then on.
         """
         self._guided = True
         closed = self._closed

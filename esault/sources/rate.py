@@ -62,7 +62,7 @@ class Rate:
         return self._starts[piece] + (index - self._counts[piece]) / rate if rate else self._starts[piece]
 
     def forget(self, index: int) -> None:
-        """Nobody will ask any more for the times of tuples before `index`."""
+        """Forget the times of tuples before `index`: they are not asked for any more."""
         used = bisect_right(self._counts, index) - 1
         if used > 0:
             del self._starts[:used], self._counts[:used], self._rates[:used]

@@ -34,7 +34,7 @@ def state_path(plan: Plan, given: str | Path | None, notice: Callable[[str], Non
     for old in [old for old, new in plan.moved.items() if new == plan.name]:
         before = default_dir(old)
         if before.is_dir() and _is_empty(path):
-            StateDir(before).close()  # nobody is at work there
+            StateDir(before).close()  # no run is at work there
             try:
                 shutil.rmtree(path, ignore_errors=True)
                 before.rename(path)

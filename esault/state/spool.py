@@ -4,7 +4,7 @@
 UNIT-PART/SSSSSSSS.rows       a segment: length(u32) crc32(u32) block, ...; a block is a packed list of (key, value) pairs, or a dict of columns
 ```
 
-A position is (segment, bytes before it in the segment). Rows are written before the engine gets them, so that whoever dies, none
+A position is (segment, bytes before it in the segment). Rows are written before the engine gets them, so that, whichever process dies, none
 that was emitted is missing. What the source itself had taken and not handed out when its process died is beyond reach; so is
 whatever a source does when it is opened anew.
 """

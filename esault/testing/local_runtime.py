@@ -510,7 +510,7 @@ class LocalRuntime:
     # faults ----------------------------------------------------------------------------------------
 
     def kill(self, incarnation: int) -> None:
-        """The process dies at once, as by kill -9: what it had in memory and what nobody read is gone."""
+        """The process dies at once, as by kill -9: what it had in memory and what was not read is gone."""
         process = self._processes.pop(incarnation, None)
         if process is None:
             raise UsageError(f"there is no process {incarnation}; there are: {sorted(self._processes)}")

@@ -130,7 +130,7 @@ class BatchBolt(Generic[KI, VI, KO, VO]):
         """Send tuples on, whose keys stand in one column and whose values in another of the same length.
 
         A column is a sequence, a NumPy array with one dimension or a pyarrow Array; values may be a RecordBatch, whose rows
-        are dicts; keys may be None: tuples without a key. Arrays stay arrays until somebody needs single tuples, and must
+        are dicts; keys may be None: tuples without a key. Arrays stay arrays until single tuples are needed, and must
         not be changed any more. Keys in arrays: bool, integers, bytes and str. Raises PayloadError, with the remedy.
         """
         raise RuntimeError(

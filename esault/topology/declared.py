@@ -1,6 +1,6 @@
 """Types of keys and values that units declare: the parameters of `Spout[...]` and `Bolt[...]`, and what functions of steps return.
 
-For people only: nothing is checked by it while tuples flow. What nobody says is `Any`.
+For people only: nothing is checked by it while tuples flow. What is not declared is `Any`.
 """
 
 from __future__ import annotations

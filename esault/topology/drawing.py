@@ -57,7 +57,7 @@ def _unit_lines(plan: Plan, name: str, drawn: set[str], labels: _Labels) -> list
     for stream, outlet in unit.streams.items():
         below = _outlet_lines(plan, outlet, drawn, labels)
         if stream:
-            # A stream that nobody takes is shown too: what is emitted there is lost.
+            # A stream without a receiver is shown too: what is emitted there is lost.
             children.append(_tree(f"stream {stream}" + ("" if below else " (nothing takes it)"), below))
         else:
             children += below

@@ -21,7 +21,7 @@ class EventTime:
     time: Callable[[Any], float]
     #: seconds that a tuple may be behind the newest one and still be on time
     lateness: float = 0.0
-    #: seconds without anything to read after which nobody waits for this sub-unit; None: everybody always does
+    #: seconds without anything to read after which windows do not wait for this sub-unit; None: they always do
     idle: float | None = None
     #: seconds that a tuple may be ahead of the clock; one that is further is not believed. None: all are
     ahead: float | None = None

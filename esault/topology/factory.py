@@ -62,7 +62,7 @@ def _check_arguments(factory: Any, unit: str) -> None:
     try:
         inner_signature = inspect.signature(inner)
     except (TypeError, ValueError):
-        return  # built in: it tells nobody what it takes
+        return  # built in: it does not tell what it takes
     try:
         signature = inspect.signature(factory)
     except (TypeError, ValueError) as error:

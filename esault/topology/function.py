@@ -42,7 +42,7 @@ def _bodies(function: Any) -> tuple[Any, ...]:
 
 
 def accepts(function: Any, arguments: int) -> bool:
-    """Return whether it can be called with so many positional arguments; True where nobody can tell."""
+    """Return whether it can be called with so many positional arguments; True where it cannot be told."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

@@ -33,7 +33,7 @@ _loading: list[str] = []
 def loading() -> str | None:
     """The topology file that is being imported right now; None when there is none.
 
-    Whoever runs topologies asks: a `run` that comes from an import lacks its `if __name__ == "__main__":`.
+    Code that runs topologies asks: a `run` that comes from an import lacks its `if __name__ == "__main__":`.
     """
     return _loading[-1] if _loading else None
 
@@ -182,7 +182,7 @@ class Located:
         place = ""
         trace = _from_file(error.__traceback__, self.path)
         if trace is None and isinstance(error, SyntaxError):
-            # its text shows the place; the frames on the way are those of whoever imports
+            # its text shows the place; the frames on the way are those of the importer
             error.__traceback__ = None
         if trace is not None:
             error.__traceback__ = trace

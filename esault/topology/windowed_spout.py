@@ -35,7 +35,7 @@ class WindowedSpout(Spout[K, V]):
     def release(self, window: int, slices: Sequence[int]) -> None:
         """These slices go on, in this order. What is not there (any more) is passed over.
 
-        Whoever calls it, even for nothing, is waited for from then on.
+        A caller, even for nothing, is waited for from then on.
         """
         raise NotImplementedError
 

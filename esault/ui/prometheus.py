@@ -13,7 +13,7 @@ from esault.runtime.session.session import View
 
 __all__ = ["PrometheusView", "served"]
 
-#: metrics carry what a topology does: nobody beyond this machine is told
+#: metrics carry what a topology does: they are not shown beyond this machine
 HOST = "127.0.0.1"
 
 

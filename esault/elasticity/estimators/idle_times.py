@@ -41,7 +41,7 @@ class IdleTimes:
                 self._needed_at[rank] = now
 
     def unknown(self, width: int, now: float) -> None:
-        """Nobody can tell how many of `width` are needed now: their idle times begin anew, and nothing is learnt."""
+        """Reset: it is unknown how many of `width` are needed now. Their idle times begin anew, and nothing is learnt."""
         self._needed_at.update(dict.fromkeys(range(1, width + 1), now))
 
     def idle(self, rank: int, now: float) -> float:

@@ -96,7 +96,7 @@ class LoadHistory:
         return spread > max((STEADY * mean) ** 2, BEYOND * self._chance * mean / self.bin_seconds)
 
     def foretold(self, after: float, until: float) -> float | None:
-        """The highest rate between so many seconds from now and so many, by what was one period ago; None: nobody knows."""
+        """The highest rate between so many seconds from now and so many, by what was one period ago; None: unknown."""
         if self.period is None:
             return None
         n, lag = len(self.bins), self.period

@@ -45,7 +45,7 @@ class SourceForecast:
         self._waited = False
         #: the newest window has a jump, of which it may hold a part only
         self.rising = False
-        #: nobody can tell how much more there is
+        #: it is unknown how much more there is
         self.blind = False
         #: what sub-units must be there for
         self.most = 0.0

@@ -1,6 +1,6 @@
 """The accuracy of forecasts of late: the most that came beyond what had been expected.
 
-It says how much room is needed: new sub-units serve about `LEAD` seconds after more has come than anybody foresaw, and until then what
+It says how much room is needed: new sub-units serve about `LEAD` seconds after more has come than was foreseen, and until then what
 is there must do. What a window may bring by chance has room of its own where sub-units are counted, so only what is beyond it is a surprise:
 300 tuples a second swing by a fifth now and then without anything having been foretold wrongly.
 """

@@ -54,7 +54,7 @@ AT_WORK = 0.7
 ROOM = 0.95
 #: share of its time that a unit may be busy where its load is foretold well
 FORESEEN = 0.9
-#: growth of a full unit where nobody knows how much more would come
+#: growth of a full unit where it is unknown how much more would come
 BLIND_GROWTH = 2.0
 
 
@@ -101,7 +101,7 @@ class _Flow:
     doubt: float = 0.0
     #: share of its time that a sub-unit may be busy
     busy: float = 1.0
-    #: somebody died a moment ago
+    #: a sub-unit died a moment ago
     recovering: bool = False
 
     @property

@@ -10,7 +10,7 @@ __all__ = ["Lineage"]
 class Lineage:
     """The root that rows descend from, and what came of them so far.
 
-    Whoever opens a batch for these rows XORs its id into `p` and `d` once; a sink's mark goes into `d` alone,
+    The sender that opens a batch for these rows XORs its id into `p` and `d` once; a sink's mark goes into `d` alone,
     since its rows are taken over when they are written and complete when they are committed.
     """
 

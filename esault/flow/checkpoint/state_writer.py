@@ -83,7 +83,7 @@ class StateWriter:
         self.snapshot = Snapshot(number, names, self._source, self._file, self._clock)
 
     def hand_over(self, snapshot: Snapshot) -> None:
-        """Write this one, whose states another copy takes: there is no file, and nobody is told of its end."""
+        """Write this one, whose states another copy takes: there is no file, and its end is not reported."""
         self.snapshot, self._file = snapshot, None
 
     def advance(self) -> None:
@@ -118,10 +118,10 @@ class StateWriter:
         assert self.dirty is not None
         self.dirty.update(names)
         if len(self.dirty) * 2 > self._base_keys:
-            self.dirty = None  # then all of it takes little longer, and nobody need keep count
+            self.dirty = None  # then all of it takes little longer, and no count is needed
 
     def all(self) -> None:
-        """What comes now may change any key, and which ones nobody sees."""
+        """Mark all keys as changed: what comes now may change any key, and it is not seen which."""
         self.dirty = None
         if self.snapshot is not None:
             try:

@@ -79,7 +79,7 @@ class AckServer:
                 self._marks[owner] = body  # born a moment ago: where it sits will be said soon
 
     def watch(self, now: float) -> None:
-        """Find roots without progress and drop what nobody registered; called now and then."""
+        """Find roots without progress and drop what no owner registered; called now and then."""
         for root in self.ledger.stalled(now, self._settings.replay_after):
             # It stays until its next attempt is registered or its owner is gone: a mark that is lost is said again,
             # after as long a time, since this empty ack counts as a sign of life.

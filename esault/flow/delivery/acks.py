@@ -39,14 +39,14 @@ class Post:
         queue = self.queue
         while queue:
             if not self._link.send(queue[0]):
-                # An ack is small; so many of them waiting means that nobody reads there any more.
+                # An ack is small; so many of them waiting means that the other end reads no more.
                 del queue[MAX_WAITING:]
                 return False
             del queue[0]
         return True
 
     def close(self, deliver: bool = False) -> None:
-        """Nobody reads there any more; or, with `deliver`, nothing more will be sent."""
+        """Close it: the other end reads no more; or, with `deliver`, nothing more will be sent."""
         self.queue.clear()
         if deliver:
             self._link.finish()

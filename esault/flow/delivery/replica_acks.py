@@ -5,7 +5,7 @@ copy's lane in it. A root is done when its own account is settled and, for each 
 of all copies that were there throughout are, of which there must be one. So a copy that dies takes nothing with it that the
 others have not, and nothing need be replayed; only where no copy was there throughout the root is replayed.
 
-Whoever divides rows among lanes says so no later than it acks what it made them of, in one message and before it: so
+A sender that divides rows among lanes says so no later than it acks what it made them of, in one message and before it: so
 when the root's own account is settled, all of its lanes are known.
 """
 

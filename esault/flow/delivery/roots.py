@@ -208,7 +208,7 @@ class Roots:
     def acker_lost(self, acker: int) -> None:
         """The ack server of this number died, and what it knew with it: new attempts of all that sat there.
 
-        By now everybody sends acks to its successor.
+        By now all sub-units send acks to its successor.
         """
         if self._exactly:
             return

@@ -42,7 +42,7 @@ class Source(Protocol):
 
 
 class Copying:
-    """Sends what `snapshot` writes; whoever processes rows meanwhile must show it their keys before, as for a checkpoint."""
+    """Sends what `snapshot` writes; code that processes rows meanwhile must show it their keys before, as for a checkpoint."""
 
     def __init__(
         self,

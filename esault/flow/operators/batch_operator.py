@@ -67,7 +67,7 @@ class BatchOperator(Operator):
         self._by_stream = len(plan.inputs) > 1 and getattr(cls, stream) is not getattr(BatchBolt, stream)
         self._tried_state = False
         self._by_key = plan.objects.endswith("key")
-        #: what `keyed` was before a key came that holds a bool: nobody may write to it any more
+        #: what `keyed` was before a key came that holds a bool: it must not be written to any more
         self._left: dict[Any, Any] | None = None
 
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:

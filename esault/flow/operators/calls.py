@@ -13,7 +13,7 @@ from esault.routing.ring import Name
 
 __all__ = ["FREE", "Call", "Calls", "Owner"]
 
-#: in place of a name: the call stands in nobody's way, as a tuple without a key
+#: in place of a name: the call stands in no other's way, as a tuple without a key
 FREE: Any = object()
 
 

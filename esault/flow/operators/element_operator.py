@@ -216,7 +216,7 @@ class ElementOperator(Operator):
         self.elements.forget(name)
 
     def stop_sweeping(self) -> None:
-        """Somebody else says who is idle: `sweep` does nothing any more."""
+        """Leave it to the caller to name idle elements: `sweep` does nothing any more."""
         self._idle = self._expiry = self._used = None
 
     @property

@@ -9,7 +9,7 @@ __all__ = ["EventLoop"]
 
 
 class EventLoop(Protocol):
-    """Runs in the thread of whoever calls `step`."""
+    """Runs in the thread that calls `step`."""
 
     def start(self, call: Coroutine[Any, Any, None]) -> None:
         """Run this as a task, from the next step on."""

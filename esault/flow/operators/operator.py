@@ -54,7 +54,7 @@ class Operator:
         self._careful = plan.on_error.kind != "fail" or plan.on_error.retries > 0
         self._name = emitter.namer()
         self._streams = [i.stream for i in plan.inputs]
-        #: names that were made up for rows without a source row; whoever moves this object to another process takes it along
+        #: names that were made up for rows without a source row; they move with this object to another process
         self.ordinal = 0
         self._letters_open = False
 

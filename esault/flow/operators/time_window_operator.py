@@ -192,7 +192,7 @@ class TimeWindowOperator(WindowOperator):
 
     def _states(self, windows: Any, indices: Sequence[int]) -> dict[int, bytes | None]:
         """The windows that are open, of these, with the state of each; None where it cannot fail. Raises StateError."""
-        # A join holds many rows, and calls nobody's code.
+        # A join holds many rows, and calls no user code.
         opened = [(index, windows[index]) for index in indices if index in windows]
         return {index: None if isinstance(element, Join) else self.packed(element) for index, element in opened}
 

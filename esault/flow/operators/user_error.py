@@ -48,7 +48,7 @@ def _is_engine(frame: FrameType) -> bool:
 
 
 def _came_from_code(error: EsaultError) -> bool:
-    """Whether somebody's code raised; what the system refused, such as a full disk, is said by the error's own words."""
+    """Return whether user code raised; what the system refused, such as a full disk, is said by the error's own words."""
     cause = error.__cause__
     while isinstance(cause, EsaultError):
         cause = cause.__cause__

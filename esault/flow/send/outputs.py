@@ -133,8 +133,8 @@ class Outputs:
     def install(self, message: Table, ended: bool) -> int:
         """Send by this table from now on, unless it is an old one; the version that holds.
 
-        What is buffered goes by the table before it, and a BARRIER behind it to all, also to those that stay: whoever
-        gives keys away must know that this sender has switched. `ended`: this sub-unit has sent END.
+        What is buffered goes by the table before it, and a BARRIER behind it to all, also to those that stay: a sub-unit
+        that gives keys away must know that this sender has switched. `ended`: this sub-unit has sent END.
         """
         target = message.target
         if message.version > self._versions.get(target, -1):

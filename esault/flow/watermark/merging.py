@@ -41,7 +41,7 @@ class _Sender:
 class Merging:
     """What senders said, each word when all rows before it have been processed.
 
-    A sender that is idle, or has ended, is left out; if all are idle nobody is waited for, and the furthest counts. A sender that gave keys away says of whom; its later words wait until the
+    A sender that is idle, or has ended, is left out; if all are idle no sender is waited for, and the furthest counts. A sender that gave keys away says of whom; its later words wait until the
     new owner has said that it holds back: else this watermark could pass rows of those keys that are on their way there.
     """
 

@@ -2,7 +2,7 @@
 
 Thespian counts what it has sent and what no one has taken yet over all addresses together, and stops at a limit; one
 process that does not read fills it. Here at most one transmission per address is under way; what comes meanwhile waits
-in that address's own box and goes in one `Bundle` next: order is kept per address, nobody waits for anybody else, and
+in that address's own box and goes in one `Bundle` next: order is kept per address, no address waits for another, and
 a burst costs a few transmissions. A plain class: it is given the way to transmit, and does no I/O.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 __all__ = ["Bundle", "Outboxes", "Transmit"]
 
-#: waiting for one address; more means that nobody there will ever read it
+#: waiting for one address; more means that it will never be read there
 MAX_WAITING = 10_000
 #: in one transmission
 MAX_BUNDLE = 512

@@ -5,7 +5,7 @@ command (not detached by a second fork), so its end can be waited for; there is 
 actor is what the command had configured; SIGTERM ends an actor in good order, SIGINT does not reach it, all other
 signals are as Python has them; no process keeps the command's listening socket.
 
-Nobody outlives the run: on Linux the kernel ends each process with the one that forked it (`PR_SET_PDEATHSIG`), and on
+No process outlives the run: on Linux the kernel ends each process with the one that forked it (`PR_SET_PDEATHSIG`), and on
 every system each one asks once a second whether the run's owner, and the process that forked it, are still there.
 """
 

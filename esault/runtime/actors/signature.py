@@ -2,7 +2,7 @@
 
 A frame is `<decimal length>` `>` body; body = 16 bytes (digest of the length), 32 bytes (digest of the pickle), pickle.
 Both digests are keyed BLAKE2b (RFC 7693) under keys derived from the run's secret. The one of the length is checked as
-soon as it has been read, so that nobody else can make a process keep more than one read's bytes; the one of the pickle
+soon as it has been read, so that no other process can make a process keep more than one read's bytes; the one of the pickle
 before it is loaded. Nothing else is ever unpickled.
 """
 

@@ -121,7 +121,7 @@ class DriverActor(ReportingActor):
         self.wakeupAfter(timedelta(seconds=self._tick))
 
     def _begin_core(self, spec: RunSpec) -> None:
-        """Begin the run: whoever forks is there."""
+        """Begin the run: the keeper is there."""
         hosts = self._hosts
         plan = spec.located.build(spec.params).plan()
         self._core = Driver(
@@ -250,7 +250,7 @@ class DriverActor(ReportingActor):
             self._carry()
 
     def receiveMsg_ScaleUnit(self, message: ScaleUnit, sender: Any) -> None:
-        """Somebody wants another parallelism."""
+        """Handle a request for another parallelism."""
         if self._core is None:
             self.send(self._command, Scaled(message.number, "the run is starting; try again in a moment"))
             return
@@ -277,7 +277,7 @@ class DriverActor(ReportingActor):
         self._carry()
 
     def receiveMsg_ThrottleUnit(self, message: ThrottleUnit, sender: Any) -> None:
-        """Somebody wants a unit slowed down."""
+        """Handle a request to slow a unit down."""
         refused = "" if self._core is not None else "the run is starting; try again in a moment"
         if self._core is not None:
             try:
@@ -297,7 +297,7 @@ class DriverActor(ReportingActor):
                     break
 
     def receiveMsg_ChangeUnit(self, message: ChangeUnit, sender: Any) -> None:
-        """Somebody wants one sub-unit split, merged or moved."""
+        """Handle a request to split, merge or move one sub-unit."""
         if self._core is not None and self._core.busy:
             self._later.append(message)
         elif self._core is not None:

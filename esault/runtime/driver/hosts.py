@@ -283,7 +283,7 @@ class Hosts:
         self._crowded = number
 
     def release_empty(self) -> None:
-        """Hosts that drain and have nobody left may go."""
+        """Let hosts go that drain and have no sub-unit left."""
         for name, host in list(self.cluster.hosts.items()):
             if host.draining and not host.used and name not in self._where.values():
                 self.cluster.lose(name)

@@ -17,7 +17,7 @@ LIMIT = 1.0
 
 
 class _Abandoned(BaseException):
-    """Raised in a thread whose answer nobody waits for any more."""
+    """Raised in a thread whose answer is waited for no more."""
 
 
 class PolicyThread:

@@ -1,7 +1,7 @@
 """Links between processes of different hosts: TLS over TCP, the same frames behind their length.
 
 An endpoint in a run on several hosts says both ways to a socket: `HOST unix:FILE tls:ADDRESS:PORT/NAME`. Who is on that host
-takes the first, everybody else the second. The name (run, incarnation, which of its sockets) is said right after the handshake: a
+takes the first, all others the second. The name (run, incarnation, which of its sockets) is said right after the handshake: a
 port may be used again, a name never is.
 """
 
@@ -115,7 +115,7 @@ class SecureLink(StreamLink):
         """Go on with connecting and the handshake; whether that is over."""
         code = connected.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
-            self._drop()  # nobody listens (yet, or any more): the next frame tries again
+            self._drop()  # no process listens there (yet, or any more): the next frame tries again
             return False
         try:
             with contextlib.suppress(BlockingIOError):

@@ -66,7 +66,7 @@ class MarkedStream(io.TextIOBase):
                 while piece:
                     piece = piece[os.write(self._fd, piece) :]
             except OSError:
-                return  # the command is gone, and nobody reads any more
+                return  # the command is gone, and no process reads any more
 
 
 class ConsoleReader:

@@ -34,7 +34,7 @@ def exit_code(child: BaseProcess, patience: float = 0.0) -> int | None:
 
 
 def how_ended(code: int | None) -> str:
-    """In words: an exit code, the negative of a signal, or None where nobody knows."""
+    """In words: an exit code, the negative of a signal, or None where it is unknown."""
     if code is None:
         return "its process is gone"
     if code >= 0:

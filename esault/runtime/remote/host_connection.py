@@ -115,7 +115,7 @@ class HostConnection(threading.Thread):
         #: the host's name, while it is up
         self.up: str | None = None
         self._outbox: deque[Any] = deque()
-        #: whoever says words knows of this host process: until then they were meant for the one before
+        #: the driver knows of this host process: until then its messages were meant for the one before
         self._begun = False
         self._leaving = self._releasing = False
         self._wake_read, self._wake_write = os.pipe()

@@ -39,7 +39,7 @@ class Running:
 
 
 def ask(control_socket: Path, request: dict[str, Any], patience: float | None = PATIENCE) -> Iterator[dict[str, Any]]:
-    """Send a request; answers as they come. Raises UsageError when nobody answers, or the answer is an error."""
+    """Send a request; answers as they come. Raises UsageError when no run answers, or the answer is an error."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(PATIENCE)

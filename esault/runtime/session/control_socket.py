@@ -44,7 +44,7 @@ class Caller:
 
 
 class ControlSocket(threading.Thread):
-    """Accepts; requests wait in `callers` for whoever owns the run."""
+    """Accepts; requests wait in `callers` for the owner of the run."""
 
     def __init__(self, run_dir: Path) -> None:
         super().__init__(name="esault-control", daemon=True)
@@ -87,7 +87,7 @@ class ControlSocket(threading.Thread):
             self._places.release()
 
     def close(self) -> None:
-        """Nobody comes in any more."""
+        """Let no caller in any more."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()

@@ -307,7 +307,7 @@ class Session:
 
         try:
             return {n: signal.signal(n, caught) for n in ending_signals()}
-        except ValueError:  # not the main thread: whoever calls has the signals
+        except ValueError:  # not the main thread: the caller has the signals
             return {}
 
     def _recorded(self, handle: system.ActorSystemHandle, driver: Any, spec: RunSpec) -> Report:

@@ -38,7 +38,7 @@ class Disk(Protocol):
         ...
 
     def link(self, source: str, target: str) -> bool:
-        """Give `source` a second name, if nobody has it: whether this call took it."""
+        """Give `source` a second name, if no file has it; return whether this call took it."""
         ...
 
     def rename(self, source: str, target: str) -> None:

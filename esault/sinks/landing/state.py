@@ -2,7 +2,7 @@
 
 A snapshot costs as much as the table has parts, so one is due when the entries since the last one are at least
 `SNAPSHOT_EVERY`, and at least a sixteenth of the visible parts: all snapshots together then cost at most 16 times
-the last one, and whoever reads the table reads at most that sixteenth as single entries.
+the last one, and a reader of the table reads at most that sixteenth as single entries.
 """
 
 from __future__ import annotations

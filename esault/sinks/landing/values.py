@@ -75,7 +75,7 @@ def _timestamp(value: Any) -> Any:
         raise TypeError
     if value.utcoffset() is None:
         raise ValueError(
-            "it has no time zone, so nobody knows which moment it means; use datetime.now(timezone.utc), "
+            "it has no time zone, so it is unknown which moment it means; use datetime.now(timezone.utc), "
             "or value.replace(tzinfo=timezone.utc) where it is UTC"
         )
     return value

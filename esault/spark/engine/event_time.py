@@ -52,7 +52,7 @@ class Way:
     """One way on which time comes to a unit."""
 
     name: str
-    #: seconds without a word after which nobody waits for it; None: everybody always does
+    #: seconds without a word after which it is waited for no more; None: it always is
     idle: float | None
 
 

@@ -40,7 +40,7 @@ class Job:
         return found
 
     def fresh_plan(self) -> Plan:
-        """Another one, whose spouts and sinks are nobody else's."""
+        """Another one, whose spouts and sinks are its own."""
         if os.path.isdir(self.located.cwd) and os.getcwd() != self.located.cwd:
             _anchor_imports()
             os.chdir(self.located.cwd)  # what relative paths mean

@@ -89,7 +89,7 @@ class SparkRun:
 
 
 class _Last(threading.Thread):
-    """Waits until Spark has the last batch in its log, too, so that whoever watches can hear of a second signal meanwhile."""
+    """Waits until Spark has the last batch in its log, too, so that the caller can hear of a second signal meanwhile."""
 
     def __init__(self, running: Any) -> None:
         super().__init__(name="esault-last-batch", daemon=True)
@@ -241,7 +241,7 @@ class _Life:
             self._signals += 1
 
         previous: dict[int, Any] = {}
-        with contextlib.suppress(ValueError):  # not the main thread: whoever calls has the signals
+        with contextlib.suppress(ValueError):  # not the main thread: the caller has the signals
             previous = {n: signal.signal(n, caught) for n in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield

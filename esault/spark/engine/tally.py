@@ -66,7 +66,7 @@ class Tally:
 
     @property
     def end_to_end(self) -> Histogram:
-        """Of all units that send to nobody."""
+        """Return the counts of all units that send to no other."""
         total = Histogram()
         for count in self.units.values():
             total.merge(count.end_to_end)

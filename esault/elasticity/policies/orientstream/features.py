@@ -177,7 +177,7 @@ def _offered(view: RunView, windows: Mapping[str, UnitWindow]) -> tuple[float, f
 
 
 def _memory(view: RunView, slots: int) -> float:
-    """Share of the hosts' memory that the units' sub-units take; of the slots, where nobody measures memory."""
+    """Share of the hosts' memory that the units' sub-units take; of the slots, where memory is not measured."""
     total = sum(host.memory_total for host in view.hosts)
     samples = [s for name in view.managed for s in view.units[name].samples]
     taken = sum(s.memory for s in samples)
