@@ -62,7 +62,7 @@ def _may_change(unit: UnitPlan, policy: Policy) -> bool:
     fixed = unit.max_parallelism is not None and unit.max_parallelism <= unit.min_parallelism
     if fixed and not getattr(policy, "moves_only", False):
         return False
-    return unit.objects != "unit" and not unit.gate and not unit.copy  # copies change together
+    return unit.objects != "unit" and not unit.gate and not unit.copy  # replicas change together
 
 
 class Samples(Protocol):

@@ -133,7 +133,7 @@ class AckRouting:
     widest: int = 1
     #: name of a spout -> roots that its windows let be under way, all parts together, so that bounded inboxes can fill
     filling: Mapping[str, int] = field(default_factory=dict)
-    #: lanes of copies that are not whole
+    #: account numbers of replicas that are not whole
     down: tuple[int, ...] = ()
     #: sub-units that are told which roots are done
     mergers: tuple[int, ...] = ()

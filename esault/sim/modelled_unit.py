@@ -20,7 +20,7 @@ __all__ = ["ModelledUnit"]
 
 
 class _Change:
-    """From the wish to the end."""
+    """A change, from the request to the end."""
 
     def __init__(self, at: float, kind: str, table: OutputTable, news: set[int], reason: str, policy: str) -> None:
         self.at, self.kind, self.table, self.news, self.reason, self.policy = at, kind, table, news, reason, policy
@@ -203,7 +203,7 @@ class ModelledUnit:
             share = self.shares[owner]
             new_owner.moved_in += weight / share if share > 0 else 0.0
         for old in {old for old, _ in flows}:
-            gone = sum(weight for (giver_of, _), weight in flows.items() if giver_of == old)
+            gone = sum(weight for (old_owner_of, _), weight in flows.items() if old_owner_of == old)
             kept = max(0.0, 1.0 - gone / weights[old]) if weights[old] > 0 else 1.0
             lane = self.lanes[old]
             lane.parcels = deque((born, amount * kept) for born, amount in lane.parcels if amount * kept > 1e-9)

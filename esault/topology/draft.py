@@ -192,7 +192,7 @@ class Draft:
             raise TopologyError(f"{where}: its process is async, which windows do not take; write a plain def")
         settings = dataclasses.replace(settings, copies=check_replicas(settings, options.replicas))
         timed = all(outlet.has_time or start is not None for (outlet, _), start in zip(checked, starts))
-        # Which of several copies' rows go on, and when, follows no watermark.
+        # Which of several replicas' rows go on, and when, follows no watermark.
         unit = self._add(settings, parallelism, streams, timed, timed and settings.copies == 1)
         aheads = [outlet.ahead if start is None else start.ahead for (outlet, _), start in zip(checked, starts)]
         for stream, emitted in unit.streams.items():

@@ -89,7 +89,7 @@ def _tree(head: str, children: list[list[str]]) -> list[str]:
 def _about(unit: UnitPlan) -> str:
     """Return a few words about a unit."""
     if unit.gate:
-        return "gate, passes the first copy of each row on"
+        return "merger, passes the first result for each row on"
     least, most = unit.min_parallelism, unit.max_parallelism
     bounds = "" if most == 1 else f" ({least} or more)" if most is None else f" ({least} to {most})"
     words = [f"{unit.kind} {_class_name(unit)}", f"parallelism {unit.parallelism}{bounds}"]
@@ -100,7 +100,7 @@ def _about(unit: UnitPlan) -> str:
     if unit.concurrency is not None:
         words.append(f"concurrency {unit.concurrency}")
     if unit.copies > 1:
-        words.append(f"copy {unit.copy + 1} of {unit.copies}")
+        words.append(f"replica {unit.copy + 1} of {unit.copies}")
     for argument in ("idle_after", "expire_after", "tick_every"):
         seconds = getattr(unit, argument)
         if seconds is not None:
@@ -117,7 +117,7 @@ def _keyed_batch(unit: UnitPlan) -> bool:
 
 
 def _class_name(unit: UnitPlan) -> str:
-    return "gate" if unit.gate else name_of(type(unit.spout) if unit.kind == "spout" else unit.factory)
+    return "merger" if unit.gate else name_of(type(unit.spout) if unit.kind == "spout" else unit.factory)
 
 
 def _policy(policy: ErrorPolicy) -> str:

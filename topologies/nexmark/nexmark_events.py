@@ -21,19 +21,19 @@ PERSON, AUCTION, BID = range(3)
 
 
 class Person:
-    """Where a person's fields are."""
+    """The places of a person's fields."""
 
     ID, NAME, EMAIL, CARD, CITY, STATE, EXTRA = range(2, 9)
 
 
 class Auction:
-    """Where an auction's fields are; `EXPIRES` in milliseconds since the epoch, prices in cents."""
+    """The places of an auction's fields; `EXPIRES` in milliseconds since the epoch, prices in cents."""
 
     ID, ITEM, DESCRIPTION, INITIAL, RESERVE, EXPIRES, SELLER, CATEGORY, EXTRA = range(2, 11)
 
 
 class Bid:
-    """Where a bid's fields are; price in cents."""
+    """The places of a bid's fields; price in cents."""
 
     AUCTION, BIDDER, PRICE, EXTRA = range(2, 6)
 

@@ -35,7 +35,7 @@ def rate(t: float, seed: int = 1) -> float:
 
 
 def source(t: Topology, name: str, share: float, speed: float, seconds: int, seed: int) -> Stream[int, int]:
-    """What comes in so many seconds of the paper's time, in a `speed`-th of that."""
+    """Return a stream with the load of so many seconds of the paper's time, in a `speed`-th of that."""
     count = round(share * sum(rate(s, seed) for s in range(seconds)))
     return t.spout(name, Paced(Items(partial(numbers, count, seed)), lambda s: share * speed * rate(s * speed, seed)))
 

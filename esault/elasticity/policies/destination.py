@@ -52,7 +52,7 @@ def planned(
 ) -> list[Move[R]]:
     """Greedily, candidate by candidate: to the least loaded of its feasible hosts; at most `limit` moves (0: all).
 
-    `place`: all replicas by host, also those that stay. Replicas of one `group` are active copies and share no host.
+    `place`: all replicas by host, also those that stay. Replicas of one `group` are replicas of each other and share no host.
     What is planned counts as done for those that follow, or all would go to the same host. `capacity`: by host and
     resource, in units of `usage` (default: 1). A candidate that is not on one of the hosts stays.
     """

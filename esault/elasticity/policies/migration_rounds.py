@@ -36,7 +36,7 @@ class Replica:
 
     @property
     def group(self) -> Hashable:
-        """Equal for active copies of the same ranges."""
+        """Equal for replicas of the same ranges."""
         return self.unit, self.of
 
 
@@ -127,7 +127,7 @@ class MigrationRounds:
             self._since = view.now - self.period
         if ended is not None and ended > self._since:
             self._begin(ended)
-        # Under the name of each copy the samples of all copies are told again.
+        # Under the name of each replica the samples of all replicas are told again.
         units = {name: unit for name, unit in view.units.items() if not unit.plan.copy}
         now = {self._replica(name, s): s for name, unit in units.items() for s in unit.samples}
         self._arrived(now, view.now if ended is None else ended)

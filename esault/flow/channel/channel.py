@@ -27,7 +27,7 @@ __all__ = ["MAX_BATCH_ROWS", "InChannel", "OutChannel"]
 #: rows of one batch at most: a bolt may turn one tuple into a million
 MAX_BATCH_ROWS = 4096
 
-#: what half of a surrogate pair begins with in a frame; so do some letters of Korean
+#: what half of a surrogate pair begins with in a frame; so do some syllables of Korean
 _MAYBE_SURROGATE = b"\xed"
 
 

@@ -83,7 +83,7 @@ class StateWriter:
         self.snapshot = Snapshot(number, names, self._source, self._file, self._clock)
 
     def hand_over(self, snapshot: Snapshot) -> None:
-        """Write this one, whose states another copy takes: there is no file, and its end is not reported."""
+        """Write this one, whose states another replica takes: there is no file, and its end is not reported."""
         self.snapshot, self._file = snapshot, None
 
     def advance(self) -> None:

@@ -216,8 +216,8 @@ class Roots:
             if self._acks.number(root.number) == acker:
                 self._replay(root)
 
-    def lanes(self, down: Collection[int], mergers: tuple[int, ...], now: float) -> None:
-        """Which copies of units are not whole; see `ReplicaRoots`."""
+    def set_replicas(self, down: Collection[int], mergers: tuple[int, ...], now: float) -> None:
+        """Set the replicas of units that are not whole; see `ReplicaRoots`."""
 
     def _replay(self, root: OpenRoot) -> None:
         if root.queued:

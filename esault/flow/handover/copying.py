@@ -1,6 +1,6 @@
-"""The living copy's side when another one is brought up to date: the state of one moment, to those who lack it.
+"""The living replica's side when another one is brought up to date: the state of one moment, to those who lack it.
 
-The moment is that at which the mark of this copy has come from every sender: the same place among the rows at which the sender
+The moment is that at which the mark of this replica has come from every sender: the same place among the rows at which the sender
 began to send to the newcomer. The newcomer takes part as the new owner of a change does (`StateReceiver`), with no carried rows:
 what stands before the mark was processed here, what comes behind it comes to both.
 """

@@ -56,7 +56,7 @@ class Operator:
         self._streams = [i.stream for i in plan.inputs]
         #: names that were made up for rows without a source row; they move with this object to another process
         self.ordinal = 0
-        self._letters_open = False
+        self._dead_letters_open = False
 
     # errors ------------------------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ class Operator:
             print(f"{text}\n(the tuple is {what}; further errors of this unit are only counted)", file=sys.stderr)
         if self._policy.kind == "dead_letter":
             self.dead_letters += 1
-            self._letters_open = True
+            self._dead_letters_open = True
             self.dead_letter_sink.put(
                 {
                     "unit": self.plan.name,
@@ -110,8 +110,8 @@ class Operator:
             )
 
     def _settle(self) -> None:
-        if self._letters_open:  # durable before the batch is acked
-            self._letters_open = False
+        if self._dead_letters_open:  # durable before the batch is acked
+            self._dead_letters_open = False
             self.dead_letter_sink.sync()
 
     # the loops ---------------------------------------------------------------------------------

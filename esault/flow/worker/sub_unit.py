@@ -190,7 +190,7 @@ class SubUnit(FrameReader):
         filling = message.filling.get(self.plan.name, 0)
         self.roots.widen(message.widest / self.context.parts, filling / self.context.parts)
         self.outputs.living(message.owners)
-        self.roots.lanes(message.down, message.mergers, self.clock())
+        self.roots.set_replicas(message.down, message.mergers, self.clock())
         self.outbox.append(AckRoutingSet(self.incarnation, message.version))
 
     def _on_start(self, message: Start) -> None:

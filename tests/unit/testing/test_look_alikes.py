@@ -296,8 +296,8 @@ def test_a_copy_that_is_brought_up_to_date_counts_on(seed):
     local = LocalRuntime(t, seed=seed, settings=Settings(max_pending=2, root_rows=4, watch_values=False))
     order = random.Random(seed)
     for unit in ("count", "count~1", "count"):
-        until = len(local.emitted("count~gate")) + order.randint(40, 90)
-        while len(local.emitted("count~gate")) < until or not all(map(local.lives, local.sub_units(unit))):
+        until = len(local.emitted("count~merger")) + order.randint(40, 90)
+        while len(local.emitted("count~merger")) < until or not all(map(local.lives, local.sub_units(unit))):
             local.step() or local.wait()
         local.kill(local.sub_units(unit)[0])
         while not local.lives(local.sub_units(unit)[0]) or local.driver.units[unit].down:
