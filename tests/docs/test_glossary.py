@@ -15,7 +15,6 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 FILES = sorted([*(ROOT / "esault").rglob("*.py"), *(ROOT / "topologies").rglob("*.py")])
 UNDER_WORK = ("esault/control/", "esault/flow/worker/", "esault/flow/replica/")
-DOCSTRINGS_UNDER_WORK = ("esault/control/", "esault/flow/")
 PRIVATE = frozenset(
     [
         "porter",
@@ -135,7 +134,7 @@ def test_names_of_the_glossary_are_those_of_the_code():
             assert code.strip("`") in classes, (term, code)
 
 
-@pytest.mark.parametrize("path", files(DOCSTRINGS_UNDER_WORK), ids=name)
+@pytest.mark.parametrize("path", files(UNDER_WORK), ids=name)
 def test_docstrings_begin_with_a_noun_or_a_verb(path):
     """ "Return ...", "A channel ...": a question word says neither what it is nor what it does."""
     found = [

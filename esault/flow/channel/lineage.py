@@ -1,4 +1,4 @@
-"""What one batch brings forth: the two XORs of the ids that were opened while it was processed."""
+"""The lineage of one batch: the two XORs of the ids that were opened while it was processed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes in: the channels from senders, and the frames that may be taken from them (PROTOCOL section 1)."""
+"""Senders: the channels from them, and the frames that may be taken from them (PROTOCOL section 1)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Senders:
 
     @property
     def ended(self) -> bool:
-        """Whether no channel will bring more."""
+        """Return whether no channel will bring more."""
         return all(channel.ended for channel in self._channels.values())
 
     def frame(self, data: bytes | memoryview) -> Frame | None:
@@ -77,7 +77,7 @@ class Senders:
         return None
 
     def take_express(self, frame: Frame) -> tuple[bool, bool]:
-        """Whether a frame of the express socket is news, and whether some before it are missing."""
+        """Return whether a frame of the express socket is news, and whether some before it are missing."""
         last = self._express.get(frame.channel, 0)
         if frame.seq <= last:
             self.dropped += 1

@@ -27,7 +27,7 @@ class Saved(Source, Protocol):
         ...
 
     def schema(self) -> Schema:
-        """What the classes in its state look like."""
+        """Return the description of the classes in its state."""
         ...
 
 
@@ -103,7 +103,7 @@ class StateWriter:
             self.touched(names)
 
     def before(self, names: Iterable[Name]) -> None:
-        """What has these names is about to change while state is written."""
+        """Write what has these names first: it is about to change while state is written."""
         assert self.snapshot is not None
         if not self._seen_changes:
             self.all()
@@ -114,7 +114,7 @@ class StateWriter:
             self._fail(error)
 
     def touched(self, names: Iterable[Name]) -> None:
-        """What has these names may have changed since the last snapshot."""
+        """Note that what has these names may have changed since the last snapshot."""
         assert self.dirty is not None
         self.dirty.update(names)
         if len(self.dirty) * 2 > self._base_keys:

@@ -36,7 +36,7 @@ class AckServer:
         self.dropped_frames = 0
 
     def owners(self, endpoints: Mapping[int, str]) -> None:
-        """Where the owners of roots can be reached; the roots of those that are gone are forgotten."""
+        """Set the addresses of the owners of roots; the roots of those that are gone are forgotten."""
         for owner in self._endpoints:
             if owner not in endpoints:
                 self.ledger.forget_owner(owner)

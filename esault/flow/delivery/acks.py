@@ -106,7 +106,7 @@ class Acks:
         return post
 
     def number(self, root: int) -> int | None:
-        """Which ack server keeps the ledger of roots with this number; None where there are none."""
+        """Return the number of the ack server that keeps the ledger of roots with this number; None where there are none."""
         return root % len(self._ackers) if self._ackers else None
 
     def post(self, incarnation: int) -> Post | None:

@@ -140,7 +140,7 @@ class Ledger:
 
     @property
     def unregistered(self) -> int:
-        """How many roots have acks here but were not registered, or not any more."""
+        """Return the number of roots that have acks here but were not registered, or not any more."""
         return len(self._early) + len(self._older)
 
     def check(self) -> None:

@@ -55,7 +55,7 @@ class ReplicaAcks(Acks):
         sums[1] ^= d
 
     def take_own(self) -> Iterator[tuple[Root, list[int]]]:
-        """What was divided in the name of roots whose ledger sits here."""
+        """Yield what was divided in the name of roots whose ledger is here."""
         own = [name for name in self._forks if name[0] == self._incarnation]
         return ((name, self._forks.pop(name)) for name in own)
 
@@ -71,7 +71,7 @@ class ReplicaAcks(Acks):
 
 
 class _Fork:
-    """What is known of one attempt of a root beyond its own account."""
+    """The accounts of one attempt of a root beyond its own."""
 
     __slots__ = ("accounts", "flags", "seen", "serial")
 

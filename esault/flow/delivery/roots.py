@@ -108,7 +108,7 @@ class Roots:
 
     @property
     def credit(self) -> bool:
-        """Whether another root may be opened."""
+        """Return whether another root may be opened."""
         room = self._pending < self._window or self._pending_rows < self._wanted_rows
         return room and len(self._open) < self._settings.max_undurable
 
@@ -257,7 +257,7 @@ class Roots:
 
     @property
     def overdue(self) -> bool:
-        """Whether roots wait for their replay."""
+        """Return whether roots wait for their replay."""
         return bool(self._replays)
 
     @property

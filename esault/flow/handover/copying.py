@@ -22,7 +22,7 @@ __all__ = ["Copying"]
 
 
 class Source(Protocol):
-    """Where the state of keys lives: the operator."""
+    """The place where the state of keys lives: the operator."""
 
     def names(self) -> list[Name]:
         """Names of all elements."""
@@ -106,7 +106,7 @@ class Copying:
 
     @property
     def full(self) -> bool:
-        """Whether enough is on its way."""
+        """Return whether enough is on its way."""
         return sum(self._unconfirmed.values()) >= UNCONFIRMED_BYTES
 
     def send(self) -> None:
@@ -130,5 +130,5 @@ class Copying:
 
     @property
     def done(self) -> bool:
-        """Whether all went and was confirmed."""
+        """Return whether all went and was confirmed."""
         return self._ended and not self._unconfirmed

@@ -75,7 +75,7 @@ class Handover:
 
     @property
     def active(self) -> bool:
-        """Whether batches must pass through `offer`."""
+        """Return whether batches must pass through `offer`."""
         return self._giving is not None or self._getting is not None or bool(self._undivided)
 
     @property
@@ -95,7 +95,7 @@ class Handover:
 
     @property
     def wake_at(self) -> float | None:
-        """When there is more to do even if nothing comes in; None: never."""
+        """Return the time at which there is more to do even if nothing comes in; None: never."""
         bulk = self._bulk_at if self._giving is not None and self._giving.scanning else None
         ask = self._getting.ask_at if self._getting is not None else None
         return bulk if ask is None else ask if bulk is None else min(ask, bulk)

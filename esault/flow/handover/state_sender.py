@@ -26,7 +26,7 @@ class Busy(Exception):
 
 
 class Store(Protocol):
-    """Where the state of keys lives: the operator."""
+    """The place where the state of keys lives: the operator."""
 
     def names(self) -> list[Name]:
         """Names of all elements."""
@@ -49,11 +49,11 @@ class Store(Protocol):
         ...
 
     def beside(self, ranges: Sequence[tuple[int, int]]) -> Any:
-        """What the new owner of these ranges must know besides the state of their keys; None: nothing."""
+        """Return what the new owner of these ranges must know besides the state of their keys; None: nothing."""
         ...
 
     def take_beside(self, said: Any) -> None:
-        """What the old owner said so. Raises FrameError."""
+        """Take what the old owner's `beside` returned. Raises FrameError."""
         ...
 
 
@@ -100,7 +100,7 @@ class StateSender:
     # rows ------------------------------------------------------------------------------------------
 
     def divide(self, entry: Entry) -> Entry | None:
-        """What of the entry stays here; what moves is carried."""
+        """Return the part of the entry that stays here; what moves is carried."""
         parts = self._divider(entry)
         for new, part in parts.items():
             if new:
@@ -141,7 +141,7 @@ class StateSender:
 
     @property
     def scanning(self) -> bool:
-        """Whether there is state that has not been sent and may be."""
+        """Return whether there is state that has not been sent and may be."""
         return self._scan is not None and not self._full
 
     @property

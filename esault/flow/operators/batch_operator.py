@@ -125,7 +125,7 @@ class BatchOperator(Operator):
         super()._survive(error, key, value, hook)
 
     def _try_state(self) -> None:
-        """Whether what came first can be saved is found now, and not when it must be."""
+        """Check now that what came first can be saved, and not when it must be."""
         unit, cls = self.plan.name, type(self.object).__name__
         for key, state in islice(self.object.keyed.items(), TRIED):
             try:

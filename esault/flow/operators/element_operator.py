@@ -154,7 +154,7 @@ class ElementOperator(Operator):
 
     @property
     def _finishes(self) -> bool:
-        """Whether the objects have a `finish`; those that have none are not made for it, and there may be millions."""
+        """Return whether the objects have a `finish`; those that have none are not made for it, and there may be millions."""
         if self._cls is None:  # none has been made here yet: one speaks for all
             self.elements.wake(next(self.elements.names(), None))
         return defines(self._cls, "finish")

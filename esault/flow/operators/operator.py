@@ -1,4 +1,4 @@
-"""What all operators have in common: emits, the error policy, ids and the calls beside `process`."""
+"""The common part of all operators: emits, the error policy, ids and the calls beside `process`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HOOK = "__esault_hook__"
 
 
 class Operator:
-    """What all three have in common: emits, the error policy, ids and the calls beside `process`."""
+    """The common part of all three: emits, the error policy, ids and the calls beside `process`."""
 
     #: whether `run` takes arrays; else it gets tuples
     takes_arrays = False
@@ -172,12 +172,12 @@ class Operator:
 
     @property
     def next_sweep(self) -> float | None:
-        """When `sweep` is due; None: never."""
+        """Return the time at which `sweep` is due; None: never."""
         return None
 
     @property
     def states(self) -> int:
-        """How many objects hold state that a crash would lose."""
+        """Return the number of objects that hold state that a crash would lose."""
         return 0
 
     def reload(self, keys: Sequence[Any]) -> None:
@@ -205,11 +205,11 @@ class Operator:
         """Take a key over, with its state."""
 
     def beside(self, ranges: Sequence[tuple[int, int]]) -> Any:
-        """What the new owner of these ranges must know besides the state of their keys; None: nothing."""
+        """Return what the new owner of these ranges must know besides the state of their keys; None: nothing."""
         return None
 
     def take_beside(self, said: Any) -> None:
-        """What the old owner said so. Raises FrameError."""
+        """Take what the old owner's `beside` returned. Raises FrameError."""
 
     # checkpoints ---------------------------------------------------------------------------------
 
@@ -229,7 +229,7 @@ class Operator:
         return None if fresh is None else type(fresh)
 
     def schema(self) -> Schema:
-        """What the classes in its state look like."""
+        """Return the description of the classes in its state."""
         own = self.own_class()
         return {**describe_all(named()), **({"": describe(own)} if own is not None else {})}
 
@@ -293,10 +293,10 @@ def _hook_of(error: BaseException, called: str) -> str:
 
 
 def defines(cls: type[Any] | None, hook: str) -> bool:
-    """Whether the user's class has this hook of its own. None: not known yet, for there has been no object."""
+    """Return whether the user's class has this hook of its own. None: not known yet, for there has been no object."""
     return cls is not None and getattr(cls, hook) is not getattr(Bolt, hook)
 
 
 def by_stream(cls: type[Any], plan: UnitPlan) -> bool:
-    """Whether `process_stream` is called in place of `process`."""
+    """Return whether `process_stream` is called in place of `process`."""
     return cls.process_stream is not Bolt.process_stream

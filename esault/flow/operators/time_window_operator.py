@@ -134,7 +134,7 @@ class TimeWindowOperator(WindowOperator):
             self.try_state(keys)
 
     def _all_believed(self, time: Callable[[Any], float], values: Sequence[Any], latest: float | None) -> bool:
-        """Whether no row is too far ahead of the clock, and that could be seen at a glance."""
+        """Return whether no row is too far ahead of the clock, and that could be seen at a glance."""
         if latest is None:
             return True
         try:
@@ -145,7 +145,7 @@ class TimeWindowOperator(WindowOperator):
             return False
 
     def _because(self, error: BaseException, time: Callable[[Any], float], key: Any, value: Any) -> UserError:
-        """What went wrong: the user's object, or the time of the value."""
+        """Return the error: of the user's object, or of the time of the value."""
         try:
             self.time_of(time, value)
         except NoTime as no_time:

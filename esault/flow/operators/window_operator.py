@@ -96,7 +96,7 @@ class WindowOperator(Operator):
         """A row was given to `take` under the policy, as often as that says, whatever became of it."""
 
     def due_of_state(self, state: Any) -> Sequence[float]:
-        """When something of a key with this state is due."""
+        """Return the times at which something of a key with this state is due."""
         return ()
 
     def close_due(self, name: Name, windows: Any, until: float) -> None:
@@ -289,7 +289,7 @@ class WindowOperator(Operator):
 
     @property
     def _nothing_at_the_end(self) -> bool:
-        """Whether nothing is called when all windows are closed, of which there may be millions."""
+        """Return whether nothing is called when all windows are closed, of which there may be millions."""
         for name in self.elements.names() if self._cls is None else ():
             self.elements.wake(name)  # one object speaks for all
             if self._cls is not None:

@@ -229,7 +229,7 @@ class Outputs:
 
     @property
     def blocked(self) -> bool:
-        """Whether frames wait for a socket."""
+        """Return whether frames wait for a socket."""
         return any(channel.queue for channel in self.channels)
 
     def offer(self) -> bool:
@@ -243,7 +243,7 @@ class Outputs:
         return clear
 
     def living(self, incarnations: Container[int]) -> None:
-        """Who lives: the ways to those that have left can be closed now, and not before they had read their last frame."""
+        """Set which sub-units live: the ways to those that have left can be closed now, and not before they had read their last frame."""
         for channel in [c for c in self._leaving if c.incarnation not in incarnations]:
             self._leaving.remove(channel)
             channel.close()
@@ -295,11 +295,11 @@ class Outputs:
 
     @property
     def uncommitted(self) -> bool:
-        """Whether a sink has rows that are not durable."""
+        """Return whether a sink has rows that are not durable."""
         return any(sink.due_at is not None for sink in self.sinks)
 
     def due_at(self) -> Iterator[float]:
-        """When something here is due by itself."""
+        """Yield the times at which something here is due by itself."""
         for channel in self.channels:
             if channel.rows:
                 yield channel.opened_at + self._linger

@@ -1,4 +1,4 @@
-"""Where event time starts: the times of rows that pass make a watermark."""
+"""The clock, where event time starts: the times of rows that pass make a watermark."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Clock:
         return self._top - self._lateness
 
     def idle_at(self, quiet_since: float | None) -> float:
-        """When this is idle if nothing comes; `quiet_since`: since when there has been nothing to read, None: there is."""
+        """Return the time at which this is idle if nothing comes; `quiet_since`: since when there has been nothing to read, None: there is."""
         if self._idle is None or quiet_since is None:
             return END_OF_TIME
         return max(quiet_since, self._last) + self._idle
