@@ -3,7 +3,7 @@
 The rooms: `topology` is what a user writes, `sources` and `sinks` what comes in the box for it; `flow` is the data
 path and `control` the control path, which meet in `messages` alone; `runtime` and `cluster` run them on actors,
 `testing` in one process, `spark` on Spark, `sim` in a model; `cli` and `ui` are the command line and what it shows.
-Importing this door loads `topology` and nothing heavier.
+Importing this package loads `topology` and nothing heavier.
 """
 
 from __future__ import annotations

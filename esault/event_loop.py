@@ -1,4 +1,4 @@
-"""An event loop of asyncio that is stepped: whoever owns the thread runs what is ready, and goes on with other things.
+"""An event loop of asyncio that is stepped: the owner of the thread runs what is ready, and goes on with other things.
 
 The data loop of a sub-unit waits for frames, control messages and time, all at once. An event loop that waited for itself would keep all
 that waiting; one in a thread of its own would cost two switches of threads a call. So the sub-unit steps this one in each turn, and
@@ -39,7 +39,7 @@ class _Selector(selectors.EpollSelector):
         self.more = False
 
     def select(self, timeout: float | None = None) -> Any:
-        """What has happened by now; `timeout` says whether anything else is ready."""
+        """Return the events up to now; `timeout` says whether anything else is ready."""
         events = super().select(0)
         self.wait = timeout
         self.more = bool(events) or timeout == 0
@@ -71,7 +71,7 @@ class _Loop(asyncio.SelectorEventLoop):
 
 
 class SteppedLoop:
-    """Runs coroutines, a step at a time, in the thread of whoever calls."""
+    """Runs coroutines, a step at a time, in the caller's thread."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         """`clock`: seconds, never going back; the loop's timers go by it."""
@@ -106,7 +106,7 @@ class SteppedLoop:
 
     @property
     def wake_at(self) -> float:
-        """When a timer is due, by the clock; infinite where there is none."""
+        """Return the time at which a timer is due, by the clock; infinite where there is none."""
         return self._wake_at
 
     def fileno(self) -> int:
@@ -134,7 +134,7 @@ class SteppedLoop:
         if self._loop.is_closed():
             return
         self._wake_at = float("inf")
-        self._loop.set_exception_handler(lambda loop, context: None)  # nobody asks any more
+        self._loop.set_exception_handler(lambda loop, context: None)  # it is not asked for any more
         for task in asyncio.all_tasks(self._loop):
             task.cancel()
         self._until = float("inf")

@@ -62,7 +62,7 @@ class Histogram:
         self.max = max(self.max, other.max)
 
     def since(self, before: Histogram) -> Histogram:
-        """What was recorded after `before`, which this one was once; its `max` is within 10 %."""
+        """Return the values recorded after `before`, an earlier state of this histogram; its `max` is within 10 %."""
         recent = Histogram()
         recent._counts = {b: left for b, n in self._counts.items() if (left := n - before._counts.get(b, 0)) > 0}
         recent.count = sum(recent._counts.values())

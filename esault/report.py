@@ -1,4 +1,4 @@
-"""What a run has to say for itself: `report.json`, and the same as objects.
+"""The report of a run: `report.json`, and the same as objects.
 
 `schema: 1`; fields are added, never changed.
 """
@@ -71,7 +71,7 @@ class Change:
     moved_keys: int = 0
     moved_bytes: int = 0
     held_back_ms: float = 0.0
-    #: from the wish to the end
+    #: from the request to the end
     total_ms: float = 0.0
     #: of that, until new sub-units stood ready: nothing waits in that time
     prepare_ms: float = 0.0
@@ -86,7 +86,7 @@ class Decision:
     t: float
     unit: str
     policy: str
-    #: such as "rescale: 1 -> 4", "wish" (refused), "advice"
+    #: such as "rescale: 1 -> 4", "action" (refused), "advice"
     what: str
     reason: str
     #: "done", "begun", "dropped: ...", "refused: ...", "said", "failed"
@@ -109,7 +109,7 @@ class Restored:
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """What was kept of a run, so that all could go back to it."""
+    """The checkpoints of a run, to which all could go back."""
 
     #: complete ones
     taken: int = 0

@@ -17,7 +17,7 @@ from hypothesis import settings
 from esault.policies import register, unregister
 
 sys.path.insert(0, str(Path(__file__).with_name("shared")))
-from wishes import Done
+from random_changes import Done
 
 #: seeds that show something together
 ENOUGH = 6

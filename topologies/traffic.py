@@ -22,7 +22,7 @@ from esault.sources import TextFiles
 
 __all__ = ["reports", "topology"]
 
-#: seconds without a fix after which a device was off, and nobody knows where it went meanwhile
+#: seconds without a fix after which a device was off, and it is unknown where it went meanwhile
 LONGEST = 60
 
 

@@ -23,7 +23,7 @@ __all__ = ["command"]
 
 @dataclass
 class _Subject:
-    """What is analyzed: tables by name, and what the topology file says of them."""
+    """The subject of an analysis: tables by name, and what the topology file says of them."""
 
     name: str
     tables: dict[str, str]
@@ -129,7 +129,7 @@ def _topology(what: str, settings: tuple[str, ...]) -> _Subject:
 
 
 def _code(folder: str) -> str:
-    """What changes when a module changes that the topology file has imported from its folder, or the file itself."""
+    """Return a hash of the code. It changes when the topology file changes, or a module from its folder that it imports."""
     files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
     digest = hashlib.sha256()
     for file in sorted(f for f in files if f and os.path.dirname(os.path.abspath(f)) == os.path.abspath(folder)):

@@ -36,7 +36,7 @@ def command(name: str | None, quick: bool, out: str | None, more: tuple[str, ...
         raise UsageError(f"say where its results go: esault bench {name} --out DIR")
     sys.stdout.flush()
     sys.stderr.flush()
-    # In this very process: whoever signals it, or kills it, means the bench.
+    # In this very process: a signal to it means the bench.
     os.execv(  # noqa: S606 - no shell
         sys.executable, [sys.executable, "-m", f"bench.{name}", "--out", out, *(["--quick"] if quick else []), *more]
     )

@@ -120,7 +120,7 @@ def _code_of(arguments: list[str] | None) -> int:
 
 
 def _drop_unwritten() -> None:
-    """What nobody reads any more: Python would try again when it ends, and end with a code of its own."""
+    """Drop output that has no reader left: Python would try again when it ends, and end with a code of its own."""
     for stream, number in ((sys.stdout, 1), (sys.stderr, 2)):
         try:
             stream.flush()
@@ -131,7 +131,7 @@ def _drop_unwritten() -> None:
 
 
 def _mend_streams() -> None:
-    """A command may be started with streams closed, or on a terminal that does not know all letters."""
+    """A command may be started with streams closed, or on a terminal that does not know all characters."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -146,7 +146,7 @@ def _mend_streams() -> None:
 
 
 def _is_output(error: OSError) -> bool:
-    """Whether it came of printing: what else the system refuses is said by the errors of the engine."""
+    """Return whether it came of printing: what else the system refuses is said by the errors of the engine."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

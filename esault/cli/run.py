@@ -78,7 +78,7 @@ class _Run(click.Command):
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="Ack servers; 0 seats each ledger with the owner of the roots.",
+    help="Processes of their own that track tuples; 0: each spout's process tracks its own.",
 )
 @click.option(
     "--checkpoint",

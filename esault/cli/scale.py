@@ -25,7 +25,7 @@ def command(unit: str, n: int, run: str | None) -> None:
     if n < 1:
         raise UsageError(f"unit {unit!r} cannot have {n} sub-units: it needs one at least")
     chosen = choose(run)
-    for answer in ask(chosen.door, {"do": "scale", "unit": unit, "n": n}, patience=None):
+    for answer in ask(chosen.control_socket, {"do": "scale", "unit": unit, "n": n}, patience=None):
         if answer.get("begun"):
             print(f"{chosen.name}, {unit}: to {n} sub-units ...", flush=True)
         elif answer.get("waits"):

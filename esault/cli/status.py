@@ -84,7 +84,7 @@ def _hosts(status: dict[str, Any]) -> list[str]:
         lines.append(
             f"  host {name}: {'draining, ' if host['draining'] else ''}{host['free']} of {host['slots']} slots free"
             + (f", {100 * host['cpu']:.0f} % busy" if host["cpu"] is not None else "")
-            + f"; {' '.join(host['sub_units']) or 'nobody'}"
+            + f"; {' '.join(host['sub_units']) or 'none'}"
             + (f"; sent {sent}" if sent else "")
         )
     return lines

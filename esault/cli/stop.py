@@ -20,7 +20,7 @@ def command(run: str | None, now: bool) -> None:
     from esault.runtime.session.control_client import ask, choose
 
     chosen = choose(run)
-    for answer in ask(chosen.door, {"do": "stop", "now": now}, patience=None):
+    for answer in ask(chosen.control_socket, {"do": "stop", "now": now}, patience=None):
         if answer.get("begun"):
             print(f"{chosen.name}: ending ...", flush=True)
         if answer.get("done"):

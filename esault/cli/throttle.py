@@ -36,5 +36,5 @@ def command(unit: str, rate: float, seconds: float, run: str | None) -> None:
             f"unit {unit!r} cannot be throttled to {rate:g}: a rate is a number of tuples a second above 0"
         )
     chosen = choose(run)
-    for _ in ask(chosen.door, {"do": "throttle", "unit": unit, "rate": rate, "seconds": seconds}):
+    for _ in ask(chosen.control_socket, {"do": "throttle", "unit": unit, "rate": rate, "seconds": seconds}):
         print(f"{chosen.name}, {unit}: {rate:g} tuples a second at most for {seconds:g} s")

@@ -1,4 +1,4 @@
-"""What several commands say about a topology: the TOPOLOGY argument and --set."""
+"""Arguments that several commands share: TOPOLOGY and --set."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ set_option = click.option(
 
 
 def place_of(topology: str) -> Located:
-    """Where the topology is. Raises LocateError."""
+    """Return the place of the topology. Raises LocateError."""
     return locate(topology)
 
 

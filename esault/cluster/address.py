@@ -34,7 +34,7 @@ def join(host: str, port: int) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches it. Raises UsageError for a name that is not known."""
+    """Return whether only this machine reaches it. Raises UsageError for a name that is not known."""
     try:
         found = {each[4][0] for each in socket.getaddrinfo(host, None)}
     except OSError as error:

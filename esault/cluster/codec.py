@@ -27,7 +27,7 @@ from esault.payload.codec import Codec
 
 __all__ = ["MAX_MESSAGE", "pack", "unpack"]
 
-#: bytes of one letter at most; code that is shipped is the largest that there is
+#: bytes of one message at most; code that is shipped is the largest that there is
 MAX_MESSAGE = 64 << 20
 
 _MESSAGE, _TUPLE, _SET, _FROZENSET, _INT, _PATH, _VALUE = range(1, 8)

@@ -1,4 +1,4 @@
-"""A connection between hosts that carries letters: TLS over a socket that never blocks, each letter behind its length."""
+"""A connection between hosts that carries messages: TLS over a socket that never blocks, each message behind its length."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LENGTH = struct.Struct("<I")
 _AT_ONCE = 256 << 10
 #: reasons that one log line names
 _MOST_REASONS = 8
-#: milliseconds after which data that nobody acknowledges breaks a connection
+#: milliseconds after which data that is not acknowledged breaks a connection
 _USER_TIMEOUT = 3000
 #: seconds until an idle connection of sub-units is looked at, between two looks, and looks in vain until it is given up: the driver tells
 #: of hosts that are lost long before, and two that do not reach each other for a while must find their connection as it was
@@ -74,8 +74,9 @@ class Strangers:
 
 
 def crowding(peers: Sequence[str]) -> int:
-    """Who of these strangers, the oldest first, makes room for another one: the oldest of the address that most of them come from,
-    so that somebody who calls again and again only pushes out himself."""
+    """Return the index of the stranger that makes room for another one; `peers` holds their addresses, the oldest first.
+
+    It is the oldest of the address that most of them come from: an address that calls again and again only pushes out itself."""
     addresses = [peer.rpartition(":")[0] for peer in peers]
     ((most, _),) = Counter(addresses).most_common(1)
     return addresses.index(most)
@@ -90,9 +91,9 @@ class Connection:
         self._socket = made
         self._tls = Tls(context, server)
         self._out = bytearray()
-        #: what the peer has sent of a letter that is not whole
+        #: what the peer has sent of a message that is not whole
         self._in = bytearray()
-        #: letters that came while another one was waited for
+        #: messages that came while another one was waited for
         self._kept: list[Any] = []
         self._unsent: list[bytes] = []
         self.peer = _peer(made)
@@ -106,12 +107,12 @@ class Connection:
 
     @property
     def open(self) -> bool:
-        """Whether the peer has shown that it holds the key."""
+        """Return whether the peer has shown that it holds the key."""
         return self._tls.open
 
     @property
     def waits(self) -> bool:
-        """Whether something could not be sent yet: call `flush` when the socket has room."""
+        """Return whether something could not be sent yet: call `flush` when the socket has room."""
         return bool(self._out)
 
     @property
@@ -142,7 +143,7 @@ class Connection:
             del self._out[:sent]
 
     def receive(self) -> list[Any]:
-        """The letters that have come. Raises Lost; Refused for who does not hold the key or sends what is no letter."""
+        """The messages that have come. Raises Lost; Refused for a peer that does not hold the key or sends what is no message."""
         got, self._kept = self._kept, []
         while True:
             try:
@@ -192,7 +193,7 @@ class Connection:
         while len(self._in) - at >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(self._in, at)
             if length > MAX_MESSAGE:
-                raise Refused(f"a letter of {length} bytes")
+                raise Refused(f"a message of {length} bytes")
             end = at + _LENGTH.size + length
             if len(self._in) < end:
                 break
@@ -214,7 +215,7 @@ class Connection:
         return [own, *ready] if self._kept and own not in ready else ready
 
     def ask(self, message: Any, seconds: float, *answers: type) -> Any:
-        """Send, and wait for a letter of one of these types, or for any. Others are given by the next `receive`: a node tells
+        """Send, and wait for a message of one of these types, or for any. Others are given by the next `receive`: a node tells
         its news whenever there are some. Raises Lost, Refused."""
         kept = self.receive()
         self.send(message)
@@ -222,10 +223,10 @@ class Connection:
         while (left := until - time.monotonic()) > 0:
             self.wait(left)
             got = self.receive()
-            for at, letter in enumerate(got):
-                if not answers or isinstance(letter, answers):
+            for at, answer in enumerate(got):
+                if not answers or isinstance(answer, answers):
                     self._kept = [*kept, *got[:at], *got[at + 1 :]]
-                    return letter
+                    return answer
             kept += got
         raise Lost(f"no answer within {seconds:g} s")
 
@@ -262,7 +263,7 @@ def prepare(made: socket.socket, always_read: bool) -> None:
 
 
 def call(host: str, port: int, context: ssl.SSLContext, seconds: float) -> Connection:
-    """A connection to whoever listens there, its key checked. Raises Lost when nobody answers, Refused."""
+    """Return a connection to the process that listens there, its key checked. Raises Lost when none answers, Refused."""
     until = time.monotonic() + seconds
     try:
         made = socket.create_connection((host, port), seconds)
@@ -301,5 +302,5 @@ def _peer(made: socket.socket) -> str:
     try:
         name = made.getpeername()
     except OSError:
-        return "somebody who has hung up"
+        return "a caller that has hung up"
     return f"{name[0]}:{name[1]}" if isinstance(name, tuple) else str(name)

@@ -22,7 +22,7 @@ __all__ = ["HostProcesses"]
 log = logging.getLogger("esault.node")
 
 #: program of a run's first process, with its arguments
-_LODGE = (sys.executable, "-m", "esault.runtime.remote.host_process")
+_PROGRAM = (sys.executable, "-m", "esault.runtime.remote.host_process")
 
 
 @dataclass
@@ -42,7 +42,7 @@ class HostProcesses:
     """See the module. `look` now and then: who has ended."""
 
     def __init__(self, node: str, host: str, key: str, slots: int, select: selectors.BaseSelector) -> None:
-        """`node`: its name; `host`: where lodges listen; `key`: the file of the cluster's key; `select` calls what is registered."""
+        """`node`: its name; `host`: where host processes listen; `key`: the file of the cluster's key; `select` calls what is registered."""
         self._node, self._host, self._key = node, host, key
         self.slots = slots
         self._select = select
@@ -72,11 +72,11 @@ class HostProcesses:
             )
         path = ""
         try:
-            fd, path = tempfile.mkstemp(prefix="esault-lodge-")  # readable by this user alone
+            fd, path = tempfile.mkstemp(prefix="esault-host-")  # readable by this user alone
             with open(fd, "wb") as file:
                 file.write(pack(order))
             process = subprocess.Popen(
-                [*_LODGE, path, self._node, self._host, self._key, str(os.getpid())],
+                [*_PROGRAM, path, self._node, self._host, self._key, str(os.getpid())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 start_new_session=True,
@@ -87,64 +87,64 @@ class HostProcesses:
             raise UsageError(f"host {self._node} cannot start a process for the run: {error}") from None
         assert process.stdout is not None
         os.set_blocking(process.stdout.fileno(), False)
-        lodging = self._all[order.run] = _HostProcess(order.run, order.name, order.slots, path, process, answer)
-        self._select.register(process.stdout, selectors.EVENT_READ, lambda: self._hear(lodging))
+        hosted = self._all[order.run] = _HostProcess(order.run, order.name, order.slots, path, process, answer)
+        self._select.register(process.stdout, selectors.EVENT_READ, lambda: self._hear(hosted))
         log.info("run %s (%s) has %d slots on node %s", order.run, order.name, order.slots, self._node)
 
-    def _hear(self, lodging: _HostProcess) -> None:
-        assert lodging.process.stdout is not None
-        data = lodging.process.stdout.read(65536)
+    def _hear(self, hosted: _HostProcess) -> None:
+        assert hosted.process.stdout is not None
+        data = hosted.process.stdout.read(65536)
         if data == b"":
-            self._select.unregister(lodging.process.stdout)
-        elif data is not None and lodging.answer is not None:
-            self._said(lodging, data)
+            self._select.unregister(hosted.process.stdout)
+        elif data is not None and hosted.answer is not None:
+            self._said(hosted, data)
 
-    def _said(self, lodging: _HostProcess, data: bytes) -> None:
+    def _said(self, hosted: _HostProcess, data: bytes) -> None:
         """It says one line, and nothing behind it that counts."""
-        lodging.said += data
-        line, newline, _ = bytes(lodging.said).partition(b"\n")
+        hosted.said += data
+        line, newline, _ = bytes(hosted.said).partition(b"\n")
         if not newline:
             return
         word, _, rest = line.decode("utf-8", "replace").partition(" ")
         if word == "port" and rest.isdigit():
-            self._tell(lodging, HostStarted(lodging.run, int(rest)))
+            self._tell(hosted, HostStarted(hosted.run, int(rest)))
         else:
-            self._tell(lodging, Refusal(rest.replace("\\n", "\n")))
+            self._tell(hosted, Refusal(rest.replace("\\n", "\n")))
 
-    def _tell(self, lodging: _HostProcess, answer: HostStarted | Refusal) -> None:
-        tell, lodging.answer = lodging.answer, None
+    def _tell(self, hosted: _HostProcess, answer: HostStarted | Refusal) -> None:
+        tell, hosted.answer = hosted.answer, None
         if tell is not None:
             tell(answer)
 
     def look(self) -> None:
-        """Who has ended gives the slots back."""
-        for lodging in list(self._all.values()):
-            if lodging.process.poll() is not None:
-                self._ended(lodging)
+        """Give back the slots of runs that have ended."""
+        for hosted in list(self._all.values()):
+            if hosted.process.poll() is not None:
+                self._ended(hosted)
 
-    def _ended(self, lodging: _HostProcess) -> None:
-        del self._all[lodging.run]
-        stdout = lodging.process.stdout
+    def _ended(self, hosted: _HostProcess) -> None:
+        del self._all[hosted.run]
+        stdout = hosted.process.stdout
         assert stdout is not None
         with contextlib.suppress(KeyError, ValueError):
             self._select.unregister(stdout)
-        if lodging.answer is not None:
-            self._said(lodging, stdout.read(65536) or b"")  # why, maybe, just before it ended
+        if hosted.answer is not None:
+            self._said(hosted, stdout.read(65536) or b"")  # why, maybe, just before it ended
         stdout.close()
         with contextlib.suppress(OSError):
-            os.unlink(lodging.order)
-        code = lodging.process.returncode
+            os.unlink(hosted.order)
+        code = hosted.process.returncode
         text = f"the run's first process on host {self._node} ended at once (exit code {code}); see its log"
-        self._tell(lodging, Refusal(text))
-        log.info("run %s has left node %s", lodging.run, self._node)
+        self._tell(hosted, Refusal(text))
+        log.info("run %s has left node %s", hosted.run, self._node)
 
     def close(self) -> None:
         """End all."""
-        for lodging in self._all.values():
-            lodging.process.kill()
-        for lodging in self._all.values():
-            lodging.process.wait()
-            if lodging.process.stdout is not None:
-                lodging.process.stdout.close()
+        for hosted in self._all.values():
+            hosted.process.kill()
+        for hosted in self._all.values():
+            hosted.process.wait()
+            if hosted.process.stdout is not None:
+                hosted.process.stdout.close()
             with contextlib.suppress(OSError):
-                os.unlink(lodging.order)
+                os.unlink(hosted.order)

@@ -34,7 +34,7 @@ _KEYS = {"hosts", "key", "shared", "strategy", "needs", "apart"}
 
 @dataclass(frozen=True)
 class HostsFile:
-    """What stands in it."""
+    """The content of a hosts file."""
 
     hosts: tuple[str, ...]
     key: str | None = None

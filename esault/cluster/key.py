@@ -1,4 +1,4 @@
-"""The key of a cluster: who holds it belongs to it, and nobody else gets in.
+"""The key of a cluster: its holders belong to the cluster, and no other gets in.
 
 A file with a private key (Ed25519) and a certificate that it has signed itself, as PEM. Both ends of each connection between
 hosts show this certificate and accept no other: TLS 1.3 does the rest. Making a key needs the package `cryptography`, using
@@ -66,7 +66,7 @@ def make_key(path: str | os.PathLike[str]) -> Path:
         try:
             with open(descriptor, "wb") as file:
                 file.write(data)
-            os.link(draft, target)  # fails where there is one: nobody's key is overwritten
+            os.link(draft, target)  # fails where there is one: no key is overwritten
         finally:
             os.unlink(draft)
     except FileExistsError:

@@ -1,7 +1,7 @@
-"""What hosts say to each other. Each is a frozen dataclass of plain values; `letter` carries no other.
+"""Messages between hosts. Each is a frozen dataclass of plain values; `codec` carries no other.
 
-A driver calls a node (`Hello`), asks for slots of a run (`StartHost`) and is told where that run's lodge listens; all that concerns the
-run then goes over a connection of its own between the driver and the lodge (`Attach` ...).
+A driver calls a node (`Hello`), asks for slots of a run (`StartHost`) and is told where that run's host process listens; all that concerns the
+run then goes over a connection of its own between the driver and the host process (`Attach` ...).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ PROTOCOL = 1
 ENDED = "the run has ended"
 
 
-# whoever calls <-> node ------------------------------------------------------------------------
+# caller <-> node ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Welcome:
-    """Node to whoever called."""
+    """Node to caller."""
 
     name: str
     slots: int
@@ -107,7 +107,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class ClockRequest:
-    """What time is it?"""
+    """A question for the time."""
 
     number: int
 
@@ -173,18 +173,18 @@ class StartHost:
 
 @dataclass(frozen=True)
 class HostStarted:
-    """Node to driver: the run's lodge listens there."""
+    """Node to driver: the run's host process listens there."""
 
     run: str
     port: int
 
 
-# driver <-> lodge ------------------------------------------------------------------------------
+# driver <-> host process ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Attach:
-    """Driver to lodge, first: this is my run. Only one connection of a lodge's life is let in."""
+    """Driver to host process, first: this is my run. Only one connection of a host process's life is let in."""
 
     run: str
 
@@ -201,7 +201,7 @@ class Heartbeat:
 
 @dataclass(frozen=True)
 class ToKeeper:
-    """Driver to the lodge's keeper."""
+    """Driver to the host process's keeper."""
 
     message: Fork | Kill | Release
 
@@ -231,7 +231,7 @@ class ProcessDied:
 
 @dataclass(frozen=True)
 class ProbeTargets:
-    """Driver to lodge: probe these of your sub-units: incarnation -> (data endpoint, seconds between two probes)."""
+    """Driver to host process: probe these of your sub-units: incarnation -> (data endpoint, seconds between two probes)."""
 
     targets: dict[int, tuple[str, float]]
     epoch: int
@@ -255,6 +255,6 @@ class OutputLine:
 
 @dataclass(frozen=True)
 class Detach:
-    """The last word: driver to lodge when the run has ended; lodge to driver when it cannot go on, and why."""
+    """The last word: driver to host process when the run has ended; host process to driver when it cannot go on, and why."""
 
     text: str = ""

@@ -1,8 +1,8 @@
-"""The node: offers a host's slots. One per host, one thread; a process of its own for each run that lodges here.
+"""The node: offers a host's slots. One per host, one thread; a process of its own for each run that has slots here.
 
-It listens on one port, lets in who holds the cluster's key, says what it has, and starts a lodge (`runtime.remote.host_process`) for a run that
-asks for slots. What the run then does is between its driver and the lodge. The first SIGTERM or Ctrl-C drains: runs move their
-sub-units elsewhere, and the node ends when none is left. A second one ends it at once. When the node dies its lodges die with it.
+It listens on one port, lets in who holds the cluster's key, says what it has, and starts a host process (`runtime.remote.host_process`) for a run that
+asks for slots. What the run then does is between its driver and the host process. The first SIGTERM or Ctrl-C drains: runs move their
+sub-units elsewhere, and the node ends when none is left. A second one ends it at once. When the node dies its host processes die with it.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class Node:
         self._tell_news()
 
     def close(self) -> None:
-        """End all that lodge here, and hang up."""
+        """End all runs that have slots here, and hang up."""
         self._host_processes.close()
         for caller in self._callers.values():
             caller.connection.close()
@@ -173,7 +173,7 @@ class Node:
     # callers ---------------------------------------------------------------------------------------
 
     def _accept(self) -> None:
-        # A few at a time: somebody who calls without end must not keep the node from those whom it knows.
+        # A few at a time: a peer that calls without end must not keep the node from those that it knows.
         for _ in range(_ACCEPTED_AT_ONCE):
             try:
                 made, _ = self._listener.accept()
@@ -182,7 +182,7 @@ class Node:
             except ConnectionError:
                 continue
             except OSError as error:  # no more descriptors, or no memory: who is here stays, and others come later
-                self._strangers.note("somebody", f"it cannot be accepted: {error.strerror or error}")
+                self._strangers.note("a caller", f"it cannot be accepted: {error.strerror or error}")
                 return
             strangers = [each for each in self._callers.values() if each.hello is None]
             if len(strangers) >= _MOST_STRANGERS:
@@ -226,7 +226,7 @@ class Node:
         elif isinstance(message, ClockRequest):
             caller.connection.send(ClockReply(message.number, time.monotonic()))
         elif isinstance(message, StartHost):
-            self._lodge(caller, message)
+            self._start_host(caller, message)
         elif isinstance(message, ReadMark):
             caller.connection.send(MarkText(read_mark(message.path)))
         elif isinstance(message, Nodes):
@@ -337,9 +337,9 @@ class Node:
             self._joined.close()
             self._joined = None
 
-    # lodgings --------------------------------------------------------------------------------------
+    # host processes --------------------------------------------------------------------------------------
 
-    def _lodge(self, caller: _Caller, message: StartHost) -> None:
+    def _start_host(self, caller: _Caller, message: StartHost) -> None:
         try:
             if self.draining:
                 raise UsageError(f"host {self.name} drains and takes no runs")

@@ -1,4 +1,4 @@
-"""What several processes write must lie where all of them see the same: declared in hosts.toml, or seen by one host beside the driver's.
+"""Files that several processes write must lie where all of them see the same: declared in hosts.toml, or seen by one host beside the driver's.
 
 A mark is put into each folder that will be written to, and each host is asked what the mark says there: before a run starts, and
 of a host that joins. What lies in no folder that is declared keeps the units that write it on one host (`Sharing.pinned`).
@@ -51,7 +51,7 @@ class Share:
     folder: str
 
     def seen_by(self, node: Connection) -> bool:
-        """Whether the host of this node does. Raises Lost, Refused, UsageError."""
+        """Return whether the host of this node sees the folder. Raises Lost, Refused, UsageError."""
         text = secrets.token_hex(_LENGTH // 2)
         mark = Path(self.folder) / f"{_MARK}{secrets.token_hex(4)}"
         try:
@@ -66,7 +66,7 @@ class Share:
         return isinstance(answer, MarkText) and answer.text == text
 
     def unseen(self, host: str) -> str:
-        """What to say of a host that does not."""
+        """Return the error text for a host that does not see it."""
         return (
             f"{self.what}: host {host} does not see in {self.folder} what this machine has just written there, although "
             "hosts.toml says so, or it did before: mount it there"
@@ -75,7 +75,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Sharing:
-    """What a host must see."""
+    """The folders that every host must see, and the one host for units that write elsewhere."""
 
     #: every host
     shares: tuple[Share, ...] = ()
@@ -145,7 +145,7 @@ def _existing(path: str) -> str:
 
 
 def _sees(host: Found, shares: Iterable[Share], own: Iterable[tuple[Written, Share]], key: ClusterKey) -> bool:
-    """Whether a host sees what is not declared; raises UsageError where it does not see what is."""
+    """Return whether a host sees what is not declared; raises UsageError where it does not see what is."""
     node, _ = greet(host.address, key)
     try:
         for share in shares:

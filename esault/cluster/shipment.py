@@ -15,7 +15,7 @@ from esault.errors import UsageError
 
 __all__ = ["check_versions", "needed", "relative", "ship", "unload"]
 
-#: files and bytes; more is no topology but somebody's home folder
+#: files and bytes; more is no topology but a home folder
 MOST_FILES, MOST_BYTES = 1000, 16 << 20
 
 
@@ -113,7 +113,7 @@ def _imported(file: ShippedFile) -> list[str]:
     try:
         tree = ast.parse(file.data)
     except (SyntaxError, ValueError):
-        return []  # one that nobody imports, or whoever does will say so
+        return []  # one that is not imported, or the import will say so
     names = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -29,13 +29,13 @@ class Found:
 
 
 class Unreachable(UsageError):
-    """Nobody answers there."""
+    """No process answers there."""
 
 
 def greet(address: str, key: ClusterKey) -> tuple[Connection, Found]:
     """A connection to one node, and what it says of itself. Raises UsageError, naming the address and what is wrong.
 
-    Unreachable, where nobody answers.
+    Unreachable, where no process answers.
     """
     host, port = split(address)
     try:
@@ -66,7 +66,7 @@ def greet(address: str, key: ClusterKey) -> tuple[Connection, Found]:
 
 
 def ask(address: str, key: ClusterKey) -> Found:
-    """What one node says of itself. Raises UsageError."""
+    """Return what one node says of itself. Raises UsageError."""
     node, found = greet(address, key)
     node.close()
     return found
@@ -114,7 +114,7 @@ def survey(addresses: Sequence[str], key: ClusterKey) -> tuple[list[Found], dict
 
 
 def share_out(found: Iterable[Found], slots: int | None) -> tuple[tuple[str, int], ...]:
-    """How many slots to ask of each: all that are free, or `slots` in all, dealt out one by one. Raises UsageError."""
+    """Return the slots to ask of each node: all that are free, or `slots` in all, dealt out one by one. Raises UsageError."""
     usable = [each for each in found if each.welcome.free and not each.welcome.draining]
     free = sum(each.welcome.free for each in usable)
     if not usable:

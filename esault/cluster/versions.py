@@ -1,4 +1,4 @@
-"""What two ends must have in common before they go on."""
+"""Versions that two ends must have in common before they go on."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def hello(name: str = "", address: str = "") -> Hello:
-    """How this process introduces itself."""
+    """Return the introduction of this process."""
     return Hello(PROTOCOL, VERSION, PYTHON, name, address)
 
 
 def differences(other: Hello | Welcome) -> str:
-    """What differs between the other end and this one, for people; empty: nothing."""
+    """Return the differences between the other end and this one, for people; empty: none."""
     told = []
     if isinstance(other, Hello) and other.protocol != PROTOCOL:
         told.append(f"it speaks version {other.protocol} of the protocol, and {PROTOCOL} is spoken here")

@@ -1,4 +1,4 @@
-"""What a policy can want. Each action says why, in words."""
+"""Actions that a policy can ask for. Each action gives its reason in words."""
 
 from __future__ import annotations
 

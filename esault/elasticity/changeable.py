@@ -1,4 +1,4 @@
-"""What a judge can do to a unit; live and in the simulator."""
+"""The changes that a judge can make to a unit; live and in the simulator."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class Changeable(Protocol):
 
     @property
     def width(self) -> int:
-        """How many sub-units it has."""
+        """Return the number of its sub-units."""
         ...
 
     @property
     def table(self) -> OutputTable | None:
-        """Who owns which part of the ring; None before it is built, and for spouts."""
+        """Return the owners of the parts of the ring; None before the table is built, and for spouts."""
         ...
 
     def adopt(self, after: OutputTable, news: int, now: float, kind: str, reason: str, policy: str) -> int:

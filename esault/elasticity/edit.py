@@ -63,7 +63,7 @@ def _check(table: OutputTable, sub_unit: int) -> None:
 
 
 def _merged_into(table: OutputTable, sub_unit: int, into: int) -> OutputTable:
-    """Intervals beside `into` join it; what has it not for a neighbour joins whoever is there."""
+    """Intervals beside `into` join it; what has it not for a neighbour joins the neighbour that is there."""
     after = table.copy()
     if len(table.owners()) == 1:
         raise UsageError(f"sub-unit {sub_unit} is the only one: it cannot be merged away")

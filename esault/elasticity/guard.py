@@ -13,7 +13,7 @@ __all__ = ["Guard", "Verdict"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What may be done, and why the rest may not."""
+    """The changes that are allowed, and the reasons against the rest."""
 
     #: changes of the table
     allowed: tuple[Action, ...] = ()
@@ -96,7 +96,7 @@ class Guard:
 
 
 def _refusal(view: View, action: Migrate) -> str:
-    """Why a sub-unit cannot go there; empty if it can."""
+    """Return the reason why a sub-unit cannot go there; empty if it can."""
     sample = next((s for s in view.unit.samples if s.sub_unit == action.sub_unit), None)
     if sample is None:
         return f"there is no sub-unit {action.sub_unit} (any more)"

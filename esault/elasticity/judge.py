@@ -70,9 +70,9 @@ class Judge:
         decide: Callable[[Any], Sequence[Action]] = self.policy.decide
         try:
             actions = list(self._ask(lambda: decide(view)))
-            # What it returns is looked at in here, too: nonsense in it is the policy's failure and nobody else's.
-            wishes = self._by_unit(actions)
-            verdicts = self._verdicts(view, wishes)
+            # What it returns is looked at in here, too: nonsense in it is the policy's failure and no other's.
+            by_unit = self._by_unit(actions)
+            verdicts = self._verdicts(view, by_unit)
         except PolicyTimeout as error:
             self._resting_until = now + REST
             self._write(now, self._label, "policy too slow", f"{error}; it is asked again in {REST:.0f} s", "failed")
@@ -84,24 +84,24 @@ class Judge:
             return
         self._refusals = ()
         for name, verdict in verdicts.items():
-            self._act(name, wishes[name], verdict, view, units, now)
+            self._act(name, by_unit[name], verdict, view, units, now)
 
     @property
     def _label(self) -> str:
         return ", ".join(self.names)
 
     def _by_unit(self, actions: Sequence[Action]) -> dict[str, list[Action]]:
-        """What it wants, by unit; what is no action goes to the first."""
-        wishes: dict[str, list[Action]] = {}
+        """Return the actions by unit; what is no action goes to the first."""
+        by_unit: dict[str, list[Action]] = {}
         for action in actions:
             name = action.unit if isinstance(action, Action) and action.unit else self.names[0]
-            wishes.setdefault(name, []).append(action)
-        return wishes
+            by_unit.setdefault(name, []).append(action)
+        return by_unit
 
-    def _verdicts(self, view: RunView, wishes: Mapping[str, Sequence[Action]]) -> dict[str, Verdict]:
+    def _verdicts(self, view: RunView, by_unit: Mapping[str, Sequence[Action]]) -> dict[str, Verdict]:
         verdicts: dict[str, Verdict] = {}
         free = view.free_slots
-        for name, actions in wishes.items():
+        for name, actions in by_unit.items():
             unit = view.units.get(name)
             if unit is None or (name not in self.names and unit.plan.kind != "spout"):
                 verdicts[name] = Verdict((), (f"there is no unit {name!r} that this policy may change",))
@@ -135,7 +135,7 @@ class Judge:
             call = partial(units[name].move, move.sub_unit, now, move.reason, self.policy_name, move.host)
             self._try(name, f"migrate {move.sub_unit} to {move.host}", move.reason, now, call)
         for refusal in verdict.refusals:
-            self._write(now, name, "wish", reason, f"refused: {refusal}")
+            self._write(now, name, "action", reason, f"refused: {refusal}")
 
     @property
     def refusals(self) -> tuple[str, ...]:
@@ -152,7 +152,7 @@ class Judge:
             change = unit.adopt(edit.table, edit.news, now, edit.kind, reason, self.policy_name)
         except UsageError as error:
             self._refusals = (*self._refusals, str(error))
-            self._write(now, name, "wish", reason, f"refused: {error}")
+            self._write(now, name, "action", reason, f"refused: {error}")
             return
         self._begun[name] = change, self._write(now, name, what, reason, "begun")
 
@@ -161,7 +161,7 @@ class Judge:
             call()
         except UsageError as error:
             self._refusals = (*self._refusals, str(error))
-            self._write(now, name, "wish", reason, f"refused: {error}")
+            self._write(now, name, "action", reason, f"refused: {error}")
             return
         self._write(now, name, what, reason, "done")
 
@@ -176,7 +176,7 @@ class Judge:
         if (
             self.log
             and (self.log[-1].unit, self.log[-1].what, self.log[-1].outcome) == (unit, what, outcome)
-            and what in ("wish", "policy failed", "policy too slow")
+            and what in ("action", "policy failed", "policy too slow")
         ):
             self.log[-1].times += 1
             return self.log[-1]

@@ -1,4 +1,4 @@
-"""How many sub-units a unit may have, and who gets the free places when several want more at once."""
+"""Limits: the number of sub-units that a unit may have, and the share of free places when several want more at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def limits(unit: UnitView, free_slots: int) -> tuple[int, int]:
 
 
 def granted(view: RunView, wanted: Mapping[str, int]) -> dict[str, int]:
-    """What of the wanted widths can be had: within each unit's limits, and with the free places there are.
+    """Return the part of the wanted widths that can be had: within each unit's limits, and with the free places there are.
 
     Places that are short go one by one to the unit that has the smallest share of what it wants, since the narrowest unit
     decides what the whole passes. Units that shrink give nothing to those that grow: their places are not free yet.

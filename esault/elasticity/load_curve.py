@@ -1,8 +1,8 @@
-"""How the load of a unit lies on the ring, and tables that share it (what esault.md 7.2 asks for in place of midpoints).
+"""The load of a unit over the ring, and tables that share it (what esault.md 7.2 asks for in place of midpoints).
 
 Load is measured, not assumed: each sub-unit samples the keys that come to it, and its rate is spread over where they
 fall. Ranges are given from those who have too much to those who have too little, and nothing else moves: with n
-sub-units a new one takes 1/(n+1) of the load, not half of everybody's.
+sub-units a new one takes 1/(n+1) of the load, not half of each one's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which share of a unit's tuples comes for each of its sub-units' ranges: what their rates of one short window do not tell.
+"""The share of a unit's tuples for each of its sub-units' ranges: what their rates of one short window do not tell.
 
 In a quarter of a second one of four sub-units that get 2 000 tuples/s in bursts was seen to have a quarter less than its part, by chance and because its window
 is not quite that of the others; ranges that were shared by that left it, as one of five, with 27 % of the load. So tuples are counted over the

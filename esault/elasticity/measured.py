@@ -23,22 +23,22 @@ class MeasuredSubUnit(Protocol):
 
     @property
     def started_at(self) -> float | None:
-        """When it began to process, in seconds since the epoch; None before."""
+        """Return the time at which it began to process, in seconds since the epoch; None before."""
         ...
 
     @property
     def built(self) -> Built | None:
-        """What it said when its process stood; None before."""
+        """Return what it said when its process stood; None before."""
         ...
 
     @property
     def leaving(self) -> bool:
-        """Whether it has given its ranges away."""
+        """Return whether it has given its ranges away."""
         ...
 
     @property
     def stopped(self) -> bool:
-        """Whether it has ended."""
+        """Return whether it has ended."""
         ...
 
 
@@ -52,7 +52,7 @@ class MeasuredUnit(Protocol):
 
     @property
     def plan(self) -> UnitPlan:
-        """What the topology says of it."""
+        """Return the topology's plan of it."""
         ...
 
     @property
@@ -62,17 +62,17 @@ class MeasuredUnit(Protocol):
 
     @property
     def table(self) -> OutputTable | None:
-        """Who owns which part of the ring; None before it is built, and for spouts."""
+        """Return the owners of the parts of the ring; None before the table is built, and for spouts."""
         ...
 
     @property
     def width(self) -> int:
-        """How many sub-units own a part of the ring."""
+        """Return the number of sub-units that own a part of the ring."""
         ...
 
     @property
     def keyed(self) -> bool:
-        """Whether ranges decide who gets a tuple."""
+        """Return whether ranges decide who gets a tuple."""
         ...
 
     @property
@@ -82,7 +82,7 @@ class MeasuredUnit(Protocol):
 
     @property
     def changing(self) -> bool:
-        """Whether a change is on its way."""
+        """Return whether a change is on its way."""
         ...
 
     @property
@@ -92,5 +92,5 @@ class MeasuredUnit(Protocol):
 
     @property
     def died_at(self) -> float | None:
-        """When it lost a sub-unit last, in seconds since the epoch."""
+        """Return the time at which it lost a sub-unit last, in seconds since the epoch."""
         ...

@@ -26,7 +26,7 @@ class UnitPolicy(Protocol):
     probe_period: float | None
 
     def decide(self, view: View) -> Sequence[Action]:
-        """What should be changed now; mostly nothing."""
+        """Return the changes to make now; mostly none."""
         ...
 
 
@@ -42,7 +42,7 @@ class TopologyPolicy(Protocol):
     period: float
 
     def decide(self, view: RunView) -> Sequence[Action]:
-        """What should be changed now; mostly nothing."""
+        """Return the changes to make now; mostly none."""
         ...
 
 

@@ -28,7 +28,7 @@ MOST_OPEN = 10_000
 
 @dataclass
 class _Source:
-    """What is known of one sub-unit."""
+    """The reports of one sub-unit."""
 
     counters: deque[Counters] = field(default_factory=deque)
     #: sent and not back, by number
@@ -79,7 +79,7 @@ class Sampler:
         _keep(source.spouting, (status.now, rows.throttled, status.lag), status.now)
 
     def probed(self, readings: Iterable[ProbeReading]) -> None:
-        """What has happened to probes, in order."""
+        """Take what has happened to probes, in order."""
         for reading in readings:
             source = self._sources.setdefault(reading.incarnation, _Source())
             if reading.counters is None:
@@ -150,9 +150,9 @@ class Sampler:
         return UnitView(unit.name, unit.plan, tuple(samples), changing, changed_at, spouts, last, None, buffer, died_at)
 
     def _shares(self, ranges: Mapping[int, list[tuple[int, int]]], copy: MeasuredUnit) -> dict[int, float]:
-        """What share of its tuples comes to each, since the last change at most; empty until that can be told of all.
+        """Return the share of the unit's tuples for each sub-unit, since the last change at most; empty until that can be told of all.
 
-        And where ranges do not decide: rows that go to whoever has the fewest waiting may well come unevenly.
+        And where ranges do not decide: rows that go to the sub-unit with the fewest waiting may well come unevenly.
         """
         if not copy.keyed:
             return {}
@@ -236,7 +236,7 @@ def _keep(queue: deque, item: tuple, now: float) -> None:  # type: ignore[type-a
 
 
 def _totals(source: _Source, at: float) -> Totals:
-    """What one sub-unit had counted by then, between the two reports around that moment; beyond the last one as it went on."""
+    """Return the counts of one sub-unit by then, between the two reports around that moment; beyond the last one as it went on."""
     counters = source.counters
     before, after = counters[0], counters[-1]
     if len(counters) > 1:

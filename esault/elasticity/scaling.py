@@ -62,11 +62,11 @@ def _may_change(unit: UnitPlan, policy: Policy) -> bool:
     fixed = unit.max_parallelism is not None and unit.max_parallelism <= unit.min_parallelism
     if fixed and not getattr(policy, "moves_only", False):
         return False
-    return unit.objects != "unit" and not unit.gate and not unit.copy  # copies change together
+    return unit.objects != "unit" and not unit.gate and not unit.copy  # replicas change together
 
 
 class Samples(Protocol):
-    """Where views come from: a Sampler, or a model's."""
+    """The source of views: a Sampler, or a model's."""
 
     def forget(self, living: set[int]) -> None:
         """Only these sub-units are left."""
@@ -86,7 +86,7 @@ def _together(policy: Policy) -> TypeGuard[TopologyPolicy]:
 
 
 @dataclass
-class _Seat:
+class _Schedule:
     """A judge and when it is asked."""
 
     judge: Judge
@@ -127,7 +127,7 @@ class Scaling:
         self._samples: Samples = samples or self.sampler
         #: by unit; several may have the same one
         self.judges: dict[str, Judge] = {}
-        self._seats: list[_Seat] = []
+        self._schedules: list[_Schedule] = []
         #: the paper's first table has cells that are halved; all others have equal ones
         self.halved: set[str] = set()
         together: dict[int | str, list[str]] = {}
@@ -148,18 +148,18 @@ class Scaling:
                 together.setdefault(same, []).append(name)
             else:
                 judge = Judge((name,), policy, spec, notice, ask)
-                self._seat(judge, 0.0, getattr(policy, "window", WINDOW))
+                self._add_schedule(judge, 0.0, getattr(policy, "window", WINDOW))
         for same, names in together.items():
             policy, spec = made[same]
             period = policy.period if _together(policy) else 0.0
             if not 0.0 < period < float("inf"):
                 raise UsageError(f"policy {spec!r}: its period is {period!r}; it must be a number of seconds above 0")
-            self._seat(Judge(names, policy, spec, notice, ask), period, min(period, LONGEST))
+            self._add_schedule(Judge(names, policy, spec, notice, ask), period, min(period, LONGEST))
         self._spouts = {name: self._ancestors(name) for name in plan.units}
         self._senders = {name: plan.senders(name) for name in plan.units}
 
-    def _seat(self, judge: Judge, period: float, window: float) -> None:
-        self._seats.append(_Seat(judge, period, window, aligned=period > 0))
+    def _add_schedule(self, judge: Judge, period: float, window: float) -> None:
+        self._schedules.append(_Schedule(judge, period, window, aligned=period > 0))
         self.judges.update(dict.fromkeys(judge.names, judge))
 
     def _ancestors(self, name: str) -> tuple[str, ...]:
@@ -183,11 +183,11 @@ class Scaling:
 
     @property
     def shortest_period(self) -> float | None:
-        """Of all units; None when nobody is judged."""
+        """Of all units; None when no unit is judged."""
         return min(map(self.period, self.judges), default=None)
 
     def targets(self, units: Mapping[str, MeasuredUnit]) -> dict[int, tuple[str, float]]:
-        """Whom to probe: incarnation -> (data endpoint, seconds between two probes)."""
+        """Return the sub-units to probe: incarnation -> (data endpoint, seconds between two probes)."""
         return {
             record.incarnation: (record.built.endpoint, self.period(name))
             for name in self.judges
@@ -197,7 +197,7 @@ class Scaling:
         }
 
     def probed(self, readings: Iterable[ProbeReading]) -> None:
-        """What has happened to probes."""
+        """Take what has happened to probes."""
         self.sampler.probed(readings)
 
     def decide(
@@ -209,43 +209,45 @@ class Scaling:
         free_slots: Callable[[], int],
     ) -> None:
         """Ask every policy whose time has come."""
-        due = [seat for seat in self._seats if now >= seat.due]
+        due = [schedule for schedule in self._schedules if now >= schedule.due]
         if not due:
             return
         self._samples.forget({i for unit in units.values() for i in unit.subs})
         seen: dict[tuple[str, float], UnitView] = {}
-        for seat in due:
-            windows = self._aligned(seat, units, now, since_start) if seat.aligned else {}
+        for schedule in due:
+            windows = self._aligned(schedule, units, now, since_start) if schedule.aligned else {}
             if windows is None:
                 continue
-            names = seat.judge.names
-            if not seat.aligned:
+            names = schedule.judge.names
+            if not schedule.aligned:
                 period = self.period(names[0])
-                seat.due = max(seat.due + period, now + period / 2) if seat.due else now + period
+                schedule.due = max(schedule.due + period, now + period / 2) if schedule.due else now + period
             views = {}
             for name, unit in units.items():
                 consume = name in names
-                if consume or (name, seat.window) not in seen:
-                    made = self._samples.unit(unit, self._spouts[name], now, seat.window, consume)
-                    seen[name, seat.window] = made
-                views[name] = seen[name, seat.window]
+                if consume or (name, schedule.window) not in seen:
+                    made = self._samples.unit(unit, self._spouts[name], now, schedule.window, consume)
+                    seen[name, schedule.window] = made
+                views[name] = seen[name, schedule.window]
             if windows:
                 views = {name: replace(view, window=windows[name]) for name, view in views.items()}
-            seen_by_all = (now, since_start, views, hosts, free_slots(), names, self._senders, seat.judge.refusals)
-            if seat.aligned:
-                seat.judge.decide(RunView(*seen_by_all), units, now)
+            seen_by_all = (now, since_start, views, hosts, free_slots(), names, self._senders, schedule.judge.refusals)
+            if schedule.aligned:
+                schedule.judge.decide(RunView(*seen_by_all), units, now)
             else:
-                seat.judge.decide(View(*seen_by_all, unit=views[names[0]].first_copy), units, now)
+                schedule.judge.decide(View(*seen_by_all, unit=views[names[0]].first_copy), units, now)
 
-    def _aligned(self, seat: _Seat, units: Mapping[str, Any], now: float, since_start: float) -> dict[str, Any] | None:
-        """What each unit counted in the window that has ended; None when none has. Windows end at round times, as spouts report."""
-        end = math.floor((now - self._slack) / seat.period + 1e-6) * seat.period
-        seat.due = end + seat.period + self._slack
-        if end < now - since_start - 1e-6 or (seat.began is not None and end <= seat.began + 1e-6):
+    def _aligned(
+        self, schedule: _Schedule, units: Mapping[str, Any], now: float, since_start: float
+    ) -> dict[str, Any] | None:
+        """Return the counts of each unit in the window that has ended; None when none has. Windows end at round times, as spouts report."""
+        end = math.floor((now - self._slack) / schedule.period + 1e-6) * schedule.period
+        schedule.due = end + schedule.period + self._slack
+        if end < now - since_start - 1e-6 or (schedule.began is not None and end <= schedule.began + 1e-6):
             return None
         totals = {name: self._samples.totals(unit, end) for name, unit in units.items()}
-        began, before = seat.began, seat.before
-        seat.began, seat.before = end, totals
+        began, before = schedule.began, schedule.before
+        schedule.began, schedule.before = end, totals
         if began is None or totals.keys() != before.keys():
             return None
         return {name: total.since(before[name], began, end) for name, total in totals.items()}
@@ -259,4 +261,4 @@ class Scaling:
     @property
     def log(self) -> list[DecisionRecord]:
         """All decisions, in order of time."""
-        return sorted((r for seat in self._seats for r in seat.judge.log), key=lambda r: r.at)
+        return sorted((r for schedule in self._schedules for r in schedule.judge.log), key=lambda r: r.at)

@@ -1,4 +1,4 @@
-"""What a unit has counted by one instant, and the window between two of them."""
+"""The counts of a unit by one instant, and the window between two of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Totals(NamedTuple):
     dropped: float = 0.0
     busy: float = 0.0
     waiting: float = 0.0
-    #: of a spout: tuples due and not read; None where nobody can know
+    #: of a spout: tuples due and not read; None where it cannot be known
     lag: float | None = None
     #: of a spout: seconds in which its window was closed, all parts together
     throttled: float = 0.0

@@ -1,4 +1,4 @@
-"""What a policy reads: frozen values, measured in one window that ends now."""
+"""The view that a policy reads: frozen values, measured in one window that ends now."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Sample:
     read: float = 0.0
     written: float = 0.0
     key_load: KeyLoad = field(default_factory=KeyLoad)
-    #: of a spout: tuples due and not read; None where nobody can know
+    #: of a spout: tuples due and not read; None where it cannot be known
     lag: int | None = None
     #: of a spout: growth of `lag`, tuples a second
     lag_growth: float = 0.0
@@ -100,7 +100,7 @@ class UnitWindow:
     waiting: float = 0.0
     #: sub-units at the end
     width: int = 1
-    #: of a spout: tuples due and not read at the start and at the end; None where nobody can know
+    #: of a spout: tuples due and not read at the start and at the end; None where it cannot be known
     lag_before: float | None = None
     lag: float | None = None
     #: of a spout: share of the window in which it might not read, since too much of it was in flight
@@ -108,7 +108,7 @@ class UnitWindow:
 
     @property
     def seconds(self) -> float:
-        """How long it was."""
+        """Return its length in seconds."""
         return self.end - self.start
 
     @property
@@ -118,7 +118,7 @@ class UnitWindow:
 
     @property
     def offered(self) -> float:
-        """Of a spout: tuples a second that its source had due, read or not; what was read where nobody knows the rest.
+        """Of a spout: tuples a second that its source had due, read or not; what was read where the rest is unknown.
 
         Less than what was read while it is caught up: what waited before the window was not offered in it.
         """
@@ -130,7 +130,7 @@ class UnitWindow:
 
     @property
     def blind(self) -> bool:
-        """Of a spout: it was held back for most of the window, and nobody knows how much more there is."""
+        """Of a spout: it was held back for most of the window, and it is unknown how much more there is."""
         return self.throttled > HELD_BACK and (self.lag is None or self.lag_before is None)
 
 
@@ -159,7 +159,7 @@ class UnitView:
 
     @property
     def width(self) -> int:
-        """How many sub-units it has; active replicas of one count once."""
+        """Return the number of its sub-units; active replicas of one count once."""
         return sum(sample.copy == 0 for sample in self.samples)
 
     @property

@@ -99,7 +99,7 @@ class Abandon:
 
 @dataclass(frozen=True)
 class Handle:
-    """What a sink in a sub-unit of `unit` prepared for checkpoint `number`."""
+    """The handle that a sink in a sub-unit of `unit` prepared for checkpoint `number`."""
 
     unit: str
     sink: str

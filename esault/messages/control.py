@@ -121,7 +121,7 @@ class Connect:
 
 @dataclass(frozen=True)
 class AckRouting:
-    """Where acks go: express endpoint by incarnation of a root's owner, or the ack servers' by number."""
+    """The addresses for acks: express endpoint by incarnation of a root's owner, or the ack servers' by number."""
 
     version: int
     owners: Mapping[int, str]
@@ -131,7 +131,7 @@ class AckRouting:
     widest: int = 1
     #: name of a spout -> roots that its windows let be under way, all parts together, so that bounded inboxes can fill
     filling: Mapping[str, int] = field(default_factory=dict)
-    #: lanes of copies that are not whole
+    #: account numbers of replicas that are not whole
     down: tuple[int, ...] = ()
     #: sub-units that are told which roots are done
     mergers: tuple[int, ...] = ()
@@ -223,7 +223,7 @@ class Switched:
 
 @dataclass(frozen=True)
 class AckRoutingSet:
-    """Answer to Seats: acks go there from now on."""
+    """Answer to AckRouting: acks go there from now on."""
 
     incarnation: int
     version: int

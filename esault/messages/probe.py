@@ -1,4 +1,4 @@
-"""What probes and samples carry: plain values that both paths know."""
+"""Values that probes and samples carry: plain, known to both paths."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ POINTS, HEAVIEST = 128, 3
 
 
 class Counters(NamedTuple):
-    """What a sub-unit has counted by some moment, cumulative over its life unless said otherwise."""
+    """The counts of a sub-unit by some moment, cumulative over its life unless said otherwise."""
 
     #: seconds since the epoch, by the sub-unit's clock
     at: float = 0.0
@@ -52,7 +52,7 @@ class ProbeReading(NamedTuple):
 
 @dataclass(frozen=True)
 class Usage:
-    """What a process takes from its host."""
+    """The resources that a process takes from its host."""
 
     #: seconds of processor time since its start
     cpu: float = 0.0
@@ -67,7 +67,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class KeyLoad:
-    """Where on the ring a sub-unit's tuples fall, from a sample of those that came of late."""
+    """The places on the ring where a sub-unit's tuples fall, from a sample of those that came of late."""
 
     #: ring positions that divide the sampled tuples into equal parts, in order; a heavy key's position stands repeatedly
     points: tuple[int, ...] = ()
@@ -89,7 +89,7 @@ class KeyLoad:
 
 @dataclass(frozen=True)
 class HostUsage:
-    """How busy a host is."""
+    """The load of a host."""
 
     name: str
     #: processors that the run may use

@@ -1,4 +1,4 @@
-"""Control messages of active replicas: one copy of a unit is brought up to date by another."""
+"""Control messages of active replicas: one replica of a unit is brought up to date by another."""
 
 from __future__ import annotations
 

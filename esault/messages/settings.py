@@ -1,4 +1,4 @@
-"""What can be set about a run's data path; one frozen value, made by the command, sent to every process."""
+"""Settings of a run's data path; one frozen value, made by the command, sent to every process."""
 
 from __future__ import annotations
 

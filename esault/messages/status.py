@@ -1,4 +1,4 @@
-"""What a sub-unit says of itself a few times a second."""
+"""The report of a sub-unit on itself, a few times a second."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class MicroBatch:
 
 @dataclass(frozen=True)
 class Status:
-    """What a sub-unit measured; sent a few times a second and once at the end."""
+    """The measurements of a sub-unit; sent a few times a second and once at the end."""
 
     incarnation: int
     now: float

@@ -1,4 +1,4 @@
-"""Which Arrow types can be columns: those whose items are plain Python objects that can travel by themselves."""
+"""Arrow types that can be columns: those whose items are plain Python objects that can travel by themselves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST_KNOWN = 1024
 
 
 def arrow_reason(column: Any, name: str) -> str | None:
-    """Why this Array or RecordBatch is no column of this name ("keys", "values"), and what to do; None if it is one."""
+    """Return why this Array or RecordBatch is no column of this name ("keys", "values"), and what to do; None if it is one."""
     import pyarrow as pa
 
     batch = isinstance(column, pa.RecordBatch)
@@ -38,7 +38,7 @@ def arrow_reason(column: Any, name: str) -> str | None:
 
 
 def _beyond(array: Any, name: str) -> str | None:
-    """Whether an array of moments holds one that Python has no date for."""
+    """Return whether an array of moments holds one that Python has no date for."""
     import pyarrow.types as t
 
     if not (t.is_date(array.type) or t.is_timestamp(array.type)):
@@ -85,7 +85,7 @@ def _judge(kind: Any) -> str | None:
 
 
 def _is_extension(kind: Any) -> bool:
-    """Whether a type is one that somebody has added."""
+    """Return whether a type is an extension type."""
     import pyarrow as pa
 
     return isinstance(kind, pa.BaseExtensionType)

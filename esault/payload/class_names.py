@@ -1,4 +1,4 @@
-"""Which classes and functions packed values may name: those of safe libraries, and the user's own.
+"""Classes and functions that packed values may name: those of safe libraries, and the user's own.
 
 Pickles name what they are made of, and a reader that fetched whatever is named would run whatever bytes say. Here a name means
 something only if it stands in a list of types that hold data and do nothing else, or if it is defined in a module of the user's: one
@@ -158,7 +158,7 @@ def vouch(types: Iterable[Any], moved: Iterable[tuple[str, Any]] = ()) -> None:
 
 
 def forget() -> None:
-    """What was looked up may be another thing now."""
+    """Forget all look-ups: a name may mean another thing now."""
     _found.clear()
     _own.clear()
     _checked.clear()
@@ -171,7 +171,7 @@ def topology_module(module: ModuleType) -> None:
 
 
 def is_own(name: Any) -> bool:
-    """Whether a module of this name is the user's own."""
+    """Return whether a module of this name is the user's own."""
     if type(name) is not str:  # a type that was made in C may say anything
         return False
     found = _own.get(name)
@@ -334,7 +334,7 @@ def _imports(code: CodeType, ends: set[str]) -> bool:
 
 
 def _walk(home: ModuleType, module: str, name: str) -> Any:
-    """What stands under this name, through classes and nothing else."""
+    """Return the object under this name, through classes and nothing else."""
     thing: Any = home
     for part in name.split("."):
         if thing is not home and not isinstance(thing, type):
@@ -352,7 +352,7 @@ def _walk(home: ModuleType, module: str, name: str) -> Any:
 
 
 def check(thing: Any) -> None:
-    """Whether a class or function can be named. Raises PayloadError, with what to do."""
+    """Check that a class or function can be named. Raises PayloadError, with what to do."""
     if thing in _checked:
         return
     name, module = getattr(thing, "__qualname__", None), getattr(thing, "__module__", None)

@@ -63,7 +63,7 @@ def is_array(column: Any) -> bool:
 
 
 def has_null(column: Any) -> bool:
-    """Whether an item is missing in an array."""
+    """Return whether an item is missing in an array."""
     if not hasattr(column, "null_count"):
         return False
     if hasattr(column, "dictionary") and column.dictionary.null_count:  # which may belong to no item
@@ -72,7 +72,7 @@ def has_null(column: Any) -> bool:
 
 
 def is_column(thing: Any) -> bool:
-    """Whether something that was read is a column: a tuple, or an array."""
+    """Return whether something that was read is a column: a tuple, or an array."""
     if type(thing) is tuple:
         return True
     numpy, pyarrow = sys.modules.get("numpy"), sys.modules.get("pyarrow")
@@ -121,7 +121,7 @@ def _other(column: Any, name: str) -> str:
 
 
 def numpy_reason(column: Any, name: str) -> str | None:
-    """Why this NumPy array is no column of this name, and what to do; None if it is one."""
+    """Return why this NumPy array is no column of this name, and what to do; None if it is one."""
     kind = column.dtype.kind
     said = f"{name}: a NumPy array of dtype {column.dtype}"
     if column.ndim != 1:
@@ -162,7 +162,7 @@ def numpy_reason(column: Any, name: str) -> str | None:
 
 
 def bad_text(column: Any) -> bool:
-    """Whether a NumPy array of str holds what is no text: half a surrogate pair, or no character at all."""
+    """Return whether a NumPy array of str holds what is no text: half a surrogate pair, or no character at all."""
     numpy = sys.modules["numpy"]
     if not column.size or not column.dtype.itemsize:
         return False

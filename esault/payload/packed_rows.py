@@ -34,7 +34,7 @@ __all__ = ["RowPacker", "Rows", "read_rows"]
 
 _COUNT = struct.Struct(">I")
 _PLAIN = frozenset((str, int, float, bool, bytes, type(None), tuple, list, dict, set, frozenset, bytearray))
-#: nobody can change one, or tell it from another that is equal
+#: they cannot be changed, or told from others that are equal
 _LASTING = {
     *(str, int, float, bool, bytes, type(None), complex),
     *(datetime.date, datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone),
@@ -100,7 +100,7 @@ class RowPacker:
 
 
 def is_named_tuple(kind: type) -> bool:
-    """Whether a class is a named tuple of the user's, and nothing has been said of how it is kept."""
+    """Return whether a class is a named tuple of the user's, and nothing has been said of how it is kept."""
     return (
         issubclass(kind, tuple)
         and kind.__bases__[:1] == (tuple,)

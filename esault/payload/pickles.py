@@ -93,7 +93,7 @@ class Writer(pickle.Pickler):
             self._forget()
 
     def reducer_override(self, thing: Any) -> Any:
-        """How to write what is no container or scalar of Python's own; called by pickle."""
+        """Return the way to write what is no container or scalar of Python's own; called by pickle."""
         if thing is self.owner:
             return _Owner, ()
         kind = type(thing)
@@ -130,7 +130,7 @@ class PlainWriter(pickle.Pickler):
 
 
 def read(data: bytes | bytearray | memoryview, start: int = 0, owner: Any = None) -> Any:
-    """What a Writer wrote, from this byte on. Raises FrameError, or what the user's own classes raise."""
+    """Return what a Writer wrote, from this byte on. Raises FrameError, or what the user's own classes raise."""
     buffer = io.BytesIO(data)
     buffer.seek(start)
     return (_Reader(buffer) if owner is None else _StateReader(buffer, owner)).load()
@@ -157,7 +157,7 @@ class _StateReader(pickle.Unpickler):
         self._owner = owner
 
     def find_class(self, module: str, name: str) -> Any:
-        """What is named; called by pickle."""
+        """Return what is named; called by pickle."""
         if module == __name__ and name == "_Owner":
             return lambda: self._owner
         return find(module, name)
@@ -223,12 +223,12 @@ def _choose(kind: type) -> Callable[[Any], Any]:
 
 
 def attributes_only(kind: type) -> bool:
-    """Whether a class is the user's own, and its objects are written as their attributes and nothing else."""
+    """Return whether a class is the user's own, and its objects are written as their attributes and nothing else."""
     return (_actions.get(kind) or _action(kind)) in (_plain_slots, _plain_dict)
 
 
 def _is_plain(kind: type) -> bool:
-    """Whether the objects of a class are their attributes, and nothing of the user's has a say in how they are kept."""
+    """Return whether the objects of a class are their attributes, and nothing of the user's has a say in how they are kept."""
     if any(hasattr(kind, name) for name in ("__getnewargs__", "__getnewargs_ex__", "__setstate__")):
         return False
     if getattr(kind, "__getstate__", None) is not getattr(object, "__getstate__", None):
@@ -240,11 +240,11 @@ def _is_plain(kind: type) -> bool:
 
 
 class _PlainObject:
-    """What an object with attributes, and nothing beside them, is like."""
+    """An object with attributes, and nothing beside them."""
 
 
 def may_set(kind: type) -> bool:
-    """Whether setting its attributes one by one is as good as setting all of its dict."""
+    """Return whether setting its attributes one by one is as good as setting all of its dict."""
     known = _may_set.get(kind)
     if known is None:
         if len(_may_set) >= _MOST_KNOWN:
@@ -296,7 +296,7 @@ def _default_dict(thing: Any) -> Any:
 
 
 def _is_plain_error(kind: type) -> bool:
-    """Whether it is an exception which is its arguments and attributes, and says nothing of how it is kept."""
+    """Return whether it is an exception which is its arguments and attributes, and says nothing of how it is kept."""
     if not issubclass(kind, BaseException) or kind in copyreg.dispatch_table:
         return False
     base = next(base for base in kind.__mro__ if base.__module__ == "builtins")

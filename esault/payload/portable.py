@@ -1,4 +1,4 @@
-"""What can travel between processes: finds, inside a value, the first thing that cannot, and says why.
+"""Values that can travel between processes: finds, inside a value, the first thing that cannot, and says why.
 
 Slow beside the packer, which does not say where it stopped: this is asked once packing has failed.
 """
@@ -86,7 +86,7 @@ def _reason(thing: Any, name: str, error: BaseException) -> str:
 
 
 def _parts(thing: Any) -> Iterator[tuple[str, Any]]:
-    """What is in a container or an object, each with its place."""
+    """Yield the parts of a container or an object, each with its place."""
     try:
         if isinstance(thing, dict):
             yield from ((_KEY, key) for key in thing)

@@ -29,7 +29,7 @@ def none_type() -> type[None]:
 
 
 def unset() -> Any:
-    """What msgspec says of a field that is not there."""
+    """Return msgspec's mark for a field that is not there."""
     import msgspec
 
     return msgspec.UNSET
@@ -151,7 +151,7 @@ def arrow(kind: str, data: bytes) -> Any:
 
 
 def arrow_of(thing: Any) -> tuple[str, bytes] | None:
-    """What `arrow` makes this thing of again; None for what is none of Arrow's that can be written so."""
+    """Return what `arrow` makes this thing of again; None for what is none of Arrow's that can be written so."""
     pa: Any = sys.modules["pyarrow"]
     if isinstance(thing, pa.Schema):
         kind, batches, schema = "schema", [], thing

@@ -86,7 +86,7 @@ _known: dict[type, Record | None] = {}
 
 
 def record_of(cls: type) -> Record | None:
-    """How to read objects of this class; None where it is no record. A class is looked at once."""
+    """Return the reader for objects of this class; None where it is no record. A class is looked at once."""
     try:
         return _known[cls]
     except KeyError:

@@ -60,7 +60,7 @@ def remedy(
     name: str = "value",
     otherwise: str = "make it in open(context), or use a tuple, a dict, a str or numbers made from it",
 ) -> str:
-    """What to write in place of `name`, which holds `value`; a clause that follows "cannot travel; " or "cannot be a key: "."""
+    """Return what to write in place of `name`, which holds `value`; a clause that follows "cannot travel; " or "cannot be a key: "."""
     if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, type)):
         return "code does not travel: use a name or a number that stands for it"
     if isinstance(value, enum.Enum):
@@ -74,7 +74,7 @@ def remedy(
 
 
 def known_remedy(value: Any, name: str = "value") -> str | None:
-    """What to do about a kind that is known to be no data; None for any other."""
+    """Return what to do about a kind that is known to be no data; None for any other."""
     return _find(_BY_TYPE, value, name)
 
 

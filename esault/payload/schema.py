@@ -1,4 +1,4 @@
-"""What classes look like, kept beside state, and state of an older version of the code read as what the code has today.
+"""Descriptions of classes, kept beside state, and state of an older version of the code read as what the code has today.
 
 While a run lives all its processes have the same code. A checkpoint may be older than the code that goes on from it: then a
 record has fields that its class has not, or lacks some. Added ones take the default that the class gives them; dropped ones are left
@@ -89,7 +89,7 @@ def _names(code: types.CodeType, found: set[str]) -> None:
 
 @functools.lru_cache(maxsize=1024)
 def describe(cls: type) -> tuple[str, ...]:
-    """What a class looks like; another description is another version of it."""
+    """Return a description of a class; another description is another version of it."""
     fields = fields_of(cls)
     return ("fields", *fields) if fields is not None else ("names", *sorted(mentioned(cls)))
 
@@ -114,7 +114,7 @@ class Evolution:
         self.dropped: Counter[tuple[str, str]] = Counter()
 
     def needed(self, own: type | None) -> bool:
-        """Whether anything is another thing than when the state was written; `own` is the class of the unit's objects."""
+        """Return whether anything is another thing than when the state was written; `own` is the class of the unit's objects."""
         if self._old_form:
             return True
         for name, said in self._schema.items():
@@ -157,7 +157,7 @@ class Evolution:
         return kept
 
     def told(self, unit: str, own: str) -> list[str]:
-        """What was left out, a line each."""
+        """Return what was left out, a line each."""
         return [
             f"unit {unit!r}: attribute {name!r} of {cls.partition(':')[2] or own} is in the state of {count:,} "
             f"{'object' if cls else 'key'}{'s' if count > 1 else ''} and no attribute of it any more: it was left out. If it was "
@@ -327,7 +327,7 @@ def _made(cls: type, values: dict[str, Any]) -> Any:
 
 
 def _default(cls: Any, name: str) -> Callable[[], Any] | None:
-    """What gives a field that was not written; None for one that need not be there. Raises FrameError."""
+    """Return the maker of a field that was not written; None for one that need not be there. Raises FrameError."""
     if dataclasses.is_dataclass(cls):
         field = cls.__dataclass_fields__[name]
         if field.default_factory is not dataclasses.MISSING:

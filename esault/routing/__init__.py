@@ -1,4 +1,4 @@
-"""Where a key belongs: the ring of places and the output table that says who owns which part of it.
+"""The owner of a key: the ring of places and the output table that says which sub-unit owns which part of it.
 
 ```
 emit ─► layer one: key ─► place ─► sub-unit      this room; changed by control, followed by every sender

@@ -1,4 +1,4 @@
-"""What is asked of many keys at once, by loops that run in C: asked of each alone it would cost more than the key's processing."""
+"""Questions about many keys at once, by loops that run in C: asked of each alone they would cost more than the key's processing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FLAT = _INSIDE - {tuple}
 
 
 def are_keys(keys: Sequence[Any]) -> bool:
-    """Whether a tuple may have any of these as its key, as far as their types tell; what a str holds is not looked at.
+    """Return whether a tuple may have any of these as its key, as far as their types tell; what a str holds is not looked at.
 
     By types and not by what has been seen: Python takes 2.0, and any subclass of str, for equal to a key.
     """
@@ -39,7 +39,7 @@ def are_keys(keys: Sequence[Any]) -> bool:
 
 
 def have_bools(keys: Sequence[Key]) -> bool:
-    """Whether any of these is a bool, or a tuple that holds one."""
+    """Return whether any of these is a bool, or a tuple that holds one."""
     if countOf(map(type, keys), str) == len(keys):
         return False
     return any(bool in found for found in _levels(keys))
@@ -55,7 +55,7 @@ def names_of(keys: Collection[Key]) -> list[Name]:
 
 
 def _may_be_ambiguous(keys: Collection[Key]) -> bool:
-    """Whether one of these, which differ, is 0 or 1, or a tuple that holds one."""
+    """Return whether one of these, which differ, is 0 or 1, or a tuple that holds one."""
     while keys and 0 not in keys and 1 not in keys:
         if countOf(map(type, keys), str) == len(keys):
             return False

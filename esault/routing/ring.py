@@ -69,7 +69,7 @@ def position(key: Key) -> int:
 
 
 def encode(key: Key) -> bytes:
-    """The key as bytes that no other key has: a letter for the type, the value; parts of a tuple carry their length."""
+    """The key as bytes that no other key has: a prefix for the type, the value; parts of a tuple carry their length."""
     return _encode(key, "", 0)
 
 
@@ -145,7 +145,7 @@ def _surrogates(key: str, where: str) -> PayloadError:
 
 
 def is_ambiguous(key: Key) -> bool:
-    """Whether Python takes the key for another one: 0 == False, 1 == True, and tuples that hold one of them."""
+    """Return whether Python takes the key for another one: 0 == False, 1 == True, and tuples that hold one of them."""
     if type(key) is str:
         return False
     if type(key) is tuple:

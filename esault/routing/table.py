@@ -169,7 +169,7 @@ class OutputTable:
         return len(starts)
 
     def moves_to(self, after: OutputTable) -> list[Move]:
-        """What changes owner from this table to `after`, in ring order; neighbours of the same owners are one move."""
+        """Return the ranges that change owner from this table to `after`, in ring order; neighbours of the same owners are one move."""
         moves: list[Move] = []
         bounds = sorted({*self._owners, *after._owners})
         for low, above in zip(bounds, [*bounds[1:], RING]):

@@ -1,4 +1,4 @@
-"""What every process of a run is told by the command: plain values."""
+"""Messages between the command and the processes of a run: plain values."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Lane:
             self.parcels.append((born, amount * (1.0 - self.moved_in)))
 
     def work(self, seconds: float, most: float = float("inf")) -> list[Parcel]:
-        """What is processed in so many seconds of the servers together, and at most so many tuples."""
+        """Process for so many seconds of the servers together, and at most so many tuples; return what was processed."""
         able = min(seconds / self.service, most)
         done: list[Parcel] = []
         parcels = self.parcels
@@ -75,7 +75,7 @@ class Lane:
         return done
 
     def release(self) -> None:
-        """What was held may be processed, in the order in which it came into being."""
+        """Release what was held for processing, in the order in which it came into being."""
         if self.held:
             self.parcels = deque(merge(self.parcels, sorted(self.held)))
             self.held = []

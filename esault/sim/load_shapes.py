@@ -18,7 +18,7 @@ __all__ = ["Day", "Drawn", "Lines", "Load", "Noisy", "Part", "Ramp", "Scaled", "
 
 
 class Load(Protocol):
-    """What a source offers."""
+    """The load that a source offers."""
 
     @property
     def seconds(self) -> float:
@@ -206,7 +206,7 @@ class Noisy:
 
     @property
     def peak(self) -> float:
-        """What it cannot exceed."""
+        """Return a rate that the load never exceeds."""
         return self.load.peak * (1.0 + self.spread)
 
 

@@ -1,4 +1,4 @@
-"""What is simulated: sources, operators and hosts, as values. Times are seconds, rates tuples a second."""
+"""The simulated system: sources, operators and hosts, as values. Times are seconds, rates tuples a second."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Host", "Model", "Operator", "Source", "Timing"]
 
 @dataclass(frozen=True)
 class Source:
-    """Where tuples come from, open loop: what is due and cannot be taken waits, and counts in latencies."""
+    """A source of tuples, open loop: what is due and cannot be taken waits, and counts in latencies."""
 
     name: str
     #: seconds since the start -> tuples a second; or something with a method `rate` that is
@@ -71,7 +71,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Timing:
-    """What a change takes. The defaults are what the engine takes on one host (see the calibration in the bench)."""
+    """The durations of a change. The defaults are what the engine takes on one host (see the calibration in the bench)."""
 
     #: until a new sub-unit can serve
     start: float = 0.3
@@ -124,7 +124,7 @@ class Model:
 
     @property
     def sources(self) -> list[Source]:
-        """Where tuples come from."""
+        """Return the sources of the model."""
         return [p for p in self.parts if isinstance(p, Source)]
 
     @property

@@ -51,7 +51,7 @@ class ModelledSource:
         raise UsageError(f"unit {self.name!r} is a source: it cannot be moved")
 
     def step(self, now: float, length: float, in_flight: float) -> list[Parcel]:
-        """What is read in the step that ends now."""
+        """Return what is read in the step that ends now."""
         if int(now) != self._second:
             self._second = int(now)
             self._factor = max(0.0, self._order.gauss(1.0, self.part.noise)) if self.part.noise else 1.0

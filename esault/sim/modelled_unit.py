@@ -102,7 +102,7 @@ class ModelledUnit:
 
     @property
     def changing(self) -> bool:
-        """Whether a change is on."""
+        """Return whether a change is on."""
         return self.change is not None
 
     def throttle(self, rate: float, seconds: float, now: float) -> None:
@@ -145,7 +145,7 @@ class ModelledUnit:
     # the change ------------------------------------------------------------------------------------
 
     def _share(self) -> None:
-        """What part of all tuples each owner gets by the table."""
+        """Set the part of all tuples that each owner gets by the table."""
         starts, owners = zip(*self.table.snapshot()[1])
         self.owners = self.table.owners()
         self.width = len(self.owners)
@@ -210,7 +210,7 @@ class ModelledUnit:
             share = self.shares[owner]
             new_owner.moved_in += weight / share if share > 0 else 0.0
         for old in {old for old, _ in flows}:
-            gone = sum(weight for (giver_of, _), weight in flows.items() if giver_of == old)
+            gone = sum(weight for (old_owner_of, _), weight in flows.items() if old_owner_of == old)
             kept = max(0.0, 1.0 - gone / weights[old]) if weights[old] > 0 else 1.0
             lane = self.lanes[old]
             lane.parcels = deque((born, amount * kept) for born, amount in lane.parcels if amount * kept > 1e-9)
@@ -260,7 +260,7 @@ class ModelledUnit:
     # the flow --------------------------------------------------------------------------------------
 
     def step(self, now: float, length: float, inflow: list[Parcel]) -> list[Parcel]:
-        """What comes out in the step that ends now."""
+        """Return what comes out in the step that ends now."""
         self._advance(now)
         part = self.part
         most = self._cap * length if now <= self._cap_until else float("inf")

@@ -12,7 +12,7 @@ MANY = 40.0
 
 
 def arrivals(order: random.Random, mean: float, burst: float) -> float:
-    """How many come where `mean` are expected, in bursts of so many at random times; exactly `mean` where burst is 0."""
+    """Return the number of arrivals where `mean` are expected, in bursts of so many at random times; exactly `mean` where burst is 0."""
     if burst <= 0 or mean <= 0:
         return max(0.0, mean)
     expected = mean / burst

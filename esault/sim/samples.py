@@ -46,7 +46,7 @@ class _Probes:
         self.out.append(ProbeSample(self.number, now, now + delay, rate))
 
     def told(self, now: float) -> tuple[ProbeSample, ...]:
-        """What is new: what was sent just now, and what has come back."""
+        """Return what is new: what was sent just now, and what has come back."""
         fresh: list[ProbeSample] = []
         if self.out and self.out[-1].sent >= now - 1e-9:
             fresh.append(replace(self.out[-1], back=None, rate=None))
@@ -166,7 +166,7 @@ class ModelledSamples:
         )
 
     def _shares(self, unit: ModelledUnit, now: float, changed_at: float) -> dict[int, float]:
-        """What share of its tuples comes to each since the last change, as the engine's sampler counts it."""
+        """Return the share of its tuples for each sub-unit since the last change, as the engine's sampler counts it."""
         since = max(changed_at, now - LONGEST)
         counted: dict[int, float] = {}
         for owner in unit.owners:
@@ -178,7 +178,7 @@ class ModelledSamples:
         return load_shares(counted, {o: sum(high - low + 1 for low, high in unit.ranges[o]) for o in unit.owners})
 
     def _key_load(self, unit: ModelledUnit, owner: int, lane: Lane) -> KeyLoad:
-        """What a sample of the tuples says that came since its ranges are its own: drawn anew when it has become twice as large."""
+        """Return a sample of the tuples that came since its ranges are its own: drawn anew when it has become twice as large."""
         since, load = unit.key_loads.get(owner, (lane.arrived, KeyLoad()))
         size = min(SAMPLED, int(lane.arrived - since))
         if size > load.size and (size >= 2 * load.size or size == SAMPLED):

@@ -26,7 +26,7 @@ __all__ = ["OperatorRun", "Run", "simulate"]
 
 @dataclass
 class OperatorRun:
-    """What one operator did. Times are seconds since the start."""
+    """The course of one operator. Times are seconds since the start."""
 
     #: (when, sub-units that serve from then on)
     trace: list[tuple[float, int]]
@@ -60,11 +60,11 @@ class OperatorRun:
 
 @dataclass
 class Run:
-    """What happened."""
+    """The course of a simulated run."""
 
     seconds: float
     operators: dict[str, OperatorRun]
-    #: from when a tuple was due to its end at an operator that sends to nobody
+    #: from when a tuple was due to its end at an operator that sends to no other
     latency: Latencies
     offered: float = 0.0
     read: float = 0.0

@@ -80,7 +80,7 @@ class Collect(Sink):
         for name in names:
             if folder is None:
                 self.rows.extend(self._prepared.pop(name, []))
-            elif os.path.isdir(folder):  # else those of an earlier life, whose rows were given to whoever called it
+            elif os.path.isdir(folder):  # else those of an earlier life, whose rows were given to its caller
                 _show(folder, name)
                 self._prepared.pop(name, None)
 

@@ -11,7 +11,7 @@ Beside the file `out/x.jsonl` stands the hidden folder `out/.x.jsonl.esault`:
 A commit appends, makes the visible file durable, then replaces the state. If the process dies in between, the file
 is longer than the state says: who comes next, under the lock, cuts off that tail, and the commit that comes again
 copies it anew. A commit that comes twice finds in the state that its stretch has been copied. A tail that is not
-the start of what some log still has to copy was written by somebody else, and is never cut off.
+the start of what some log still has to copy was written by another program, and is never cut off.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class CommittedFile:
         self._run_lock: int | None = None
 
     def check(self, mode: str) -> None:
-        """Whether a run could write here; changes nothing."""
+        """Check that a run could write here; changes nothing."""
         if os.path.isdir(self.path):
             raise SinkError(f"{self.path}: is a folder; write the name of a file in it, such as {self.path}/rows.jsonl")
         folder = os.path.dirname(os.path.abspath(self.path))
@@ -120,7 +120,7 @@ class CommittedFile:
             self._run_lock = None
 
     def commit(self, log: str, end: int) -> None:
-        """The first `end` bytes of this log are part of the visible file, once, whoever says so and how often."""
+        """The first `end` bytes of this log are part of the visible file, once, however often this is called."""
         try:
             with self._locked():
                 state = self._load() or _State(length=self._make_visible(0))
@@ -136,7 +136,7 @@ class CommittedFile:
             raise unwritable(self.path, error) from error
 
     def forget_logs(self) -> None:
-        """Nobody writes now, and nothing of any log is to be committed any more."""
+        """Remove all logs: no process writes now, and nothing is to be committed any more."""
         try:
             with self._locked():
                 state = self._load()
@@ -188,7 +188,7 @@ class CommittedFile:
         return _State(length=length)
 
     def _unused(self, state: _State | None) -> bool:
-        """Whether the file is that of a run which was killed before it had committed anything."""
+        """Return whether the file is that of a run which was killed before it had committed anything."""
         return state is not None and not state.ended and not state.length and not os.path.getsize(self.path)
 
     def _make_visible(self, flags: int) -> int:
@@ -197,7 +197,7 @@ class CommittedFile:
         try:
             length = os.fstat(fd).st_size
             if length and os.pread(fd, 1, length - 1) != b"\n":
-                # somebody's last line has no end: ours must not become a part of it
+                # a last line of other origin has no end: ours must not become a part of it
                 length += os.pwrite(fd, b"\n", length)
             os.fsync(fd)
         finally:
@@ -237,7 +237,7 @@ class CommittedFile:
         os.truncate(self.path, state.length)
 
     def _is_tail(self, state: _State, log: str) -> bool:
-        """Whether what stands behind the committed part is the start of what this log has still to copy."""
+        """Return whether what stands behind the committed part is the start of what this log has still to copy."""
         with open(self.path, "rb") as visible, open(os.path.join(self.folder, log), "rb") as rows:
             visible.seek(state.length)
             rows.seek(state.copied.get(log, 0))

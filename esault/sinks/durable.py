@@ -1,4 +1,4 @@
-"""Files that survive: written whole or not at all, and on the disk before anyone relies on them."""
+"""Files that survive: written whole or not at all, and on the disk before they are relied on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REMEDIES = {
 
 
 def unwritable(path: str, error: OSError) -> SinkError:
-    """What to tell about a file that cannot be written."""
+    """Return the error for a file that cannot be written."""
     remedy = _REMEDIES.get(error.errno or 0, "see that the folder exists and can be written")
     return SinkError(f"{path}: cannot be written ({error.strerror or error}); {remedy}")
 
@@ -36,7 +36,7 @@ def write_fully(fd: int, data: bytes) -> None:
 
 
 def replace_file(path: str, data: bytes) -> None:
-    """The file `path` has the content `data`: whoever opens it sees the old content or the new, also after a crash."""
+    """The file `path` has the content `data`: a reader sees the old content or the new, also after a crash."""
     draft = f"{path}.{os.getpid()}.draft"
     try:
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)

@@ -97,7 +97,7 @@ def _object(record: Record, value: Any) -> dict[str, Any]:
 
 
 def _reason(value: Any, place: str) -> str | None:
-    """Where the innermost thing is that has no place in JSON, and what to do; None where all have one."""
+    """Return the place of the innermost thing that has no form in JSON, and what to do; None where all have one."""
     try:
         _plain(value, True)
     except TypeError as error:

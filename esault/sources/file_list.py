@@ -1,4 +1,4 @@
-"""Which files a source reads: from a glob, a file, a folder or a list of them to names, and who reads which."""
+"""Files that a source reads: from a glob, a file, a folder or a list of them to names, and the part that reads each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["FileList", "deal", "fingerprints", "part_of", "unreadable"]
 
 
 class FileList:
-    """What the user named. `find` looks anew each time it is called; relative names mean the working directory."""
+    """The files that the user named. `find` looks anew each time it is called; relative names mean the working directory."""
 
     def __init__(self, path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], pattern: str = "**/*") -> None:
         """`pattern` is what is read of a folder, relative to it; hidden files only if it names them."""
@@ -104,7 +104,7 @@ def _check_file(name: str) -> None:
 
 
 def unreadable(name: str, error: OSError) -> SourceError:
-    """What to tell about a file that cannot be opened."""
+    """Return the error for a file that cannot be opened."""
     if isinstance(error, PermissionError):
         return SourceError(f"{name}: no permission to read it; allow it (chmod +r) or run as another user")
     if isinstance(error, FileNotFoundError):
@@ -129,7 +129,7 @@ def deal(sizes: Mapping[str, int], parts: int) -> list[list[str]]:
 
 
 def part_of(name: str, parts: int) -> int:
-    """Which part follows this file; by its name alone, since files to follow appear one by one."""
+    """Return the part that follows this file; by its name alone, since files to follow appear one by one."""
     return zlib.crc32(os.fsencode(name)) % parts
 
 

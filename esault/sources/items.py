@@ -71,7 +71,7 @@ class Items(Spout[K, V]):
         return rows
 
     def position(self) -> int:
-        """How many pairs were read."""
+        """Return the number of pairs that were read."""
         return self._read
 
     def seek(self, position: Any) -> None:
@@ -96,7 +96,7 @@ class Items(Spout[K, V]):
         return None if size is None or self._repeat is None else (float(self._read), float(size * self._repeat))
 
     def _size(self) -> int | None:
-        """How many pairs of a list are this part's, once over."""
+        """Return the number of pairs of a list that are this part's, once over."""
         return None if callable(self._rows) else len(range(self._part, len(self._rows), self._parts))
 
     def _take(self, limit: int) -> list[tuple[K, V]]:

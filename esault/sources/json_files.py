@@ -122,7 +122,7 @@ class JsonFiles(Spout[Any, dict[str, Any]]):
         return self._lines.progress()
 
     def counters(self) -> dict[str, int]:
-        """How many lines were left out or cut short so far, by reason."""
+        """Return the number of lines left out or cut short so far, by reason."""
         return self._lines.counters()
 
     def close(self) -> None:
@@ -160,7 +160,7 @@ def _check_value(value: Any) -> None:
 
 
 def _as_key(found: Any) -> Any:
-    """What a tuple's key can be; a list becomes a tuple."""
+    """Return the value as a tuple's key; a list becomes a tuple."""
     if isinstance(found, (str, bytes, int)):
         return found
     if isinstance(found, (list, tuple)):

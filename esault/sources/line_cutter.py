@@ -66,7 +66,7 @@ class LineCutter:
 
     @property
     def pending(self) -> int:
-        """How many bytes of an unfinished line have come so far."""
+        """Return the number of bytes of an unfinished line that have come so far."""
         return self._size
 
     def feed(self, data: bytes) -> Block:
@@ -171,7 +171,7 @@ class LineCutter:
         return text.removeprefix("\ufeff") if self._marked and at == 0 else text
 
     def _oddity(self, raw: bytes, at: int, whole: bool) -> str | None:
-        """Why `raw` is no text; None if it is."""
+        """Return why `raw` is no text; None if it is."""
         remedy = 'if it is text, name its encoding=, or read it with errors="replace" (or "skip")'
         if b"\0" in raw:
             return f"a NUL byte at byte {at + raw.index(0)}, which text does not hold: binary, or UTF-16? {remedy}"

@@ -55,12 +55,12 @@ class LineFile:
 
     @property
     def raw_offset(self) -> int:
-        """How many bytes of the file, as it lies on the disk, have been read."""
+        """Return the number of bytes of the file, as it lies on the disk, that have been read."""
         return self._raw.tell()
 
     @property
     def consumed(self) -> int:
-        """How many bytes, as they lie on the disk, have been read and taken; of a `.gz`: read."""
+        """Return the number of bytes, as they lie on the disk, that have been read and taken; of a `.gz`: read."""
         return self._raw.tell() if self.zipped else self.offset
 
     def read(self, limit: int) -> list[tuple[str, str]]:
@@ -95,7 +95,7 @@ class LineFile:
         return pending
 
     def count_newlines(self, limit: int) -> int:
-        """How many lines end within the next `limit` bytes."""
+        """Return the number of lines that end within the next `limit` bytes."""
         count = 0
         while limit > 0 and (data := self._read(min(limit, CHUNK))):
             count += data.count(b"\n")
@@ -138,7 +138,7 @@ class LineFile:
 
 
 def line_number(name: str, end: int) -> int:
-    """The number, from 1, of the line that ends at byte `end`: counted anew, for nobody counts while all is well."""
+    """The number, from 1, of the line that ends at byte `end`: counted anew, since lines are not counted while all is well."""
     file = LineFile(name, LineFormat(), LineTally())
     try:
         return 1 + file.count_newlines(end - 1)

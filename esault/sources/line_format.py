@@ -1,4 +1,4 @@
-"""What a line of text is: its encoding, what to do with bytes that are no text, how long it may be."""
+"""The format of a line of text: its encoding, what to do with bytes that are no text, how long it may be."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WHOLESALE = {"utf-8", "ascii", "iso8859-1", "iso8859-15", "cp1250", "cp1251", "
 
 @dataclass(frozen=True)
 class LineFormat:
-    """How bytes become lines. A line ends with a line feed; a carriage return before it belongs to the end.
+    """The way from bytes to lines. A line ends with a line feed; a carriage return before it belongs to the end.
 
     `errors` is for bytes that cannot be decoded and for NUL bytes, which text does not hold: "strict" stops
     with an error, "replace" puts U+FFFD in their place, "ignore" leaves them out, "skip" leaves out the line.
@@ -57,12 +57,12 @@ class LineFormat:
 
     @property
     def has_mark(self) -> bool:
-        """Whether a byte order mark may stand before the first line and is no part of it."""
+        """Return whether a byte order mark may stand before the first line and is no part of it."""
         return codecs.lookup(self.encoding).name == "utf-8-sig"
 
     @property
     def wholesale(self) -> bool:
-        """Whether many lines may be decoded at once and come out as if each had been decoded alone."""
+        """Return whether many lines may be decoded at once and come out as if each had been decoded alone."""
         return self.codec in _WHOLESALE
 
     @property

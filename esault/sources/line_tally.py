@@ -15,7 +15,7 @@ _WORDS = {
 
 
 class LineTally:
-    """How many lines were left out or cut short, by reason. The first of each reason is logged."""
+    """The number of lines left out or cut short, by reason. The first of each reason is logged."""
 
     def __init__(self) -> None:
         self.counts = dict.fromkeys(_WORDS, 0)

@@ -98,7 +98,7 @@ class Lines(Spout[None, str]):
         return float(min(os.lseek(self._fd, 0, os.SEEK_CUR), status.st_size)), float(status.st_size)
 
     def counters(self) -> dict[str, int]:
-        """How many lines were left out or cut short so far, by reason."""
+        """Return the number of lines left out or cut short so far, by reason."""
         return dict(self._tally.counts)
 
     def close(self) -> None:

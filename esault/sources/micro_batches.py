@@ -70,7 +70,7 @@ class MicroBatches(WindowedSpout[K, V]):
     Within a window tuples are collected in slices of `slice` seconds by the engine's clock (by when they were due, where the
     spout says that). A policy with pipelines (`orientstream:pipelines=yes`) releases slices in an order of its own, so that
     those that need the same parallelism follow each other; it must not matter to the topology that keys come out of order
-    within a window. Where nobody releases, a window goes on as it came when it closes, and one that has waited for two
+    within a window. Without a release, a window goes on as it came when it closes, and one that has waited for two
     windows goes on in any case. A window also closes when it has `rows` tuples. No more is read than one window that waits
     and one that is being collected.
 
@@ -111,7 +111,7 @@ class MicroBatches(WindowedSpout[K, V]):
         #: of the last read: number of its first row, and when that was due
         self._first = 0
         self._due: float | None = None
-        #: somebody releases
+        #: a policy releases windows
         self._guided = False
         self._draining = self._ended = False
         self._ask_at = 0.0
@@ -179,11 +179,11 @@ class MicroBatches(WindowedSpout[K, V]):
             window.left += high - low
 
     def _stands(self) -> Any:
-        """Where the spout within stands."""
+        """Return the position of the spout within."""
         return None
 
     def _turn(self, now: float) -> None:
-        """Close what is full when there is room; let go what nobody releases."""
+        """Close what is full when there is room; let go what is not released."""
         window = self._open
         if self._closed is None and window is not None and (self._ended or self._full(window, now)):
             self._open, self._closed = None, window
@@ -242,7 +242,7 @@ class MicroBatches(WindowedSpout[K, V]):
         return self._first
 
     def due(self) -> float | None:
-        """When the first tuple of the last read was due, or was read from the spout within; None if it gave none."""
+        """Return the time at which the first tuple of the last read was due, or was read from the spout within; None if it gave none."""
         return self._due
 
     # releasing -------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ class MicroBatches(WindowedSpout[K, V]):
     def release(self, window: int, slices: Sequence[int]) -> None:
         """These slices go on, in this order. What is not there (any more) is passed over.
 
-        Whoever calls it, even for nothing, is waited for from then on.
+        A caller, even for nothing, is waited for from then on.
         """
         self._guided = True
         closed = self._closed
@@ -265,7 +265,7 @@ class MicroBatches(WindowedSpout[K, V]):
             self._out.extend(closed.held.pop(number) for number in dict.fromkeys(slices) if number in closed.held)
 
     def emitting(self) -> bool:
-        """Whether something was released and has not been read."""
+        """Return whether something was released and has not been read."""
         return bool(self._out)
 
     def drain(self) -> None:
@@ -294,7 +294,7 @@ class MicroBatches(WindowedSpout[K, V]):
         self._gone.insert(at, (low, high))
 
     def _not_gone(self, low: int, high: int) -> Iterator[tuple[int, int]]:
-        """What of these numbers has not gone out, as ranges."""
+        """Yield those of these numbers that have not gone out, as ranges."""
         for a, b in self._gone:
             if b <= low:
                 continue

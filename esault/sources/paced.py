@@ -83,7 +83,7 @@ class Paced(Spout[K, V]):
         return rows
 
     def due(self) -> float | None:
-        """When the first tuple of the last read was due, seconds since the epoch; None if it gave none."""
+        """Return the time at which the first tuple of the last read was due, seconds since the epoch; None if it gave none."""
         return self._due
 
     def commit(self, position: Any) -> None:

@@ -1,4 +1,4 @@
-"""When tuples are due that come at a set rate, which may change with time. No clock: seconds are passed in."""
+"""Due times of tuples that come at a set rate, which may change with time. No clock: seconds are passed in."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Rate:
         self._due = 0
 
     def due(self, seconds: float) -> int:
-        """How many tuples are due within the first `seconds`; never less than it has said before."""
+        """Return the number of tuples that are due within the first `seconds`; never less than it has said before."""
         while self._next is not None and self._next[0] <= seconds:
             start, rate = self._next
             self._next = next(self._steps, None)
@@ -56,13 +56,13 @@ class Rate:
         return self._due
 
     def time_of(self, index: int) -> float:
-        """When tuple `index` is due, in seconds since the start; it must be due already, and not forgotten."""
+        """Return the time at which tuple `index` is due, in seconds since the start; it must be due already, and not forgotten."""
         piece = max(0, bisect_right(self._counts, index) - 1)
         rate = self._rates[piece]
         return self._starts[piece] + (index - self._counts[piece]) / rate if rate else self._starts[piece]
 
     def forget(self, index: int) -> None:
-        """Nobody will ask any more for the times of tuples before `index`."""
+        """Forget the times of tuples before `index`: they are not asked for any more."""
         used = bisect_right(self._counts, index) - 1
         if used > 0:
             del self._starts[:used], self._counts[:used], self._rates[:used]

@@ -30,9 +30,9 @@ _MOST_CONNECTIONS = 256
 class TcpLines(Spout[str, str]):
     """Lines that a server sends, or with `listen=True` those that clients send here. Key: the peer's "host:port".
 
-    As a client it connects when the topology starts, which fails if nobody listens; when the connection is lost
+    As a client it connects when the topology starts, which fails if no server listens; when the connection is lost
     later, it connects again, first after 0.1 s and then less and less often up to every 5 s. With `reconnect=False`
-    the end of the connection is the end of the stream. Lines sent while nobody was connected are lost: TCP keeps
+    the end of the connection is the end of the stream. Lines sent while it was not connected are lost: TCP keeps
     nothing, so there is no position. With `listen=True` any number of clients may come and go; it never ends.
 
     Strangers send what they like: bytes that are no text come out as U+FFFD and lines longer than `max_line` are
@@ -76,7 +76,7 @@ class TcpLines(Spout[str, str]):
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where it listens, once open; with port 0 the system has chosen the port."""
+        """Return the address at which it listens, once open; with port 0 the system has chosen the port."""
         if self._listener is None:
             return self.host, self.port
         return self._listener.getsockname()[:2]  # type: ignore[no-any-return]
@@ -133,7 +133,7 @@ class TcpLines(Spout[str, str]):
         return rows
 
     def counters(self) -> dict[str, int]:
-        """How many lines were left out or cut short so far, by reason."""
+        """Return the number of lines left out or cut short so far, by reason."""
         return dict(self._tally.counts)
 
     def close(self) -> None:

@@ -103,7 +103,7 @@ class TextFiles(Spout[str, str]):
         return self._reader.progress() if isinstance(self._reader, FileSequence) else None
 
     def counters(self) -> dict[str, int]:
-        """How many lines were left out or cut short so far, by reason."""
+        """Return the number of lines left out or cut short so far, by reason."""
         return dict(self.tally.counts)
 
     def close(self) -> None:

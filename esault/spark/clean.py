@@ -49,7 +49,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Cleaned:
-    """What one step did."""
+    """The outcome of one step."""
 
     read: int
     kept: int
@@ -84,7 +84,7 @@ class Clean:
         self._rules = f"{zlib.crc32(said.encode()):08x}"
 
     def next(self, full: bool = False) -> Reading | None:
-        """What it would read; None: it is up to date. SinkError when a table cannot be read."""
+        """Return what it would read; None: it is up to date. SinkError when a table cannot be read."""
         log = table_log(self.source)
         done = self.clean.state().inputs
         put_aside = self.quarantine.state().inputs
@@ -200,7 +200,7 @@ class Clean:
         return good
 
     def _damaged_inside(self, parts: Sequence[Part]) -> dict[str, str]:
-        """What is wrong with parts whose footers are right."""
+        """Return the damage of parts whose footers are right."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 

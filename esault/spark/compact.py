@@ -32,7 +32,7 @@ TARGET_ROWS = 2_000_000
 
 @dataclass(frozen=True)
 class Compacted:
-    """What a compaction did: parts before and after, and rows that were repetitions and went."""
+    """The outcome of a compaction: parts before and after, and rows that were repetitions and went."""
 
     before: int
     after: int
@@ -118,7 +118,7 @@ def _rewrite(log: CommitLog, disk: Disk, group: Sequence[Part], drop_duplicates:
 
 
 def _write(log: CommitLog, disk: Disk, folder: str, table: pa.Table) -> Part:
-    """A part of the rows that nobody knows of yet."""
+    """A part of the rows that no reader knows of yet."""
     from esault.sinks.landing.arrow import parquet_bytes
 
     data = parquet_bytes(table)

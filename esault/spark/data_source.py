@@ -84,7 +84,7 @@ class EsaultSource(DataSource):  # type: ignore[misc]
 
 
 class _Table:
-    """What both readers share; goes to the workers, so it holds plain values only."""
+    """The common part of both readers; goes to the workers, so it holds plain values only."""
 
     def __init__(self, path: str, options: MutableMapping[str, str]) -> None:
         self.path = path

@@ -1,6 +1,6 @@
 """A table that a job makes of others: parts that Spark writes, and one log entry that shows them and says of what.
 
-Rows and progress are in the same entry, so a job that is killed leaves parts that nobody sees, or has done its step;
+Rows and progress are in the same entry, so a job that is killed leaves parts that no reader sees, or has done its step;
 there is nothing in between, and it may be started again at any time. One job writes a table at a time (`RunLock`).
 
 Parts lie in folders `column=value` where the table is partitioned. They hold all columns nevertheless: what a reader
@@ -74,7 +74,7 @@ class DerivedTable:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Nobody else writes it meanwhile. SinkError: somebody does, or the disk refuses."""
+        """Lock it against other writers. Raises SinkError: another one writes it, or the disk refuses."""
         log = CommitLog(self.path, self._disk)
         with explained("making", log.folder):
             self._disk.make_folder(log.folder)
@@ -90,7 +90,7 @@ class DerivedTable:
             lock.release()
 
     def stage(self, frame: DataFrame, folders: Sequence[str] = ()) -> list[Part]:
-        """Have Spark write rows as parts that nobody sees yet.
+        """Have Spark write rows as parts that no reader sees yet.
 
         `folders`: names of the folders' columns; their values are in the frame's columns `_folder0`, `_folder1`, ...,
         which are not kept. Raises what Spark raises; SinkError when the disk refuses.
@@ -137,7 +137,7 @@ class DerivedTable:
             self._disk.sync_folder(os.path.join(self.path, target))
 
     def put(self, data: memoryview, rows: int) -> Part:
-        """A part from the bytes of a Parquet file, which nobody sees yet."""
+        """A part from the bytes of a Parquet file, which no reader sees yet."""
         part = Part(f"part-{os.urandom(16).hex()}.parquet", rows, len(data))
         scratch = os.path.join(self.path, f".{os.urandom(8).hex()}.tmp")
         with explained("writing", self.path):

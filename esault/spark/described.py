@@ -1,4 +1,4 @@
-"""What can be said of any table: rows, distinct keys, runs, span of time, rows over time."""
+"""Facts that can be told of any table: rows, distinct keys, runs, span of time, rows over time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How elastic runs were: reports on the tables that `esault run --land-metrics` writes.
+"""Reports on the elasticity of runs, from the tables that `esault run --land-metrics` writes.
 
 The demand of a bolt in a window is the fewest sub-units that would be busy for at most 80 % of their time with what was
 offered: what came, times what sources had due for what they read of it, times the seconds that a tuple took one
@@ -30,7 +30,7 @@ _TABLES = {
 
 
 def is_of_runs(tables: Mapping[str, str]) -> bool:
-    """Whether tables, by name, are those of a run's metrics."""
+    """Return whether tables, by name, are those of a run's metrics."""
     return set(_TABLES) == set(tables) and all(
         columns <= {column.name for column in table_log(tables[name]).state.schema} for name, columns in _TABLES.items()
     )
@@ -162,7 +162,7 @@ def _over_time(wanted: DataFrame) -> dict[str, DataFrame]:
 
 
 def _rates(windows: DataFrame) -> DataFrame:
-    """What bolts processed with so many sub-units, over all runs: windows in which that did not change."""
+    """Return the rates of bolts with so many sub-units, over all runs: windows in which that did not change."""
     from pyspark.sql import functions as f
 
     steady = windows.where("kind = 'bolt' and parallelism = sub_units")

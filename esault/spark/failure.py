@@ -1,4 +1,4 @@
-"""What Spark raises, and what it says to people."""
+"""Errors that Spark raises, and what they say to people."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LINES = 4
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """What a call of Spark may raise."""
+    """Return the exceptions that a call of Spark may raise."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -33,7 +33,7 @@ def said(error: BaseException) -> str:
 
 
 def without_told(lines: Iterable[str]) -> Iterator[str]:
-    """What workers print, without the tracebacks that hold an error between our marks: the driver tells that one, once."""
+    """Yield what workers print, without the tracebacks that hold an error between our marks: the driver tells that one, once."""
     held: list[str] = []
     marked = after = False
     for line in lines:

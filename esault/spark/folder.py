@@ -20,13 +20,13 @@ _LOCK = ".owner"
 def temporary_folder(kind: str = "") -> Iterator[Path]:
     """A new folder of ours for the time of the block. Folders of processes that are gone are removed before.
 
-    Whoever owns a folder holds a lock on a file in it, which ends with the process however that ends.
+    The owner of a folder holds a lock on a file in it, which ends with the process however that ends.
     """
     _remove_stale()
     folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{kind}"))
     with open(folder / f"{_LOCK}.new", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        os.rename(lock.name, folder / _LOCK)  # from now on whoever sees the file sees it locked
+        os.rename(lock.name, folder / _LOCK)  # from now on the file is seen locked
         try:
             yield folder
         finally:

@@ -101,7 +101,7 @@ def _home_of(java: str) -> str:
 
 
 def _ask(java: str, *arguments: str) -> str:
-    """What a `java` prints; nothing when it fails."""
+    """Return what a `java` prints; nothing when it fails."""
     try:
         done = subprocess.run([java, *arguments], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -40,5 +40,5 @@ def _check_reachable(master: str) -> None:
             said.append(f"{place}: {getattr(error, 'strerror', None) or error}")
     raise UsageError(
         f"--master {master}: no master of Spark can be reached ({'; '.join(said)}); see that it runs and that the port is "
-        "its own (7077 if nobody said otherwise), not that of its web page"
+        "its own (7077 unless set otherwise), not that of its web page"
     )

@@ -57,7 +57,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Rules:
-    """What a topology file says of its tables."""
+    """The rules of a topology file for its tables."""
 
     #: makes DataFrames by name of the clean tables by name; None: what can be said of any table
     reports: Reports | None = None
@@ -71,7 +71,7 @@ class Rules:
 
 @dataclass
 class Outcome:
-    """What a run of the pipeline has done and found."""
+    """The outcome of a run of the pipeline."""
 
     #: by job, in the order in which they ran; None: there was nothing to do
     cleaned: dict[str, Cleaned | None] = field(default_factory=dict)
@@ -211,7 +211,7 @@ class Pipeline:
                 compact(made.path, drop_duplicates=False, say=self._say, only=only)
 
     def _inputs(self) -> tuple[Input, ...]:
-        """What reports are made of: all that clean tables are made of, and the code."""
+        """Return the inputs of reports: all that clean tables are made of, and the code."""
         states = (job.clean.state() for job in self.clean.values())
         made = [one for state in states for one in state.inputs]
         return (*made, Input("code", 0, self._rules.code))

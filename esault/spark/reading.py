@@ -1,4 +1,4 @@
-"""What a job has to read next of a landed table: nothing, the parts that came since it last read, or all of it.
+"""The next rows of a landed table for a job: none, the parts that came since it last read, or all of it.
 
 No Spark and no disk in here but the table's log. What a job has read stands in the log of the table it makes
 (`Entry.inputs`), in the very entry that makes its rows visible: there is no second place that could disagree after a
@@ -21,7 +21,7 @@ __all__ = ["Log", "Reading", "mark_of", "read_next", "read_of"]
 
 
 class Log(Protocol):
-    """What is asked of a table's log; `CommitLog` is one."""
+    """The interface of a table's log; `CommitLog` is one."""
 
     def at(self, version: int | None = None) -> TableState:
         """The state at a version, the newest by default. SinkError: no such version, or no longer."""
@@ -34,7 +34,7 @@ class Log(Protocol):
 
 @dataclass(frozen=True)
 class Reading:
-    """What to read: `parts` of a table whose columns are `schema` at version `until`."""
+    """A reading to do: `parts` of a table whose columns are `schema` at version `until`."""
 
     parts: tuple[Part, ...]
     schema: Schema
@@ -56,19 +56,19 @@ class Reading:
 
 
 def mark_of(entry: Entry) -> str:
-    """What tells an entry from another one with its number, in another life of the table."""
+    """Return the mark that tells an entry from another one with its number, in another life of the table."""
     return f"{zlib.crc32(encode(entry)):08x}"
 
 
 def read_of(inputs: Iterable[Input], name: str) -> Input | None:
-    """How far the table `name` was read; None: never."""
+    """Return how far the table `name` was read; None: never."""
     return next((one for one in inputs if one.name == name), None)
 
 
 def read_next(
     name: str, log: Log, done: tuple[Input, ...], rules: str, until: int | None = None, full: bool = False
 ) -> Reading | None:
-    """What comes after `done`; None when there is nothing.
+    """Return what comes after `done`; None when there is nothing.
 
     `rules` names how the job treats rows: when it changes all is read again. `until`: no further than that version (the
     newest by default). `full`: read all, whatever is done. SinkError when the table cannot be read.

@@ -35,7 +35,7 @@ _FORMAT = 1
 def asked(
     reports: Callable[[dict[str, DataFrame]], Mapping[str, DataFrame]], tables: dict[str, DataFrame]
 ) -> Mapping[str, DataFrame]:
-    """What the user's function returns; UsageError when that is no dict of DataFrames."""
+    """Return what the user's function returns; UsageError when that is no dict of DataFrames."""
     from pyspark.sql import DataFrame
 
     frames = reports(tables)

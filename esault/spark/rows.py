@@ -1,4 +1,4 @@
-"""What the cleaning of rows says to Spark: each once, why one is bad, where it goes.
+"""The cleaning of rows in Spark's words: each once, why one is bad, where it goes.
 
 Columns that are added on the way have two underscores in front and never reach a table.
 """
@@ -69,7 +69,7 @@ def once(rows: DataFrame, known: Sequence[DataFrame], runs: Collection[str]) -> 
 
     if not {column.name for column in ADDED} <= set(rows.columns):
         return rows
-    # what has no id counts as a row of its own; the letters keep the two kinds apart
+    # what has no id counts as a row of its own; the prefixes keep the two kinds apart
     own = f.concat(f.lit("n"), _PART, f.lit("/"), f.col(_ROW).cast("string"))
     marked = rows.withColumn("__own", f.coalesce(f.concat(f.lit("i"), "_id"), own))
     order = Window.partitionBy("_run", "__own").orderBy("_time", _PART, _ROW)
@@ -81,7 +81,7 @@ def once(rows: DataFrame, known: Sequence[DataFrame], runs: Collection[str]) -> 
 
 
 def reason(table: str, rows: DataFrame, schema: Schema, expectations: Mapping[str, str]) -> SparkColumn:
-    """Why a row is bad; null for a good one. UsageError for an expectation that is no condition on a row."""
+    """Return why a row is bad; null for a good one. UsageError for an expectation that is no condition on a row."""
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as f
 

@@ -200,7 +200,7 @@ def without_duplicates(frame: DataFrame) -> DataFrame:
 
     if not {column.name for column in ADDED}.issubset(frame.columns):
         return frame
-    # what has no id counts as a row of its own; the letters keep the two kinds apart
+    # what has no id counts as a row of its own; the prefixes keep the two kinds apart
     own = functions.concat(functions.lit("n"), functions.monotonically_increasing_id())
     name = "_id or own"
     marked = frame.withColumn(name, functions.coalesce(functions.concat(functions.lit("i"), "_id"), own))

@@ -1,1 +1,1 @@
-"""Where checkpoints are kept: files of state, and the manifests that say which of them belong together."""
+"""Checkpoints on disk: files of state, and the manifests that say which of them belong together."""

@@ -1,4 +1,4 @@
-"""What belongs to one checkpoint, as a file: when it has its name, the checkpoint is complete.
+"""The manifest of one checkpoint, as a file: when it has its name, the checkpoint is complete.
 
 One line of JSON, and one with its CRC-32. Values that JSON has no word for (positions, what sinks prepared) are packed by the
 codec of the data path and written in base64.

@@ -117,7 +117,7 @@ def _damaged(path: Path, what: str) -> CheckpointError:
 
 
 def check_piece(path: Path, piece: Piece) -> None:
-    """Whether the file is, byte for byte, what the manifest says. Raises CheckpointError."""
+    """Check that the file is, byte for byte, what the manifest says. Raises CheckpointError."""
     checksum, size = 0, 0
     with _reading(path) as source:
         head = source.read(_HEAD.size)

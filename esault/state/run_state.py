@@ -1,4 +1,4 @@
-"""What a run has to do with its state directory: whether it may begin there, from what it goes on, and how it ended."""
+"""The state directory from a run's side: whether it may begin there, from what it goes on, and how it ended."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ BEGUN = "begun"
 
 
 def default_dir(topology: str) -> Path:
-    """Where a topology's state is kept unless another place is named."""
+    """Return the folder of a topology's state unless another place is named."""
     return Path(".esault") / topology
 
 
 def state_path(plan: Plan, given: str | Path | None, notice: Callable[[str], None]) -> Path:
-    """Where a run of this topology keeps its state: as given, or by its name; what lies under an old name moves there."""
+    """Return the folder of this run's state: as given, or by its name; what lies under an old name moves there."""
     if given is not None:
         return Path(given)
     path = default_dir(plan.name)
     for old in [old for old, new in plan.moved.items() if new == plan.name]:
         before = default_dir(old)
         if before.is_dir() and _is_empty(path):
-            StateDir(before).close()  # nobody is at work there
+            StateDir(before).close()  # no run is at work there
             try:
                 shutil.rmtree(path, ignore_errors=True)
                 before.rename(path)
@@ -49,7 +49,7 @@ def _is_empty(path: Path) -> bool:
 
 
 def check_tables(plan: Plan, path: Path) -> None:
-    """Whether to begin anew where `--resume` was said empties nothing. Raises UsageError."""
+    """Check that a run which begins anew, though `--resume` was said, empties no table. Raises UsageError."""
     if (path / BEGUN).exists():
         return  # a run of this topology has emptied them already, and died before its first checkpoint
     for sink in plan.sinks:

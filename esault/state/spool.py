@@ -1,10 +1,10 @@
-"""What a spout that cannot seek has read, on disk, so that it can be read again.
+"""The rows that a spout that cannot seek has read, on disk, so that they can be read again.
 
 ```
 UNIT-PART/SSSSSSSS.rows       a segment: length(u32) crc32(u32) block, ...; a block is a packed list of (key, value) pairs, or a dict of columns
 ```
 
-A position is (segment, bytes before it in the segment). Rows are written before the engine gets them, so that whoever dies, none
+A position is (segment, bytes before it in the segment). Rows are written before the engine gets them, so that, whichever process dies, none
 that was emitted is missing. What the source itself had taken and not handed out when its process died is beyond reach; so is
 whatever a source does when it is opened anew.
 """
@@ -49,12 +49,12 @@ def spooled(unit: UnitPlan, state_dir: Path, part: int) -> UnitPlan:
 
 
 def spool_folder(state_dir: Path, unit: str, part: int) -> Path:
-    """Where what a part of a spout has read is kept."""
+    """Return the folder for what a part of a spout has read."""
     return state_dir / SPOOL / f"{quote(unit, safe='')}-{part}"
 
 
 def rename_spools(state_dir: Path, units: Mapping[str, str]) -> None:
-    """What was read for a spout is under the name that it has now; old name -> new one."""
+    """Move what was read for a spout to the name that it has now; old name -> new one."""
     for old, new in units.items():
         for folder in (state_dir / SPOOL).glob(f"{quote(old, safe='')}-*"):
             part = folder.name.rpartition("-")[2]
@@ -132,7 +132,7 @@ class Spooled(Spout[Any, Any]):
         self._place = (segment, offset)
 
     def settle(self) -> None:
-        """What has been read is durable. Raises CheckpointError."""
+        """Make what has been read durable. Raises CheckpointError."""
         if self._fd < 0:
             return  # it was never opened: the source had ended before
         try:

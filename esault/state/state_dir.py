@@ -82,7 +82,7 @@ class StateDir:
 
     @property
     def of_spark(self) -> bool:
-        """Whether a run of the Spark engine, which keeps its own here, did not finish."""
+        """Return whether a run of the Spark engine, which keeps its own here, did not finish."""
         folder = self.path / SPARK
         return (folder / "layout.json").exists() and not (folder / "ended").exists()
 
@@ -117,7 +117,7 @@ class StateDir:
 
     @property
     def ended(self) -> bool:
-        """Whether the run that wrote the newest checkpoint has come to its end, and all its sinks have committed."""
+        """Return whether the run that wrote the newest checkpoint has come to its end, and all its sinks have committed."""
         newest = self.manifests()[:1]
         try:
             return bool(newest) and (self.path / ENDED).read_text() == newest[0].name
@@ -126,7 +126,7 @@ class StateDir:
 
     @property
     def spooled(self) -> bool:
-        """Whether rows are here that a spout has read and that may be nowhere else."""
+        """Return whether rows are here that a spout has read and that may be nowhere else."""
         return any(path.stat().st_size for path in (self.path / SPOOL).glob("*/*.rows"))
 
     def mark_ended(self) -> None:
@@ -204,5 +204,5 @@ def _pieces(kept: CompletedCheckpoint) -> Iterator[Piece]:
 
 
 def _part(path: Path) -> bool:
-    """Whether a run was killed while it wrote this."""
+    """Return whether a run was killed while it wrote this."""
     return path.name.startswith(".") and path.name.endswith(".part")

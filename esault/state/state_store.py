@@ -1,4 +1,4 @@
-"""Where the sub-units of a host write their state, and read what others wrote."""
+"""The store in which the sub-units of a host write their state, and read what others wrote."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class FileStateStore:
         return PieceWriter(self._path / f"{number:08d}-{incarnation}{'-base' if base else ''}.state", base, self._codec)
 
     def read(self, piece: Piece) -> Iterable[tuple[Any, bytes | None]]:
-        """What was written. Raises CheckpointError."""
+        """Return what was written. Raises CheckpointError."""
         return read_piece(self._path / piece.name)
 
     def schema(self, piece: Piece) -> Schema | None:
-        """What the classes in it looked like; None: a version that did not say wrote it. Raises CheckpointError."""
+        """Return the description of the classes in it; None: a version that did not say wrote it. Raises CheckpointError."""
         return read_schema(self._path / piece.name)

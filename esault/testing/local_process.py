@@ -1,4 +1,4 @@
-"""What sits where in a local run: a core, its inlets and its mail."""
+"""A process of a local run: a core, its inlets and its messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from esault.topology.plan import UnitPlan
 __all__ = ["LocalAcker", "LocalProber", "LocalSubUnit"]
 
 
-class _Seat:
+class _LocalProcess:
     def __init__(self, incarnation: int, wire: MemoryWire) -> None:
         self.incarnation = incarnation
         self._wire = wire
@@ -30,7 +30,7 @@ class _Seat:
         self.data = wire.bind(self.endpoint)
         self.fast = wire.bind(self.express)
         #: control messages that have not been read
-        self.mail: deque[Any] = deque()
+        self.messages: deque[Any] = deque()
         #: messages for the driver
         self.outbox: deque[Any] = deque()
         self.paused = False
@@ -44,7 +44,7 @@ class _Seat:
         self._wire.unbind(self.express)
 
 
-class LocalSubUnit(_Seat):
+class LocalSubUnit(_LocalProcess):
     """A sub-unit."""
 
     def __init__(
@@ -57,21 +57,21 @@ class LocalSubUnit(_Seat):
         super().__init__(build.incarnation, wire)
         self.core: SubUnit = sub_unit(build, plan, environment)
         self._clock = environment.clock
-        #: until when nothing happens unless something comes; most seats wait most of the time
+        #: until when nothing happens unless something comes; most processes wait most of the time
         self._rests_until = 0.0
 
     def run(self, order: random.Random) -> bool:
-        """A slice of this process's life; whether anything happened. Frames and mail are taken bit by bit."""
+        """A slice of this process's life; whether anything happened. Frames and messages are taken bit by bit."""
         core = self.core
         happened = False
-        nothing = not (self.mail or core.outbox or self.fast.waiting() or self.data.waiting())
+        nothing = not (self.messages or core.outbox or self.fast.waiting() or self.data.waiting())
         if nothing and self._rests_until and self._clock() < self._rests_until:
             # A seed's run is the same whether or not this one is left alone.
             order.randint(1, 4)
             order.randint(1, 3)
             return False
-        if self.mail and (core.stopped or order.random() < 0.8):
-            core.handle(self.mail.popleft())
+        if self.messages and (core.stopped or order.random() < 0.8):
+            core.handle(self.messages.popleft())
             happened = True
         links = self.fast.waiting()
         if core.may_read:
@@ -85,15 +85,15 @@ class LocalSubUnit(_Seat):
         while core.outbox:
             self.outbox.append(core.outbox.popleft())
             happened = True
-        if core.stopped and not self.mail:
+        if core.stopped and not self.messages:
             self.leave()
-        # What is blocked goes on when another has read, and a call when its answer comes, of which nothing tells this seat.
+        # What is blocked goes on when another has read, and a call when its answer comes, of which nothing tells this process.
         unseen = core.outputs.blocked or (isinstance(core, AsyncSubUnit) and core.calls.open)
-        self._rests_until = 0.0 if happened or self.mail or unseen else core.wake_at()
+        self._rests_until = 0.0 if happened or self.messages or unseen else core.wake_at()
         return happened
 
     def wake_at(self) -> float:
-        """When something happens by itself."""
+        """Return the time at which something happens by itself."""
         return self.core.wake_at()
 
     def leave(self) -> None:
@@ -102,7 +102,7 @@ class LocalSubUnit(_Seat):
             self.core.abandon()
 
 
-class LocalAcker(_Seat):
+class LocalAcker(_LocalProcess):
     """An ack server."""
 
     def __init__(self, build: Build, wire: MemoryWire, clock: Callable[[], float]) -> None:
@@ -115,8 +115,8 @@ class LocalAcker(_Seat):
         """A slice of this process's life; whether anything happened."""
         happened = False
         now = self._clock()
-        if self.mail:
-            message = self.mail.popleft()
+        if self.messages:
+            message = self.messages.popleft()
             happened = True
             if isinstance(message, AckRouting):
                 self.core.owners(message.owners)
@@ -136,7 +136,7 @@ class LocalAcker(_Seat):
         return happened
 
     def wake_at(self) -> float:
-        """When something happens by itself."""
+        """Return the time at which something happens by itself."""
         return self._watch_at
 
 

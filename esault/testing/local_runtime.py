@@ -93,7 +93,7 @@ class _Collected(Sink):
         self._landed.extend(self._prepared.pop(handle, []))
 
 
-class _Letters:
+class _DeadLetters:
     """Dead letters in memory."""
 
     def __init__(self) -> None:
@@ -134,7 +134,7 @@ class LocalRuntime:
         real: bool = False,
         run: str = "local",
         run_dir: str | None = None,
-        letters: Any = None,
+        dead_letter_sink: Any = None,
         plan: Plan | None = None,
         policies: Mapping[str, str] | None = None,
         state_dir: Path | None = None,
@@ -167,12 +167,12 @@ class LocalRuntime:
         self._now: Callable[[], float] = time.time if real and clock is None else self.clock
         self._order = random.Random(seed)
         self._wire = MemoryWire()
-        self._seats: dict[int, LocalSubUnit | LocalAcker] = {}
+        self._processes: dict[int, LocalSubUnit | LocalAcker] = {}
         self._emitted: dict[tuple[str, str], list[tuple[Any, Any]]] = {}
         self._landed: dict[str, list[Any]] = {sink.name: [] for sink in self.plan.sinks}
         #: rows that sinks have prepared and not committed
         self._prepared: dict[int, list[Any]] = {}
-        self._letters = letters or _Letters()
+        self._dead_letters = dead_letter_sink or _DeadLetters()
         self._run_dir = run_dir
         self._run = run
         self._exits: deque[Exited] = deque()
@@ -218,9 +218,9 @@ class LocalRuntime:
             if address == "keeper":
                 self._keep(message)
             elif isinstance(message, Build):
-                pass  # its seat was made with it
-            elif address in self._seats:
-                self._seats[address].mail.append(message)
+                pass  # its process was made with it
+            elif address in self._processes:
+                self._processes[address].messages.append(message)
         if self.driver.phase == "beginning":
             if self._real and not self._begun:
                 for sink in self.plan.sinks:
@@ -235,17 +235,17 @@ class LocalRuntime:
             if self._prober is not None:
                 self.driver.scaling.probed(self._prober.run(self.driver.probe_targets(), self.driver.epoch, now))
             self.driver.tick(now)
-        seats = [seat for seat in self._seats.values() if not seat.paused]
-        self._order.shuffle(seats)
-        for seat in seats:
-            happened = seat.run(self._order) or happened
-            if seat.outbox and (self._order.random() < 0.7 or seat.gone):
+        processes = [process for process in self._processes.values() if not process.paused]
+        self._order.shuffle(processes)
+        for process in processes:
+            happened = process.run(self._order) or happened
+            if process.outbox and (self._order.random() < 0.7 or process.gone):
                 happened = True
-                self.driver.handle(seat.outbox.popleft(), now)
-                while seat.gone and seat.outbox:
-                    self.driver.handle(seat.outbox.popleft(), now)
-            if seat.gone:
-                self._seats.pop(seat.incarnation, None)
+                self.driver.handle(process.outbox.popleft(), now)
+                while process.gone and process.outbox:
+                    self.driver.handle(process.outbox.popleft(), now)
+            if process.gone:
+                self._processes.pop(process.incarnation, None)
         while self._exits:
             happened = True
             self.driver.handle(self._exits.popleft(), now)
@@ -274,7 +274,9 @@ class LocalRuntime:
 
     def _advance(self) -> None:
         """Nothing happens by itself now: let time pass until something does."""
-        at = min([seat.wake_at() for seat in self._seats.values() if not seat.paused], default=self._tick_at)
+        at = min(
+            [process.wake_at() for process in self._processes.values() if not process.paused], default=self._tick_at
+        )
         at = min(at, self._tick_at)
         if self._now is time.time:
             time.sleep(min(0.001, max(0.0, at - self._now())))
@@ -308,16 +310,16 @@ class LocalRuntime:
     def stop_at_once(self) -> None:
         """End here, without draining: what is in flight is lost."""
         self.driver.stop_at_once(self._now())
-        for seat in self._seats.values():
-            seat.leave()
-        self._seats.clear()
+        for process in self._processes.values():
+            process.leave()
+        self._processes.clear()
         self.driver.phase = "ended"
 
     def _keep(self, message: Any) -> None:
         if isinstance(message, Fork):
             build = message.build
             if not build.unit:
-                self._seats[build.incarnation] = LocalAcker(build, self._wire, self._now)
+                self._processes[build.incarnation] = LocalAcker(build, self._wire, self._now)
                 return
             unit = self._unit_plan(build.unit)
             if message.reused:
@@ -329,14 +331,14 @@ class LocalRuntime:
             elif unit.spooled and self.driver.settings.delivery is Delivery.EXACTLY_ONCE:
                 unit = spooled(unit, self._folder(), build.part)
             try:
-                seat = LocalSubUnit(
+                process = LocalSubUnit(
                     build,
                     unit,
                     self._wire,
                     Environment(
                         self._wire,
                         self._now,
-                        lambda path: self._letters,
+                        lambda path: self._dead_letters,
                         self._order.getrandbits(32),
                         self._run_dir,
                         self.state_store if self.driver.settings.delivery is Delivery.EXACTLY_ONCE else None,
@@ -347,16 +349,16 @@ class LocalRuntime:
                 self.driver.fail(str(error), self._now())
                 return
             if not self._real:
-                seat.core.observer = self._observe
-            self._seats[build.incarnation] = seat
+                process.core.observer = self._observe
+            self._processes[build.incarnation] = process
         elif isinstance(message, Kill):
-            if message.incarnation in self._seats:
+            if message.incarnation in self._processes:
                 self.kill(message.incarnation)
         elif isinstance(message, Release):
-            seat_now = self._seats.get(message.incarnation)
-            if seat_now is not None:
-                seat_now.leave()
-                del self._seats[message.incarnation]
+            process_now = self._processes.get(message.incarnation)
+            if process_now is not None:
+                process_now.leave()
+                del self._processes[message.incarnation]
 
     def _folder(self) -> Path:
         """For what cannot be kept in memory alone, since it must outlive an object that dies."""
@@ -367,11 +369,11 @@ class LocalRuntime:
 
     def _spout_of(self, old: int) -> Spout[Any, Any] | None:
         """That of a living process, which becomes another sub-unit."""
-        seat = self._seats.pop(old, None)
-        if seat is None or not isinstance(seat.core, SpoutSubUnit):
+        process = self._processes.pop(old, None)
+        if process is None or not isinstance(process.core, SpoutSubUnit):
             return None
-        seat.leave()
-        return seat.core.spout
+        process.leave()
+        return process.core.spout
 
     def _unit_plan(self, name: str) -> UnitPlan:
         unit = self._plan_of().units[name]
@@ -458,7 +460,7 @@ class LocalRuntime:
                 raise TopologyFailed(f"{unit}: the change did not end within {most_seconds} s", self.report())
 
     def _commit_again(self) -> None:
-        """What was prepared for complete checkpoints is shown, whoever died before it could; what came later is not."""
+        """Show what was prepared for complete checkpoints, also where its process died before it could; what came later is not shown."""
         if self._real:
             if self.driver.completed is not None or self.driver.restores.all:
                 (recommit if self.driver.phase == "ended" else go_back)(self.driver.completed, self.plan.sinks)
@@ -496,7 +498,7 @@ class LocalRuntime:
     @property
     def dead_letters(self) -> list[dict[str, Any]]:
         """Records that units with `dead_letter` kept."""
-        return list(self._letters.records)
+        return list(self._dead_letters.records)
 
     def report(self) -> Report:
         """The run so far."""
@@ -509,37 +511,37 @@ class LocalRuntime:
     # faults ----------------------------------------------------------------------------------------
 
     def kill(self, incarnation: int) -> None:
-        """The process dies at once, as by kill -9: what it had in memory and what nobody read is gone."""
-        seat = self._seats.pop(incarnation, None)
-        if seat is None:
-            raise UsageError(f"there is no process {incarnation}; there are: {sorted(self._seats)}")
-        seat.leave()
+        """The process dies at once, as by kill -9: what it had in memory and what was not read is gone."""
+        process = self._processes.pop(incarnation, None)
+        if process is None:
+            raise UsageError(f"there is no process {incarnation}; there are: {sorted(self._processes)}")
+        process.leave()
         self._exits.append(Exited(incarnation, "killed by the test"))
 
     def lives(self, incarnation: int) -> bool:
-        """Whether there is a process of this incarnation."""
-        return incarnation in self._seats
+        """Return whether there is a process of this incarnation."""
+        return incarnation in self._processes
 
     def ack_servers(self) -> list[int]:
         """Incarnations of the ack servers."""
-        return [i for i, seat in self._seats.items() if isinstance(seat, LocalAcker)]
+        return [i for i, process in self._processes.items() if isinstance(process, LocalAcker)]
 
     def pause(self, incarnation: int) -> None:
         """The process stands still, as by SIGSTOP."""
-        self._seats[incarnation].paused = True
+        self._processes[incarnation].paused = True
 
     def resume(self, incarnation: int) -> None:
         """The process goes on."""
-        self._seats[incarnation].paused = False
+        self._processes[incarnation].paused = False
 
     def garble(self, incarnation: int, data: bytes, express: bool = False) -> None:
         """A stranger sends bytes to a process."""
-        seat = self._seats[incarnation]
-        (seat.fast if express else seat.data).links.append(deque([data]))
+        process = self._processes[incarnation]
+        (process.fast if express else process.data).links.append(deque([data]))
 
     def lose_frame(self, incarnation: int) -> bool:
         """The newest frame that waits for this process's data socket is lost; whether there was one."""
-        for link in self._seats[incarnation].data.waiting():
+        for link in self._processes[incarnation].data.waiting():
             link.pop()
             return True
         return False

@@ -36,11 +36,11 @@ class MemoryStateStore:
         self.schemas: dict[str, Schema] = {}
 
     def schema(self, piece: Piece) -> Schema | None:
-        """What the classes in it looked like."""
+        """Return the description of the classes in it."""
         return self.schemas.get(piece.name)
 
     def read(self, piece: Piece) -> list[tuple[Any, bytes | None]]:
-        """What was written."""
+        """Return what was written."""
         return list(self.pieces[piece.name])
 
     def create(self, number: int, incarnation: int, base: bool) -> _File:

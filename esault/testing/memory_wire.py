@@ -47,7 +47,7 @@ class _Link:
 
 
 class MemoryWire:
-    """All inlets of a run, by endpoint. A link to one that is gone takes frames that nobody reads."""
+    """All inlets of a run, by endpoint. A link to one that is gone takes frames that are never read."""
 
     def __init__(self) -> None:
         self.inlets: dict[str, Inlet] = {}
@@ -62,5 +62,5 @@ class MemoryWire:
         return _Link(self, endpoint)
 
     def unbind(self, endpoint: str) -> None:
-        """The receiver is gone, and what nobody read with it."""
+        """Drop the inlet: the receiver is gone, and with it what was not read."""
         self.inlets.pop(endpoint, None)

@@ -123,7 +123,7 @@ def check_types(what: str, types: object) -> tuple[type | str, ...]:
 
 
 def check_moved(what: str, moved: object) -> dict[str, type | str]:
-    """What had another name before: topologies and units by name, classes by module and name."""
+    """Return the checked `moved`: former names of topologies and units by name, of classes by module and name. Raises TopologyError."""
     remedy = "write moved={'old_unit': 'new_unit', 'old_module.OldClass': NewClass}"
     if not isinstance(moved, Mapping):
         raise TopologyError(f"{what}: moved is a dict of old names, not {moved!r}; {remedy}")

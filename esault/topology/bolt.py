@@ -62,7 +62,7 @@ class Bolt(Generic[KI, VI, KO, VO]):
         )
 
     def __getstate__(self) -> Any:
-        """What moves and is saved: all attributes, unless overridden."""
+        """Return the state that moves and is saved: all attributes, unless overridden."""
         return get_attributes(self)
 
     def __setstate__(self, state: Any) -> None:
@@ -130,7 +130,7 @@ class BatchBolt(Generic[KI, VI, KO, VO]):
         """Send tuples on, whose keys stand in one column and whose values in another of the same length.
 
         A column is a sequence, a NumPy array with one dimension or a pyarrow Array; values may be a RecordBatch, whose rows
-        are dicts; keys may be None: tuples without a key. Arrays stay arrays until somebody needs single tuples, and must
+        are dicts; keys may be None: tuples without a key. Arrays stay arrays until single tuples are needed, and must
         not be changed any more. Keys in arrays: bool, integers, bytes and str. Raises PayloadError, with the remedy.
         """
         raise RuntimeError(
@@ -140,7 +140,7 @@ class BatchBolt(Generic[KI, VI, KO, VO]):
 
 
 def takes_columns(cls: type) -> bool:
-    """Whether this class of a BatchBolt is given columns."""
+    """Return whether this class of a BatchBolt is given columns."""
     return any(
         getattr(cls, name) is not getattr(BatchBolt, name) for name in ("process_columns", "process_columns_stream")
     )

@@ -52,7 +52,7 @@ class Topology:
 
     @property
     def name(self) -> str:
-        """What runs, state and reports are called by."""
+        """Return the name that runs, state and reports are called by."""
         return self._draft.name
 
     @property

@@ -9,7 +9,7 @@ __all__ = ["Array", "Columns"]
 
 
 class _NumpyArray(Protocol):
-    """What tells a NumPy array from a list."""
+    """The features that tell a NumPy array from a list."""
 
     @property
     def dtype(self) -> Any: ...
@@ -18,7 +18,7 @@ class _NumpyArray(Protocol):
 
 
 class _ArrowArray(Protocol):
-    """What tells a pyarrow Array or RecordBatch from a list."""
+    """The features that tell a pyarrow Array or RecordBatch from a list."""
 
     def to_pylist(self) -> list[Any]: ...
 
@@ -29,7 +29,7 @@ Array = _NumpyArray | _ArrowArray
 
 
 class Columns:
-    """What `Spout.read` may return in place of pairs: a column of keys, or None, and one of values of the same length.
+    """Columns that `Spout.read` may return in place of pairs: a column of keys, or None, and one of values of the same length.
 
     Columns are as `BatchBolt.emit_columns` takes them: sequences, NumPy arrays with one dimension, pyarrow Arrays, a
     RecordBatch for values. Arrays must not be changed any more: what a root holds is sent again where it must be.

@@ -1,4 +1,4 @@
-"""How many calls of `async def process` a sub-unit has open."""
+"""The number of calls of `async def process` that a sub-unit has open."""
 
 from __future__ import annotations
 

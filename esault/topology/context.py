@@ -1,4 +1,4 @@
-"""What an object of the user can know about the place it runs in."""
+"""Facts that a user's object can know about the place it runs in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Context"]
 
 @dataclass(frozen=True)
 class Context:
-    """Where a spout, bolt or sink runs; `open(context)` receives it, `self.context` keeps it."""
+    """The place where a spout, bolt or sink runs; `open(context)` receives it, `self.context` keeps it."""
 
     #: name of the unit
     unit: str

@@ -1,6 +1,6 @@
-"""What units say of their keys and values: the parameters of `Spout[...]` and `Bolt[...]`, and what functions of steps return.
+"""Types of keys and values that units declare: the parameters of `Spout[...]` and `Bolt[...]`, and what functions of steps return.
 
-For people only: nothing is checked by it while tuples flow. What nobody says is `Any`.
+For people only: nothing is checked by it while tuples flow. What is not declared is `Any`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def misfits(plan: Plan) -> list[str]:
     said = []
     for sender, edge, sent in _edges(plan):
         taken = _taken(plan.units[edge.target])
-        if any(map(_apart, sent, taken)) and not plan.units[edge.target].copy:  # a copy takes what the first takes
+        if any(map(_apart, sent, taken)) and not plan.units[edge.target].copy:  # a replica takes what the first takes
             said.append(
                 f"unit {edge.target!r} takes {written_pair(taken)}, but what comes from {sender!r} is {written_pair(sent)}"
             )
@@ -78,7 +78,7 @@ def _below(outlet: Outlet, sent: Pair) -> Iterator[tuple[Edge, Pair]]:
 
 
 def _after(sent: Pair, step: Step) -> Pair:
-    """What goes on behind a step."""
+    """Return the pair of types behind a step."""
     key, value = sent
     if step.kind == "map":
         return key, _returned(step.function)
@@ -109,7 +109,7 @@ def _sent(unit: UnitPlan) -> Pair:
 
 
 def _taken(unit: UnitPlan) -> Pair:
-    """What a unit with one input takes; of several each may bring something else."""
+    """Return the pair of types that a unit with one input takes; of several each may bring something else."""
     return _pair(_of_bolt(unit)[:2]) if len(unit.inputs) == 1 else _UNKNOWN
 
 
@@ -126,7 +126,7 @@ def _pair(parameters: tuple[Any, ...]) -> Pair:
 
 
 def _parameters(cls: Any, base: type) -> tuple[Any, ...]:
-    """What a class, or an alias such as `Count[int]`, puts in the place of the base's parameters; () where it says nothing."""
+    """Return what a class, or an alias such as `Count[int]`, puts in the place of the base's parameters; () where it says nothing."""
     origin = typing.get_origin(cls) or cls
     if origin is base:
         return typing.get_args(cls)
@@ -142,7 +142,7 @@ def _known(kind: Any) -> Any:
 
 
 def _apart(sent: Any, taken: Any) -> bool:
-    """Whether both are classes, and neither derives from the other."""
+    """Return whether both are classes, and neither derives from the other."""
     first, second = _class(sent), _class(taken)
     if first is None or second is None or (first, second) == (int, float):
         return False

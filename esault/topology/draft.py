@@ -39,7 +39,7 @@ __all__ = ["Draft", "OutletDraft", "UnitDraft"]
 
 @dataclass(eq=False)
 class OutletDraft:
-    """What is known so far of one stream, or of the stream behind a function step."""
+    """The draft of one stream, or of the stream behind a function step."""
 
     unit: str
     #: how messages and `process_stream` call it: "lines", or "match.unknown" for a stream beside the main one
@@ -181,7 +181,7 @@ class Draft:
             raise TopologyError(f"{where}: its process is async, which windows do not take; write a plain def")
         settings = dataclasses.replace(settings, copies=check_replicas(settings, options.replicas))
         timed = all(outlet.has_time or start is not None for (outlet, _), start in zip(checked, starts))
-        # Which of several copies' rows go on, and when, follows no watermark.
+        # Which of several replicas' rows go on, and when, follows no watermark.
         unit = self._add(settings, parallelism, streams, timed, timed and settings.copies == 1)
         aheads = [outlet.ahead if start is None else start.ahead for (outlet, _), start in zip(checked, starts)]
         for stream, emitted in unit.streams.items():
@@ -338,13 +338,13 @@ class Draft:
 
 
 def _inherits(outlet: Outlet, told: frozenset[str]) -> bool:
-    """Whether watermarks go from here to one of `told` that no clock on the way makes."""
+    """Return whether watermarks go from here to one of `told` that no clock on the way makes."""
     if any(step.kind == "timed" for step in outlet.steps):
         return False
     return any(edge.target in told for edge in outlet.edges) or any(_inherits(b, told) for b in outlet.branches)
 
 
 def _greatest(aheads: Sequence[float | None]) -> float | None:
-    """What is allowed where streams are mixed: None, all, if one of them allows that."""
+    """Return the bound where streams are mixed: None, all, if one of them allows that."""
     known = [ahead for ahead in aheads if ahead is not None]
     return max(known) if len(known) == len(aheads) else None

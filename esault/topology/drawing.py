@@ -37,7 +37,7 @@ def draw(plan: Plan) -> str:
 
 
 class _Labels:
-    """What stands on arrows: the grouping, and the types of key and value where somebody declares them."""
+    """The labels of arrows: the grouping, and the types of key and value where they are declared."""
 
     def __init__(self, plan: Plan) -> None:
         self._types = edge_types(plan)
@@ -57,7 +57,7 @@ def _unit_lines(plan: Plan, name: str, drawn: set[str], labels: _Labels) -> list
     for stream, outlet in unit.streams.items():
         below = _outlet_lines(plan, outlet, drawn, labels)
         if stream:
-            # A stream that nobody takes is shown too: what is emitted there is lost.
+            # A stream without a receiver is shown too: what is emitted there is lost.
             children.append(_tree(f"stream {stream}" + ("" if below else " (nothing takes it)"), below))
         else:
             children += below
@@ -87,9 +87,9 @@ def _tree(head: str, children: list[list[str]]) -> list[str]:
 
 
 def _about(unit: UnitPlan) -> str:
-    """What a unit is, in a few words."""
+    """Return a few words about a unit."""
     if unit.gate:
-        return "gate, passes the first copy of each row on"
+        return "merger, passes the first result for each row on"
     least, most = unit.min_parallelism, unit.max_parallelism
     bounds = "" if most == 1 else f" ({least} or more)" if most is None else f" ({least} to {most})"
     words = [f"{unit.kind} {_class_name(unit)}", f"parallelism {unit.parallelism}{bounds}"]
@@ -100,7 +100,7 @@ def _about(unit: UnitPlan) -> str:
     if unit.concurrency is not None:
         words.append(f"concurrency {unit.concurrency}")
     if unit.copies > 1:
-        words.append(f"copy {unit.copy + 1} of {unit.copies}")
+        words.append(f"replica {unit.copy + 1} of {unit.copies}")
     for argument in ("idle_after", "expire_after", "tick_every"):
         seconds = getattr(unit, argument)
         if seconds is not None:
@@ -117,7 +117,7 @@ def _keyed_batch(unit: UnitPlan) -> bool:
 
 
 def _class_name(unit: UnitPlan) -> str:
-    return "gate" if unit.gate else name_of(type(unit.spout) if unit.kind == "spout" else unit.factory)
+    return "merger" if unit.gate else name_of(type(unit.spout) if unit.kind == "spout" else unit.factory)
 
 
 def _policy(policy: ErrorPolicy) -> str:

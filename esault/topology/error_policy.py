@@ -1,4 +1,4 @@
-"""What happens when user code raises."""
+"""Policies for errors that user code raises."""
 
 from __future__ import annotations
 

@@ -16,19 +16,19 @@ __all__ = ["EventTime", "checked_event_time"]
 
 @dataclass(frozen=True)
 class EventTime:
-    """Where event time starts: `time(value)` in seconds since the epoch."""
+    """The place where event time starts: `time(value)` in seconds since the epoch."""
 
     time: Callable[[Any], float]
     #: seconds that a tuple may be behind the newest one and still be on time
     lateness: float = 0.0
-    #: seconds without anything to read after which nobody waits for this sub-unit; None: everybody always does
+    #: seconds without anything to read after which windows do not wait for this sub-unit; None: they always do
     idle: float | None = None
     #: seconds that a tuple may be ahead of the clock; one that is further is not believed. None: all are
     ahead: float | None = None
 
 
 def checked_event_time(where: str, time: Any, lateness: object, idle: object, ahead: object) -> EventTime:
-    """What was given, if it makes sense. Raises TopologyError."""
+    """Return what was given, if it makes sense. Raises TopologyError."""
     check_function(f"{where}, time", time, takes=("the value",))
     if lateness is None:
         lateness = 0.0

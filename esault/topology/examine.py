@@ -188,7 +188,7 @@ def _examine_hooks(where: str, cls: type, hooks: Mapping[str, tuple[str, ...]]) 
 
 
 def is_asynchronous(cls: type) -> bool:
-    """Whether tuples are processed by a call that may wait."""
+    """Return whether tuples are processed by a call that may wait."""
     return issubclass(cls, Bolt) and any(is_async(getattr(cls, hook)) for hook in ("process", "process_stream"))
 
 
@@ -230,7 +230,7 @@ def _examine_attributes(cls: type, unit: str) -> None:
 
 
 def _examine_returns(cls: type, unit: str, hooks: Mapping[str, tuple[str, ...]]) -> None:
-    """What hooks return is thrown away: who returns and never emits has taken the one for the other."""
+    """Refuse hooks that return tuples and never emit: what they return is thrown away. Raises TopologyError."""
     emit = "self.emit_batch(rows)" if issubclass(cls, BatchBolt) else "self.emit(key, value)"
     for name in hooks:
         if not name.startswith("process"):

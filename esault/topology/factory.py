@@ -1,4 +1,4 @@
-"""What makes the objects of a bolt: a class, a functools.partial, any callable without arguments."""
+"""The factory of a bolt's objects: a class, a functools.partial, any callable without arguments."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _check_arguments(factory: Any, unit: str) -> None:
     try:
         inner_signature = inspect.signature(inner)
     except (TypeError, ValueError):
-        return  # built in: it tells nobody what it takes
+        return  # built in: it does not tell what it takes
     try:
         signature = inspect.signature(factory)
     except (TypeError, ValueError) as error:

@@ -14,7 +14,7 @@ __all__ = ["accepts", "check_function", "is_async", "is_generator", "name_of"]
 
 
 def name_of(thing: Any) -> str:
-    """What the user calls it: a class's or a function's name."""
+    """Return the name that the user calls it by: a class's or a function's name."""
     if isinstance(thing, functools.partial):
         return f"partial({name_of(thing.func)}, ...)"
     name = getattr(thing, "__name__", None)
@@ -24,12 +24,12 @@ def name_of(thing: Any) -> str:
 
 
 def is_async(function: Any) -> bool:
-    """Whether calling it gives a coroutine or an asynchronous generator."""
+    """Return whether calling it gives a coroutine or an asynchronous generator."""
     return any(inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f) for f in _bodies(function))
 
 
 def is_generator(function: Any) -> bool:
-    """Whether it yields."""
+    """Return whether it yields."""
     return any(inspect.isgeneratorfunction(f) for f in _bodies(function))
 
 
@@ -42,7 +42,7 @@ def _bodies(function: Any) -> tuple[Any, ...]:
 
 
 def accepts(function: Any, arguments: int) -> bool:
-    """Whether it can be called with so many positional arguments; True where nobody can tell."""
+    """Return whether it can be called with so many positional arguments; True where it cannot be told."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

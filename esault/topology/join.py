@@ -1,4 +1,4 @@
-"""What stands behind `stream.join(...)`: the tuples of one key and window on either side, in pairs."""
+"""The bolt behind `stream.join(...)`: the tuples of one key and window on either side, in pairs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KINDS = ("inner", "left", "outer")
 
 
 def check_kind(where: str, kind: object) -> str:
-    """Which tuples come without a partner: of neither side, of the left one, of both. Raises TopologyError."""
+    """Return the checked kind of join: which sides emit tuples without a partner. Raises TopologyError."""
     if kind not in _KINDS:
         raise TopologyError(f"{where}: kind={kind!r} is not one of {', '.join(map(repr, _KINDS))}")
     return str(kind)

@@ -1,4 +1,4 @@
-"""Where the sinks of a topology write: no two of them to one place."""
+"""The places that the sinks of a topology write to: no two of them to one place."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def _close(path: str) -> str:
 
 
 def locate_function(function: Callable[..., Any]) -> Located:
-    """Where a function object comes from, so that other processes can import it; raises LocateError.
+    """Return the place that a function object comes from, so that other processes can import it; raises LocateError.
 
     It must stand at the top level of a file, be it a module or the script that was started.
     """

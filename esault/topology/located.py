@@ -1,4 +1,4 @@
-"""Where a topology function is, as plain values; and the way from there to a topology, the same in every process.
+"""The place of a topology function, as plain values; and the way from there to a topology, the same in every process.
 
 Code is imported, never pickled: each process imports the file under a name of its own and calls the function.
 """
@@ -33,14 +33,14 @@ _loading: list[str] = []
 def loading() -> str | None:
     """The topology file that is being imported right now; None when there is none.
 
-    Whoever runs topologies asks: a `run` that comes from an import lacks its `if __name__ == "__main__":`.
+    Code that runs topologies asks: a `run` that comes from an import lacks its `if __name__ == "__main__":`.
     """
     return _loading[-1] if _loading else None
 
 
 @dataclass(frozen=True)
 class Located:
-    """Where a topology function is: plain values, which any process with the same files can use."""
+    """The place of a topology function: plain values, which any process with the same files can use."""
 
     #: name of the function
     function: str
@@ -97,7 +97,7 @@ class Located:
         return function
 
     def parameters(self) -> list[Parameter]:
-        """What the function takes."""
+        """Return the parameters of the function."""
         return parameters(self.load_function())
 
     def build(self, params: Mapping[str, Any] | None = None) -> Topology:
@@ -178,11 +178,11 @@ class Located:
         return f"; if one of {', '.join(own)} returns a Topology, write {self.source}:NAME"
 
     def _say(self, error: BaseException) -> str:
-        """What the exception says, and on which line; its traceback then starts in the user's file."""
+        """Return the exception's message, and on which line; its traceback then starts in the user's file."""
         place = ""
         trace = _from_file(error.__traceback__, self.path)
         if trace is None and isinstance(error, SyntaxError):
-            # its text shows the place; the frames on the way are those of whoever imports
+            # its text shows the place; the frames on the way are those of the importer
             error.__traceback__ = None
         if trace is not None:
             error.__traceback__ = trace

@@ -1,4 +1,4 @@
-"""How many sub-units a unit has: at the start, at least and at most."""
+"""The number of sub-units of a unit: at the start, at least and at most."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class Parameter:
 
 
 def parameters(function: Callable[..., Any]) -> list[Parameter]:
-    """What `function` takes, in its order; raises LocateError for what cannot be passed by name.
+    """Return the parameters of `function`, in its order; raises LocateError for what cannot be passed by name.
 
     Annotations may be texts, as `from __future__ import annotations` makes them.
     """

@@ -33,7 +33,7 @@ class Edge:
     #: which of the receiving unit's inputs, an index into `UnitPlan.inputs`
     input: int
     grouping: Grouping
-    #: of an edge to a copy of a unit with replicas: what rows that go there are accounted for under; 0 else
+    #: of an edge to a replica of a unit: what rows that go there are accounted for under; 0 else
     lane: int = 0
 
 
@@ -58,7 +58,7 @@ class SinkPlan:
 
 @dataclass(frozen=True)
 class Outlet:
-    """What happens to a batch of one stream inside the unit's process; see the module."""
+    """The way of a batch of one stream inside the unit's process; see the module."""
 
     steps: tuple[Step, ...] = ()
     sinks: tuple[SinkPlan, ...] = ()
@@ -111,13 +111,13 @@ class UnitPlan:
     copies: int = 1
     #: which of them this is, from 0
     copy: int = 0
-    #: the lane of this copy; 0 where there are none
+    #: the account number of this replica; 0 where there are none
     lane: int = 0
-    #: for copies and their gate: the name that the user gave; empty else
+    #: for replicas and their merger: the name that the user gave; empty else
     original: str = ""
-    #: passes the first copy of each row on
+    #: a merger: passes the first result for each row on
     gate: bool = False
-    #: the topology has units with copies
+    #: the topology has units with replicas
     lanes: bool = False
     #: one object per key and window; None: per key
     window: WindowPlan | None = None
@@ -128,7 +128,7 @@ class UnitPlan:
 
     @property
     def spooled(self) -> bool:
-        """Whether this is a spout that cannot seek: with checkpoints what it reads is kept on disk."""
+        """Return whether this is a spout that cannot seek: with checkpoints what it reads is kept on disk."""
         return self.spout is not None and not has_position(self.spout)
 
     @property
@@ -166,7 +166,7 @@ class Plan:
             vouch(self.types, [(old, new) for old, new in self.moved.items() if isinstance(new, type)])
 
     def now(self, name: str) -> str:
-        """What the topology or the unit of this name is called today."""
+        """Return the name that the topology or the unit of this name has today."""
         new = self.moved.get(name, name)
         return new if isinstance(new, str) else name
 
@@ -175,7 +175,7 @@ class Plan:
         return tuple(dict.fromkeys(i.source for i in self.units[unit].inputs))
 
     def apart(self, unit: str) -> tuple[str, ...]:
-        """Names of the units on whose hosts sub-units of `unit` are not to be, if there are others: the other copies of the same."""
+        """Names of the units on whose hosts sub-units of `unit` are not to be, if there are others: the other replicas of the same."""
         of = self.units[unit]
         if of.copies == 1:
             return ()

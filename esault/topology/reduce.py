@@ -1,4 +1,4 @@
-"""What stands behind `stream.key_by(f).reduce(...)`: a bolt that keeps one total per key."""
+"""The bolt behind `stream.key_by(f).reduce(...)`: it keeps one total per key."""
 
 from __future__ import annotations
 

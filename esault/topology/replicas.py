@@ -1,8 +1,8 @@
 """Active replicas of a bolt: how a unit that was asked for with `replicas=n` stands in the plan.
 
-It becomes n units, its *copies*, to each of which its senders send every row, and a *gate*, to which the copies send all that
-they emit. The gate passes the first copy of each row on, so the function steps, sinks and receivers behind the bolt
-stand behind the gate and know nothing of copies. docs/explanation/replicas.md says what holds.
+It becomes n units, its *replicas*, to each of which its senders send every row, and a *merger*, to which the replicas send all that
+they emit. The merger passes the first result for each row on, so the function steps, sinks and receivers behind the bolt
+stand behind the merger and know nothing of replicas. docs/explanation/replicas.md says what holds.
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ from esault.topology.factory import class_behind
 from esault.topology.grouping import BUILT_IN, single
 from esault.topology.plan import MOST_COPIES, Edge, Input, Outlet, UnitPlan
 
-__all__ = ["check_replicas", "copy_name", "expanded", "has_finish", "merger_name", "width"]
+__all__ = ["check_replicas", "expanded", "has_finish", "merger_name", "replica_name", "width"]
 
 _FOR_REPLICAS = " or ".join(f"{make.__name__}()" for kind, make in BUILT_IN.items() if kind.promises.for_replicas)
 
 
-def copy_name(unit: str, copy: int) -> str:
-    """The name of a copy, from 0; the first one has the unit's. Users' names have no `~`."""
+def replica_name(unit: str, copy: int) -> str:
+    """Return the name of a replica, from 0; the first one has the unit's. Users' names have no `~`."""
     return f"{unit}~{copy}" if copy else unit
 
 
 def merger_name(unit: str) -> str:
-    """The name of the gate behind a unit's copies."""
-    return f"{unit}~gate"
+    """Return the name of the merger behind a unit's replicas."""
+    return f"{unit}~merger"
 
 
 def check_replicas(unit: UnitPlan, replicas: object) -> int:
-    """`replicas`, if this bolt can have so many copies. Raises TopologyError."""
+    """`replicas`, if this bolt can have so many. Raises TopologyError."""
     where = f"unit {unit.name!r}: replicas={replicas!r}"
     if isinstance(replicas, bool) or not isinstance(replicas, int) or not 1 <= replicas <= MOST_COPIES:
-        raise TopologyError(f"{where} must be a whole number from 1, no copies, to {MOST_COPIES}")
+        raise TopologyError(f"{where} must be a whole number from 1, no replicas, to {MOST_COPIES}")
     if replicas == 1:
         return 1
     if unit.concurrency is not None:
         raise TopologyError(
-            f"{where}, but a bolt with `async def process` has no copies: their calls would end in other orders; leave "
+            f"{where}, but a bolt with `async def process` has no replicas: their calls would end in other orders; leave "
             "replicas out, or write a plain def"
         )
     if unit.batch:
         raise TopologyError(
-            f"{where}, but a BatchBolt has no copies: what each row brings forth must be known; make it a Bolt"
+            f"{where}, but a BatchBolt has no replicas: what each row brings forth must be known; make it a Bolt"
         )
     for each in unit.inputs:
         if not each.grouping.promises.for_replicas:
@@ -54,41 +54,41 @@ def check_replicas(unit: UnitPlan, replicas: object) -> int:
     for argument in ("tick_every", "expire_after"):
         if getattr(unit, argument) is not None:
             raise TopologyError(
-                f"{where} and {argument}={getattr(unit, argument):g} do not go together: the copies' clocks would make different "
+                f"{where} and {argument}={getattr(unit, argument):g} do not go together: the replicas' clocks would make different "
                 f"rows of the same tuples; leave {argument} out, or replicas"
             )
     if unit.buffer is not None:
         raise TopologyError(
-            f"{where} and buffer={unit.buffer} do not go together: each copy would drop other tuples; leave buffer out, or replicas"
+            f"{where} and buffer={unit.buffer} do not go together: each replica would drop other tuples; leave buffer out, or replicas"
         )
     cls = class_behind(unit.factory)
     if unit.objects == "sub-unit" and cls is not None and has_finish(cls):
         raise TopologyError(
             f"{where}, but {cls.__name__} defines finish() and comes by shuffle(): its objects have not seen the same tuples in "
-            "each copy; group it by_key(), or leave finish out"
+            "each replica; group it by_key(), or leave finish out"
         )
     return replicas
 
 
 def has_finish(cls: type) -> bool:
-    """Whether a bolt's class puts something out at its end."""
+    """Return whether a bolt's class puts something out at its end."""
     owner = next(base for base in cls.__mro__ if "finish" in vars(base))
     return not owner.__module__.startswith("esault.topology.")
 
 
 def expanded(units: Mapping[str, UnitPlan]) -> dict[str, UnitPlan]:
-    """The units of the plan with copies and gates in place of the units that have `copies`. Raises TopologyError."""
-    copied = [name for name, unit in units.items() if unit.copies > 1]
-    if not copied:
+    """Return the units of the plan with replicas and mergers in place of the units that have `copies`. Raises TopologyError."""
+    replicated = [name for name, unit in units.items() if unit.copies > 1]
+    if not replicated:
         return dict(units)
     lanes = {
-        name: [1 + group * MOST_COPIES + c for c in range(units[name].copies)] for group, name in enumerate(copied)
+        name: [1 + group * MOST_COPIES + c for c in range(units[name].copies)] for group, name in enumerate(replicated)
     }
     made: dict[str, UnitPlan] = {}
     for name, asked in units.items():
         _check_ancestors(units, asked)
         inputs = tuple(replace(i, source=merger_name(i.source)) if i.source in lanes else i for i in asked.inputs)
-        streams = {stream: _to_copies(outlet, lanes) for stream, outlet in asked.streams.items()}
+        streams = {stream: _to_replicas(outlet, lanes) for stream, outlet in asked.streams.items()}
         unit = replace(asked, inputs=inputs, streams=streams, lanes=True)
         if name not in lanes:
             made[name] = unit
@@ -96,19 +96,19 @@ def expanded(units: Mapping[str, UnitPlan]) -> dict[str, UnitPlan]:
         taken = [stream for stream, outlet in streams.items() if outlet != Outlet()]
         if not taken:
             raise TopologyError(
-                f"unit {name!r}: replicas={unit.copies}, but nothing takes what it emits, so that copies are of no use; "
+                f"unit {name!r}: replicas={unit.copies}, but nothing takes what it emits, so that replicas are of no use; "
                 "give its stream a .bolt(...) or a .sink(...)"
             )
-        gate = merger_name(name)
+        merger = merger_name(name)
         behind = {
-            stream: Outlet(edges=(Edge(gate, taken.index(stream), single()),)) if stream in taken else Outlet()
+            stream: Outlet(edges=(Edge(merger, taken.index(stream), single()),)) if stream in taken else Outlet()
             for stream in streams
         }
         for copy, lane in enumerate(lanes[name]):
-            copy_as = copy_name(name, copy)
-            made[copy_as] = replace(
+            replica = replica_name(name, copy)
+            made[replica] = replace(
                 unit,
-                name=copy_as,
+                name=replica,
                 streams=behind,
                 wants_id=True,
                 copy=copy,
@@ -117,8 +117,8 @@ def expanded(units: Mapping[str, UnitPlan]) -> dict[str, UnitPlan]:
                 watermark_targets=frozenset(),
             )
         sources = tuple(Input(name, f"{name}.{stream}" if stream else name, single()) for stream in taken)
-        made[gate] = UnitPlan(
-            gate,
+        made[merger] = UnitPlan(
+            merger,
             "bolt",
             objects="sub-unit",
             inputs=sources,
@@ -134,17 +134,18 @@ def expanded(units: Mapping[str, UnitPlan]) -> dict[str, UnitPlan]:
     return made
 
 
-def _to_copies(outlet: Outlet, lanes: Mapping[str, list[int]]) -> Outlet:
-    """The outlet with an edge to each copy in place of one to their unit."""
+def _to_replicas(outlet: Outlet, lanes: Mapping[str, list[int]]) -> Outlet:
+    """The outlet with an edge to each replica in place of one to their unit."""
     edges: list[Edge] = []
     for edge in outlet.edges:
         if edge.target in lanes:
             edges += [
-                replace(edge, target=copy_name(edge.target, c), lane=lane) for c, lane in enumerate(lanes[edge.target])
+                replace(edge, target=replica_name(edge.target, c), lane=lane)
+                for c, lane in enumerate(lanes[edge.target])
             ]
         else:
             edges.append(edge)
-    return replace(outlet, edges=tuple(edges), branches=tuple(_to_copies(b, lanes) for b in outlet.branches))
+    return replace(outlet, edges=tuple(edges), branches=tuple(_to_replicas(b, lanes) for b in outlet.branches))
 
 
 def _check_ancestors(units: Mapping[str, UnitPlan], unit: UnitPlan) -> None:
@@ -169,7 +170,7 @@ def _check_ancestors(units: Mapping[str, UnitPlan], unit: UnitPlan) -> None:
 
 
 def width(unit: UnitPlan, chosen: Mapping[str, int]) -> int:
-    """How many sub-units a unit starts with, where these were chosen by the names that the user gave."""
+    """Return the number of sub-units that a unit starts with, where these were chosen by the names that the user gave."""
     if unit.gate:
         return unit.parallelism
     return chosen.get(unit.name, chosen.get(unit.original, unit.parallelism))

@@ -1,4 +1,4 @@
-"""What a hook returns: it is thrown away, so that a bolt which returns its tuples instead of emitting them stays silent."""
+"""Values that hooks return are thrown away, so that a bolt which returns its tuples instead of emitting them stays silent."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class RunInfo:
-    """What a sink is told once per run, before the first tuple."""
+    """The facts that a sink is told once per run, before the first tuple."""
 
     #: identity of the run, unique over all runs
     run: str
@@ -130,6 +130,6 @@ class Sink:
 
 
 def commits(sink: Sink) -> bool:
-    """Whether rows of this sink are durable only after `prepare` and `commit`."""
+    """Return whether rows of this sink are durable only after `prepare` and `commit`."""
     cls = type(sink)
     return cls.prepare is not Sink.prepare or cls.commit is not Sink.commit

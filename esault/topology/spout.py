@@ -54,7 +54,7 @@ class Spout(Generic[K, V]):
         raise NotImplementedError(f"{type(self).__name__} must define read(limit)")
 
     def position(self) -> Any:
-        """Where the source stands after the last read; any value that can travel."""
+        """Return the position of the source after the last read; any value that can travel."""
         return None
 
     def seek(self, position: Any) -> None:
@@ -64,7 +64,7 @@ class Spout(Generic[K, V]):
         """All tuples before `position` are durable; a broker may forget them."""
 
     def due(self) -> float | None:
-        """When the first tuple of the last read was due, seconds since the epoch.
+        """Return the time at which the first tuple of the last read was due, seconds since the epoch.
 
         None means: when it was read. An open-loop source such as `Paced` says when the tuple
         should have been offered, so that latency counts the time it waited for the engine.
@@ -72,11 +72,11 @@ class Spout(Generic[K, V]):
         return None
 
     def progress(self) -> tuple[float, float] | None:
-        """How much of how much has been read, in any one unit; None where nobody can know."""
+        """Return (read, total), in any one unit of measure; None where the total cannot be known."""
         return None
 
     def lag(self) -> int | None:
-        """How many tuples are due and have not been read, now; None where nobody can know.
+        """Return the number of tuples that are due and have not been read, now; None where it cannot be known.
 
         A policy that scales what follows learns from it how much more would come than is read.
         """
@@ -91,5 +91,5 @@ class Spout(Generic[K, V]):
 
 
 def has_position(spout: Spout[Any, Any]) -> bool:
-    """Whether this spout can go on after a restart: its class defines `position`."""
+    """Return whether this spout can go on after a restart: its class defines `position`."""
     return type(spout).position is not Spout.position

@@ -102,7 +102,7 @@ class Stream(Generic[K, V]):
             idle_after: seconds without a tuple after which an object is put away, its state kept.
             expire_after: seconds without a tuple after which an object is finished and forgotten.
             tick_every: seconds between two calls of `tick`.
-            replicas: active copies of each sub-unit, up to 4: all process every tuple, and what follows gets the first copy of
+            replicas: active replicas of each sub-unit, up to 4: all process every tuple, and what follows gets the first result for
                 each row, so that the death of one interrupts nothing. For `by_key()` and `shuffle()`; see
                 docs/explanation/replicas.md for what `process` must be like.
             concurrency: calls of `async def process` that one sub-unit has open at most, one at a time per key; 64 if it is

@@ -1,4 +1,4 @@
-"""What stands behind `orders.join_table("enriched", customers)`: a bolt that keeps the newest value of the table's side per key."""
+"""The bolt behind `orders.join_table("enriched", customers)`: it keeps the newest value of the table's side per key."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class TableJoin(Bolt[Any, Any, Any, Any]):
 
 
 def check_missing(where: str, missing: object, wait_most: object) -> int:
-    """How many tuples of a key may wait. Raises TopologyError."""
+    """Return the number of tuples of a key that may wait. Raises TopologyError."""
     if missing not in MISSING:
         raise TopologyError(
             f"{where}: missing={missing!r} says what becomes of a tuple whose key the table does not have yet: 'none' pairs it with "

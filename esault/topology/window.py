@@ -12,7 +12,7 @@ __all__ = ["CountWindow", "SessionWindow", "SlidingWindow", "TimeWindow", "Tumbl
 
 
 class Window(NamedTuple):
-    """What `self.window` of a bolt is: from `start` on, before `end`; seconds since the epoch, or numbers of tuples."""
+    """A window, as `self.window` of a bolt: from `start` on, before `end`; seconds since the epoch, or numbers of tuples."""
 
     start: Any
     end: Any

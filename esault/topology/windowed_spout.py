@@ -14,7 +14,7 @@ V = TypeVar("V")
 
 
 class WindowedSpout(Spout[K, V]):
-    """What the engine asks of it, besides what it asks of every spout."""
+    """The interface that the engine asks of it, besides that of every spout."""
 
     #: seconds
     window: float
@@ -35,12 +35,12 @@ class WindowedSpout(Spout[K, V]):
     def release(self, window: int, slices: Sequence[int]) -> None:
         """These slices go on, in this order. What is not there (any more) is passed over.
 
-        Whoever calls it, even for nothing, is waited for from then on.
+        A caller, even for nothing, is waited for from then on.
         """
         raise NotImplementedError
 
     def emitting(self) -> bool:
-        """Whether something was released and has not been read."""
+        """Return whether something was released and has not been read."""
         raise NotImplementedError
 
     def drain(self) -> None:

@@ -1,4 +1,4 @@
-"""What is said about a window in a topology's calls, checked: its kind, its times, its grouping, its bolt."""
+"""Arguments about a window in a topology's calls, checked: its kind, its times, its grouping, its bolt."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class WindowPlan:
 
     @property
     def timed(self) -> bool:
-        """Whether time closes them."""
+        """Return whether time closes them."""
         return bool(self.times)
 
 

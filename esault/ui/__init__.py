@@ -1,1 +1,1 @@
-"""What a run looks like in a terminal; no logic of its own. Whatever goes wrong here never touches the run."""
+"""The look of a run in a terminal; no logic of its own. Whatever goes wrong here never touches the run."""

@@ -1,4 +1,4 @@
-"""Which view a run has."""
+"""The choice of a run's view."""
 
 from __future__ import annotations
 

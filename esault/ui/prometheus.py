@@ -14,7 +14,7 @@ from esault.runtime.session.session import View
 
 __all__ = ["PrometheusView", "served"]
 
-#: metrics carry what a topology does: nobody beyond this machine is told
+#: metrics carry what a topology does: they are not shown beyond this machine
 HOST = "127.0.0.1"
 
 
@@ -86,7 +86,7 @@ class PrometheusView:
         return []
 
     def collect(self) -> Iterator[Any]:
-        """What Prometheus asks for, in its library's words; called in the server's thread."""
+        """Yield the metrics that Prometheus asks for, in its library's words; called in the server's thread."""
         snapshot = self._snapshot
         if snapshot is None:
             return

@@ -34,14 +34,14 @@ def _handled(unit: UnitSnapshot) -> int:
 
 def short(number: float) -> str:
     """1234567 -> 1.23 M."""
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+    for size, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= size:
-            return f"{number / size:.3g} {letter}"
+            return f"{number / size:.3g} {suffix}"
     return f"{number:.0f}"
 
 
 def percent(snapshot: Snapshot) -> float | None:
-    """How much of the sources has been read, 0 to 100; None where one of them cannot know."""
+    """Return the share of the sources that has been read, 0 to 100; None where one of them cannot know."""
     parts = [u.progress for u in snapshot.units if u.kind == "spout"]
     if not parts or any(p is None for p in parts):
         return None

@@ -44,7 +44,7 @@ def running(command):
 
 
 def door(command):
-    return next(iter(run_dirs(command))) / "door"
+    return next(iter(run_dirs(command))) / "control"
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ def checkpoint_of(command):
 
 
 def scale(command, unit, n):
-    assert list(ask(choose(command.name).door, {"do": "scale", "unit": unit, "n": n}, 30))[-1]["done"]
+    assert list(ask(choose(command.name).control_socket, {"do": "scale", "unit": unit, "n": n}, 30))[-1]["done"]
 
 
 def report_of(folder):
@@ -143,7 +143,7 @@ def test_a_host_that_is_lost_brings_all_back_to_a_checkpoint_and_each_count_land
         victim.freeze(False)
     until(lambda: status(command).get("phase") == "running")
     if how == "frozen":
-        until(lambda: "b" in hosts(command))  # with a new lodge
+        until(lambda: "b" in hosts(command))  # with a new host process
     err = end(command)
     check(tmp_path / "out.jsonl", wanted(tmp_path))
     report = report_of(tmp_path)

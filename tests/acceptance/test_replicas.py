@@ -105,7 +105,7 @@ def test_what_copies_do_not_go_together_with_is_said_before_anything_starts(comm
     assert not (tmp_path / "table").exists()
 
 
-@pytest.mark.parametrize("victim", ["count~gate", "split"])
+@pytest.mark.parametrize("victim", ["count~merger", "split"])
 def test_the_death_of_another_process_loses_nothing(command, tmp_path, victim):
     lines = begin(command, tmp_path)
     command.processes(f"{victim}/")[0].kill()

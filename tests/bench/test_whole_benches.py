@@ -119,7 +119,7 @@ def test_what_copies_bring_when_one_dies_is_measured(tmp_path):
     (run_with_copies,) = result["killed"]["2"]
     assert run_with_copies["deaths"] == 1
     assert (run_with_copies["missing"], run_with_copies["repeated"], run_with_copies["replayed"]) == (0, 0, 0)
-    assert set(result["free"]["2"][0]["busy_us"]) == {"source", "count", "count~1", "count~gate"}
+    assert set(result["free"]["2"][0]["busy_us"]) == {"source", "count", "count~1", "count~merger"}
 
 
 def test_the_loads_are_the_same_on_every_run():

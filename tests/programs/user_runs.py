@@ -1,4 +1,4 @@
-"""`esault run` of one of the programs, asked through its door and looked at through its report."""
+"""`esault run` of one of the programs, asked through its control socket and looked at through its report."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Run:
     def tell(self, **wish: Any) -> list[dict[str, Any]]:
         """What the driver answers."""
         (folder,) = Path(tempfile.gettempdir()).glob(f"esault-{self.process.pid}-*")
-        return list(ask(folder / "door", wish, patience=20))
+        return list(ask(folder / "control", wish, patience=20))
 
     def status(self) -> dict[str, Any]:
         try:

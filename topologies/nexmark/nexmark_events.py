@@ -21,19 +21,19 @@ PERSON, AUCTION, BID = range(3)
 
 
 class Person:
-    """Where a person's fields are."""
+    """The places of a person's fields."""
 
     ID, NAME, EMAIL, CARD, CITY, STATE, EXTRA = range(2, 9)
 
 
 class Auction:
-    """Where an auction's fields are; `EXPIRES` in milliseconds since the epoch, prices in cents."""
+    """The places of an auction's fields; `EXPIRES` in milliseconds since the epoch, prices in cents."""
 
     ID, ITEM, DESCRIPTION, INITIAL, RESERVE, EXPIRES, SELLER, CATEGORY, EXTRA = range(2, 11)
 
 
 class Bid:
-    """Where a bid's fields are; price in cents."""
+    """The places of a bid's fields; price in cents."""
 
     AUCTION, BIDDER, PRICE, EXTRA = range(2, 6)
 
@@ -66,8 +66,8 @@ STRIDE = 953
 
 
 @cache
-def _letters(seed: int) -> str:
-    """A text that all others are cut from: cheaper than a draw for each letter."""
+def _characters(seed: int) -> str:
+    """A text that all others are cut from: cheaper than a draw for each character."""
     return "".join(random.Random(seed).choices("abcdefghijklmnopqrstuvwxyz ", [1] * 26 + [2], k=1 << 16))
 
 
@@ -93,7 +93,7 @@ class Events:
         self._seed = seed
         self._start, self._gap = 1000.0 * start, 1000.0 / per_second
         self._malformed = malformed
-        self._text = _letters(seed)
+        self._text = _characters(seed)
 
     def in_group(self, number: int) -> list[Event]:
         """The events of the group of this number, from 0, in the order in which they come."""

@@ -48,7 +48,7 @@ class Nexmark(Spout[int, Event]):
         return rows
 
     def position(self) -> int:
-        """How many events this part has read."""
+        """Return the number of events that this part has read."""
         return self._read
 
     def seek(self, position: int) -> None:
@@ -79,5 +79,5 @@ def bids(events: Stream[int, Event]) -> Stream[int, Event]:
 
 
 def seconds(event: Event) -> float:
-    """When it was, in seconds since the epoch."""
+    """Return when it was, in seconds since the epoch."""
     return event[TIME] / 1000

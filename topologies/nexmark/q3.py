@@ -40,7 +40,7 @@ class Sellers(Bolt):
 
 
 def wanted(event):
-    """Whether it can be part of a result."""
+    """Return whether it can be part of a result."""
     return event[KIND] == PERSON or (event[KIND] == AUCTION and event[Auction.CATEGORY] == CATEGORY)
 
 

@@ -2,8 +2,8 @@
 
 After Kotto-Kombi, Lumineau, Lamarre, Rivetti and Busnel (2017; settings from the authors' repositories): an intermediate operator takes
 2 ms for a tuple and a final one 80 ms (star: 240 ms). Linear: source, intermediate, final. Diamond: source, three intermediates that all
-get each tuple, one final. Star: three sources, one intermediate, three finals that all get each tuple. Shows units that nobody gave
-a size: at the plateau of 140 tuples a second the final operator of `linear` needs 12 sub-units, before and after one. The other two
+get each tuple, one final. Star: three sources, one intermediate, three finals that all get each tuple. Shows units without a
+size: at the plateau of 140 tuples a second the final operator of `linear` needs 12 sub-units, before and after one. The other two
 have a third and a ninth of that rate, for as many. Out come, for each key of 100, how many tuples and the sum of their
 numbers, in `out/autoscale/*.jsonl`. `speed` shortens it all: 37 minutes by default to 3.7, at ten times the rates.
 
@@ -35,7 +35,7 @@ def rate(t: float, seed: int = 1) -> float:
 
 
 def source(t: Topology, name: str, share: float, speed: float, seconds: int, seed: int) -> Stream[int, int]:
-    """What comes in so many seconds of the paper's time, in a `speed`-th of that."""
+    """Return a stream with the load of so many seconds of the paper's time, in a `speed`-th of that."""
     count = round(share * sum(rate(s, seed) for s in range(seconds)))
     return t.spout(name, Paced(Items(partial(numbers, count, seed)), lambda s: share * speed * rate(s * speed, seed)))
 

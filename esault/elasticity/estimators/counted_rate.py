@@ -32,7 +32,7 @@ class CountedRate(RateEstimate):
 
     def _surprise(self, rate: float, seconds: float) -> float | None:
         both = rate + (self.mean if self._before is None else self._before)
-        # Of two windows in which nothing came nobody learns how large bursts are.
+        # Two windows in which nothing came do not tell how large bursts are.
         return (2 * rate - both) ** 2 * seconds / both if both > 0 else None
 
     def _changed(self, before: tuple[float, float], after: tuple[float, float]) -> bool:

@@ -1,4 +1,4 @@
-"""How much the latency of a sub-unit has grown of late, and who is worst.
+"""The growth of a sub-unit's latency of late, and the sub-unit where it is worst.
 
 Formulas 3.1 and 3.2 of Sousa's dissertation (2014). Latencies are in any one unit, oldest first; the result has none.
 """
@@ -15,14 +15,14 @@ R = TypeVar("R", bound=Hashable)
 
 
 def reported(latencies: Sequence[float]) -> float:
-    """What a control message says of the latencies since the one before: their mean (3.1). Raises ValueError for none."""
+    """Return the mean of the latencies since the last control message (3.1). Raises ValueError for none."""
     if not latencies:
         raise ValueError("there is no mean of no latencies: send no report where nothing was processed")
     return sum(latencies) / len(latencies)
 
 
 def growths(latencies: Sequence[float], d: float) -> list[float]:
-    """How much it grew from each report to the next, 0 unless by more than the share `d`."""
+    """Return the growth from each report to the next, 0 unless by more than the share `d`."""
     return [b - a if b > a + d * a else 0.0 for a, b in pairwise(latencies)]
 
 

@@ -1,4 +1,4 @@
-"""What sources have due and were held back from reading: queues that never fill, as the papers' engines have them.
+"""Tuples that sources have due and were held back from reading: queues that never fill, as the papers' engines have them.
 
 eSault reads no more than its units can take, so an overload shows at the source and not in the unit's inbox. A policy of a paper whose
 engine queues without limit reads too little without this.

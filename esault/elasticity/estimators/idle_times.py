@@ -1,4 +1,4 @@
-"""How long to keep a sub-unit that is not needed: the ski rental problem, with what earlier waits have taught.
+"""The time to keep a sub-unit that is not needed: the ski rental problem, with what earlier waits have taught.
 
 Keeping costs its seconds; stopping it costs `change` (worker-seconds that a stop and a later start are worth). Without a history
 the best rule waits as long as a change costs, and never pays more than twice what a prophet would (Karlin et al., 1988). With one,
@@ -41,7 +41,7 @@ class IdleTimes:
                 self._needed_at[rank] = now
 
     def unknown(self, width: int, now: float) -> None:
-        """Nobody can tell how many of `width` are needed now: their idle times begin anew, and nothing is learnt."""
+        """Reset: it is unknown how many of `width` are needed now. Their idle times begin anew, and nothing is learnt."""
         self._needed_at.update(dict.fromkeys(range(1, width + 1), now))
 
     def idle(self, rank: int, now: float) -> float:

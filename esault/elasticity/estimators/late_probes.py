@@ -1,4 +1,4 @@
-"""Which share of the probes of late took too long."""
+"""The share of the probes of late that took too long."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class LateProbes:
             self._decided.popleft()
 
     def forget(self) -> None:
-        """What was before says nothing any more."""
+        """Forget all probes up to now: they say nothing of what comes."""
         self._decided.clear()
 
     @property

@@ -1,4 +1,4 @@
-"""What a source has offered so far: bins of equal length, the period with which they repeat, and what that foretells.
+"""The load that a source has offered so far: bins of equal length, the period with which they repeat, and what that foretells.
 
 A history of at most `MOST` bins; when it is full, pairs of bins are joined, so that it reaches back as far as a run has lasted.
 """
@@ -82,7 +82,7 @@ class LoadHistory:
         return best_lag
 
     def _believed(self, lag: int) -> bool:
-        """Whether the last period was foretold well by the one before."""
+        """Return whether the last period was foretold well by the one before."""
         bins = self.bins[-2 * lag :]
         errors = [
             min(abs(bins[i] - bins[i - lag + d]) for d in (-1, 0, 1) if i - lag + d >= 0) for i in range(lag, 2 * lag)
@@ -96,7 +96,7 @@ class LoadHistory:
         return spread > max((STEADY * mean) ** 2, BEYOND * self._chance * mean / self.bin_seconds)
 
     def foretold(self, after: float, until: float) -> float | None:
-        """The highest rate between so many seconds from now and so many, by what was one period ago; None: nobody knows."""
+        """The highest rate between so many seconds from now and so many, by what was one period ago; None: unknown."""
         if self.period is None:
             return None
         n, lag = len(self.bins), self.period

@@ -60,18 +60,18 @@ class RateEstimate:
                 return
 
     def _surprise(self, rate: float, seconds: float) -> float | None:
-        """What the next window says of variance over mean; None: nothing."""
+        """Return the variance over mean that the next window suggests; None: nothing."""
         return (rate - self.mean) ** 2 * seconds / max(self.mean, 1.0)
 
     def _changed(self, before: tuple[float, float], after: tuple[float, float]) -> bool:
-        """Whether (tuples, seconds) before and after are no chance."""
+        """Return whether (tuples, seconds) before and after are no chance."""
         (n1, t1), (n2, t2) = before, after
         chance = CHANGED**2 * max(self.dispersion, 1.0) * max((n1 + n2) / (t1 + t2), 1.0)
         return (n1 / t1 - n2 / t2) ** 2 > chance * (1 / t1 + 1 / t2)
 
     @property
     def seconds(self) -> float:
-        """How long the rate has been what it is, as far as is remembered."""
+        """Return the seconds for which the rate has been what it is, as far as is remembered."""
         return sum(t for _, t in self._windows)
 
     @property

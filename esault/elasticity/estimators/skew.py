@@ -29,11 +29,11 @@ class Skew:
 
     @property
     def waits(self) -> bool:
-        """Whether one has too much to do, though not for long enough yet."""
+        """Return whether one has too much to do, though not for long enough yet."""
         return self._uneven_since is not None
 
     def forget(self) -> None:
-        """What was before says nothing any more."""
+        """Forget all measurements up to now: they say nothing of what comes."""
         self._uneven_since = None
 
     def share_anew(
@@ -81,7 +81,7 @@ class Skew:
 
 
 def _gains(unit: UnitView) -> bool:
-    """Whether other ranges would leave the heaviest clearly less, as far as is known where keys lie."""
+    """Return whether other ranges would leave the heaviest clearly less, as far as is known where keys lie."""
     table = OutputTable([(low, sample.sub_unit) for sample in unit.samples for low, _ in sample.ranges])
     curve = LoadCurve.of(unit.samples)
 

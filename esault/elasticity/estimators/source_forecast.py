@@ -1,4 +1,4 @@
-"""What a source will offer in the next seconds, from the windows that it has offered so far.
+"""The load that a source will offer in the next seconds, from the windows that it has offered so far.
 
 Four things say something of it: the rate as it has been (`CountedRate`), a climb that window after window shows, the rhythm in which the load
 repeats (`LoadHistory`), and how much windows differ by chance. How well that went is noted, too (`Surprises`).
@@ -45,7 +45,7 @@ class SourceForecast:
         self._waited = False
         #: the newest window has a jump, of which it may hold a part only
         self.rising = False
-        #: nobody can tell how much more there is
+        #: it is unknown how much more there is
         self.blind = False
         #: what sub-units must be there for
         self.most = 0.0

@@ -1,4 +1,4 @@
-"""How many sub-units a load takes: enough for the work, and for waits to stay short where the load comes in bursts."""
+"""The number of sub-units that a load takes: enough for the work, and for waits to stay short where the load comes in bursts."""
 
 from __future__ import annotations
 

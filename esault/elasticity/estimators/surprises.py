@@ -1,6 +1,6 @@
-"""How well a load has been foretold of late: the most that came beyond what had been expected.
+"""The accuracy of forecasts of late: the most that came beyond what had been expected.
 
-It says how much room is needed: new sub-units serve about `LEAD` seconds after more has come than anybody foresaw, and until then what
+It says how much room is needed: new sub-units serve about `LEAD` seconds after more has come than was foreseen, and until then what
 is there must do. What a window may bring by chance has room of its own where sub-units are counted, so only what is beyond it is a surprise:
 300 tuples a second swing by a fifth now and then without anything having been foretold wrongly.
 """
@@ -35,7 +35,7 @@ class Surprises:
         self._foretold.append((end, rate))
 
     def add(self, end: float, seconds: float, rate: float, chance: float = 0.0) -> None:
-        """What came in the window that has ended; `chance`: so much more is no surprise, tuples a second."""
+        """Add the window that has ended; `chance`: so much more is no surprise, tuples a second."""
         expected = None
         while self._foretold and self._foretold[0][0] <= end + seconds / 2:
             expected = self._foretold.popleft()[1]
@@ -52,7 +52,7 @@ class Surprises:
 
     @property
     def worst(self) -> float | None:
-        """What came beyond chance over what had been foretold, at the worst of the last `KEPT` seconds; None while too little is known."""
+        """Return the excess beyond chance over the forecast, at the worst of the last `KEPT` seconds; None while too little is known."""
         if not self._seen or self._seen[-1][0] - self._seen[0][0] < ENOUGH:
             return None
         return max(share for _, share in self._seen)

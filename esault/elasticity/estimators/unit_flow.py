@@ -1,4 +1,4 @@
-"""What CRAA and its baselines read of a unit in a window: rates, a shared buffer, and what one sub-unit can process."""
+"""Measurements of a unit in a window that CRAA and its baselines read: rates, a shared buffer, and what one sub-unit can process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from esault.elasticity.view import RunView, UnitView
 
 __all__ = ["Flow", "Flows"]
 
-#: a buffer of which nobody knows the size is what came of late in so many seconds: nobody should wait longer. It is not what the
+#: a buffer of unknown size is what came of late in so many seconds: no tuple should wait longer. It is not what the
 #: unit can process: with that the size would change at every decision, and the next would undo it
 BUFFER_SECONDS = 0.5
 #: what a window weighs, a window later, in the ratios that the paper has as constants

@@ -13,7 +13,7 @@ _MOST = 2.0
 
 
 class UsefulTime:
-    """What DS2 calls useful time and Flink busy time: reading, unpacking, processing, packing and sending.
+    """Time that DS2 calls useful time and Flink busy time: reading, unpacking, processing, packing and sending.
 
     The engine counts seconds of processing alone. A unit before whose sub-units tuples waited all the time was never idle: then the
     whole window is useful, and what that is over its time of processing is remembered for windows in which it was idle too.
@@ -31,7 +31,7 @@ class UsefulTime:
             return 0.0
         processing = window.busy / (window.seconds * max(1, unit.width))
         if processing * _MOST >= 1.0 and _never_idle(unit, window, self._always):
-            # During a change keys are held, too: that time is useful for nobody's next window.
+            # During a change keys are held, too: that time tells nothing of the next window.
             if not unit.changing and (unit.changed_at is None or unit.changed_at <= window.start):
                 self._overheads[unit.name] = max(1.0, 1.0 / processing)
             return 1.0

@@ -54,7 +54,7 @@ AT_WORK = 0.7
 ROOM = 0.95
 #: share of its time that a unit may be busy where its load is foretold well
 FORESEEN = 0.9
-#: growth of a full unit where nobody knows how much more would come
+#: growth of a full unit where it is unknown how much more would come
 BLIND_GROWTH = 2.0
 
 
@@ -81,7 +81,7 @@ class _Unit:
 
 @dataclass
 class _Flow:
-    """What is foretold to flow, while the graph is walked from its sources."""
+    """The flow that is foretold, while the graph is walked from its sources."""
 
     #: slots that are left
     free: int
@@ -101,7 +101,7 @@ class _Flow:
     doubt: float = 0.0
     #: share of its time that a sub-unit may be busy
     busy: float = 1.0
-    #: somebody died a moment ago
+    #: a sub-unit died a moment ago
     recovering: bool = False
 
     @property
@@ -315,12 +315,12 @@ class Auto:
         return max(fit, math.ceil((rate + chance) * service / ROOM))
 
     def _late(self, unit: UnitView, state: _Unit, now: float) -> bool:
-        """Whether tuples wait for long although the last change has had its time: then the figures are too good."""
+        """Return whether tuples wait for long although the last change has had its time: then the figures are too good."""
         had_time = unit.changed_at is None or now >= unit.changed_at + self.catch_up + self.calm
         return had_time and state.late.share > LATE
 
     def _busy(self, state: _Unit, now: float, heaviest: float) -> bool:
-        """Whether that may be for want of sub-units; `heaviest`: share of its time that the one with most to do works."""
+        """Return whether that may be for want of sub-units; `heaviest`: share of its time that the one with most to do works."""
         return heaviest > self.busy or (state.full_since is not None and now - state.full_since >= self.calm)
 
     def _shrunk(

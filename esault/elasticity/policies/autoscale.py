@@ -43,7 +43,7 @@ COMPARED = 5
 
 @dataclass
 class _Operator:
-    """What is remembered of one unit."""
+    """The memory of one unit."""
 
     #: (seconds at the end, tuples) of each sub-interval of the iteration
     arrivals: list[tuple[float, float]] = field(default_factory=list)

@@ -42,7 +42,7 @@ def activity_level(arrivals: float, waiting: float, capable: float) -> float:
 
 
 def correction(capacities: Sequence[float], degree: int) -> float:
-    """What formula (5) adds to the capacity, from the capacities of one task in the last iterations, oldest first.
+    """Return what formula (5) adds to the capacity, from the capacities of one task in the last iterations, oldest first.
 
     The paper's term is defined by itself and has the unit of a square. This is reading R3: the last difference, times the
     lag-1 correlation of the differences, times the degree; 0 where there are too few to correlate.

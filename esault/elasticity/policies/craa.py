@@ -80,7 +80,7 @@ class Craa:
     tolerance: float = 0.0
     #: when what is emitted arrives: in the next window, as the formulas have it, or at once
     delivery: str = field(default="next_window", metadata={"choices": ("next_window", "at_once")})
-    #: tuples, of units whose inboxes drop nothing; 0: what came of late in half a second, as a wish for short waiting
+    #: tuples, of units whose inboxes drop nothing; 0: what came of late in half a second, to ask for short waiting
     buffer_default: float = 0.0
     #: what is due at sources that are held back counts as come and waiting at the heads
     count_due: bool = True
@@ -134,7 +134,7 @@ class _Window:
         self._later: dict[str, float] = {}
 
     def _from(self, sender: str, windows: int) -> float:
-        """What a sender's receivers get of it, so many windows from now, before b."""
+        """Return what a sender's receivers get of it, so many windows from now, before b."""
         flow, planned = self._flows[sender], self._planned[sender]
         if self._policy.delivery == "next_window":
             return self._sent[sender] if windows == 1 else _out(flow, self._next[sender], planned, flow.waiting)

@@ -32,7 +32,7 @@ _GUARD = 1e-9
 
 
 def out_rate(arrivals: float, rate: float, waiting: float, seconds: float, ratio: float = 1.0) -> float:
-    """What a unit emits in a window that it opens with `waiting` tuples: formula (2).
+    """Return what a unit emits in a window that it opens with `waiting` tuples: formula (2).
 
     The coefficients w1 and w2 choose between what it can process and what there is: the lesser of both. `ratio`: tuples
     emitted for one processed (CR).
@@ -83,7 +83,7 @@ def executes(relation: int, after: float, size: float) -> bool:
 
 
 def shrink_wanted(arrivals: float, width: int, one: float, rule: str = "printed") -> bool:
-    """Whether the usage is low, alpha being (width - 1) / width; never of a single sub-unit.
+    """Return whether the usage is low, alpha being (width - 1) / width; never of a single sub-unit.
 
     `printed`: what the usage would be with one less is below alpha (line 16 of algorithm 2); `alpha`: the usage is (R7).
     """

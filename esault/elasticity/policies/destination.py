@@ -1,4 +1,4 @@
-"""Where a sub-unit may go so that no resource is worse off than where it is.
+"""Destinations for a sub-unit at which no resource is worse off than where it is.
 
 Formulas 3.5 and 3.6 of Sousa's dissertation (2014). Resources are compared one by one, never added up. The
 dissertation has hosts of the same hardware; with `capacity` shares of different hosts are compared, which comes to
@@ -33,7 +33,7 @@ class Move(Generic[R]):
 
 
 def feasible(destination: Mapping[str, float], usage: Mapping[str, float], source: Mapping[str, float]) -> bool:
-    """Whether some resource would be lower than at the source is now, and none higher. Equal ones say neither.
+    """Return whether some resource would be lower than at the source is now, and none higher. Equal ones say neither.
 
     Shares by resource: of the host it may go to, what it takes, of the host it is on.
     """
@@ -52,7 +52,7 @@ def planned(
 ) -> list[Move[R]]:
     """Greedily, candidate by candidate: to the least loaded of its feasible hosts; at most `limit` moves (0: all).
 
-    `place`: all replicas by host, also those that stay. Replicas of one `group` are active copies and share no host.
+    `place`: all replicas by host, also those that stay. Replicas of one `group` are replicas of each other and share no host.
     What is planned counts as done for those that follow, or all would go to the same host. `capacity`: by host and
     resource, in units of `usage` (default: 1). A candidate that is not on one of the hosts stays.
     """

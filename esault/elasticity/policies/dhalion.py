@@ -115,7 +115,7 @@ class Dhalion:
         return max(throttled, *(_dropped(u) for u in view.units.values()))
 
     def _judge(self, view: RunView, pressure: float, cause: UnitView | None) -> None:
-        """What the last action brought."""
+        """Judge the effect of the last action."""
         assert self._done is not None
         done, self._done = self._done, None
         times, vain = self._tried.get((done.action, done.unit), (0, 0))

@@ -11,8 +11,8 @@ From the sources on, with p_i instances now and A the adjacency of the graph:
 The walk, the parameters and their defaults were read in the authors' code (github.com/strymon-system/ds2, controller/);
 the numbers of the equations are quoted and were not checked against the paper's text.
 
-Our readings: a source's rate is what was read plus the growth of what was due and not read; where nobody knows the
-latter, it is what was read. Work is taken to be shared evenly, so that true processing rate / p_i = tuples processed /
+Our readings: a source's rate is what was read plus the growth of what was due and not read; where the latter is
+unknown, it is what was read. Work is taken to be shared evenly, so that true processing rate / p_i = tuples processed /
 seconds of useful time (`useful_time` says what that is here). As in the paper's model every receiver gets all that a
 sender emits: an operator with different streams to different receivers is overrated. One that processed nothing while
 something is due for it is left as it is, with its last known rates downstream. Sources are not scaled.

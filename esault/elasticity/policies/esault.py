@@ -101,7 +101,7 @@ class ESault:
     strict: bool = False
     #: a new sub-unit is not judged for so long (public code)
     start_adaptive: float = 5.0
-    #: after a decision nobody is judged for so long (public code)
+    #: after a decision no sub-unit is judged for so long (public code)
     update_adaptive: float = 2.0
     #: reading (b) of rule (i): a rate above so many times the peak resets the peaks of the whole unit; 0: reading (a) alone
     peak_reset: float = 0.0

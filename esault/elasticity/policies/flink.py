@@ -12,7 +12,7 @@ long window, with reserves:
     n        = ceil(width * min(max(capacity(target utilisation, yes) / TPR, 1 - down), 1 + up))
 
 All units change at once when one of them stands outside of its bounds: TPR < capacity(upper, no) or > capacity(lower,
-yes). A shrinking waits for `scale_down_interval` and takes the widest wish of it. Nothing is decided before
+yes). A shrinking waits for `scale_down_interval` and takes the widest recommendation of it. Nothing is decided before
 `metrics_window` is full, which begins `stabilization_interval` after the start and after each change of any unit.
 
 Taken as they are: names (dots and dashes are underscores), defaults and order. Not taken: alignment to key groups and
@@ -42,7 +42,7 @@ _DUST = 1e-9
 
 
 @dataclass(frozen=True)
-class _PendingCommand:
+class _Recommendation:
     at: float
     n: int
     outside: bool
@@ -50,20 +50,20 @@ class _PendingCommand:
 
 @dataclass
 class _Delayed:
-    """A shrinking that waits: when it was first wished, and the wishes since that may still be the widest."""
+    """A scale-down that waits: when it was first recommended, and the recommendations since that may still be the widest."""
 
     first: float
-    wishes: deque[_PendingCommand] = field(default_factory=deque)
+    recent: deque[_Recommendation] = field(default_factory=deque)
 
-    def add(self, wish: _PendingCommand) -> None:
-        while self.wishes and self.wishes[-1].n <= wish.n:
-            self.wishes.pop()
-        self.wishes.append(wish)
+    def add(self, found: _Recommendation) -> None:
+        while self.recent and self.recent[-1].n <= found.n:
+            self.recent.pop()
+        self.recent.append(found)
 
-    def widest(self, since: float) -> _PendingCommand:
-        while self.wishes[0].at < since:
-            self.wishes.popleft()
-        return self.wishes[0]
+    def widest(self, since: float) -> _Recommendation:
+        while self.recent[0].at < since:
+            self.recent.popleft()
+        return self.recent[0]
 
 
 @dataclass
@@ -84,7 +84,7 @@ class Flink:
     metrics_window: float = 900.0
     #: after a start or change so long is not measured
     stabilization_interval: float = 300.0
-    #: a shrinking must have been wished for so long, and the widest wish of that time counts; 0: at once
+    #: a shrinking must have been recommended for so long, and the widest recommendation of that time counts; 0: at once
     scale_down_interval: float = 3600.0
     #: most of its width that a unit loses in one change
     scale_down_max_factor: float = 0.6
@@ -131,16 +131,14 @@ class Flink:
             return ()
         evaluation = self._collected.evaluate(self.catch_up_duration)
         backlog = evaluation.lag_seconds > self.backlog_processing_lag_threshold
-        wishes = {name: wish for name in view.managed if (wish := self._wish(view, name, evaluation, backlog))}
-        if not any(wish.outside for wish in wishes.values()):
+        found = {name: one for name in view.managed if (one := self._recommended(view, name, evaluation, backlog))}
+        if not any(one.outside for one in found.values()):
             return ()
-        return self._execute(view, wishes, evaluation)
+        return self._execute(view, found, evaluation)
 
-    def _execute(
-        self, view: RunView, wishes: Mapping[str, _PendingCommand], evaluation: Evaluation
-    ) -> Sequence[Action]:
+    def _execute(self, view: RunView, found: Mapping[str, _Recommendation], evaluation: Evaluation) -> Sequence[Action]:
         actions = []
-        for name, n in granted(view, {name: wish.n for name, wish in wishes.items()}).items():
+        for name, n in granted(view, {name: one.n for name, one in found.items()}).items():
             width, rates = view.units[name].width, evaluation.units[name]
             if n == width:
                 continue
@@ -173,7 +171,7 @@ class Flink:
             rates, lower, True
         )
 
-    def _wish(self, view: RunView, name: str, evaluation: Evaluation, backlog: bool) -> _PendingCommand | None:
+    def _recommended(self, view: RunView, name: str, evaluation: Evaluation, backlog: bool) -> _Recommendation | None:
         """The other width that the unit should have now, if any (computeScaleTargetParallelism)."""
         rates, width, now = evaluation.units[name], view.units[name].width, view.now
         factor = self._capacity(rates, self.utilization_target, True) / rates.capacity
@@ -188,12 +186,12 @@ class Flink:
         if n >= width:
             self._delayed.pop(name, None)
             return (
-                None if n == width or self._in_vain(name, width, rates.capacity) else _PendingCommand(now, n, outside)
+                None if n == width or self._in_vain(name, width, rates.capacity) else _Recommendation(now, n, outside)
             )
         if self.scale_down_interval <= 0:
-            return _PendingCommand(now, n, outside)
+            return _Recommendation(now, n, outside)
         delayed = self._delayed.setdefault(name, _Delayed(now))
-        delayed.add(_PendingCommand(now, n, outside))
+        delayed.add(_Recommendation(now, n, outside))
         since = now - self.scale_down_interval
         return None if since < delayed.first - _DUST else delayed.widest(since)
 

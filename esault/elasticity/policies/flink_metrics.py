@@ -1,4 +1,4 @@
-"""What the policy `flink` measures: windows of all units over `metrics_window`, and the rates that follow from them."""
+"""Metrics of the policy `flink`: windows of all units over `metrics_window`, and the rates that follow from them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Collected:
         self._senders: Mapping[str, tuple[str, ...]] = {}
 
     def clear(self) -> None:
-        """What was measured is no longer true."""
+        """Drop all measurements: they are no longer true."""
         self._points.clear()
 
     def add(self, view: RunView, stable_from: float) -> bool:

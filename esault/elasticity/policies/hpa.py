@@ -6,7 +6,7 @@ processor that it requested:
 
     desired = ceil(current * utilisation / target), nothing within `tolerance` of the target
 
-then the behaviour's rules: never below the highest wish of `scale_down_stabilization_window` seconds, never above the
+then the behaviour's rules: never below the highest recommendation of `scale_down_stabilization_window` seconds, never above the
 lowest of `scale_up_stabilization_window`, and in `policy_period` seconds at most `scale_up_percent` or `scale_up_pods`
 more, whichever is more, and at most `scale_down_percent` fewer. Defaults are the documented ones.
 
@@ -35,10 +35,10 @@ _DUST = 1e-9
 
 @dataclass
 class _Scaled:
-    """What is remembered of one unit."""
+    """The memory of one unit."""
 
-    #: (at, wish)
-    wishes: deque[tuple[float, int]] = field(default_factory=deque)
+    #: (at, parallelism)
+    recommendations: deque[tuple[float, int]] = field(default_factory=deque)
     #: (at, sub-units more or fewer)
     changes: deque[tuple[float, int]] = field(default_factory=deque)
 
@@ -53,9 +53,9 @@ class HPA:
     target: float = 0.8
     #: share by which utilisation may differ from the target (--horizontal-pod-autoscaler-tolerance)
     tolerance: float = 0.1
-    #: no narrower than the widest wish of so many seconds
+    #: no narrower than the widest recommendation of so many seconds
     scale_down_stabilization_window: float = 300.0
-    #: no wider than the narrowest wish of so many seconds
+    #: no wider than the narrowest recommendation of so many seconds
     scale_up_stabilization_window: float = 0.0
     #: of the rules below
     policy_period: float = 15.0
@@ -87,8 +87,8 @@ class HPA:
             used = self._utilisation(unit)
             if unit.changing or used is None:
                 continue
-            wish = self._wish(unit.width, used)
-            n = self._stable(scaled, view.now, unit.width, wish)
+            recommended = self._recommended(unit.width, used)
+            n = self._stable(scaled, view.now, unit.width, recommended)
             n = self._paced(scaled, view.now, unit.width, n)
             least, most = limits(unit, view.free_slots)
             n = min(max(n, least), most)
@@ -107,21 +107,27 @@ class HPA:
             return None
         return self._useful.share(unit)
 
-    def _wish(self, width: int, used: float) -> int:
+    def _recommended(self, width: int, used: float) -> int:
         ratio = used / self.target
         if abs(1.0 - ratio) <= self.tolerance:
             return width
         return math.ceil(ratio * width - _DUST)
 
-    def _stable(self, scaled: _Scaled, now: float, width: int, wish: int) -> int:
-        """The width that moves least among the wishes that still count."""
+    def _stable(self, scaled: _Scaled, now: float, width: int, recommended: int) -> int:
+        """The width that moves least among the recommendations that still count."""
         longest = max(self.scale_up_stabilization_window, self.scale_down_stabilization_window)
-        while scaled.wishes and scaled.wishes[0][0] <= now - longest:
-            scaled.wishes.popleft()
-        scaled.wishes.append((now, wish))
-        lowest = min((n for at, n in scaled.wishes if at > now - self.scale_up_stabilization_window), default=wish)
-        highest = max((n for at, n in scaled.wishes if at > now - self.scale_down_stabilization_window), default=wish)
-        return min(max(width, min(lowest, wish)), max(highest, wish))
+        while scaled.recommendations and scaled.recommendations[0][0] <= now - longest:
+            scaled.recommendations.popleft()
+        scaled.recommendations.append((now, recommended))
+        lowest = min(
+            (n for at, n in scaled.recommendations if at > now - self.scale_up_stabilization_window),
+            default=recommended,
+        )
+        highest = max(
+            (n for at, n in scaled.recommendations if at > now - self.scale_down_stabilization_window),
+            default=recommended,
+        )
+        return min(max(width, min(lowest, recommended)), max(highest, recommended))
 
     def _paced(self, scaled: _Scaled, now: float, width: int, n: int) -> int:
         """Within what one `policy_period` allows."""

@@ -36,13 +36,13 @@ class Replica:
 
     @property
     def group(self) -> Hashable:
-        """Equal for active copies of the same ranges."""
+        """Equal for replicas of the same ranges."""
         return self.unit, self.of
 
 
 @dataclass
 class Reports:
-    """What one sub-unit reported in this window."""
+    """The reports of one sub-unit in this window."""
 
     #: seconds, oldest first
     latencies: list[float] = field(default_factory=list)
@@ -108,11 +108,11 @@ class MigrationRounds:
     def candidates(
         self, view: RunView, reports: Mapping[Replica, Reports], moved_at: Mapping[Replica, float]
     ) -> list[Replica]:
-        """Who should be moved, in order. `reports`: of all that may be; `moved_at`: when they were moved last."""
+        """Return the replicas to move, in order. `reports`: of all that may be; `moved_at`: when they were moved last."""
         raise NotImplementedError
 
     def because(self, reports: Reports) -> str:
-        """Why this candidate, in words."""
+        """Return the reason for this candidate, in words."""
         raise NotImplementedError
 
     def decide(self, view: RunView) -> Sequence[Action]:
@@ -127,7 +127,7 @@ class MigrationRounds:
             self._since = view.now - self.period
         if ended is not None and ended > self._since:
             self._begin(ended)
-        # Under the name of each copy the samples of all copies are told again.
+        # Under the name of each replica the samples of all replicas are told again.
         units = {name: unit for name, unit in view.units.items() if not unit.plan.copy}
         now = {self._replica(name, s): s for name, unit in units.items() for s in unit.samples}
         self._arrived(now, view.now if ended is None else ended)
@@ -190,7 +190,7 @@ class MigrationRounds:
 
     @staticmethod
     def _capacity(hosts: Sequence[HostUsage], most_memory: float) -> dict[str, dict[str, float]]:
-        """What 100 % is; of a host that does not tell its memory, what the largest other has."""
+        """Return the capacity of each host, which is 100 %; of a host that does not tell its memory, what the largest other has."""
         memory = max((h.memory_total for h in hosts), default=0) or max(1.0, most_memory)
         return {
             h.name: {

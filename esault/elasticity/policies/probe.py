@@ -129,7 +129,7 @@ class Probe:
 
     @staticmethod
     def _held_back(view: View) -> tuple[float, bool]:
-        """How many times more would come than is read, by the sources; and whether nobody can know."""
+        """Return the ratio of what would come to what is read, by the sources; and whether that cannot be known."""
         factor, blind = 1.0, False
         for name in view.unit.spouts:
             spout = view.units.get(name)

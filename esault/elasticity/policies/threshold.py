@@ -34,7 +34,7 @@ class Threshold:
     shrink: str = field(default="toward_zero", metadata={"choices": ("toward_zero", "floor")})
     #: the usage that lets a unit shrink: as CRAA's paper prints it, or usage < alpha
     rule: str = field(default="printed", metadata={"choices": ("printed", "alpha")})
-    #: tuples, of units whose inboxes drop nothing; 0: what came of late in half a second, as a wish for short waiting
+    #: tuples, of units whose inboxes drop nothing; 0: what came of late in half a second, to ask for short waiting
     buffer_default: float = 0.0
     #: what is due at sources that are held back counts as come and waiting at the heads
     count_due: bool = True

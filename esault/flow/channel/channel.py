@@ -28,7 +28,7 @@ __all__ = ["MAX_BATCH_ROWS", "InChannel", "OutChannel"]
 #: rows of one batch at most: a bolt may turn one tuple into a million
 MAX_BATCH_ROWS = 4096
 
-#: what half of a surrogate pair begins with in a frame; so do some letters of Korean
+#: what half of a surrogate pair begins with in a frame; so do some syllables of Korean
 _MAYBE_SURROGATE = b"\xed"
 
 
@@ -222,7 +222,7 @@ class OutChannel:
 
 
 def _check_texts(unit: str, keys: Sequence[Any]) -> None:
-    """Whether all texts among keys are text: a value may hold half of a surrogate pair, and a key has no place on the ring then."""
+    """Check that all texts among keys are text: a value may hold half of a surrogate pair, and a key has no place on the ring then."""
     for key in keys:
         try:
             check_key(key)
@@ -232,7 +232,7 @@ def _check_texts(unit: str, keys: Sequence[Any]) -> None:
 
 
 def _culprit(unit: str, batches: Sequence[_OpenBatch]) -> PayloadError:
-    """Which of the rows it was that cannot travel."""
+    """Return an error that names the row which cannot travel."""
     for batch in batches:
         rows = [column if type(column) in PLAIN_TYPES else () for column in (batch.keys, batch.values)]
         for key, value in zip_longest(*rows):
@@ -265,7 +265,7 @@ class InChannel:
         self.broken = False
 
     def accepts(self, seq: int) -> bool:
-        """Whether the frame with this number is the next one; marks the channel broken at a gap."""
+        """Return whether the frame with this number is the next one; marks the channel broken at a gap."""
         if self.broken or seq <= self.seen:
             return False
         if seq != self.seen + 1:

@@ -2,7 +2,7 @@
 
 DATA carries batches, several to a frame, after the time the frame was packed. A batch descends from one root
 and is columnar: its rows are a sequence of keys and one of values, or arrays. What comes in is checked for shape
-before anyone relies on it; what cannot be read is a FrameError and never an action.
+before it is relied on; what cannot be read is a FrameError and never an action.
 """
 
 from __future__ import annotations

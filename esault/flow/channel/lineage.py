@@ -1,4 +1,4 @@
-"""What one batch brings forth: the two XORs of the ids that were opened while it was processed."""
+"""The lineage of one batch: the two XORs of the ids that were opened while it was processed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Lineage"]
 class Lineage:
     """The root that rows descend from, and what came of them so far.
 
-    Whoever opens a batch for these rows XORs its id into `p` and `d` once; a sink's mark goes into `d` alone,
+    The sender that opens a batch for these rows XORs its id into `p` and `d` once; a sink's mark goes into `d` alone,
     since its rows are taken over when they are written and complete when they are committed.
     """
 

@@ -1,4 +1,4 @@
-"""What is said of a key that cannot be one: in the same words wherever it is found."""
+"""The error for a key that cannot be one: in the same words wherever it is found."""
 
 from __future__ import annotations
 

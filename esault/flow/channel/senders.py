@@ -1,4 +1,4 @@
-"""What comes in: the channels from senders, and the frames that may be taken from them (PROTOCOL section 1)."""
+"""Senders: the channels from them, and the frames that may be taken from them (PROTOCOL section 1)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Senders:
 
     @property
     def ended(self) -> bool:
-        """Whether no channel will bring more."""
+        """Return whether no channel will bring more."""
         return all(channel.ended for channel in self._channels.values())
 
     def frame(self, data: bytes | memoryview) -> Frame | None:

@@ -11,7 +11,7 @@ class Link(Protocol):
     """One way to one endpoint: frames arrive in order, or not at all. Sending never blocks."""
 
     def send(self, frame: bytes) -> bool:
-        """Whether the frame was taken; False: not now, offer it again later."""
+        """Return whether the frame was taken; False: not now, offer it again later."""
         ...
 
     def finish(self) -> None:

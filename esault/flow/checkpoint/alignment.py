@@ -1,4 +1,4 @@
-"""Where the cut goes through the streams that come in (PROTOCOL section 6, steps 1 to 3)."""
+"""The cut through the streams that come in (PROTOCOL section 6, steps 1 to 3)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Alignment:
             self._cut.add(channel.number)
 
     def holds(self, channel: InChannel) -> bool:
-        """Whether what comes on this channel is behind the cut."""
+        """Return whether what comes on this channel is behind the cut."""
         return self.number is not None and channel.number in self._cut
 
     def put_aside(self, channel: InChannel, frame: Frame, size: int) -> None:
@@ -50,7 +50,7 @@ class Alignment:
         self._aside.append((channel, frame, size))
 
     def complete(self, channels: Iterable[InChannel]) -> bool:
-        """Whether the cut has come on all channels that have not ended."""
+        """Return whether the cut has come on all channels that have not ended."""
         return self.number is not None and all(c.ended or c.number in self._cut for c in channels)
 
     def release(self) -> list[tuple[InChannel, Frame, int]]:

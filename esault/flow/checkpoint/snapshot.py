@@ -37,23 +37,23 @@ class StateFile(Taker, Protocol):
 
 
 class StateStore(Protocol):
-    """Where state is kept; the runtime gives it, so that nothing here does I/O."""
+    """The place for state; the runtime gives it, so that nothing here does I/O."""
 
     def create(self, number: int, incarnation: int, base: bool) -> StateFile:
         """A file for a sub-unit's part of a checkpoint."""
         ...
 
     def read(self, piece: Piece) -> Iterable[tuple[Any, bytes | None]]:
-        """What was written. Raises CheckpointError."""
+        """Return what was written. Raises CheckpointError."""
         ...
 
     def schema(self, piece: Piece) -> Schema | None:
-        """What the classes in it looked like; None: a version that did not say wrote it. Raises CheckpointError."""
+        """Return the description of the classes in it; None: a version that did not say wrote it. Raises CheckpointError."""
         ...
 
 
 class Source(Protocol):
-    """Where the state of keys lives: the operator."""
+    """The place where the state of keys lives: the operator."""
 
     def key_of(self, name: Name) -> Any:
         """The key as it travels."""
@@ -111,7 +111,7 @@ class Snapshot:
 
     @property
     def done(self) -> bool:
-        """Whether all is written."""
+        """Return whether all is written."""
         return not self._pending
 
     def drop(self) -> None:

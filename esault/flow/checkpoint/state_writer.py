@@ -27,7 +27,7 @@ class Saved(Source, Protocol):
         ...
 
     def schema(self) -> Schema:
-        """What the classes in its state look like."""
+        """Return the description of the classes in its state."""
         ...
 
 
@@ -83,7 +83,7 @@ class StateWriter:
         self.snapshot = Snapshot(number, names, self._source, self._file, self._clock)
 
     def hand_over(self, snapshot: Snapshot) -> None:
-        """Write this one, whose states another copy takes: there is no file, and nobody is told of its end."""
+        """Write this one, whose states another replica takes: there is no file, and its end is not reported."""
         self.snapshot, self._file = snapshot, None
 
     def advance(self) -> None:
@@ -103,7 +103,7 @@ class StateWriter:
             self.touched(names)
 
     def before(self, names: Iterable[Name]) -> None:
-        """What has these names is about to change while state is written."""
+        """Write what has these names first: it is about to change while state is written."""
         assert self.snapshot is not None
         if not self._seen_changes:
             self.all()
@@ -114,14 +114,14 @@ class StateWriter:
             self._fail(error)
 
     def touched(self, names: Iterable[Name]) -> None:
-        """What has these names may have changed since the last snapshot."""
+        """Note that what has these names may have changed since the last snapshot."""
         assert self.dirty is not None
         self.dirty.update(names)
         if len(self.dirty) * 2 > self._base_keys:
-            self.dirty = None  # then all of it takes little longer, and nobody need keep count
+            self.dirty = None  # then all of it takes little longer, and no count is needed
 
     def all(self) -> None:
-        """What comes now may change any key, and which ones nobody sees."""
+        """Mark all keys as changed: what comes now may change any key, and it is not seen which."""
         self.dirty = None
         if self.snapshot is not None:
             try:

@@ -1,4 +1,4 @@
-"""An ack server: a seat of the ledger outside the owners of the roots (esault.md 2.2 and 3.8)."""
+"""An ack server: a ledger outside the owners of the roots (esault.md 2.2 and 3.8)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class AckServer:
         self.dropped_frames = 0
 
     def owners(self, endpoints: Mapping[int, str]) -> None:
-        """Where the owners of roots can be reached; the roots of those that are gone are forgotten."""
+        """Set the addresses of the owners of roots; the roots of those that are gone are forgotten."""
         for owner in self._endpoints:
             if owner not in endpoints:
                 self.ledger.forget_owner(owner)
@@ -79,7 +79,7 @@ class AckServer:
                 self._marks[owner] = body  # born a moment ago: where it sits will be said soon
 
     def watch(self, now: float) -> None:
-        """Find roots without progress and drop what nobody registered; called now and then."""
+        """Find roots without progress and drop what no owner registered; called now and then."""
         for root in self.ledger.stalled(now, self._settings.replay_after):
             # It stays until its next attempt is registered or its owner is gone: a mark that is lost is said again,
             # after as long a time, since this empty ack counts as a sign of life.

@@ -11,7 +11,7 @@ from esault.payload.codec import Codec
 
 __all__ = ["Acks", "Post"]
 
-#: frames to a seat that does not take them are kept up to this many; beyond, the roots replay in the end
+#: frames to an acker that does not take them are kept up to this many; beyond, the roots replay in the end
 MAX_WAITING = 4096
 
 
@@ -39,14 +39,14 @@ class Post:
         queue = self.queue
         while queue:
             if not self._link.send(queue[0]):
-                # An ack is small; so many of them waiting means that nobody reads there any more.
+                # An ack is small; so many of them waiting means that the other end reads no more.
                 del queue[MAX_WAITING:]
                 return False
             del queue[0]
         return True
 
     def close(self, deliver: bool = False) -> None:
-        """Nobody reads there any more; or, with `deliver`, nothing more will be sent."""
+        """Close it: the other end reads no more; or, with `deliver`, nothing more will be sent."""
         self.queue.clear()
         if deliver:
             self._link.finish()
@@ -67,8 +67,8 @@ class Acks:
         self._posts: dict[int, Post] = {}
         self._endpoints: dict[int, str] = {}
         self._ackers: tuple[tuple[int, str], ...] = ()
-        #: nothing is sent before it is known where the ledgers sit
-        self._seated = False
+        #: nothing is sent before it is known where the ledgers are
+        self._routed = False
         #: the highest incarnation that was ever named
         self._newest = 0
 
@@ -84,29 +84,29 @@ class Acks:
             sums[0] ^= p
             sums[1] ^= d
 
-    def seats(self, owners: Mapping[int, str], ackers: tuple[tuple[int, str], ...]) -> None:
-        """Where the seats are now; posts to seats that are no more are closed."""
+    def set_ackers(self, owners: Mapping[int, str], ackers: tuple[tuple[int, str], ...]) -> None:
+        """Set where each ledger is kept now. Posts to processes that are gone are closed."""
         # An ack server that is being made has no endpoint yet: what is for it waits.
         self._endpoints = {**owners, **{incarnation: endpoint for incarnation, endpoint in ackers if endpoint}}
         self._ackers = ackers
-        self._seated = True
+        self._routed = True
         self._newest = max([self._newest, *self._endpoints])
         for incarnation in [i for i in self._posts if i not in self._endpoints]:
             self._posts.pop(incarnation).close()
 
-    def seat(self, root: Root) -> int:
+    def acker(self, root: Root) -> int:
         """Incarnation of who keeps the ledger of this root."""
         return self._ackers[root[1] % len(self._ackers)][0] if self._ackers else root[0]
 
     def post_to(self, incarnation: int, endpoint: str) -> Post:
-        """The way to an express endpoint that the unit has named, whether or not a seat is there."""
+        """The way to an express endpoint that the unit has named, whether or not a process is there."""
         self._endpoints.setdefault(incarnation, endpoint)
         post = self.post(incarnation)
         assert post is not None
         return post
 
     def number(self, root: int) -> int | None:
-        """Which ack server keeps the ledger of roots with this number; None where there are none."""
+        """Return the number of the ack server that keeps the ledger of roots with this number; None where there are none."""
         return root % len(self._ackers) if self._ackers else None
 
     def post(self, incarnation: int) -> Post | None:
@@ -121,22 +121,22 @@ class Acks:
         return post
 
     def send(self) -> None:
-        """Send all that was collected, one frame a seat."""
-        if not self._seated:
+        """Send all that was collected, one frame an acker."""
+        if not self._routed:
             return
         frames: dict[int, list[tuple[Root, int, int]]] = {}
         sums, self._sums = self._sums, {}
         for root, (p, d) in sums.items():
-            seat = self.seat(root)
-            if seat == self._incarnation:
+            acker = self.acker(root)
+            if acker == self._incarnation:
                 self._own(root, p, d)
-            elif seat in self._endpoints:
-                frames.setdefault(seat, []).append((root, p, d))
-            elif seat > self._newest:
+            elif acker in self._endpoints:
+                frames.setdefault(acker, []).append((root, p, d))
+            elif acker > self._newest:
                 self.add(root, p, d)  # born a moment ago: where it sits will be said soon
             # else the owner is dead, and its roots with it
-        for seat, body in frames.items():
-            post = self.post(seat)
+        for acker, body in frames.items():
+            post = self.post(acker)
             if post is not None:
                 post.put(ACK, body)
 

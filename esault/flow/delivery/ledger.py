@@ -1,7 +1,7 @@
 """The ledger: which roots are taken over and which are complete, from two XORs per root.
 
 The idea is Storm's acker (its `Acker`, and Sault, section on at-least-once delivery): every batch that descends from a
-root is named by a random 64-bit id; whoever sends a batch XORs its id into the root's sum once, whoever has
+root is named by a random 64-bit id; the sender of a batch XORs its id into the root's sum once, the one that has
 processed it does so again; the sum is 0 when all that was sent was processed. Here one ack carries both
 halves, `id ^ XOR(ids derived from it)`, so that nothing is ever acked before what it derived is in; and there are
 two sums, p ("taken over": the spout may send more) and d ("complete, durable": the position may be committed).
@@ -140,7 +140,7 @@ class Ledger:
 
     @property
     def unregistered(self) -> int:
-        """How many roots have acks here but were not registered, or not any more."""
+        """Return the number of roots that have acks here but were not registered, or not any more."""
         return len(self._early) + len(self._older)
 
     def check(self) -> None:
@@ -149,7 +149,7 @@ class Ledger:
             if not entry.d:
                 raise AssertionError(f"root {root} is complete and still open")
             if not entry.p and not entry.taken:
-                raise AssertionError(f"root {root} is taken over and nobody was told")
+                raise AssertionError(f"root {root} is taken over and its owner was not told")
         if len({*self._entries, *self._early, *self._older}) != len(self._entries) + self.unregistered:
             raise AssertionError("a root is in the ledger twice")
 

@@ -1,12 +1,12 @@
-"""Accounts of roots whose rows go to the copies of a unit: a lane for each copy, beside the root's own account.
+"""Accounts of roots whose rows go to the replicas of a unit: an account for each replica, beside the root's own account.
 
-Rows that are sent to a copy, and what it makes of them until the gate has it, are accounted for under the root's name with the
-copy's lane in it. A root is done when its own account is settled and, for each unit with copies that it reached, the lanes
-of all copies that were there throughout are, of which there must be one. So a copy that dies takes nothing with it that the
-others have not, and nothing need be replayed; only where no copy was there throughout the root is replayed.
+Rows that are sent to a replica, and what it makes of them until the merger has it, are accounted for under the root's name with the
+replica's number in it. A root is done when its own account is settled and, for each unit with replicas that it reached, the accounts
+of all replicas that were there throughout are, of which there must be one. So a replica that dies takes nothing with it that the
+others have not, and nothing need be replayed; only where no replica was there throughout the root is replayed.
 
-Whoever divides rows among lanes says so no later than it acks what it made them of, in one message and before it: so
-when the root's own account is settled, all of its lanes are known.
+A sender that divides rows among replicas says so no later than it acks what it made them of, in one message and before it: so
+when the root's own account is settled, all of its accounts of replicas are known.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from esault.messages.settings import Settings
 from esault.payload.codec import Codec
 from esault.topology.plan import MOST_COPIES
 
-__all__ = ["LOW", "ReplicaAcks", "ReplicaRoots", "acks_and_roots", "in_lane"]
+__all__ = ["LOW", "ReplicaAcks", "ReplicaRoots", "acks_and_roots", "for_replica"]
 
-#: the lane stands above the attempt in the third number of a root's name
-_LANE = 1 << 24
-#: a mark from the owner of roots to gates: all its roots before this number are done
+#: the number of the replica stands above the attempt in the third number of a root's name
+_REPLICA = 1 << 24
+#: a mark from the owner of roots to mergers: all its roots before this number are done
 LOW = 8
 
 
-def in_lane(root: Root, lane: int) -> Root:
-    """The name under which what goes to this lane is accounted for."""
-    return (root[0], root[1], root[2] + lane * _LANE)
+def for_replica(root: Root, replica: int) -> Root:
+    """The name under which what goes to this replica is accounted for."""
+    return (root[0], root[1], root[2] + replica * _REPLICA)
 
 
 class ReplicaAcks(Acks):
-    """Sends what was divided among lanes before the acks of what it was made of."""
+    """Sends what was divided among replicas before the acks of what it was made of."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -49,18 +49,18 @@ class ReplicaAcks(Acks):
         return bool(self._forks) or super().__bool__()
 
     def fork(self, name: Root, p: int, d: int) -> None:
-        """Batches with these ids were opened in a lane."""
+        """Batches with these ids were opened for a replica."""
         sums = self._forks.setdefault(name, [0, 0])
         sums[0] ^= p
         sums[1] ^= d
 
     def take_own(self) -> Iterator[tuple[Root, list[int]]]:
-        """What was divided in the name of roots whose ledger sits here."""
+        """Yield what was divided in the name of roots whose ledger is here."""
         own = [name for name in self._forks if name[0] == self._incarnation]
         return ((name, self._forks.pop(name)) for name in own)
 
     def send(self) -> None:
-        if self._forks and self._seated:
+        if self._forks and self._routed:
             forks, self._forks = self._forks, {}
             for name, (p, d) in self._sums.items():
                 sums = forks.setdefault(name, [0, 0])
@@ -71,23 +71,23 @@ class ReplicaAcks(Acks):
 
 
 class _Fork:
-    """What is known of one attempt of a root beyond its own account."""
+    """The accounts of one attempt of a root beyond its own."""
 
-    __slots__ = ("flags", "lanes", "seen", "serial")
+    __slots__ = ("accounts", "flags", "seen", "serial")
 
     def __init__(self, serial: int, now: float) -> None:
         #: attempts are numbered as they are sent
         self.serial = serial
         #: what the ledger has said of the root's own account
         self.flags = 0
-        #: lane -> p and d
-        self.lanes: dict[int, list[int]] = {}
-        #: when an ack came for a lane last
+        #: replica -> p and d
+        self.accounts: dict[int, list[int]] = {}
+        #: when an ack came for a replica last
         self.seen = now
 
 
 class ReplicaRoots(Roots):
-    """Roots that are done when their lanes are, and whose owner tells gates what is done."""
+    """Roots that are done when the accounts of their replicas are, and whose owner tells mergers what is done."""
 
     def __init__(
         self, incarnation: int, settings: Settings, acks: ReplicaAcks, emit: Callable[[Lineage, Payload], None]
@@ -100,21 +100,21 @@ class ReplicaRoots(Roots):
         super().__init__(incarnation, settings, acks, emit_and_fork)
         self._forks: dict[int, _Fork] = {}
         self._serial = 0
-        #: lanes whose copy is not whole
+        #: replicas that are not whole
         self._down: frozenset[int] = frozenset()
-        #: lane -> the last attempt that was sent when its copy was not whole
+        #: replica -> the last attempt that was sent when it was not whole
         self._up_after: dict[int, int] = {}
-        #: attempts up to this one may have no copy that was there throughout
+        #: attempts up to this one may have no replica that was there throughout
         self._doubtful = 0
-        self._gates: tuple[int, ...] = ()
-        self._seated = False
+        self._mergers: tuple[int, ...] = ()
+        self._routed = False
         self._told = -1
         self._stalls_at = 0.0
 
     @property
     def credit(self) -> bool:
-        # Which copies are whole must be known first: what is opened before would be taken to have reached those that were not.
-        return self._seated and super().credit
+        # Which replicas are whole must be known first: what is opened before would be taken to have reached those that were not.
+        return self._routed and super().credit
 
     def _send(self, root: OpenRoot, now: float) -> None:
         self._serial += 1
@@ -124,18 +124,18 @@ class ReplicaRoots(Roots):
     # accounts ----------------------------------------------------------------------------------
 
     def _divided(self, name: Root, p: int, d: int) -> _Fork | None:
-        """XOR into a lane's account; None where this is of no attempt that is open."""
-        lane, attempt = divmod(name[2], _LANE)
+        """XOR into a replica's account; None where this is of no attempt that is open."""
+        replica, attempt = divmod(name[2], _REPLICA)
         root, fork = self._open.get(name[1]), self._forks.get(name[1])
         if root is None or fork is None or root.attempt != attempt or name[0] != self._incarnation:
             return None
-        sums = fork.lanes.setdefault(lane, [0, 0])
+        sums = fork.accounts.setdefault(replica, [0, 0])
         sums[0] ^= p
         sums[1] ^= d
         return fork
 
     def ack(self, name: Root, p: int, d: int, now: float) -> None:
-        if name[2] < _LANE:
+        if name[2] < _REPLICA:
             super().ack(name, p, d, now)
             return
         fork = self._divided(name, p, d)
@@ -153,7 +153,7 @@ class ReplicaRoots(Roots):
         if not flags:
             return
         for whole in self._whole(fork):
-            # The window opens when the first copy has processed the root, its position advances when all have.
+            # The window opens when the first replica has processed the root, its position advances when all have.
             if all(p for p, _ in whole):
                 flags &= ~(PROCESSED | DONE)
             if not whole or any(d for _, d in whole):
@@ -164,42 +164,42 @@ class ReplicaRoots(Roots):
                 del self._forks[root.number]
 
     def _whole(self, fork: _Fork) -> Iterator[list[list[int]]]:
-        """For each unit with copies that the root reached, the accounts of the copies that were there throughout."""
+        """For each unit with replicas that the root reached, the accounts of the replicas that were there throughout."""
         groups: dict[int, list[list[int]]] = {}
-        for lane, sums in fork.lanes.items():
-            whole = groups.setdefault((lane - 1) // MOST_COPIES, [])
-            if lane not in self._down and fork.serial > self._up_after.get(lane, 0):
+        for replica, sums in fork.accounts.items():
+            whole = groups.setdefault((replica - 1) // MOST_COPIES, [])
+            if replica not in self._down and fork.serial > self._up_after.get(replica, 0):
                 whole.append(sums)
         return iter(groups.values())
 
-    # copies --------------------------------------------------------------------------------------
+    # replicas --------------------------------------------------------------------------------------
 
-    def lanes(self, down: Collection[int], mergers: tuple[int, ...], now: float) -> None:
-        """Copies that are not whole, by lane; gates that are told what is done."""
-        self._seated = True
-        if mergers != self._gates:
-            self._gates, self._told = mergers, -1
+    def set_replicas(self, down: Collection[int], mergers: tuple[int, ...], now: float) -> None:
+        """Set the replicas that are not whole, and the mergers that are told what is done."""
+        self._routed = True
+        if mergers != self._mergers:
+            self._mergers, self._told = mergers, -1
         before, self._down = self._down, frozenset(down)
         if before == self._down:
             return
-        for lane in before - self._down:
-            self._up_after[lane] = self._serial
+        for replica in before - self._down:
+            self._up_after[replica] = self._serial
         self._doubtful = self._serial
         for root in list(self._open.values()):
             if not root.queued:
                 self._settle(root, self._forks[root.number], now)
 
     def _find_lost(self) -> None:
-        """Replay attempts for which no copy was there throughout, once one is there."""
+        """Replay attempts for which no replica was there throughout, once one is there."""
         doubtful = False
         for root in list(self._open.values()):
             fork = self._forks[root.number]
             if root.queued or fork.serial > self._doubtful:
                 continue
             doubtful = True
-            for lane in fork.lanes:
-                group = (lane - 1) // MOST_COPIES
-                same = [other for other in fork.lanes if (other - 1) // MOST_COPIES == group]
+            for replica in fork.accounts:
+                group = (replica - 1) // MOST_COPIES
+                same = [other for other in fork.accounts if (other - 1) // MOST_COPIES == group]
                 if any(other not in self._down for other in same) and all(
                     other in self._down or fork.serial <= self._up_after.get(other, 0) for other in same
                 ):
@@ -227,11 +227,11 @@ class ReplicaRoots(Roots):
 
     def _tell_mergers(self) -> None:
         low = self._order[0].number if self._order else self._next
-        if low == self._told or not self._gates:
+        if low == self._told or not self._mergers:
             return
         self._told = low
-        for gate in self._gates:
-            post = self._acks.post(gate)
+        for merger in self._mergers:
+            post = self._acks.post(merger)
             if post is not None:
                 post.put(MARK, (((self._incarnation, low, 0), LOW),))
 
@@ -241,20 +241,20 @@ class ReplicaRoots(Roots):
 
 
 def acks_and_roots(
-    lanes: bool,
+    replicas: bool,
     build: Build,
     codec: Codec,
     wire: Wire,
     emit: Callable[[Lineage, Payload], None],
     clock: Callable[[], float],
 ) -> tuple[Acks, Roots]:
-    """Those of a sub-unit; with `lanes` where its topology has units with copies."""
+    """Those of a sub-unit; with `replicas` where its topology has units with replicas."""
 
     def own(root: Root, p: int, d: int) -> None:
         roots.ack(root, p, d, clock())
 
     roots: Roots
-    if not lanes:
+    if not replicas:
         acks = Acks(build.incarnation, build.epoch, codec, wire, own)
         roots = Roots(build.incarnation, build.settings, acks, emit)
         return acks, roots

@@ -1,4 +1,4 @@
-"""How many tuples a spout is asked for at a time: small roots while they are on their way for long, large ones where each is quick.
+"""The number of tuples that a spout is asked for at a time: small roots while they are on their way for long, large ones where each is quick.
 
 A root costs the same few frames and acks whether it has ten tuples or a thousand. Where the window is closed and yet each root
 comes back at once, that cost is what limits the stream, and larger roots divide it among more tuples (twice the throughput

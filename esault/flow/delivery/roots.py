@@ -109,7 +109,7 @@ class Roots:
 
     @property
     def credit(self) -> bool:
-        """Whether another root may be opened."""
+        """Return whether another root may be opened."""
         room = self._pending < self._window or self._pending_rows < self._wanted_rows
         return room and len(self._open) < self._settings.max_undurable
 
@@ -142,11 +142,11 @@ class Roots:
         name = (self._incarnation, root.number, root.attempt)
         lineage = Lineage(name, root.due)
         self._emit(lineage, root.payload)
-        seat = self._acks.seat(name)
-        if seat == self._incarnation:
+        acker = self._acks.acker(name)
+        if acker == self._incarnation:
             self._apply(root, self.ledger.register(name, lineage.p, lineage.d, now), now)
         else:
-            post = self._acks.post(seat)
+            post = self._acks.post(acker)
             if post is not None:
                 post.put(REGISTER, ((name, lineage.p, lineage.d),))
 
@@ -206,10 +206,10 @@ class Roots:
                 root.deadline = now + wait
         self._graced = bool(self._open)
 
-    def seat_lost(self, acker: int) -> None:
+    def acker_lost(self, acker: int) -> None:
         """The ack server of this number died, and what it knew with it: new attempts of all that sat there.
 
-        By now everybody sends acks to its successor.
+        By now all sub-units send acks to its successor.
         """
         if self._exactly:
             return
@@ -217,8 +217,8 @@ class Roots:
             if self._acks.number(root.number) == acker:
                 self._replay(root)
 
-    def lanes(self, down: Collection[int], mergers: tuple[int, ...], now: float) -> None:
-        """Which copies of units are not whole; see `ReplicaRoots`."""
+    def set_replicas(self, down: Collection[int], mergers: tuple[int, ...], now: float) -> None:
+        """Set the replicas of units that are not whole; see `ReplicaRoots`."""
 
     def _replay(self, root: OpenRoot) -> None:
         if root.queued:
@@ -258,7 +258,7 @@ class Roots:
 
     @property
     def overdue(self) -> bool:
-        """Whether roots wait for their replay."""
+        """Return whether roots wait for their replay."""
         return bool(self._replays)
 
     @property

@@ -1,6 +1,6 @@
-"""The living copy's side when another one is brought up to date: the state of one moment, to those who lack it.
+"""The living replica's side when another one is brought up to date: the state of one moment, to those who lack it.
 
-The moment is that at which the mark of this copy has come from every sender: the same place among the rows at which the sender
+The moment is that at which the mark of this replica has come from every sender: the same place among the rows at which the sender
 began to send to the newcomer. The newcomer takes part as the new owner of a change does (`StateReceiver`), with no carried rows:
 what stands before the mark was processed here, what comes behind it comes to both.
 """
@@ -22,7 +22,7 @@ __all__ = ["Copying"]
 
 
 class Source(Protocol):
-    """Where the state of keys lives: the operator."""
+    """The place where the state of keys lives: the operator."""
 
     def names(self) -> list[Name]:
         """Names of all elements."""
@@ -42,7 +42,7 @@ class Source(Protocol):
 
 
 class Copying:
-    """Sends what `snapshot` writes; whoever processes rows meanwhile must show it their keys before, as for a checkpoint."""
+    """Sends what `snapshot` writes; code that processes rows meanwhile must show it their keys before, as for a checkpoint."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Copying:
 
     @property
     def full(self) -> bool:
-        """Whether enough is on its way."""
+        """Return whether enough is on its way."""
         return sum(self._unconfirmed.values()) >= UNCONFIRMED_BYTES
 
     def send(self) -> None:
@@ -130,5 +130,5 @@ class Copying:
 
     @property
     def done(self) -> bool:
-        """Whether all went and was confirmed."""
+        """Return whether all went and was confirmed."""
         return self._ended and not self._unconfirmed

@@ -21,7 +21,7 @@ class Entry(NamedTuple):
     #: when its frame was packed
     sent: float
     batch: Batch
-    #: its id is out of `p` already: whoever holds it took it over
+    #: its id is out of `p` already: its holder took it over
     taken: bool = False
 
 

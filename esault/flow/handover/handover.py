@@ -27,7 +27,7 @@ __all__ = ["Handover"]
 
 #: seconds a turn spends on a change; several turns may pass between two looks at the sockets
 TURN = 0.0003
-#: share of the time that goes into state that nobody has asked for yet, at most: the rest is left to tuples and other processes
+#: share of the time that goes into state that has not been asked for yet, at most: the rest is left to tuples and other processes
 BULK_SHARE = 0.25
 #: entries divided between two looks at the clock
 SLICE = 4
@@ -68,7 +68,7 @@ class Handover:
         self._released = 0
         #: rows that were read and are neither in the inbox nor processed here
         self.away = 0
-        #: when state may go again that nobody has asked for
+        #: when state may go again that has not been asked for
         self._bulk_at = 0.0
         #: newest table version by sender: BARRIERs may come before GIVE
         self._barriers: dict[int, int] = {}

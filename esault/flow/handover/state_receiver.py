@@ -34,7 +34,7 @@ class _Waiting:
 
 
 class _Receipt:
-    """What comes from one old owner.
+    """The state of what comes from one old owner.
 
     First its carried rows, which stand before all that is held here. Then a row is released when its key's state is in,
     or the old owner has none, or all its state is in. Rows of one batch that must wait do so together, and those that
@@ -85,7 +85,7 @@ class StateReceiver:
         self.moved_bytes = 0
 
     def offer(self, entry: Entry) -> Entry | None:
-        """What of the entry concerns no moved key; the rest is held, or released if its key is ready."""
+        """Return the part of the entry that concerns no moved key; the rest is held, or released if its key is ready."""
         parts = self._divider(entry)
         for old, part in parts.items():
             if old:
@@ -132,7 +132,7 @@ class StateReceiver:
 
     @property
     def ask_at(self) -> float | None:
-        """When `ask` is due; None: never."""
+        """Return the time at which `ask` is due; None: never."""
         if any(receipt.wanted for receipt in self._receipts.values()):
             return self._asked_at + ASK_EVERY
         return None
@@ -162,7 +162,7 @@ class StateReceiver:
     # what the old owner sends -------------------------------------------------------------------------
 
     def lacks_rows(self, old: int) -> bool:
-        """Whether this is an old owner whose carried rows have not come."""
+        """Return whether this is an old owner whose carried rows have not come."""
         receipt = self._receipts.get(old)
         return receipt is not None and not receipt.has_rows
 

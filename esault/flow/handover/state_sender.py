@@ -26,7 +26,7 @@ class Busy(Exception):
 
 
 class Store(Protocol):
-    """Where the state of keys lives: the operator."""
+    """The place where the state of keys lives: the operator."""
 
     def names(self) -> list[Name]:
         """Names of all elements."""
@@ -100,7 +100,7 @@ class StateSender:
     # rows ------------------------------------------------------------------------------------------
 
     def divide(self, entry: Entry) -> Entry | None:
-        """What of the entry stays here; what moves is carried."""
+        """Return the part of the entry that stays here; what moves is carried."""
         parts = self._divider(entry)
         for new, part in parts.items():
             if new:
@@ -141,7 +141,7 @@ class StateSender:
 
     @property
     def scanning(self) -> bool:
-        """Whether there is state that has not been sent and may be."""
+        """Return whether there is state that has not been sent and may be."""
         return self._scan is not None and not self._full
 
     @property

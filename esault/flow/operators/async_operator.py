@@ -23,10 +23,10 @@ __all__ = ["AsyncElementOperator", "AsyncObjectOperator", "AsyncOperator"]
 
 
 class AsyncOperator(Operator):
-    """What both have in common: calls, their errors, and `close` that may wait."""
+    """The common part of both: calls, their errors, and `close` that may wait."""
 
     def attach(self, calls: Calls, loop: EventLoop) -> None:
-        """Where calls wait for their turn, and what runs them; before anything else is asked."""
+        """Set the place where calls wait for their turn, and the loop that runs them; before anything else is asked."""
         self.calls = calls
         self.loop = loop
         #: calls that have ended, in that order
@@ -113,7 +113,7 @@ class AsyncOperator(Operator):
 
 
 def waits(cls: type[Any], hook: str) -> bool:
-    """Whether a hook of this class is `async def`."""
+    """Return whether a hook of this class is `async def`."""
     found = _waits.get((cls, hook))
     if found is None:
         found = _waits[cls, hook] = is_async(getattr(cls, hook))

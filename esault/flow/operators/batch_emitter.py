@@ -1,4 +1,4 @@
-"""What `emit_batch` and `emit_columns` are: rows go to the streams' columns, arrays stand between them as blocks."""
+"""The `emit_batch` and `emit_columns` of a bolt: rows go to the streams' columns, arrays stand between them as blocks."""
 
 from __future__ import annotations
 

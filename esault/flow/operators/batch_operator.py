@@ -32,9 +32,15 @@ class BatchOperator(Operator):
     """A BatchBolt: the policy covers a batch, since the engine does not see its tuples."""
 
     def __init__(
-        self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: DeadLetters, now: float
+        self,
+        plan: UnitPlan,
+        context: Context,
+        emitter: Emitter,
+        codec: Codec,
+        dead_letter_sink: DeadLetters,
+        now: float,
     ) -> None:
-        super().__init__(plan, context, emitter, codec, letters, now)
+        super().__init__(plan, context, emitter, codec, dead_letter_sink, now)
         assert plan.factory is not None and isinstance(emitter, BatchEmitter)
         members = {
             "emit_batch": emitter.batch_function(),
@@ -61,7 +67,7 @@ class BatchOperator(Operator):
         self._by_stream = len(plan.inputs) > 1 and getattr(cls, stream) is not getattr(BatchBolt, stream)
         self._tried_state = False
         self._by_key = plan.objects.endswith("key")
-        #: what `keyed` was before a key came that holds a bool: nobody may write to it any more
+        #: what `keyed` was before a key came that holds a bool: it must not be written to any more
         self._left: dict[Any, Any] | None = None
 
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
@@ -114,12 +120,12 @@ class BatchOperator(Operator):
         self._left.clear()
 
     def _survive(self, error: BaseException, key: Any, value: Any, hook: str) -> None:
-        if hook == "process_columns":  # a letter is made of rows
+        if hook == "process_columns":  # a dead letter is made of rows
             value = list(zip(*map(plain, value)))
         super()._survive(error, key, value, hook)
 
     def _try_state(self) -> None:
-        """Whether what came first can be saved is found now, and not when it must be."""
+        """Check now that what came first can be saved, and not when it must be."""
         unit, cls = self.plan.name, type(self.object).__name__
         for key, state in islice(self.object.keyed.items(), TRIED):
             try:

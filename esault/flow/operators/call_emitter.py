@@ -1,4 +1,4 @@
-"""What `self.emit` is where several calls are open at once: it appends to what the call that emits has emitted.
+"""The `self.emit` where several calls are open at once: it appends to what the call that emits has emitted.
 
 Which call that is stands in a context variable, which a task hands on to the tasks it makes: so `asyncio.gather` and the like emit for the
 call that waits for them, and one object may have several calls open, as with `shuffle()`.

@@ -13,12 +13,12 @@ from esault.routing.ring import Name
 
 __all__ = ["FREE", "Call", "Calls", "Owner"]
 
-#: in place of a name: the call stands in nobody's way, as a tuple without a key
+#: in place of a name: the call stands in no other's way, as a tuple without a key
 FREE: Any = object()
 
 
 class Owner(Protocol):
-    """Who knows what a call is to do: an operator."""
+    """The owner of calls, which knows what each is to do: an operator."""
 
     def call(self, call: Call) -> Any:
         """A coroutine that does it."""
@@ -129,12 +129,12 @@ class Calls:
 
     @property
     def may_begin(self) -> bool:
-        """Whether there is room for another one."""
+        """Return whether there is room for another one."""
         return self.open < self.most and not self._alone
 
     @property
     def ready(self) -> bool:
-        """Whether one waits for nothing but room."""
+        """Return whether one waits for nothing but room."""
         return bool(self._ready)
 
     def next(self) -> Call | None:
@@ -169,11 +169,11 @@ class Calls:
             del self._behind[name]
 
     def busy(self, name: Name) -> bool:
-        """Whether a call of this name is open."""
+        """Return whether a call of this name is open."""
         return name in self._open
 
     def queued(self, name: Name) -> bool:
-        """Whether a call of this name is open or waits."""
+        """Return whether a call of this name is open or waits."""
         return name in self._behind
 
     @property

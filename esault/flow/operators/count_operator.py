@@ -80,7 +80,7 @@ class CountOperator(WindowOperator):
             self._close_full(full)
 
     def _close_full(self, counted: _Counted) -> None:
-        """What `finish` emits belongs to the row that filled the window."""
+        """Close the full window of a key. What `finish` emits belongs to the row that filled the window."""
         element, counted.element = counted.element, None
         self._attempt(element.finish, counted.key, None, "finish")
         self._close(element)

@@ -25,9 +25,15 @@ class ElementOperator(KeyedOperator):
     """One object per key."""
 
     def __init__(
-        self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: DeadLetters, now: float
+        self,
+        plan: UnitPlan,
+        context: Context,
+        emitter: Emitter,
+        codec: Codec,
+        dead_letter_sink: DeadLetters,
+        now: float,
     ) -> None:
-        super().__init__(plan, context, emitter, codec, letters, now)
+        super().__init__(plan, context, emitter, codec, dead_letters, now)
         self.elements = Elements(plan.name, self._made, self._opened, self._close, codec)
         self._partial = plan.objects == "partial_key"
         self._idle = IdleSweep(plan.idle_after, now) if plan.idle_after else None
@@ -107,7 +113,7 @@ class ElementOperator(KeyedOperator):
 
     @property
     def _finishes(self) -> bool:
-        """Whether the objects have a `finish`; those that have none are not made for it, and there may be millions."""
+        """Return whether the objects have a `finish`; those that have none are not made for it, and there may be millions."""
         if self._cls is None:  # none has been made here yet: one speaks for all
             self.elements.wake(next(self.elements.names(), None))
         return defines(self._cls, "finish")
@@ -169,7 +175,7 @@ class ElementOperator(KeyedOperator):
         self.elements.forget(name)
 
     def stop_sweeping(self) -> None:
-        """Somebody else says who is idle: `sweep` does nothing any more."""
+        """Leave it to the caller to name idle elements: `sweep` does nothing any more."""
         self._idle = self._expiry = self._used = None
 
     @property

@@ -152,7 +152,7 @@ class Elements(dict[Any, Any]):
         return self._look_alikes.get(name) if type(name) is Canonical else self.get(name)
 
     def holds(self, name: Name, element: Any) -> bool:
-        """Whether this element is still here."""
+        """Return whether this element is still here."""
         return self.present(name) is element
 
     def names(self) -> Iterator[Name]:

@@ -1,4 +1,4 @@
-"""What `self.emit` is: it appends to the columns of the unit's streams, nothing more.
+"""The `self.emit` of a bolt: it appends to the columns of the unit's streams, nothing more.
 
 The first emits of a unit are checked one by one, so that a value that cannot travel is refused in the very call
 that emits it. After that only whole frames are checked, when they are packed: a check costs more than an emit.
@@ -53,12 +53,12 @@ class Emitter:
 
     @property
     def watching(self) -> bool:
-        """Whether values that are changed after their emit are looked for."""
+        """Return whether values that are changed after their emit are looked for."""
         return self._watching
 
     @property
     def trusted(self) -> bool:
-        """Whether emits are no longer checked one by one."""
+        """Return whether emits are no longer checked one by one."""
         return self._left <= 0 and not self._watching
 
     def rows(self) -> int:

@@ -1,4 +1,4 @@
-"""What runs coroutines for a sub-unit, a step at a time. The shell gives it, so that nothing here waits for the world."""
+"""The loop that runs coroutines for a sub-unit, a step at a time. The shell gives it, so that nothing here waits for the world."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["EventLoop"]
 
 
 class EventLoop(Protocol):
-    """Runs in the thread of whoever calls `step`."""
+    """Runs in the thread that calls `step`."""
 
     def start(self, call: Coroutine[Any, Any, None]) -> None:
         """Run this as a task, from the next step on."""
@@ -21,7 +21,7 @@ class EventLoop(Protocol):
 
     @property
     def wake_at(self) -> float:
-        """When a timer is due, by the clock; infinite where there is none."""
+        """Return the time at which a timer is due, by the clock; infinite where there is none."""
         ...
 
     def fileno(self) -> int:

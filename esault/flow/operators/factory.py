@@ -30,15 +30,15 @@ _WINDOWS: dict[type[WindowKind], type[WindowOperator]] = {
 
 
 def operator(
-    plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: DeadLetters, now: float
+    plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, dead_letter_sink: DeadLetters, now: float
 ) -> Operator:
     """The operator that fits the plan of a bolt."""
     if plan.window is not None:
         windows = next(_WINDOWS[each] for each in type(plan.window.kind).__mro__ if each in _WINDOWS)
-        return windows(plan, context, emitter, codec, letters, now)
+        return windows(plan, context, emitter, codec, dead_letters, now)
     kind: type[Operator]
     if plan.concurrency:
         kind = AsyncElementOperator if plan.objects.endswith("key") else AsyncObjectOperator
     else:
         kind = BatchOperator if plan.batch else ElementOperator if plan.objects.endswith("key") else ObjectOperator
-    return kind(plan, context, emitter, codec, letters, now)
+    return kind(plan, context, emitter, codec, dead_letter_sink, now)

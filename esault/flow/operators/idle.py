@@ -27,12 +27,12 @@ class IdleSweep:
         self._last: dict[Name, int] = {}
 
     def due(self, now: float) -> bool:
-        """Whether it is time for a sweep."""
+        """Return whether it is time for a sweep."""
         return now >= self._next
 
     @property
     def next_at(self) -> float:
-        """When the next sweep is due."""
+        """Return the time at which the next sweep is due."""
         return self._next
 
     def sweep(self, now: float, names: Iterable[Name], used: set[Name]) -> list[Name]:

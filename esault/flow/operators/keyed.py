@@ -1,4 +1,4 @@
-"""What `BatchBolt.keyed` is where keys come that Python takes for others: a dict in which True and 1 are two keys."""
+"""The `BatchBolt.keyed` where keys come that Python takes for others: a dict in which True and 1 are two keys."""
 
 from __future__ import annotations
 

@@ -22,9 +22,15 @@ class ObjectOperator(Operator):
     """One object for the whole sub-unit, or for the whole unit."""
 
     def __init__(
-        self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: DeadLetters, now: float
+        self,
+        plan: UnitPlan,
+        context: Context,
+        emitter: Emitter,
+        codec: Codec,
+        dead_letter_sink: DeadLetters,
+        now: float,
     ) -> None:
-        super().__init__(plan, context, emitter, codec, letters, now)
+        super().__init__(plan, context, emitter, codec, dead_letter_sink, now)
         assert plan.factory is not None
         members = {"emit": emitter.function(), "context": context}
         self._new, _ = maker(plan.factory, members, Bolt)

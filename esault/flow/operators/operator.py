@@ -1,4 +1,4 @@
-"""What all operators have in common: emits, the error policy, ids and the calls beside `process`."""
+"""The common part of all operators: emits, the error policy, ids and the calls beside `process`."""
 
 from __future__ import annotations
 
@@ -26,19 +26,25 @@ _HOOK = "__esault_hook__"
 
 
 class Operator:
-    """What all three have in common: emits, the error policy, ids and the calls beside `process`."""
+    """The common part of all three: emits, the error policy, ids and the calls beside `process`."""
 
     #: whether `run` takes arrays; else it gets tuples
     takes_arrays = False
 
     def __init__(
-        self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: DeadLetters, now: float
+        self,
+        plan: UnitPlan,
+        context: Context,
+        emitter: Emitter,
+        codec: Codec,
+        dead_letter_sink: DeadLetters,
+        now: float,
     ) -> None:
         self.plan = plan
         self.context = context
         self.emitter = emitter
         self.codec = codec
-        self.letters = letters
+        self.dead_letter_sink = dead_letter_sink
         self.errors = 0
         #: tuples whose window had closed
         self.late = 0
@@ -48,9 +54,9 @@ class Operator:
         self._careful = plan.on_error.kind != "fail" or plan.on_error.retries > 0
         self._name = emitter.namer()
         self._streams = [i.stream for i in plan.inputs]
-        #: names that were made up for rows without a source row; whoever moves this object to another process takes it along
+        #: names that were made up for rows without a source row; they move with this object to another process
         self.ordinal = 0
-        self._letters_open = False
+        self._dead_letters_open = False
 
     # errors ------------------------------------------------------------------------------------
 
@@ -85,13 +91,13 @@ class Operator:
     def _survive(self, error: BaseException, key: Any, value: Any, hook: str) -> None:
         self.errors += 1
         if self.errors == 1:
-            what = "skipped" if self._policy.kind == "skip" else f"kept in {self.letters}"
+            what = "skipped" if self._policy.kind == "skip" else f"kept in {self.dead_letter_sink}"
             text = str(self._fail(error, key, hook))
             print(f"{text}\n(the tuple is {what}; further errors of this unit are only counted)", file=sys.stderr)
         if self._policy.kind == "dead_letter":
             self.dead_letters += 1
-            self._letters_open = True
-            self.letters.put(
+            self._dead_letters_open = True
+            self.dead_letter_sink.put(
                 {
                     "unit": self.plan.name,
                     "hook": _hook_of(error, hook),
@@ -104,9 +110,9 @@ class Operator:
             )
 
     def _settle(self) -> None:
-        if self._letters_open:  # durable before the batch is acked
-            self._letters_open = False
-            self.letters.sync()
+        if self._dead_letters_open:  # durable before the batch is acked
+            self._dead_letters_open = False
+            self.dead_letter_sink.sync()
 
     # the loops ---------------------------------------------------------------------------------
 
@@ -166,12 +172,12 @@ class Operator:
 
     @property
     def next_sweep(self) -> float | None:
-        """When `sweep` is due; None: never."""
+        """Return the time at which `sweep` is due; None: never."""
         return None
 
     @property
     def states(self) -> int:
-        """How many objects hold state that a crash would lose."""
+        """Return the number of objects that hold state that a crash would lose."""
         return 0
 
     def reload(self, keys: Sequence[Any]) -> None:
@@ -223,7 +229,7 @@ class Operator:
         return None if fresh is None else type(fresh)
 
     def schema(self) -> Schema:
-        """What the classes in its state look like."""
+        """Return the description of the classes in its state."""
         own = self.own_class()
         return {**describe_all(named()), **({"": describe(own)} if own is not None else {})}
 
@@ -287,7 +293,7 @@ def _hook_of(error: BaseException, called: str) -> str:
 
 
 def defines(cls: type[Any] | None, hook: str) -> bool:
-    """Whether the user's class has this hook of its own. None: not known yet, for there has been no object."""
+    """Return whether the user's class has this hook of its own. None: not known yet, for there has been no object."""
     return cls is not None and getattr(cls, hook) is not getattr(Bolt, hook)
 
 

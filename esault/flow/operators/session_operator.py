@@ -35,7 +35,7 @@ class _Session:
 
     @property
     def next(self) -> float:
-        """When there is something to do: the watermark has passed a row, or reached the end."""
+        """Return the time at which there is something to do: the watermark has passed a row, or reached the end."""
         first = math.nextafter(self.rows[0][0], math.inf) if self.rows else math.inf
         return first if self.element is None else min(first, self.end)
 

@@ -136,7 +136,7 @@ class TimeWindowOperator(WindowOperator):
             self.try_state(keys)
 
     def _all_believed(self, time: Callable[[Any], float], values: Sequence[Any], latest: float | None) -> bool:
-        """Whether no row is too far ahead of the clock, and that could be seen at a glance."""
+        """Return whether no row is too far ahead of the clock, and that could be seen at a glance."""
         if latest is None:
             return True
         try:
@@ -147,7 +147,7 @@ class TimeWindowOperator(WindowOperator):
             return False
 
     def _because(self, error: BaseException, time: Callable[[Any], float], key: Any, value: Any) -> UserError:
-        """What went wrong: the user's object, or the time of the value."""
+        """Return the error: of the user's object, or of the time of the value."""
         try:
             self.time_of(time, value)
         except NoTime as no_time:
@@ -193,7 +193,7 @@ class TimeWindowOperator(WindowOperator):
 
     def _states(self, windows: Any, indices: Sequence[int]) -> dict[int, bytes | None]:
         """The windows that are open, of these, with the state of each; None where it cannot fail. Raises StateError."""
-        # A join holds many rows, and calls nobody's code.
+        # A join holds many rows, and calls no user code.
         opened = [(index, windows[index]) for index in indices if index in windows]
         return {index: None if isinstance(element, Join) else self.packed(element) for index, element in opened}
 

@@ -1,4 +1,4 @@
-"""What is said when user code raises."""
+"""The text that is printed when user code raises."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class UserError(Exception):
 
 
 class DeadLetters(Protocol):
-    """Where dead letters go; durable after `sync`. As a text it says where that is."""
+    """The place for dead letters; durable after `sync`. As a text it says where that is."""
 
     def put(self, record: dict[str, Any]) -> None:
         """Keep one record of plain values."""
@@ -48,7 +48,7 @@ def _is_engine(frame: FrameType) -> bool:
 
 
 def _came_from_code(error: EsaultError) -> bool:
-    """Whether somebody's code raised; what the system refused, such as a full disk, is said by the error's own words."""
+    """Return whether user code raised; what the system refused, such as a full disk, is said by the error's own words."""
     cause = error.__cause__
     while isinstance(cause, EsaultError):
         cause = cause.__cause__
@@ -56,7 +56,7 @@ def _came_from_code(error: EsaultError) -> bool:
 
 
 def failure_text(unit: str, error: Exception) -> str:
-    """What ended the topology, for people, with the traceback where the error's own words do not tell where it came from."""
+    """Return the cause of the topology's end, for people, with the traceback where the error's own words do not tell where it came from."""
     if isinstance(error, UserError) or (isinstance(error, EsaultError) and not _came_from_code(error)):
         return str(error)
     if isinstance(error, EsaultError):

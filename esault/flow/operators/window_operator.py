@@ -49,9 +49,15 @@ class WindowOperator(KeyedOperator):
     """Base of those for the kinds of windows. `elements` holds, for each key, its windows."""
 
     def __init__(
-        self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: DeadLetters, now: float
+        self,
+        plan: UnitPlan,
+        context: Context,
+        emitter: Emitter,
+        codec: Codec,
+        dead_letter_sink: DeadLetters,
+        now: float,
     ) -> None:
-        super().__init__(plan, context, emitter, codec, letters, now)
+        super().__init__(plan, context, emitter, codec, dead_letters, now)
         assert plan.window is not None
         # CPython loads attributes of an object that has more than 30 a little slower: 5 % of a row's way through here.
         self.times = plan.window.times
@@ -76,7 +82,7 @@ class WindowOperator(KeyedOperator):
         """A row was given to `add_row` under the policy, as often as that says, whatever became of it."""
 
     def due_of_state(self, state: Any) -> Sequence[float]:
-        """When something of a key with this state is due."""
+        """Return the times at which something of a key with this state is due."""
         return ()
 
     def close_due(self, name: Name, windows: Any, until: float) -> None:
@@ -269,7 +275,7 @@ class WindowOperator(KeyedOperator):
 
     @property
     def _nothing_at_the_end(self) -> bool:
-        """Whether nothing is called when all windows are closed, of which there may be millions."""
+        """Return whether nothing is called when all windows are closed, of which there may be millions."""
         for name in self.elements.names() if self._cls is None else ():
             self.elements.wake(name)  # one object speaks for all
             if self._cls is not None:

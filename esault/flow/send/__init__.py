@@ -1,1 +1,1 @@
-"""What leaves a sub-unit: outlets, routes, and sinks in its process."""
+"""The way out of a sub-unit: outlets, routes, and sinks in its process."""

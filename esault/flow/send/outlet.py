@@ -31,7 +31,7 @@ class OutletRunner:
     def __init__(
         self,
         outlet: Outlet,
-        seats: Callable[[Any], SinkWriter],
+        writers: Callable[[Any], SinkWriter],
         routes: Callable[[Any, Clock | None], Route],
         clocks: Callable[[Step], Clock],
         survive: Survive,
@@ -44,9 +44,9 @@ class OutletRunner:
         for made in self._clocks.values():
             clock = made
         self._survive = survive
-        self._sinks = [seats(sink) for sink in outlet.sinks]
+        self._sinks = [writers(sink) for sink in outlet.sinks]
         self._routes = [routes(edge, clock) for edge in outlet.edges]
-        self._branches = [OutletRunner(b, seats, routes, clocks, survive, clock) for b in outlet.branches]
+        self._branches = [OutletRunner(b, writers, routes, clocks, survive, clock) for b in outlet.branches]
 
     def push(
         self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float

@@ -43,7 +43,7 @@ class Outputs:
         wire: Wire,
         codec: Codec,
         acks: Acks,
-        letters: Callable[[str | None], DeadLetters],
+        dead_letters_at: Callable[[str | None], DeadLetters],
         random64: Callable[[], int],
         clock: Callable[[], float],
     ) -> None:
@@ -53,7 +53,7 @@ class Outputs:
         self._wire = wire
         self._codec = codec
         self._acks = acks
-        self._letters = letters
+        self._dead_letters_at = dead_letters_at
         self._random64 = random64
         self._clock = clock
         self._linger = build.settings.linger
@@ -88,9 +88,9 @@ class Outputs:
             now=self._clock,
             run_dir=here.run_dir,
         )
-        seat = SinkWriter(plan, context, self._build.settings, self._acks, self._random64, self._clock)
-        self.sinks.append(seat)
-        return seat
+        writer = SinkWriter(plan, context, self._build.settings, self._acks, self._random64, self._clock)
+        self.sinks.append(writer)
+        return writer
 
     def _make_clock(self, step: Step) -> Clock:
         assert step.event_time is not None
@@ -110,12 +110,12 @@ class Outputs:
         text = f"{type(error).__name__}: {error}"
         if step.name not in self._told:
             self._told.add(step.name)
-            what = "skipped" if step.on_error.kind == "skip" else f"kept in {self._letters(step.on_error.path)}"
+            what = "skipped" if step.on_error.kind == "skip" else f"kept in {self._dead_letters_at(step.on_error.path)}"
             print(f"step {step.name!r}, key {key!r}: {text}\n{traceback_of(error)}", file=sys.stderr)
             print(f"(the tuple is {what}; further errors of this step are only counted)", file=sys.stderr)
         if step.on_error.kind == "dead_letter":
             self.dead_letters += 1
-            box = self._letters(step.on_error.path)
+            box = self._dead_letters_at(step.on_error.path)
             box.put(
                 {
                     "unit": self._plan.name,
@@ -134,8 +134,8 @@ class Outputs:
     def install(self, message: Table, ended: bool) -> int:
         """Send by this table from now on, unless it is an old one; the version that holds.
 
-        What is buffered goes by the table before it, and a BARRIER behind it to all, also to those that stay: whoever
-        gives keys away must know that this sender has switched. `ended`: this sub-unit has sent END.
+        What is buffered goes by the table before it, and a BARRIER behind it to all, also to those that stay: a sub-unit
+        that gives keys away must know that this sender has switched. `ended`: this sub-unit has sent END.
         """
         target = message.target
         if message.version > self._versions.get(target, -1):
@@ -230,7 +230,7 @@ class Outputs:
 
     @property
     def blocked(self) -> bool:
-        """Whether frames wait for a socket."""
+        """Return whether frames wait for a socket."""
         return any(channel.queue for channel in self.channels)
 
     def retry(self) -> bool:
@@ -244,7 +244,7 @@ class Outputs:
         return clear
 
     def living(self, incarnations: Container[int]) -> None:
-        """Who lives: the ways to those that have left can be closed now, and not before they had read their last frame."""
+        """Set which sub-units live: the ways to those that have left can be closed now, and not before they had read their last frame."""
         for channel in [c for c in self._leaving if c.incarnation not in incarnations]:
             self._leaving.remove(channel)
             channel.close()
@@ -296,11 +296,11 @@ class Outputs:
 
     @property
     def uncommitted(self) -> bool:
-        """Whether a sink has rows that are not durable."""
+        """Return whether a sink has rows that are not durable."""
         return any(sink.due_at is not None for sink in self.sinks)
 
     def due_at(self) -> Iterator[float]:
-        """When something here is due by itself."""
+        """Yield the times at which something here is due by itself."""
         for channel in self.channels:
             if channel.rows:
                 yield channel.opened_at + self._linger

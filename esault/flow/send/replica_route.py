@@ -1,4 +1,4 @@
-"""The way to one copy of a unit: a route whose batches are accounted for in the copy's lane."""
+"""The way to one replica of a unit: a route whose batches are accounted for in the replica's account."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from esault.flow.channel.array_batch import ArrayBatch
 from esault.flow.channel.channel import OutChannel
 from esault.flow.channel.lineage import Lineage
-from esault.flow.delivery.replica_acks import ReplicaAcks, in_lane
+from esault.flow.delivery.replica_acks import ReplicaAcks, for_replica
 from esault.flow.send.route import Route
 from esault.routing.table import OutputTable
 
@@ -18,9 +18,9 @@ __all__ = ["MutedChannel", "ReplicaRoute"]
 class ReplicaRoute(Route):
     """Routes as the one inside does; what it opens is no part of the root's own account."""
 
-    def __init__(self, inside: Route, lane: int, acks: ReplicaAcks) -> None:
+    def __init__(self, inside: Route, replica: int, acks: ReplicaAcks) -> None:
         self._inside = inside
-        self._lane = lane
+        self._replica = replica
         self._acks = acks
 
     def install(self, table: OutputTable, channels: Mapping[int, OutChannel]) -> None:
@@ -29,12 +29,12 @@ class ReplicaRoute(Route):
     def push(
         self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
     ) -> None:
-        own = Lineage(in_lane(lineage.root, self._lane), lineage.due)
+        own = Lineage(for_replica(lineage.root, self._replica), lineage.due)
         self._inside.push(own, keys, values, ids, now)
         self._acks.fork(own.root, own.p, own.d)
 
     def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
-        own = Lineage(in_lane(lineage.root, self._lane), lineage.due)
+        own = Lineage(for_replica(lineage.root, self._replica), lineage.due)
         self._inside.push_arrays(own, batch, ids, now)
         self._acks.fork(own.root, own.p, own.d)
 
@@ -53,9 +53,9 @@ class _Nowhere:
 
 
 class MutedChannel(OutChannel):
-    """In place of the way to a copy's dead sub-unit, until it has a successor.
+    """In place of the way to a replica's dead sub-unit, until it has a successor.
 
-    Its rows are dropped, since the other copies have them, but named in the lane: what is dropped is never acked.
+    Its rows are dropped, since the other replicas have them, but named in its account: what is dropped is never acked.
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""Where a sink sits: in the process of the unit before it, without a wire.
+"""The writer of a sink: in the process of the unit before it, without a wire.
 
 A sink takes rows over when they are written and makes them durable when it commits. So the rows of a root that
 wait for a commit are one mark in the root's `d`: opened at the first write, XORed away by the commit.
@@ -87,7 +87,7 @@ class SinkWriter:
 
     @property
     def due_at(self) -> float | None:
-        """When the next commit is due; None: nothing waits for one."""
+        """Return the time at which the next commit is due; None: nothing waits for one."""
         if not self._rows:
             return None
         if self._rows >= MOST_ROWS:

@@ -1,4 +1,4 @@
-"""Where event time starts: the times of rows that pass make a watermark."""
+"""The clock, where event time starts: the times of rows that pass make a watermark."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from esault.topology.event_time import EventTime
 __all__ = ["BEGINNING", "END_OF_TIME", "Clock", "as_time"]
 
 BEGINNING, END_OF_TIME = -math.inf, math.inf
-#: seconds of quiet after which a sub-unit of a bolt is left out if nobody said otherwise: it may own no key that has tuples
+#: seconds of quiet after which a sub-unit of a bolt is left out unless the user said otherwise: it may own no key that has tuples
 IDLE_BOLT = 1.0
 _STOPPING = (KeyboardInterrupt, GeneratorExit)
 
@@ -50,7 +50,7 @@ class Clock:
         self._last = now()
 
     def observe(self, values: Sequence[Any]) -> None:
-        """Rows pass. A time that cannot be had or is none moves nothing: whoever opens windows says what is wrong with it."""
+        """Rows pass. A time that cannot be had or is none moves nothing: the code that opens windows says what is wrong with it."""
         now = self._last = self._now()
         most = END_OF_TIME if self._ahead is None else now + self._ahead
         try:
@@ -83,7 +83,7 @@ class Clock:
         return self._top - self._lateness
 
     def idle_at(self, quiet_since: float | None) -> float:
-        """When this is idle if nothing comes; `quiet_since`: since when there has been nothing to read, None: there is."""
+        """Return the time at which this is idle if nothing comes; `quiet_since`: since when there has been nothing to read, None: there is."""
         if self._idle is None or quiet_since is None:
             return END_OF_TIME
         return max(quiet_since, self._last) + self._idle

@@ -25,7 +25,7 @@ def word(body: Any) -> Word | None:
 
 
 class _Sender:
-    """What one channel has said."""
+    """The words of one channel."""
 
     __slots__ = ("held", "idle", "incarnation", "value", "words")
 
@@ -39,9 +39,9 @@ class _Sender:
 
 
 class Merging:
-    """What senders said, each word when all rows before it have been processed.
+    """The words of senders, each when all rows before it have been processed.
 
-    A sender that is idle, or has ended, is left out; if all are idle nobody is waited for, and the furthest counts. A sender that gave keys away says of whom; its later words wait until the
+    A sender that is idle, or has ended, is left out; if all are idle no sender is waited for, and the furthest counts. A sender that gave keys away says of whom; its later words wait until the
     new owner has said that it holds back: else this watermark could pass rows of those keys that are on their way there.
     """
 
@@ -69,7 +69,7 @@ class Merging:
                 self.read(ticket, number, DONE)
 
     def wait(self, ticket: int) -> None:
-        """What was read counts when so many batches have been taken, not before."""
+        """Hold back what was read until so many batches have been taken."""
         self._unread = deque([(ticket, number, said) for _, number, said in self._unread])
 
     def through(self, taken: int, empty: bool) -> bool:
@@ -97,12 +97,12 @@ class Merging:
 
     @property
     def unread(self) -> bool:
-        """Whether there are words that do not count yet."""
+        """Return whether there are words that do not count yet."""
         return bool(self._unread)
 
     @property
     def idle(self) -> bool:
-        """Whether all senders that there are have nothing to send."""
+        """Return whether all senders that there are have nothing to send."""
         left = [s for s in self._senders.values() if s.value < END_OF_TIME]
         return bool(left) and all(s.idle for s in left)
 
@@ -125,5 +125,5 @@ class Merging:
         return said[4] <= self.given and all(self._holds(new, change) for new, change in said[3])
 
     def _holds(self, new: int, change: int) -> bool:
-        """Whether this new owner has said that it holds back for this change; one that is no sender has nothing to say."""
+        """Return whether this new owner has said that it holds back for this change; one that is no sender has nothing to say."""
         return all(s.held >= change for s in self._senders.values() if s.incarnation == new)

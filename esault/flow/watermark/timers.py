@@ -1,4 +1,4 @@
-"""Which keys have something to close, and when."""
+"""The keys that have something to close, and when."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Timers:
             names[name] = None
 
     def next(self, until: float) -> tuple[float, Name] | None:
-        """What is due first, if it is due by `until`; of what is due at once that which was added first. It stays."""
+        """Return what is due first, if it is due by `until`; of what is due at once that which was added first. It stays."""
         while self._heap and self._heap[0] <= until:
             due = self._heap[0]
             names = self._names[due]

@@ -178,11 +178,11 @@ class SubUnit:
         self.outbox.append(Switched(self.incarnation, message.target, version))
 
     def _on_ack_routing(self, message: AckRouting) -> None:
-        self.acks.seats(message.owners, message.ackers)
+        self.acks.set_ackers(message.owners, message.ackers)
         filling = message.filling.get(self.plan.name, 0)
         self.roots.widen(message.widest / self.context.parts, filling / self.context.parts)
         self.outputs.living(message.owners)
-        self.roots.lanes(message.down, message.mergers, self.clock())
+        self.roots.set_replicas(message.down, message.mergers, self.clock())
         self.outbox.append(AckRoutingSet(self.incarnation, message.version))
 
     def _on_start(self, message: Start) -> None:
@@ -190,7 +190,7 @@ class SubUnit:
 
     def _on_grace(self, message: Grace) -> None:
         if message.acker is not None:
-            self.roots.seat_lost(message.acker)
+            self.roots.acker_lost(message.acker)
         else:
             self.roots.grace(self.clock())
 

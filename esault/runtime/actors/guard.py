@@ -8,7 +8,7 @@ puts this right, in the process that will start the system; all others are forke
 - what fails is closed without an answer, counted, and logged once a second at most;
 - of the connections that have not yet shown a signed frame only the newest 64 are kept, and none for over 10 s.
 
-What is neither hidden from, nor proof against, whoever may read the loopback traffic (root): frames may be replayed.
+What is neither hidden from, nor proof against, a process that may read the loopback traffic (root): frames may be replayed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _signer: Signer | None = None
 
 
 def refused() -> int:
-    """How many connections this process has refused, those of its forefathers until the fork included."""
+    """Return the number of connections that this process has refused, those of its forefathers until the fork included."""
     return _refusals.count
 
 

@@ -2,7 +2,7 @@
 
 Thespian counts what it has sent and what no one has taken yet over all addresses together, and stops at a limit; one
 process that does not read fills it. Here at most one transmission per address is under way; what comes meanwhile waits
-in that address's own box and goes in one `Bundle` next: order is kept per address, nobody waits for anybody else, and
+in that address's own box and goes in one `Bundle` next: order is kept per address, no address waits for another, and
 a burst costs a few transmissions. A plain class: it is given the way to transmit, and does no I/O.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 __all__ = ["Bundle", "Outboxes", "Transmit"]
 
-#: waiting for one address; more means that nobody there will ever read it
+#: waiting for one address; more means that it will never be read there
 MAX_WAITING = 10_000
 #: in one transmission
 MAX_BUNDLE = 512
@@ -50,14 +50,14 @@ class Outboxes:
         self._boxes: dict[Hashable, _Box] = {}
 
     def __len__(self) -> int:
-        """How many addresses have something under way or waiting."""
+        """Return the number of addresses that have something under way or waiting."""
         return len(self._boxes)
 
     def __contains__(self, key: Hashable) -> bool:
         return key in self._boxes
 
     def waiting(self, key: Hashable) -> int:
-        """How many messages wait for this address, those under way left out."""
+        """Return the number of messages that wait for this address, those under way left out."""
         box = self._boxes.get(key)
         return len(box.waiting) if box else 0
 
@@ -73,7 +73,7 @@ class Outboxes:
         self._drain(box)
 
     def rename(self, old: Hashable, new: Hashable) -> None:
-        """What is under way and waits for `old` is for `new`: the address has become known under another key."""
+        """Hand what is under way and waits for `old` to `new`: the address has become known under another key."""
         box = self._boxes.get(old)
         if box is not None and new not in self._boxes:
             del self._boxes[old]

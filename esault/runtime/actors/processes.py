@@ -1,11 +1,11 @@
-"""What happens in the processes of an actor system from their fork on: the admin's, and each actor's.
+"""Set-up of the processes of an actor system from their fork on: the admin's, and each actor's.
 
 Thespian's own way is replaced where it leaves something behind or takes something away. The admin is a child of the
 command (not detached by a second fork), so its end can be waited for; there is no logger process, and `logging` in an
 actor is what the command had configured; SIGTERM ends an actor in good order, SIGINT does not reach it, all other
 signals are as Python has them; no process keeps the command's listening socket.
 
-Nobody outlives the run: on Linux the kernel ends each process with the one that forked it (`PR_SET_PDEATHSIG`), and on
+No process outlives the run: on Linux the kernel ends each process with the one that forked it (`PR_SET_PDEATHSIG`), and on
 every system each one asks once a second whether the run's owner, and the process that forked it, are still there.
 """
 
@@ -56,7 +56,7 @@ _START_CHILD = (
 
 @dataclass(frozen=True)
 class Run:
-    """What every process of a run inherits."""
+    """The facts that every process of a run inherits."""
 
     owner: Owner
     #: the start of each process's title

@@ -2,7 +2,7 @@
 
 A frame is `<decimal length>` `>` body; body = 16 bytes (digest of the length), 32 bytes (digest of the pickle), pickle.
 Both digests are keyed BLAKE2b (RFC 7693) under keys derived from the run's secret. The one of the length is checked as
-soon as it has been read, so that nobody else can make a process keep more than one read's bytes; the one of the pickle
+soon as it has been read, so that no other process can make a process keep more than one read's bytes; the one of the pickle
 before it is loaded. Nothing else is ever unpickled.
 """
 
@@ -23,7 +23,7 @@ _MAX_DIGITS = len(str(MAX_FRAME))
 
 
 class Refusals:
-    """How many connections this process has refused; one log line per second at most."""
+    """The count of connections that this process has refused; one log line per second at most."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -57,11 +57,11 @@ class Signer:
         return hashlib.blake2b(payload, key=self._body, digest_size=_MAC).digest()
 
     def signs_length(self, body: bytearray, size: int) -> bool:
-        """Whether a body that begins so is signed for this length."""
+        """Return whether a body that begins so is signed for this length."""
         return hmac.compare_digest(bytes(body[:_HEAD]), self._head_of(size))
 
     def signs(self, body: bytes | bytearray) -> bool:
-        """Whether this body's pickle is signed."""
+        """Return whether this body's pickle is signed."""
         with memoryview(body) as view:
             return hmac.compare_digest(view[_HEAD : _HEAD + _MAC], self._mac_of(view[_HEAD + _MAC :]))
 
@@ -137,15 +137,15 @@ class SignedBuffer:
         self._refusals.note(why)
 
     def remainingAmount(self) -> int:
-        """How many bytes to read next; the first time few enough to stay within the smallest frame."""
+        """Return the number of bytes to read next; the first time few enough to stay within the smallest frame."""
         return 20 if self._size is None else max(1, self._size - len(self._data))
 
     def is_empty(self) -> bool:
-        """Whether nothing has come yet."""
+        """Return whether nothing has come yet."""
         return self._size is None and not self._data and not self.refused
 
     def isDone(self) -> bool:
-        """Whether there is nothing more to read: complete, or refused."""
+        """Return whether there is nothing more to read: complete, or refused."""
         return self.refused or (self._size is not None and len(self._data) == self._size)
 
     def removeExtra(self) -> None:

@@ -37,7 +37,7 @@ _START_WITHIN = 10.0
 _LOOK_EVERY = 0.25
 #: un-acknowledged transmissions of one process, one per address: more than there are processes in a run
 _MAX_UNDER_WAY = 1024
-#: a transmission that nobody takes is given up after this time
+#: a transmission that is not taken is given up after this time
 _GIVE_UP_AFTER = timedelta(seconds=60)
 #: ... and tried again, where the connection broke, after this time (times the number of tries)
 _RETRY_AFTER = timedelta(seconds=1)
@@ -143,7 +143,7 @@ class ActorSystemHandle:
         return int(self._admin.pid)
 
     def alive(self) -> bool:
-        """Whether the admin still runs; without it no actor does."""
+        """Return whether the admin still runs; without it no actor does."""
         return not self._closed and bool(self._admin.is_alive())
 
     def create(self, actor_class: type, requirements: object = None) -> Any:

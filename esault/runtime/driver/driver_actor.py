@@ -117,7 +117,7 @@ class DriverActor(ReportingActor):
         self.wakeupAfter(timedelta(seconds=self._tick))
 
     def _begin_core(self, spec: RunSpec) -> None:
-        """Begin the run: whoever forks is there."""
+        """Begin the run: the keeper is there."""
         hosts = self._hosts
         plan = spec.located.build(spec.params).plan()
         self._core = Driver(

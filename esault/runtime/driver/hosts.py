@@ -142,12 +142,12 @@ class Hosts:
 
     @property
     def ready(self) -> bool:
-        """Whether all hosts that were named are up."""
+        """Return whether all hosts that were named are up."""
         return all(self._links[address].up in self.cluster.hosts for address, _ in self._hosts.nodes)
 
     @property
     def late(self) -> str | None:
-        """Why the run cannot start; None while it may."""
+        """Return why the run cannot start; None while it may."""
         missing = [a for a, _ in self._hosts.nodes if self._links[a].up is None]
         refused = [self._refusals[a] for a in missing if a in self._refusals and "leaving" not in self._refusals[a]]
         if refused and time.monotonic() - self._since > 2.0:
@@ -240,7 +240,7 @@ class Hosts:
 
     @property
     def _hosts_members(self) -> bool:
-        """Whether nodes that are not named may take part."""
+        """Return whether nodes that are not named may take part."""
         return self._hosts.slots_of_newcomers >= 0
 
     # what goes out -----------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ class Hosts:
         self._crowded = number
 
     def release_empty(self) -> None:
-        """Hosts that drain and have nobody left may go."""
+        """Let hosts go that drain and have no sub-unit left."""
         for name, host in list(self.cluster.hosts.items()):
             if host.draining and not host.used and name not in self._where.values():
                 self.cluster.lose(name)

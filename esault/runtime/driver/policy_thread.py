@@ -17,7 +17,7 @@ LIMIT = 1.0
 
 
 class _Abandoned(BaseException):
-    """Raised in a thread whose answer nobody waits for any more."""
+    """Raised in a thread whose answer is waited for no more."""
 
 
 class PolicyThread:
@@ -30,7 +30,7 @@ class PolicyThread:
         self._thread: threading.Thread | None = None
 
     def ask(self, call: Callable[[], Sequence[Any]]) -> Sequence[Any]:
-        """What the call returns or raises. Raises PolicyTimeout when it takes longer than the limit."""
+        """Return what the call returns, or raise what it raises. Raises PolicyTimeout when it takes longer than the limit."""
         if self._calls is None:
             self._calls, self._answers = queue.SimpleQueue(), queue.SimpleQueue()
             self._thread = threading.Thread(

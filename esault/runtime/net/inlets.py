@@ -1,4 +1,4 @@
-"""What comes into a process: two listening sockets of Unix, read when there is something, frame by frame.
+"""Inlets of a process: two listening sockets of Unix, read when there is something, frame by frame.
 
 In a run on several hosts each has a second one beside it, for senders of other hosts (`secure_inlets`).
 """
@@ -102,7 +102,7 @@ class Inlet:
         return self._got(connection, size, take)
 
     def _room(self, connection: Connection) -> memoryview:
-        """Where this sender's next bytes go."""
+        """Return the buffer for this sender's next bytes."""
         if connection.part is not None:
             return memoryview(connection.part)[connection.got :]
         head = connection.head

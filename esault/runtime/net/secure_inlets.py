@@ -1,4 +1,4 @@
-"""What comes into a process from other hosts: a listening TCP socket beside each one of Unix, TLS with the cluster's key."""
+"""Inlets of a process for other hosts: a listening TCP socket beside each one of Unix, TLS with the cluster's key."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class HostInlet(Inlet):
         return came
 
     def _accept_far(self) -> None:
-        # A few at a time: somebody who calls without end must not keep the data loop from its frames.
+        # A few at a time: a peer that calls without end must not keep the data loop from its frames.
         with contextlib.suppress(BlockingIOError):
             for _ in range(ACCEPTED_AT_ONCE):
                 try:
@@ -140,7 +140,7 @@ class HostInlet(Inlet):
                 return 0
             if len(said) >= start + length:
                 if bytes(said[start : start + length]) != self._name:
-                    # another life of this port: whoever was meant is gone
+                    # another life of this port: the process that was meant is gone
                     self._hang_up(connection)
                     return 0
                 return start + int(length)

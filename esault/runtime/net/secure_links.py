@@ -1,7 +1,7 @@
 """Links between processes of different hosts: TLS over TCP, the same frames behind their length.
 
 An endpoint in a run on several hosts says both ways to a socket: `HOST unix:FILE tls:ADDRESS:PORT/NAME`. Who is on that host
-takes the first, everybody else the second. The name (run, incarnation, which of its sockets) is said right after the handshake: a
+takes the first, all others the second. The name (run, incarnation, which of its sockets) is said right after the handshake: a
 port may be used again, a name never is.
 """
 
@@ -44,7 +44,7 @@ class Endpoint(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> Endpoint:
-        """What `str` gave."""
+        """Return the endpoint that `str` gave."""
         near, _, far = text.rpartition(" tls:")
         host, _, local = near.partition(" ")
         address, _, name = far.partition("/")
@@ -81,7 +81,7 @@ class SecureLink(StreamLink):
         self._wire.wait_for(self, select.EPOLLOUT)
 
     def send(self, frame: bytes) -> bool:
-        """Whether the frame was taken; False: not now, offer it again later."""
+        """Return whether the frame was taken; False: not now, offer it again later."""
         if self._rest is not None or self._socket is None or self._tls is None or not self._tls.open:
             if self._socket is None and not self._broken and time.monotonic() >= self._again_at:
                 self._connect()
@@ -115,7 +115,7 @@ class SecureLink(StreamLink):
         """Go on with connecting and the handshake; whether that is over."""
         code = connected.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
-            self._drop()  # nobody listens (yet, or any more): the next frame tries again
+            self._drop()  # no process listens there (yet, or any more): the next frame tries again
             return False
         try:
             with contextlib.suppress(BlockingIOError):
@@ -146,7 +146,7 @@ class SecureLink(StreamLink):
         return tls.open and self._socket is not None
 
     def _break(self) -> None:
-        """What fails before anything was sent, such as a way there that is missing for a while, is tried again."""
+        """Break the link. What fails before anything was sent, such as a way there that is missing for a while, is tried again."""
         if self._tls is not None and not self._tls.open:
             self._drop()
         else:

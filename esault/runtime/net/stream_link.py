@@ -16,7 +16,7 @@ FINISH_WITHIN: Final = 5.0
 
 
 class StreamLink:
-    """What links have in common. Once broken it takes nothing more, as the receiver's death is dealt with elsewhere."""
+    """The common part of links. Once broken it takes nothing more, as the receiver's death is dealt with elsewhere."""
 
     __slots__ = ("_broken", "_rest", "_socket", "_wire")
 
@@ -28,7 +28,7 @@ class StreamLink:
         self._broken = False
 
     def send(self, frame: bytes) -> bool:
-        """Whether the frame was taken; False: not now, offer it again later."""
+        """Return whether the frame was taken; False: not now, offer it again later."""
         raise NotImplementedError
 
     def retry(self) -> bool:

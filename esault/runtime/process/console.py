@@ -1,4 +1,4 @@
-"""What user code prints, from its process to the user's terminal, marked with the unit.
+"""Output of user code, from its process to the user's terminal, marked with the unit.
 
 Every process of a run inherits the writing end of one pipe. A line goes into it whole, up to what a pipe takes at
 once; the command reads the other end and prints above its live view. A full pipe makes the printing process wait, as a
@@ -66,7 +66,7 @@ class MarkedStream(io.TextIOBase):
                 while piece:
                     piece = piece[os.write(self._fd, piece) :]
             except OSError:
-                return  # the command is gone, and nobody reads any more
+                return  # the command is gone, and no process reads any more
 
 
 class ConsoleReader:

@@ -1,4 +1,4 @@
-"""How a process ended, as its parent knows it, and what to look for."""
+"""The end of a process, as its parent knows it, and what to look for."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def newest_child(actor: Any) -> BaseProcess | None:
 
 
 def exit_code(child: BaseProcess, patience: float = 0.0) -> int | None:
-    """What a process that is gone ended with; None where nobody knows, or not within `patience` seconds.
+    """Return the exit code of a process that is gone; None where it cannot be known, or not within `patience` seconds.
 
     One with several threads is seen to be gone when the first of them is, and can be asked only when the last is.
     """
@@ -34,7 +34,7 @@ def exit_code(child: BaseProcess, patience: float = 0.0) -> int | None:
 
 
 def how_ended(code: int | None) -> str:
-    """In words: an exit code, the negative of a signal, or None where nobody knows."""
+    """In words: an exit code, the negative of a signal, or None where it is unknown."""
     if code is None:
         return "its process is gone"
     if code >= 0:

@@ -1,6 +1,6 @@
 """Until when the driver is known to live: a file of eight bytes that all processes of a run on one host share.
 
-The lodge's envoy writes down when it heard from the driver; a data loop looks before each turn, which costs less than a
+The host agent writes down when it heard from the driver; a data loop looks before each turn, which costs less than a
 microsecond. A process that was cut off or frozen with its whole host sees a lease that has run out before it does anything else,
 for the clock counts time in which the machine slept. Only runs on several hosts have one.
 """
@@ -48,5 +48,5 @@ class Lease:
             self._map = mmap.mmap(file.fileno(), _WORD.size, access=mmap.ACCESS_READ)
 
     def holds(self) -> bool:
-        """Whether the driver was heard of late."""
+        """Return whether the driver was heard of late."""
         return bool(time.clock_gettime(_CLOCK) - _WORD.unpack_from(self._map, 0)[0] < LEASE)

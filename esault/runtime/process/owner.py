@@ -1,4 +1,4 @@
-"""Who owns a run: a process, known by its id *and* the time at which it started.
+"""The owner of a run: a process, known by its id *and* the time at which it started.
 
 Ids are used again, the pair is not. Each process of a run asks once a second whether the owner is still there, and
 ends when it is not (see `processes`), so a command that was killed leaves nothing behind.
@@ -40,7 +40,7 @@ class Owner:
         return cls(pid, started)
 
     def alive(self) -> bool:
-        """Whether this very process still runs (a zombie does not); 12 us on Linux."""
+        """Return whether this very process still runs (a zombie does not); 12 us on Linux."""
         return _start_time(self.pid) == self.start_time
 
 
@@ -53,7 +53,7 @@ def end_with(parent: int) -> None:
 
 
 def _start_time(pid: int) -> float | None:
-    """When the process with this id started; None when there is none that runs."""
+    """Return the time at which the process with this id started; None when there is none that runs."""
     if not _PROC:
         return _start_time_by_psutil(pid)
     try:

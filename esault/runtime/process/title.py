@@ -1,4 +1,4 @@
-"""What `ps` and `top` show for a process of a run, as `esault word-count count/2`."""
+"""The title that `ps` and `top` show for a process of a run, as `esault word-count count/2`."""
 
 from __future__ import annotations
 

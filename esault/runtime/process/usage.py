@@ -1,4 +1,4 @@
-"""What processes and the host take: processor, memory, disk."""
+"""Resources that processes and the host take: processor, memory, disk."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The lodge's end of the connection to its driver: a thread in the envoy's process.
+"""The host process's end of the connection to its driver: a thread in the host agent's process.
 
-It listens on a port of its own and lets in one driver, once; whoever comes later belongs to another life of the run. What the driver
+It listens on a port of its own and lets in one driver, once; one that comes later belongs to another life of the run. What the driver
 says goes into `inbox`, and `on_word` is called in this thread. Each word of the driver renews the lease of all processes here. When
-none comes for `SILENCE` seconds, or the connection is gone, `over` says why, and this lodge is at its end: the driver has given the
+none comes for `SILENCE` seconds, or the connection is gone, `over` says why, and this host process is at its end: the driver has given the
 ranges of its sub-units to others by then, or will.
 """
 

@@ -1,4 +1,4 @@
-"""The envoy: stands for the driver on another host. The keeper and the sub-units of that host talk to it as if it were the driver.
+"""The host agent: stands for the driver on another host. The keeper and the sub-units of that host talk to it as if it were the driver.
 
 It carries control messages between them and the driver's process, over one connection (`driver_line`), and probes the sub-units
 of its host, so that a probe's time is what a tuple suffers there and not the way to the driver.
@@ -60,7 +60,7 @@ MOST_WAITING = 2000
 
 @dataclass(frozen=True)
 class Receive:
-    """StartHost to envoy: let the driver of this run in; the keeper forks."""
+    """StartHost to host agent: let the driver of this run in; the keeper forks."""
 
     spec: RunSpec
     keeper: Any
@@ -70,7 +70,7 @@ class Receive:
 
 @dataclass(frozen=True)
 class Opened:
-    """HostAgent to lodge: the driver can come in there."""
+    """HostAgent to host process: the driver can come in there."""
 
     port: int
 
@@ -81,7 +81,7 @@ class HostAgent(ReportingActor):
     def __init__(self) -> None:
         super().__init__()
         self._spec: RunSpec | None = None
-        self._lodge: Any = None
+        self._host_process: Any = None
         self._keeper: Any = None
         self._line: DriverConnection | None = None
         self._addresses: dict[int, Any] = {}
@@ -100,11 +100,11 @@ class HostAgent(ReportingActor):
         """The first message."""
         spec = self._spec = message.spec
         assert spec.host_context is not None
-        self._lodge, self._keeper = sender, message.keeper
-        set_title(f"esault {spec.name} envoy")
-        sys.stdout = sys.stderr = MarkedStream(spec.console_fd, f"envoy@{spec.host_context.host}")
+        self._host_process, self._keeper = sender, message.keeper
+        set_title(f"esault {spec.name} agent")
+        sys.stdout = sys.stderr = MarkedStream(spec.console_fd, f"agent@{spec.host_context.host}")
         self._usage = host_usage(spec.host_context.host)
-        self.send(self._lodge, DriverStarted(Owner.current()))
+        self.send(self._host_process, DriverStarted(Owner.current()))
         self.send(self._keeper, StartKeeper(spec, Owner.current()))
         self._line = DriverConnection(
             spec.run,
@@ -116,7 +116,7 @@ class HostAgent(ReportingActor):
         self.watch(self._read_fd, self._read)
         self._line.start()
         ConsoleReader(self._heard, message.console_read_fd).start()
-        self.send(self._lodge, Opened(self._line.port))
+        self.send(self._host_process, Opened(self._line.port))
         self.wakeupAfter(timedelta(seconds=TICK))
 
     def _woken(self) -> None:
@@ -234,7 +234,7 @@ class HostAgent(ReportingActor):
         self.wakeupAfter(timedelta(seconds=TICK))
 
     def _end(self, why: str) -> None:
-        """Nothing more is done here: the lodge ends all processes."""
+        """Nothing more is done here: the host process ends all processes."""
         if self._over:
             return
         self._over = True
@@ -242,5 +242,5 @@ class HostAgent(ReportingActor):
         if self._prober is not None:
             self._prober.stop()
         self.send(self._keeper, Leave())
-        self.send(self._lodge, Notice(why))
-        self.send(self._lodge, RunEnded(None))
+        self.send(self._host_process, Notice(why))
+        self.send(self._host_process, RunEnded(None))

@@ -1,7 +1,7 @@
 """The driver's end of the connection to one host: a thread in the driver's process.
 
-It calls the host's node, asks for slots, enters the lodge that the node has started, and carries words both ways. A host that says
-nothing for `SILENCE` seconds is lost: its lodge is never spoken to again. Where the node is still there, or comes back, a new lodge is
+It calls the host's node, asks for slots, enters the host process that the node has started, and carries words both ways. A host that says
+nothing for `SILENCE` seconds is lost: its host process is never spoken to again. Where the node is still there, or comes back, a new host process is
 asked for: to the run that is another host's slots that have just joined.
 """
 
@@ -42,7 +42,7 @@ __all__ = ["HostConnection", "Joined", "LostHost", "News", "Refusing"]
 
 #: seconds without a word after which a host is lost; its own processes stand still half a second earlier (`lease`)
 SILENCE: Final = 2.5
-#: seconds that a host has to answer, and to get a lodge ready
+#: seconds that a host has to answer, and to get a host process ready
 _ANSWER_WITHIN, _READY_WITHIN = 5.0, 30.0
 #: ... and to be called: one that comes back is found soon, and to call once more does no harm
 _CALL_WITHIN = 2.0
@@ -84,7 +84,7 @@ class Refusing:
 
 @dataclass(frozen=True)
 class News:
-    """What the host's node says of itself and of others."""
+    """News of the host's node about itself and others."""
 
     name: str
     members: tuple[Member, ...]
@@ -110,12 +110,12 @@ class HostConnection(threading.Thread):
         self._order = order
         self._on_event = on_event
         self._clock = clock
-        #: Joined, LostHost, Refusing, News, and what the lodge says
+        #: Joined, LostHost, Refusing, News, and what the host process says
         self.events: deque[Any] = deque()
         #: the host's name, while it is up
         self.up: str | None = None
         self._outbox: deque[Any] = deque()
-        #: whoever says words knows of this lodge: until then they were meant for the one before
+        #: the driver knows of this host process: until then its messages were meant for the one before
         self._begun = False
         self._leaving = self._releasing = False
         self._wake_read, self._wake_write = os.pipe()
@@ -123,18 +123,18 @@ class HostConnection(threading.Thread):
         os.set_blocking(self._wake_write, False)
 
     def begin(self) -> None:
-        """`Joined` was heard: what is said from now on is for this lodge, and what was said before for one that is no more."""
+        """`Joined` was heard: what is said from now on is for this host process, and what was said before for one that is no more."""
         self._outbox.clear()
         self._begun = True
         self._wake()
 
     def say(self, word: Any) -> None:
-        """To the lodge, in order. Words to a host that is lost go nowhere."""
+        """To the host process, in order. Words to a host that is lost go nowhere."""
         self._outbox.append(word)
         self._wake()
 
     def release(self) -> None:
-        """The run needs this host no more: its lodge may end. The host is called again, should it come back."""
+        """The run needs this host no more: its host process may end. The host is called again, should it come back."""
         self._releasing = True
         self._wake()
 
@@ -177,7 +177,7 @@ class HostConnection(threading.Thread):
         """From the call to the end of this host's part in the run. Raises Lost, Refused."""
         host, port = split(self.address)
         node = call(host, port, self._key.client, _CALL_WITHIN)
-        lodge: Connection | None = None
+        host_process: Connection | None = None
         try:
             asked = self._clock()
             welcome = node.ask(hello(), _ANSWER_WITHIN)
@@ -192,22 +192,22 @@ class HostConnection(threading.Thread):
             order = self._order(node, welcome, self._compare_clocks(node), ahead)
             if order.slots < 1:
                 raise Lost(f"host {welcome.name} has no free slot of its {welcome.slots}")
-            lodged = node.ask(order, _READY_WITHIN, HostStarted, Refusal)
-            if isinstance(lodged, Refusal):
-                raise Refused(lodged.text)
-            lodge = call(host, lodged.port, self._key.client, _ANSWER_WITHIN)
-            lodge.ask(Attach(order.run), _ANSWER_WITHIN, Attached)
+            started = node.ask(order, _READY_WITHIN, HostStarted, Refusal)
+            if isinstance(started, Refusal):
+                raise Refused(started.text)
+            host_process = call(host, started.port, self._key.client, _ANSWER_WITHIN)
+            host_process.ask(Attach(order.run), _ANSWER_WITHIN, Attached)
             self._begun = self._releasing = False
             self.up = welcome.name
             remark = ""
             if abs(ahead) > _CLOCKS:
                 remark = f"the clock of host {welcome.name} is {ahead:+.0f} s off; times of this run are this machine's: set the clocks (NTP)"
             self._tell(Joined(welcome.name, order.slots, welcome.offers, remark))
-            self._serve(node, lodge)
+            self._serve(node, host_process)
         finally:
             node.close()
-            if lodge is not None:
-                lodge.close()
+            if host_process is not None:
+                host_process.close()
 
     def _compare_clocks(self, node: Connection) -> float:
         """Our clock minus the host's monotonic one, by the quickest of a few round trips."""
@@ -220,25 +220,25 @@ class HostConnection(threading.Thread):
                 best, offset = now - asked, (asked + now) / 2 - answer.monotonic
         return offset
 
-    def _serve(self, node: Connection, lodge: Connection) -> None:
+    def _serve(self, node: Connection, host_process: Connection) -> None:
         heard = beat_at = time.monotonic()
         node_there = self._hear(node)  # what it said while it was asked for other things
         while not self._leaving and not self._releasing:
             now = time.monotonic()
             if now >= beat_at:
                 beat_at = now + BEAT_EVERY
-                lodge.send(Heartbeat())
+                host_process.send(Heartbeat())
             while self._begun and self._outbox:
-                lodge.send(self._outbox.popleft())
+                host_process.send(self._outbox.popleft())
             also = [self._wake_read, *([node.fileno()] if node_there else [])]
-            ready = lodge.wait(max(0.0, beat_at - time.monotonic()), *also)
+            ready = host_process.wait(max(0.0, beat_at - time.monotonic()), *also)
             if self._wake_read in ready:
                 with contextlib.suppress(BlockingIOError):
                     os.read(self._wake_read, 65536)
             if node_there and node.fileno() in ready:
                 node_there = self._hear(node)
-            if lodge.fileno() in ready:
-                got = [word for word in lodge.receive() if not isinstance(word, Heartbeat)]
+            if host_process.fileno() in ready:
+                got = [word for word in host_process.receive() if not isinstance(word, Heartbeat)]
                 heard = time.monotonic()
                 for word in got:
                     if isinstance(word, Detach):
@@ -250,13 +250,13 @@ class HostConnection(threading.Thread):
                 raise Lost(f"no word from it for {SILENCE:g} s")
         with contextlib.suppress(Lost):
             while self._begun and self._outbox:
-                lodge.send(self._outbox.popleft())
-            lodge.send(Detach(ENDED))
-            lodge.close(2.0)
+                host_process.send(self._outbox.popleft())
+            host_process.send(Detach(ENDED))
+            host_process.close(2.0)
         self.up = None
 
     def _hear(self, node: Connection) -> bool:
-        """Pass on what the node says; whether it is there. Its lodges die with it, which the other connection tells."""
+        """Pass on what the node says; whether it is there. Its host processes die with it, which the other connection tells."""
         try:
             for word in node.receive():
                 if isinstance(word, Nodes) and self.up is not None:

@@ -39,13 +39,13 @@ def main(arguments: list[str]) -> int:
     end_with(int(parent))
     data = Path(order).read_bytes()
     os.unlink(order)
-    lodge = unpack(data)
-    assert isinstance(lodge, StartHost)
-    logging.basicConfig(level=lodge.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    order = unpack(data)
+    assert isinstance(order, StartHost)
+    logging.basicConfig(level=order.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     owner = Owner.current()
     run_dir = make_run_dir(owner)
     try:
-        spec = _spec(lodge, host, address, key, run_dir, owner)
+        spec = _spec(order, host, address, key, run_dir, owner)
         spec.located.build(spec.params).plan()  # its modules are in every child then, and what is wrong is said now
     except BaseException as error:
         shutil.rmtree(run_dir, ignore_errors=True)  # no actor system will: the code that was shipped does not stay
@@ -55,54 +55,54 @@ def main(arguments: list[str]) -> int:
         return 1
     console = ConsoleReader(lambda mark, text: None)
     spec = replace(spec, console_fd=console.write_fd)
-    handle = system.start(secrets.token_bytes(32), title=f"esault {lodge.name}", scratch=run_dir)
+    handle = system.start(secrets.token_bytes(32), title=f"esault {order.name}", scratch=run_dir)
     try:
         from esault.runtime.remote.host_agent import HostAgent, Receive
         from esault.runtime.worker.keeper import Keeper
 
         keeper = handle.create(Keeper)
-        envoy = handle.create(HostAgent)
-        handle.tell(envoy, Receive(spec, keeper, console.read_fd))
+        agent = handle.create(HostAgent)
+        handle.tell(agent, Receive(spec, keeper, console.read_fd))
         why = _watch(handle)
     finally:
         handle.shutdown(0.5)
-    log.log(logging.INFO if why == ENDED else logging.WARNING, "run %s on host %s is over: %s", lodge.run, host, why)
+    log.log(logging.INFO if why == ENDED else logging.WARNING, "run %s on host %s is over: %s", order.run, host, why)
     return 0
 
 
-def _spec(lodge: StartHost, host: str, address: str, key: str, run_dir: Path, owner: Owner) -> RunSpec:
+def _spec(order: StartHost, host: str, address: str, key: str, run_dir: Path, owner: Owner) -> RunSpec:
     code = run_dir / "code"
     code.mkdir()
-    unload(lodge.files, code)
-    cwd = lodge.cwd if os.path.isdir(lodge.cwd) else str(code)
+    unload(order.files, code)
+    cwd = order.cwd if os.path.isdir(order.cwd) else str(code)
     try:
         os.chdir(cwd)
     except OSError as error:
         raise UsageError(f"{cwd} cannot be entered: {error.strerror or error}") from None
-    path = None if lodge.path is None else str(code / lodge.path)
+    path = None if order.path is None else str(code / order.path)
     return RunSpec(
-        located=Located(lodge.function, str(code), cwd, path=path, module=lodge.module),
-        params=dict(lodge.params),
-        run=lodge.run,
-        name=lodge.name,
+        located=Located(order.function, str(code), cwd, path=path, module=order.module),
+        params=dict(order.params),
+        run=order.run,
+        name=order.name,
         run_dir=str(run_dir),
-        settings=lodge.settings,
+        settings=order.settings,
         owner=owner,
         console_fd=-1,
         host=host,
-        slots=lodge.slots,
-        clock_offset=lodge.clock_offset,
-        state_dir=lodge.state_dir,
+        slots=order.slots,
+        clock_offset=order.clock_offset,
+        state_dir=order.state_dir,
         host_context=HostContext(host, address, key, str(run_dir / "lease")),
     )
 
 
 def _watch(handle: system.ActorSystemHandle) -> str:
-    """Until the envoy says that all is over, or nothing is left to say it; why."""
+    """Until the host agent says that all is over, or nothing is left to say it; why."""
     from esault.runtime.actors.actor import unpack as messages_in
     from esault.runtime.remote.host_agent import Opened
 
-    why, envoy = "its envoy has died", None
+    why, agent = "its host agent has died", None
     while True:
         try:
             received: Any = handle.listen(0.1)
@@ -112,12 +112,12 @@ def _watch(handle: system.ActorSystemHandle) -> str:
             if isinstance(message, Opened):
                 _tell(f"port {message.port}")
             elif isinstance(message, DriverStarted):
-                envoy = message.process
+                agent = message.process
             elif isinstance(message, Notice):
                 why = message.text
             elif isinstance(message, RunEnded):
                 return why
-        if not handle.alive() or (envoy is not None and not envoy.alive()):
+        if not handle.alive() or (agent is not None and not agent.alive()):
             return why
 
 

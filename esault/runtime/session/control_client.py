@@ -1,4 +1,4 @@
-"""Running topologies of this user, found by their doors."""
+"""Running topologies of this user, found by their control sockets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PATIENCE = 5.0
 class Running:
     """One running topology."""
 
-    door: Path
+    control_socket: Path
     #: what it says of itself
     status: dict[str, Any]
 
@@ -38,12 +38,12 @@ class Running:
         return str(self.status["run"])
 
 
-def ask(door: Path, request: dict[str, Any], patience: float | None = PATIENCE) -> Iterator[dict[str, Any]]:
-    """Send a request; answers as they come. Raises UsageError when nobody answers, or the answer is an error."""
+def ask(control_socket: Path, request: dict[str, Any], patience: float | None = PATIENCE) -> Iterator[dict[str, Any]]:
+    """Send a request; answers as they come. Raises UsageError when no run answers, or the answer is an error."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(PATIENCE)
-            connection.connect(str(door))
+            connection.connect(str(control_socket))
             connection.sendall(json.dumps(request).encode() + b"\n")
             connection.settimeout(patience)
             with connection.makefile("rb") as lines:
@@ -60,10 +60,10 @@ def running() -> list[Running]:
     """All of them, in the order of their start."""
     found = []
     for folder in living_run_dirs():
-        door = folder / NAME
-        if door.exists():
+        control_socket = folder / NAME
+        if control_socket.exists():
             try:
-                found.append(Running(door, next(ask(door, {"do": "status"}))))
+                found.append(Running(control_socket, next(ask(control_socket, {"do": "status"}))))
             except (UsageError, StopIteration):
                 continue  # it is starting, or has just ended
     return sorted(found, key=lambda r: r.run)

@@ -1,4 +1,4 @@
-"""Answers who knocks at a run's door, with what the driver says."""
+"""Answers who knocks at a run's control socket, with what the driver says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door of a running topology: a socket in its own folder, for `esault status`, `scale`, `throttle` and `stop` from another terminal.
+"""The control socket of a running topology: a socket in its own folder, for `esault status`, `scale`, `throttle` and `stop` from another terminal.
 
 Only this user can enter the folder. A connection carries one request, a line of JSON, and answers, lines of JSON; what is no
 request is answered with one error and changes nothing.
@@ -20,7 +20,7 @@ from esault.runtime.run_commands import RunCommand, parse
 __all__ = ["NAME", "Caller", "ControlSocket"]
 
 #: the socket's name in the run's folder
-NAME = "door"
+NAME = "control"
 #: bytes of a request, seconds that it may take to come, connections at a time
 LONGEST, PATIENCE, MOST = 4096, 2.0, 16
 
@@ -47,10 +47,10 @@ class Caller:
 
 
 class ControlSocket(threading.Thread):
-    """Accepts; requests wait in `callers` for whoever owns the run."""
+    """Accepts; requests wait in `callers` for the owner of the run."""
 
     def __init__(self, run_dir: Path) -> None:
-        super().__init__(name="esault-door", daemon=True)
+        super().__init__(name="esault-control", daemon=True)
         self._path = run_dir / NAME
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.bind(str(self._path))
@@ -90,7 +90,7 @@ class ControlSocket(threading.Thread):
             self._places.release()
 
     def close(self) -> None:
-        """Nobody comes in any more."""
+        """Let no caller in any more."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()

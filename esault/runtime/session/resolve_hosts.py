@@ -84,7 +84,7 @@ def _check_units(plan: Plan, named: Any, where: str) -> None:
 
 
 def _check_plan(plan: Plan) -> None:
-    """What cannot be on another machine. Raises UsageError."""
+    """Check that all of the plan can be on another machine. Raises UsageError."""
     for name, unit in plan.units.items():
         if unit.spout is not None and unit.spout.reads_command:
             raise UsageError(

@@ -299,7 +299,7 @@ def _run_local(
             raise KeyboardInterrupt
 
     previous: dict[int, Any] = {}
-    with contextlib.suppress(ValueError):  # not the main thread: whoever calls has the signals
+    with contextlib.suppress(ValueError):  # not the main thread: the caller has the signals
         previous = {n: signal.signal(n, caught) for n in ending_signals()}
     try:
         while local.driver.phase != "ended":

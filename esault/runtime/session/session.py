@@ -62,7 +62,7 @@ FIRST_DIED = "the run's first process died (was it killed?): the run ends here"
 
 
 class View(Protocol):
-    """Who shows a run to the user."""
+    """The interface of a view that shows a run to the user."""
 
     def line(self, mark: str, text: str) -> None:
         """A line that a process printed; may be called in another thread."""
@@ -96,7 +96,7 @@ def new_run() -> str:
 
 
 def check_plan(plan: Plan, slots: int, parallelism: Mapping[str, int], remedy: str = "") -> None:
-    """What can be known before anything starts; `remedy` for too few slots. Raises SourceError, SinkError, UsageError."""
+    """Check all that can be known before anything starts; `remedy` for too few slots. Raises SourceError, SinkError, UsageError."""
     for name, n in parallelism.items():
         unit = plan.units.get(name)
         if unit is None:
@@ -306,7 +306,7 @@ class Session:
 
         try:
             return {n: signal.signal(n, caught) for n in ending_signals()}
-        except ValueError:  # not the main thread: whoever calls has the signals
+        except ValueError:  # not the main thread: the caller has the signals
             return {}
 
     def _recorded(self, handle: system.ActorSystemHandle, driver: Any, spec: RunSpec) -> Report:
@@ -391,7 +391,7 @@ def _spare_stdin() -> int | None:
 
 
 def _heard(handle: system.ActorSystemHandle) -> Any:
-    """What was said to the command; None: nothing. Raises TopologyFailed: a run under way has failed, it was not used wrongly."""
+    """Return what was said to the command; None: nothing. Raises TopologyFailed: a run under way has failed, it was not used wrongly."""
     try:
         return handle.listen(0.05)
     except system.SystemDied:

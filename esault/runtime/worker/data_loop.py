@@ -56,7 +56,7 @@ class DataLoop(threading.Thread):
         super().__init__(name="esault-data", daemon=True)
         self.spec = spec
         self.build = build
-        self.mail: deque[Any] = deque()
+        self.messages: deque[Any] = deque()
         self.outbox: deque[Any] = deque()
         self._on_outbox = on_outbox
         self._wake_read, self._wake_write = os.pipe()
@@ -157,7 +157,7 @@ class SubUnitLoop(DataLoop):
         state_store = None if spec.state_dir is None else FileStateStore(Path(spec.state_dir))
         boxes: dict[str | None, DeadLetterFile] = {}
 
-        def letters(path: str | None) -> DeadLetterFile:
+        def dead_letters(path: str | None) -> DeadLetterFile:
             return boxes.setdefault(path, DeadLetterFile(path, build.incarnation))
 
         if unit.kind == "spout":
@@ -167,7 +167,7 @@ class SubUnitLoop(DataLoop):
                 unit = replace(unit, spout=spout)
             elif spec.state_dir is not None and unit.spooled:
                 unit = spooled(unit, Path(spec.state_dir), build.part)
-        environment = Environment(wire, self.clock, letters, None, spec.run_dir, state_store, _event_loop)
+        environment = Environment(wire, self.clock, dead_letters, None, spec.run_dir, state_store, _event_loop)
         core = self.core = sub_unit(build, unit, environment)
         core.metrics.usage = process_usage(wire.traffic)
         # What was built lives as long as the process: the collector need not look at it again. Rows travel in
@@ -184,8 +184,8 @@ class SubUnitLoop(DataLoop):
         while not core.stopped:
             if lease is not None and not lease.holds():
                 self._stand_still(lease)
-            while self.mail:
-                message = self.mail.popleft()
+            while self.messages:
+                message = self.messages.popleft()
                 if isinstance(message, Build):
                     self.build = message
                     for sink in core.outputs.sinks:
@@ -201,13 +201,13 @@ class SubUnitLoop(DataLoop):
             worked = False
             for _ in range(TURNS):
                 worked = core.turn()
-                if not worked or self.mail:  # a control message waits for no more than one batch
+                if not worked or self.messages:  # a control message waits for no more than one batch
                     break
             if core.outbox:
                 self.outbox.extend(core.outbox)
                 core.outbox.clear()
                 self._on_outbox()
-            if worked or self.mail:
+            if worked or self.messages:
                 continue
             inlets.wait(min(core.wake_at() - self.clock(), LONGEST_WAIT), core.may_read)
             self._drop_wake_ups()
@@ -240,8 +240,8 @@ class AckerLoop(DataLoop):
         while not self.leave:
             if self.lease is not None and not self.lease.holds():
                 self._stand_still(self.lease)
-            while self.mail:
-                message = self.mail.popleft()
+            while self.messages:
+                message = self.messages.popleft()
                 if isinstance(message, AckRouting):
                     core.owners(message.owners)
                 elif isinstance(message, Stop):

@@ -147,6 +147,6 @@ class Keeper(ReportingActor):
             return
         for incarnation, process in list(self._processes.items()):
             if incarnation in self._addresses and not process.alive():
-                # Who says himself that he goes may take his time, and nobody waits for him; this one has at most threads that are on their way out.
+                # A process that says itself that it goes may take its time, and is not waited for; it has at most threads that are on their way out.
                 self._gone(incarnation, LAST_THREADS)
         self.wakeupAfter(LOOK_EVERY)

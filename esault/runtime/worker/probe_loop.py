@@ -20,7 +20,7 @@ LONGEST_WAIT = 0.05
 
 
 def probe_endpoint(run_dir: str) -> str:
-    """Where answers to probes go."""
+    """Return the endpoint for answers to probes."""
     return f"unix:{os.path.join(run_dir, 'probes')}"
 
 
@@ -37,7 +37,7 @@ class ProbeLoop(threading.Thread):
         self.readings: deque[ProbeReading] = deque()
 
     def probe(self, targets: Mapping[int, tuple[str, float]], epoch: int) -> None:
-        """Whom to probe from now on: incarnation -> (data endpoint, seconds between two probes), and their epoch."""
+        """Set the sub-units to probe from now on: incarnation -> (data endpoint, seconds between two probes), and their epoch."""
         self._targets = (targets, epoch)
 
     def stop(self) -> None:

@@ -71,5 +71,5 @@ class SubUnitActor(ReportingActor):
         for each in message.messages:
             if isinstance(each, Build):
                 set_title(f"esault {self._birth.spec.name} {each.unit}/{each.incarnation}")
-        self._loop.mail.extend(message.messages)
+        self._loop.messages.extend(message.messages)
         self._loop.wake()

@@ -38,7 +38,7 @@ class Disk(Protocol):
         ...
 
     def link(self, source: str, target: str) -> bool:
-        """Give `source` a second name, if nobody has it: whether this call took it."""
+        """Give `source` a second name, if no file has it; return whether this call took it."""
         ...
 
     def rename(self, source: str, target: str) -> None:
@@ -58,7 +58,7 @@ class Disk(Protocol):
         ...
 
     def modified(self, path: str) -> float:
-        """When the file was last written, seconds since the epoch."""
+        """Return the time at which the file was last written, seconds since the epoch."""
         ...
 
     def touch(self, path: str) -> None:
@@ -169,5 +169,5 @@ def explained(doing: str, path: str) -> Iterator[None]:
 
 
 def no_links(error: OSError) -> bool:
-    """Whether the error says that the file system has no hard links."""
+    """Return whether the error says that the file system has no hard links."""
     return error.errno in _NO_LINKS

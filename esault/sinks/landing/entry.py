@@ -72,7 +72,7 @@ class Txn:
 
 @dataclass(frozen=True)
 class Input:
-    """What a job has read: all of the table `name` up to `version`; `mark` tells histories with equal numbers apart."""
+    """An input of a job: all of the table `name` up to `version`; `mark` tells histories with equal numbers apart."""
 
     name: str
     version: int

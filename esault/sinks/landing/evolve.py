@@ -1,4 +1,4 @@
-"""How the columns of a table may change while its rows stay, and what stands in their way.
+"""Changes of a table's columns that its rows survive, and what stands in their way.
 
 | change | what becomes of rows of before |
 |---|---|

@@ -44,7 +44,7 @@ class RunLock:
             os.pwrite(descriptor, holder, 0)
 
     def check(self) -> None:
-        """SinkError when somebody holds it."""
+        """Take the lock. Raises SinkError when another process holds it."""
         if not os.path.exists(self._path):
             return
         descriptor = self._open()

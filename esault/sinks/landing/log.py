@@ -47,7 +47,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Conflict(SinkError):
-    """What an entry builds on has changed; nothing was written."""
+    """An error: what an entry builds on has changed; nothing was written."""
 
 
 class _Vanished(Exception):
@@ -81,7 +81,7 @@ class CommitLog:
     # reading
 
     def exists(self) -> bool:
-        """Whether the table has an entry; reads what is new."""
+        """Return whether the table has an entry; reads what is new."""
         return self.refresh().version >= 0
 
     def refresh(self) -> TableState:
@@ -119,11 +119,11 @@ class CommitLog:
             yield version, entry
 
     def entry_path(self, version: int) -> str:
-        """Where an entry is."""
+        """Return the path of an entry."""
         return os.path.join(self.folder, f"{version:020d}.json")
 
     def snapshot_path(self, version: int) -> str:
-        """Where a snapshot is."""
+        """Return the path of a snapshot."""
         return os.path.join(self.folder, f"{version:020d}.snapshot.json")
 
     def listing(self) -> tuple[list[int], list[int]]:
@@ -178,7 +178,7 @@ class CommitLog:
                 if state.version + 1 not in again and snapshots_again[-1:] == snapshots[-1:]:
                     raise SinkError(
                         f"table {self.table}: entry {state.version + 1} of its log is missing, while {newest} "
-                        f"is there. Restore {self.folder} from a backup; without it nobody knows which rows "
+                        f"is there. Restore {self.folder} from a backup; without it there is no telling which rows "
                         "are the table's"
                     )
                 raise _Vanished
@@ -226,7 +226,7 @@ class CommitLog:
                 read_at = self._now()
                 state = self.refresh()
                 if entry.txn is not None and state.has(entry.txn):
-                    self._sync()  # whoever wrote it may have died before it did
+                    self._sync()  # its writer may have died before it did
                     return None
                 self._check(entry, state)
                 if guard is not None:
@@ -261,7 +261,7 @@ class CommitLog:
             assert state.files is not None, "a log that removes parts must keep files"
             gone = [name for name in entry.remove if name not in state.files]
             if gone:
-                raise Conflict(f"table {self.table}: part {gone[0]} is no longer visible; somebody else replaced it")
+                raise Conflict(f"table {self.table}: part {gone[0]} is no longer visible; another writer replaced it")
 
     def _write_scratch(self, entry: Entry) -> str:
         scratch = os.path.join(self.folder, f".{os.urandom(8).hex()}.tmp")
@@ -279,8 +279,8 @@ class CommitLog:
             raise refusal("writing", path, error) from error
 
     def _took(self, version: int, read_at: float) -> bool:
-        """Whether the linked entry counts. It does, unless this process slept so long after it had read the log that
-        the number was written and pruned meanwhile: then its predecessor is gone, and nobody looks for the entry."""
+        """Return whether the linked entry counts. It does, unless this process slept so long after it had read the log that
+        the number was written and pruned meanwhile: then its predecessor is gone, and the entry is not looked for."""
         if 0 <= self._now() - read_at < _STALE or version == 0:
             return True
         entries, snapshots = self.listing()

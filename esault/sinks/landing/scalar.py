@@ -15,7 +15,7 @@ _known: dict[type, Callable[[Any], Any] | None] = {}
 
 
 def plainer(kind: type) -> Callable[[Any], Any] | None:
-    """What makes the plain value of one of this type; None where it is as plain as can be. A type is looked at once."""
+    """Return the function that makes the plain value of one of this type; None where it is as plain as can be. A type is looked at once."""
     try:
         return _known[kind]
     except KeyError:
@@ -32,7 +32,7 @@ def _look_at(kind: type) -> Callable[[Any], Any] | None:
 
 
 def _is(kind: type, module: str, name: str) -> bool:
-    """Whether it derives from that class, which is not imported for it: there is no value where it is not loaded."""
+    """Return whether it derives from that class, which is not imported for it: there is no value where it is not loaded."""
     there = getattr(sys.modules.get(module), name, None)
     return there is not None and issubclass(kind, there)
 

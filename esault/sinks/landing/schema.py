@@ -188,7 +188,7 @@ def _common(values: Sequence[Any]) -> str | None:
 
 
 def _remedy(python: Any) -> str:
-    """What to do instead of a column of many values, if that is what it would be."""
+    """Return what to do instead of a column of many values, if that is what it would be."""
     inner = next((each for each in typing.get_args(python) if each is not type(None)), python)
     several = [typing.get_origin(each) or each for each in (python, inner)]
     if any(

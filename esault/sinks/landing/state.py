@@ -1,8 +1,8 @@
-"""What a table is at one version: the sum of its log's entries, and the snapshot that spares reading them all.
+"""A table at one version: the sum of its log's entries, and the snapshot that spares reading them all.
 
 A snapshot costs as much as the table has parts, so one is due when the entries since the last one are at least
 `SNAPSHOT_EVERY`, and at least a sixteenth of the visible parts: all snapshots together then cost at most 16 times
-the last one, and whoever reads the table reads at most that sixteenth as single entries.
+the last one, and a reader of the table reads at most that sixteenth as single entries.
 """
 
 from __future__ import annotations
@@ -94,18 +94,18 @@ class TableState:
         self.snapshot_at = -1
 
     def has(self, txn: Txn) -> bool:
-        """Whether this epoch is in the log."""
+        """Return whether this epoch is in the log."""
         epochs = self.txns.get(txn.app)
         return epochs is not None and txn.epoch in epochs
 
     @property
     def written(self) -> bool:
-        """Whether any row is visible; a table without one may be begun anew in any mode, with any columns."""
+        """Return whether any row is visible; a table without one may be begun anew in any mode, with any columns."""
         return self.parts > 0
 
     @property
     def distinct(self) -> bool:
-        """Whether no row stands here twice: readers need not look."""
+        """Return whether no row stands here twice: readers need not look."""
         return self.clean and not self.unsaid
 
     def apply(self, entry: Entry) -> bool:

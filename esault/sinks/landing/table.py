@@ -1,7 +1,7 @@
 """A sink that lands rows as Parquet parts under a commit log. `SparkTable` and `Parquet` are thin over it.
 
-One epoch of one sub-unit: `prepare` writes a part (temporary name, fsync, rename, fsync of the folder), of which
-nobody knows yet; `commit` adds the log entry that makes it visible. A crash between the two leaves a part that no
+One epoch of one sub-unit: `prepare` writes a part (temporary name, fsync, rename, fsync of the folder), which
+is not visible yet; `commit` adds the log entry that makes it visible. A crash between the two leaves a part that no
 reader sees and `vacuum` removes. What is prepared and never committed because a checkpoint was given up stays with
 the next handle, each epoch under its own `txn`, so nothing is lost and nothing comes twice.
 """
@@ -148,7 +148,7 @@ class LandedTable(Sink):
             log.append(Entry("replace", now, run.run, schema=self.schema))
 
     def end(self, ok: bool) -> None:
-        """The run is over: say so in the log, remove what a replaced table left and what nobody needs, unlock.
+        """The run is over: say so in the log, remove what a replaced table left and what is not needed, unlock.
 
         All rows are safe by then: what fails here is logged, and done by the next run or by `vacuum`.
         """

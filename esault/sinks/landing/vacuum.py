@@ -27,7 +27,7 @@ _SCRATCH = re.compile(r"\.[0-9a-f]+\.tmp(\.link)?")
 
 @dataclass(frozen=True)
 class Vacuumed:
-    """How many files of which kind went."""
+    """The number of files of each kind that went."""
 
     parts: int
     entries: int

@@ -1,4 +1,4 @@
-"""Which Python values fit a column: exactly, or not at all. Nothing is rounded, cut or guessed."""
+"""Python values that fit a column: exactly, or not at all. Nothing is rounded, cut or guessed."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _timestamp(value: Any) -> Any:
         raise TypeError
     if value.utcoffset() is None:
         raise ValueError(
-            "it has no time zone, so nobody knows which moment it means; use datetime.now(timezone.utc), "
+            "it has no time zone, so it is unknown which moment it means; use datetime.now(timezone.utc), "
             "or value.replace(tzinfo=timezone.utc) where it is UTC"
         )
     return value
@@ -135,7 +135,7 @@ def fitting(owner: str, column: Column, values: Sequence[Any], keys: Sequence[An
 
 
 def _remedy(column: Column, value: Any, of_keys: bool, why: str) -> str:
-    """Why the value does not fit and what to do, as far as that can be said."""
+    """Return why the value does not fit and what to do, as far as that can be said."""
     if value is None:
         key_by = "use .key_by(...) before, or " if of_keys else ""
         return f"; {key_by}declare the column with `| None` to allow nulls"

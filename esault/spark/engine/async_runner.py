@@ -134,7 +134,7 @@ class AsyncRunner(Runner):
             self._count(len(calls), held.sent, held.due)
 
     def _parent(self, call: Call) -> str:
-        """What ids of a call's rows begin with."""
+        """Return the prefix of the ids of a call's rows."""
         if call.id is not None:
             return call.id
         self.operator.ordinal += 1  # goes on where another worker does
@@ -153,6 +153,6 @@ class AsyncRunner(Runner):
         self.let_go()
 
     def let_go(self) -> None:
-        """What is open is cancelled, and is no error."""
+        """Cancel what is open, which is no error."""
         self.operator.cancelling = True
         self._loop.close()

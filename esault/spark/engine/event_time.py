@@ -52,7 +52,7 @@ class Way:
     """One way on which time comes to a unit."""
 
     name: str
-    #: seconds without a word after which nobody waits for it; None: everybody always does
+    #: seconds without a word after which it is waited for no more; None: it always is
     idle: float | None
 
 
@@ -111,7 +111,7 @@ def _roots(plan: Plan, layout: Layout, unit: str) -> list[str]:
 
 
 class Words:
-    """What a task has been told, and the watermark that follows."""
+    """The watermarks that a task has been told, and the one that follows."""
 
     def __init__(self, ways: list[Way]) -> None:
         self._idle = {each.name: each.idle for each in ways}

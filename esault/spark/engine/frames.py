@@ -44,7 +44,7 @@ def in_order(frames: list[Any]) -> list[Any]:
 
 
 class Outbox:
-    """What one process sends in one batch."""
+    """The rows that one process sends in one batch."""
 
     def __init__(self, codec: Codec) -> None:
         self.codec = codec
@@ -101,7 +101,7 @@ def _as_rows(column: Any) -> Any:
 
 
 class Port:
-    """Has the shape of a channel (for routes) and of a sink's seat (for outlets)."""
+    """An object with the interface of a channel (for routes) and of a sink writer (for outlets)."""
 
     #: of a channel: frames that wait; there are none
     queue: Sequence[Any] = ()

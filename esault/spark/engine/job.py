@@ -1,4 +1,4 @@
-"""What the workers of a run are told: plain values, from which each of them builds the topology itself."""
+"""The job that workers of a run are given: plain values, from which each of them builds the topology itself."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Job:
         return found
 
     def fresh_plan(self) -> Plan:
-        """Another one, whose spouts and sinks are nobody else's."""
+        """Another one, whose spouts and sinks are its own."""
         if os.path.isdir(self.located.cwd) and os.getcwd() != self.located.cwd:
             _anchor_imports()
             os.chdir(self.located.cwd)  # what relative paths mean

@@ -1,4 +1,4 @@
-"""What a run on Spark keeps from one life to the next, in its state directory.
+"""Files that a run on Spark keeps from one life to the next, in its state directory.
 
 ```
 DIR/lock               one run at a time, whatever its engine
@@ -43,7 +43,7 @@ class Kept:
 
     @property
     def resumed(self) -> bool:
-        """Whether the run goes on."""
+        """Return whether the run goes on."""
         return self.layout is not None
 
     @property
@@ -52,7 +52,7 @@ class Kept:
         return self.folder / "checkpoint"
 
     def lay_out(self, plan: Plan, chosen: Mapping[str, int], cores: int) -> Layout:
-        """Where everything is, and stays. Raises UsageError where the run cannot go on as it is asked for."""
+        """Return the layout, which stays. Raises UsageError where the run cannot go on as it is asked for."""
         if self.layout is None:
             return lay_out(plan, chosen, cores)
         had = {**self.layout.parts, **self.layout.tasks}

@@ -1,4 +1,4 @@
-"""Which unit runs where on Spark.
+"""The layout of units on Spark.
 
 Spark chains operators; a topology is a graph. So all rows go through one chain: a map stage, then one stage with state for each
 *level*. A unit with state has a level above all that sends to it, units of one level share its stage, and rows for a later one
@@ -24,7 +24,7 @@ _MASK = 0xFFFFFFFF
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything is; plain values, kept with a checkpoint, since Spark freezes the number of partitions there."""
+    """The places of all units; plain values, kept with a checkpoint, since Spark freezes the number of partitions there."""
 
     #: spout -> parts
     parts: Mapping[str, int]
@@ -51,9 +51,9 @@ class Layout:
         return found
 
     @cached_property
-    def seats(self) -> dict[int, tuple[str, int]]:
+    def tasks_by_group(self) -> dict[int, tuple[str, int]]:
         """Group -> (unit, task)."""
-        return {group: seat for seat, group in self.groups.items()}
+        return {group: task_of for task_of, group in self.groups.items()}
 
     @cached_property
     def passing(self) -> tuple[int, ...]:
@@ -62,7 +62,7 @@ class Layout:
         return tuple(numbers.next_in(place) for place in range(self.partitions))
 
     def inlined(self, unit: str) -> bool:
-        """Whether it runs in the processes of its senders."""
+        """Return whether it runs in the processes of its senders."""
         return unit not in self.tasks and unit not in self.parts
 
 

@@ -53,7 +53,7 @@ def publish(folder: Path, offset: Offset, first: bool = False) -> None:
 
 
 def latest(folder: Path, first: bool = False) -> Offset:
-    """What was published last."""
+    """Return the offset that was published last."""
     found: Offset = json.loads((folder / (_FIRST if first else _LATEST)).read_text())
     return found
 

@@ -27,13 +27,13 @@ class Level(StatefulProcessor):  # type: ignore[misc]
         self._store = _SparkStore(handle)
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
-        seat = self._job.layout.seats.get(key[0])
-        if seat is None or seat[0] not in self._units:
+        task_of = self._job.layout.tasks_by_group.get(key[0])
+        if task_of is None or task_of[0] not in self._units:
             yield from rows
             return
         from pyspark import TaskContext
 
-        unit, task = seat
+        unit, task = task_of
         partition = TaskContext.get().partitionId()
         for group, frame in run_task(self._job, unit, task, partition, [bytes(row[1]) for row in rows], self._store):
             yield Row(g=group, f=frame)

@@ -215,7 +215,7 @@ class Reading:
         return bool(self._offset["end"])
 
     def progress(self, unit: str) -> tuple[float, float] | None:
-        """How much of how much was read."""
+        """Return (read, total) of the unit's sources, in any one unit of measure; None where it cannot be known."""
         known = [part.progress for part in self.parts if part.unit == unit]
         if not known or any(p is None for p in known):
             return None

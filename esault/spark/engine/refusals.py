@@ -1,4 +1,4 @@
-"""What the Spark engine cannot do, in one place: found by `esault check --engine spark`, and by a run before anything starts."""
+"""Refusals of the Spark engine, in one place: found by `esault check --engine spark`, and by a run before anything starts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SLOTS = 16
 
 
 def refusals(plan: Plan) -> list[str]:
-    """Why a plan cannot run on Spark, and what to do; empty where it can."""
+    """Return why a plan cannot run on Spark, and what to do; empty where it can."""
     found = []
     for unit in plan.units.values():
         where = f"unit {(unit.original or unit.name)!r}"

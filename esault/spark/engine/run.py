@@ -45,7 +45,7 @@ LOOK = 0.05
 
 @dataclass
 class SparkRun:
-    """What was asked for; `run` blocks until it is over."""
+    """A run as it was asked for; `run` blocks until it is over."""
 
     located: Located
     params: Mapping[str, Any]
@@ -89,7 +89,7 @@ class SparkRun:
 
 
 class _Last(threading.Thread):
-    """Waits until Spark has the last batch in its log, too, so that whoever watches can hear of a second signal meanwhile."""
+    """Waits until Spark has the last batch in its log, too, so that the caller can hear of a second signal meanwhile."""
 
     def __init__(self, running: Any) -> None:
         super().__init__(name="esault-last-batch", daemon=True)
@@ -222,7 +222,7 @@ class _Life:
             time.sleep(LOOK)
 
     def _what_ended(self, running: Any, last: _Last | None) -> str | None:
-        """Why the query is over; None where it is not, or all that was published has been processed."""
+        """Return why the query is over; None where it is not, or all that was published has been processed."""
         if running.isActive and (last is None or last.error is None):
             return None
         error = running.exception() or (last.error if last is not None else None)
@@ -239,7 +239,7 @@ class _Life:
             self._signals += 1
 
         previous: dict[int, Any] = {}
-        with contextlib.suppress(ValueError):  # not the main thread: whoever calls has the signals
+        with contextlib.suppress(ValueError):  # not the main thread: the caller has the signals
             previous = {n: signal.signal(n, caught) for n in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield

@@ -63,9 +63,9 @@ class Runner:
         self._counted = (0, 0, 0)
         self._guarded = False
         if plan.kind == "bolt":
-            letters = runners.letters(plan.on_error.path, number)
+            dead_letters = runners.dead_letters(plan.on_error.path, number)
             self.operator = self.call(
-                lambda: operator(plan, self.context, self.emitter, runners.codec, letters, time.time())
+                lambda: operator(plan, self.context, self.emitter, runners.codec, dead_letters, time.time())
             )
             self._begin()
             self._guarded = job.layout.inlined(plan.name)
@@ -187,10 +187,10 @@ class Runner:
         """Counts of the operator are those of its life; ours those of a batch."""
         operator = self.operator
         if operator is not None:
-            errors, letters, late = self._counted
+            errors, dead_letters, late = self._counted
             self._counted = operator.errors, operator.dead_letters, operator.late
             self.count.errors += operator.errors - errors
-            self.count.dead_letters += operator.dead_letters - letters
+            self.count.dead_letters += operator.dead_letters - dead_letters
             self.count.late += operator.late - late
 
     def _survive(self, step: Step, error: BaseException, key: Any, value: Any) -> None:
@@ -200,12 +200,12 @@ class Runner:
             self._told.add(step.name)
             what = "skipped"
             if step.on_error.kind == "dead_letter":
-                what = f"kept in {self._runners.letters(step.on_error.path, self.context.sub_unit)}"
+                what = f"kept in {self._runners.dead_letters(step.on_error.path, self.context.sub_unit)}"
             print(f"step {step.name!r}, key {key!r}: {text}\n{traceback_of(error)}", file=sys.stderr)
             print(f"(the tuple is {what}; further errors of this step are only counted)", file=sys.stderr)
         if step.on_error.kind == "dead_letter":
             self.count.dead_letters += 1
-            box = self._runners.letters(step.on_error.path, self.context.sub_unit)
+            box = self._runners.dead_letters(step.on_error.path, self.context.sub_unit)
             box.put(
                 {
                     "unit": self.plan.name,
@@ -255,7 +255,7 @@ class _Inlined:
 
 
 class _Passing:
-    """A sink's seat here: its rows go to where sinks are, without leaving the partition if Spark lets them."""
+    """A sink writer: its rows go to where sinks are, without leaving the partition if Spark lets them."""
 
     def __init__(self, runners: Runners, unit: str, sink: str) -> None:
         self._runners = runners

@@ -28,7 +28,7 @@ class Runners:
         self._sub_unit = sub_unit
         self._part = part
         self._members: dict[str, Runner] = {}
-        self._letters: dict[str | None, DeadLetterFile] = {}
+        self._dead_letters: dict[str | None, DeadLetterFile] = {}
         #: the partition in which it is at work
         self.partition = 0
         self.root = self.member(root)
@@ -45,9 +45,9 @@ class Runners:
             found = self._members[name] = kind(self, unit, number, 0 if inlined else self._part)
         return found
 
-    def letters(self, path: str | None, number: int) -> DeadLetterFile:
-        """Where dead letters of this path go."""
-        return self._letters.setdefault(path, DeadLetterFile(path, number))
+    def dead_letters(self, path: str | None, number: int) -> DeadLetterFile:
+        """Return the file for dead letters of this path."""
+        return self._dead_letters.setdefault(path, DeadLetterFile(path, number))
 
     def settle(self) -> None:
         """All that the rows of this batch came to is on its way when it returns. Raises WorkerError."""
@@ -87,11 +87,11 @@ class Runners:
         """Close files; nothing is sent to user code any more, for the run is over or goes on elsewhere."""
         for runner in self._members.values():
             runner.let_go()
-        for letters in self._letters.values():
-            letters.close()
+        for dead_letters in self._dead_letters.values():
+            dead_letters.close()
 
 
 def _least(words: list[Any]) -> Any:
-    """What a unit says that was told so."""
+    """Return the least of the watermarks that were told: None where none is known, SILENT where there are no senders."""
     known = [word for word in words if word is not None]
     return min(known) if known else None if words else SILENT

@@ -76,7 +76,7 @@ def _range(job: Job, runners: Runners, partition: int, frame: Any) -> Iterator[S
 
 
 def _control(job: Job, codec: Codec, end: bool, pulses: dict[str, float], over: Any) -> Iterator[Sealed]:
-    for unit, part in over:  # nobody waits for its time any more
+    for unit, part in over:  # its time is waited for no more
         for target, way in ways_from(job.plan(), job.layout, f"{unit}/{part}"):
             for task in range(job.layout.tasks[target]):
                 yield job.layout.groups[target, task], codec.pack((WORD, way, END_OF_TIME))

@@ -1,4 +1,4 @@
-"""Whether a bolt keeps anything from one tuple to the next: one that does not runs wherever its sender runs."""
+"""A check for state: a bolt that keeps nothing from one tuple to the next runs wherever its sender runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WRITES = {"STORE_ATTR", "DELETE_ATTR"}
 
 
 def stateless(unit: UnitPlan) -> bool:
-    """Whether each tuple may go to another object of this bolt without a difference.
+    """Return whether each tuple may go to another object of this bolt without a difference.
 
     That is so for a bolt that comes by shuffle, has no `tick` and no `finish` of its own, no state when it is fresh, and
     no line in its methods that sets an attribute. What hides from that look is found while it runs (`runners`).

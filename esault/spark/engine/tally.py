@@ -1,4 +1,4 @@
-"""What was counted: in a process during one batch, and of a whole run."""
+"""Counts of a process during one batch, and of a whole run."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ class Tally:
         self.epochs = 0
 
     def add(self, counts: Mapping[str, tuple[Any, ...]]) -> None:
-        """What one process counted in one batch."""
+        """Add what one process counted in one batch."""
         for name, taken in counts.items():
             self.units[name].add(taken)
 
     @property
     def end_to_end(self) -> Histogram:
-        """Of all units that send to nobody."""
+        """Return the counts of all units that send to no other."""
         total = Histogram()
         for count in self.units.values():
             total.merge(count.end_to_end)

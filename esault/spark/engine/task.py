@@ -43,7 +43,7 @@ Head = tuple[str, int, int, int, int, bool, bytes]
 
 
 class Store(Protocol):
-    """What Spark keeps of a task."""
+    """The state that Spark keeps of a task."""
 
     def head(self) -> Head | None:
         """None: nothing yet."""
@@ -127,7 +127,7 @@ class Task:
         self.operator = self.runner.operator
         if isinstance(self.operator, ElementOperator):
             self.operator.stop_sweeping()
-        #: what a batch bolt or one object changes nobody sees: all of it is written each time
+        #: what a batch bolt or one object changes is not seen: all of it is written each time
         self._seen = self.unit.objects.endswith("key") and not self.unit.batch
         #: names that were touched; None: any may have been
         self._dirty: set[Name] | None = set()
@@ -180,7 +180,7 @@ class Task:
             self.runners.close()
 
     def advance(self) -> Iterator[Sealed]:
-        """All rows and words of a batch have come: windows close that are due, and whoever is behind this task hears of it."""
+        """All rows and words of a batch have come: windows close that are due, and the tasks behind this one hear of it."""
         words, operator = self._words, self.operator
         if words is None or self._ended:
             return

@@ -1,4 +1,4 @@
-"""What ends a topology in a worker of Spark's, and reaches the driver as text."""
+"""The error that ends a topology in a worker of Spark's, and reaches the driver as text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["WorkerError"]
 
 
 class WorkerError(Exception):
-    """What ended the topology, for people, between marks by which the driver finds it in what Spark says of it."""
+    """The end of the topology, for people, between marks by which the driver finds it in what Spark says of it."""
 
     BEGIN, END = BEGIN, END
 

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from esault.cluster import host_processes as lodgings
+from esault.cluster import host_processes
 from esault.cluster.connection import Connection, crowding
 from esault.cluster.key import ClusterKey, make_key
 from esault.cluster.messages import (
@@ -83,8 +83,8 @@ def order(run="r1", slots=1):
 
 
 def program(monkeypatch, text):
-    """In place of the lodge."""
-    monkeypatch.setattr(lodgings, "_LODGE", (sys.executable, "-S", "-c", text))
+    """In place of the host process."""
+    monkeypatch.setattr(host_processes, "_PROGRAM", (sys.executable, "-S", "-c", text))
 
 
 def test_callers_without_end_do_not_keep_the_node_from_those_it_knows(node, call):
@@ -118,22 +118,24 @@ def test_a_mistake_in_what_one_caller_says_ends_nothing_else(node, call, caplog)
     assert "cannot deal with" in caplog.text
 
 
-def test_a_lodge_that_cannot_be_started_is_refused_and_the_node_goes_on(node, call, monkeypatch, tmp_path):
+def test_a_host_process_that_cannot_be_started_is_refused_and_the_node_goes_on(node, call, monkeypatch, tmp_path):
     peer = call()
-    monkeypatch.setattr(lodgings.tempfile, "tempdir", str(tmp_path / "none"))
+    monkeypatch.setattr(host_processes.tempfile, "tempdir", str(tmp_path / "none"))
     refused = peer.ask(order())
     assert isinstance(refused, Refusal)
     assert "cannot start a process" in refused.text
-    monkeypatch.setattr(lodgings.tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(lodgings, "_LODGE", (str(tmp_path / "none"),))
+    monkeypatch.setattr(host_processes.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(host_processes, "_PROGRAM", (str(tmp_path / "none"),))
     assert "cannot start a process" in peer.ask(order()).text
     assert list(tmp_path.iterdir()) == []
     program(monkeypatch, "import time; print('port 77', flush=True); time.sleep(60)")
     assert peer.ask(order()) == HostStarted("r1", 77)
 
 
-def test_what_a_lodge_says_before_it_ends_is_heard_and_its_order_does_not_stay(node, call, monkeypatch, tmp_path):
-    monkeypatch.setattr(lodgings.tempfile, "tempdir", str(tmp_path))
+def test_what_a_host_process_says_before_it_ends_is_heard_and_its_order_does_not_stay(
+    node, call, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(host_processes.tempfile, "tempdir", str(tmp_path))
     program(monkeypatch, "print('refused no such\\\\nmodule')")
     peer = call()
     peer.connection.send(order())

@@ -95,7 +95,7 @@ def remembered(what, times):
             what(local, unit)
     local.run_for(35.0)  # longer than anything is kept for its age
     assert local.report().units["twice"].tuples_in > 0
-    return sizes([local.driver, [seat.core for seat in local._seats.values()]])
+    return sizes([local.driver, [seat.core for seat in local._processes.values()]])
 
 
 @pytest.mark.parametrize("what", [move, kill])

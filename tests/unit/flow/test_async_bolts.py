@@ -333,7 +333,7 @@ def test_control_and_changes_do_not_wait_for_calls_of_other_keys():
     local = LocalRuntime(t, settings=Settings(root_rows=32))
     local.run_for(0.001)
     (first,) = local.sub_units("worker")
-    core = local._seats[first].core
+    core = local._processes[first].core
     while not core.calls.busy("k0"):
         assert local.step()
     local.run_for(0.01)

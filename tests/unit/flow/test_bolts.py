@@ -235,7 +235,7 @@ def test_idle_objects_are_put_away_and_come_back_with_their_state():
     local = LocalRuntime(t)
     local.run_for(25)
     (seat,) = list(local.driver.units["worker"].subs)
-    elements = local._seats[seat].core.operator.elements
+    elements = local._processes[seat].core.operator.elements
     assert len(elements) == 0
     assert elements.count == 1
     assert elements["a"].seen == 1

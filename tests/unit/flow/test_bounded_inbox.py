@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from wishes import change, some_change
+from random_changes import change, some_change
 
 from esault import BatchBolt, Bolt, EndOfStream, Spout, Topology, broadcast, by_key, shuffle, single
 from esault.flow.channel.frame import Batch
@@ -72,7 +72,7 @@ def test_whatever_comes_the_bound_holds_the_counts_agree_and_every_root_ends_onc
     order = random.Random(seed)
     ledger, marks = Ledger(), []
     acks = Acks(1, 1, None, None, lambda root, p, d: marks.append(ledger.ack(root, p, d, 0.0)))
-    acks.seats({}, ())
+    acks.set_ackers({}, ())
     inbox = []
     bound = BoundedInbox(most, lambda: sum(len(b.keys) for b in inbox), lambda: order.getrandbits(64) or 1, acks)
     arrived = processed = 0
@@ -160,7 +160,7 @@ def flooded(bolt=Count, grouping=None, parallelism=1, buffer=100, rate=1000, sec
 
 
 def cores(local, unit="worker"):
-    return [local._seats[i].core for i in local.driver.units[unit].subs if local.lives(i)]
+    return [local._processes[i].core for i in local.driver.units[unit].subs if local.lives(i)]
 
 
 def settled(local, lost=0):

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from wishes import change, may_throttle
+from random_changes import change, may_throttle
 
 from esault import BatchBolt, Bolt, Topology, UsageError, by_key, shuffle
 from esault.elasticity.action import Throttle
@@ -52,7 +52,7 @@ def small(n=3000, bolt=Last, grouping=None, parallelism=1, **options):
 
 
 def cores(local, unit):
-    return [local._seats[i].core for i in local.driver.units[unit].subs if local.lives(i)]
+    return [local._processes[i].core for i in local.driver.units[unit].subs if local.lives(i)]
 
 
 def done(local):

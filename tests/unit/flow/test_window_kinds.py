@@ -412,7 +412,7 @@ def test_wherever_event_time_starts_ahead_holds_for_the_windows_behind(place, wi
     local = LocalRuntime(t, settings=SMALL)
     feed += [("a", {"at": now + 1e6, "n": 99}), ("b", {"at": now + 1e6, "n": 100})]
     local.run_for(1.0)
-    (core,) = [local._seats[i].core for i in local.sub_units("w")]
+    (core,) = [local._processes[i].core for i in local.sub_units("w")]
     assert "b" not in core.operator.elements
     local.drain()
     local.run_until_drained()
@@ -479,7 +479,7 @@ def test_nothing_is_kept_of_keys_whose_windows_have_closed():
         local = LocalRuntime(t, settings=SMALL)
         while len(local.emitted("w")) < 190:
             local.step() or local.wait()
-        (core,) = [local._seats[i].core for i in local.sub_units("w")]
+        (core,) = [local._processes[i].core for i in local.sub_units("w")]
         assert core.operator.elements.count <= 21
         local.run_until_drained()
 

@@ -42,16 +42,16 @@ def link():
     os.close(made._wake_write)
 
 
-def test_words_that_were_meant_for_the_lodge_before_do_not_go_to_the_next(link):
+def test_words_that_were_meant_for_the_host_process_before_do_not_go_to_the_next(link):
     """The driver may say them before it has heard that the first one is lost: who is forked by them would be nobody's."""
     link.say("fork, to the first")
-    lodge = Wire(lambda: link.say("also to the first"), link.begin, lambda: link.say("to the second"))
+    host_process = Wire(lambda: link.say("also to the first"), link.begin, lambda: link.say("to the second"))
     with pytest.raises(Lost):
-        link._serve(Wire(), lodge)
-    assert [word for word in lodge.sent if word != Heartbeat()] == ["to the second"]
+        link._serve(Wire(), host_process)
+    assert [word for word in host_process.sent if word != Heartbeat()] == ["to the second"]
 
 
-def test_what_a_node_says_while_a_lodge_is_being_made_is_heard(link):
+def test_what_a_node_says_while_a_host_process_is_being_made_is_heard(link):
     """That it drains, such as: it would wait for the end of the run."""
     link.up = "b"
     with pytest.raises(Lost):

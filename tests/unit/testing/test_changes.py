@@ -9,7 +9,7 @@ import pytest
 from counting import Count, Landed, Nothing, Split, missing, text, totals, words
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from wishes import change, some_change
+from random_changes import change, some_change
 
 from esault import Topology, UsageError, by_key, shuffle, single
 from esault.messages.settings import Settings

@@ -9,8 +9,8 @@ import pytest
 from counting import Count, Landed, Nothing, Split, text, totals, words
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from random_changes import checkpoint, some_change
 from test_change_machine import Fed
-from wishes import checkpoint, some_change
 
 from esault import Bolt, Topology, TopologyFailed, UsageError, by_key, shuffle
 from esault.messages.settings import Settings

@@ -13,8 +13,8 @@ import pytest
 from counting import Count, Landed, Nothing, Split, text, totals, words
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from random_changes import change, checkpoint
 from test_checkpoints import states
-from wishes import change, checkpoint
 
 from esault import (
     BatchBolt,

@@ -115,7 +115,7 @@ def test_a_spout_can_be_throttled_and_unknown_units_are_refused(name_policy):
     local = run(name_policy, decide, seconds=2.0)
     outcomes = {d.what: d.outcome for d in local.driver.scaling.log}
     assert outcomes["throttle to 100/s for 0.5 s"] == "done"
-    assert "no unit 'cuont' that this policy may change" in outcomes["wish"]
+    assert "no unit 'cuont' that this policy may change" in outcomes["action"]
 
 
 def test_a_unit_with_a_policy_of_its_own_is_not_judged_with_the_others(name_policy):

@@ -284,7 +284,7 @@ def test_a_key_whose_rows_are_all_late_leaves_nothing_behind():
     local = LocalRuntime(t)
     while len(local.emitted("count", "late")) < len(ALIKE):
         local.step() or local.wait()
-    assert local._seats[local.sub_units("count")[0]].core.operator.elements.count == 1
+    assert local._processes[local.sub_units("count")[0]].core.operator.elements.count == 1
     local.run_until_drained()
 
 
@@ -296,8 +296,8 @@ def test_a_copy_that_is_brought_up_to_date_counts_on(seed):
     local = LocalRuntime(t, seed=seed, settings=Settings(max_pending=2, root_rows=4, watch_values=False))
     order = random.Random(seed)
     for unit in ("count", "count~1", "count"):
-        until = len(local.emitted("count~gate")) + order.randint(40, 90)
-        while len(local.emitted("count~gate")) < until or not all(map(local.lives, local.sub_units(unit))):
+        until = len(local.emitted("count~merger")) + order.randint(40, 90)
+        while len(local.emitted("count~merger")) < until or not all(map(local.lives, local.sub_units(unit))):
             local.step() or local.wait()
         local.kill(local.sub_units(unit)[0])
         while not local.lives(local.sub_units(unit)[0]) or local.driver.units[unit].down:
@@ -348,7 +348,7 @@ def test_ordinary_keys_have_a_plain_dict():
     local = LocalRuntime(t)
     while len(local.emitted("count")) < len(OTHERS) + 3:
         local.step() or local.wait()
-    assert type(local._seats[local.sub_units("count")[0]].core.operator.object.keyed) is dict
+    assert type(local._processes[local.sub_units("count")[0]].core.operator.object.keyed) is dict
 
 
 class Own(Rows):

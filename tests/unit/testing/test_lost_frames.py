@@ -30,7 +30,7 @@ def lose(local, kind, units=("count", "split"), last=True):
         for receiver in list(local.driver.units[unit].subs):
             if not local.lives(receiver):
                 continue
-            for link in local._seats[receiver].data.waiting():
+            for link in local._processes[receiver].data.waiting():
                 found = [i for i, frame in enumerate(link) if decode(frame, codec).kind == kind]
                 if found and (not last or found[-1] == len(link) - 1):
                     del link[found[-1]]

@@ -7,8 +7,8 @@ import random
 
 import pytest
 from counting import Landed, Nothing, Split, text
+from random_changes import CHANGES, change
 from twins import LINES, Tally, counted, run_out, runtime, step, twins, until, walk, whole, wrong
-from wishes import CHANGES, change
 
 from esault import BatchBolt, Bolt, Grouping, Topology, broadcast, by_key, partial_key, shuffle, single
 from esault.control.units.rescale_table import RescaleState
@@ -55,7 +55,7 @@ def test_without_a_death_each_row_comes_once_and_both_copies_count_all():
     run_out(local)
     assert wrong(local, 1) == []
     assert len(local.emitted("count")) == len(local.emitted("count~1")) == 8 * LINES
-    assert len(local.emitted("count~gate")) == 8 * LINES
+    assert len(local.emitted("count~merger")) == 8 * LINES
     assert not copies_made(local)
 
 
@@ -98,7 +98,7 @@ def test_two_of_three_copies_may_die_at_once(done_in_all, seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_whoever_dies_whenever_nothing_is_missing(done_in_all, seed):
-    kills = some_kills(seed, ["count", "count~1", "count~gate", "split", "lines"])
+    kills = some_kills(seed, ["count", "count~1", "count~merger", "split", "lines"])
     local = walk(seed, kills, between=some_changes, singly=False, **widths(seed))
     done_in_all.of(local, "change", "copy", "death")
     assert wrong(local, seed, exactly=False) == []
@@ -149,8 +149,8 @@ def test_a_move_of_one_copy_leaves_the_other_processing():
     unit = local.driver.units["count"]
     until(local, lambda: unit.rescaling.state is RescaleState.MOVING)
     local.pause(old)
-    landed = len(local.emitted("count~gate"))
-    until(local, lambda: len(local.emitted("count~gate")) > landed + 200)
+    landed = len(local.emitted("count~merger"))
+    until(local, lambda: len(local.emitted("count~merger")) > landed + 200)
     assert local.sub_units("count~1") == other
     local.resume(old)
     run_out(local)
@@ -162,8 +162,8 @@ def test_what_the_gate_remembers_is_forgotten_when_it_is_done():
     local = runtime(4, settings=Settings(max_pending=4, root_rows=16, commit_every=0.01))
     most = 0
     until(local, lambda: counted(local) > 0)
-    (gate,) = local.sub_units("count~gate")
-    core = local._seats[gate].core
+    (gate,) = local.sub_units("count~merger")
+    core = local._processes[gate].core
 
     def look():
         nonlocal most
@@ -275,10 +275,10 @@ class Mine(Grouping):
 @pytest.mark.parametrize(
     ("bolt", "grouping", "options", "said"),
     [
-        (Echo, by_key(), {"replicas": 0}, "from 1, no copies, to 4"),
-        (Echo, by_key(), {"replicas": True}, "from 1, no copies, to 4"),
-        (Echo, by_key(), {"replicas": 9}, "from 1, no copies, to 4"),
-        (Batches, by_key(), {}, "a BatchBolt has no copies"),
+        (Echo, by_key(), {"replicas": 0}, "from 1, no replicas, to 4"),
+        (Echo, by_key(), {"replicas": True}, "from 1, no replicas, to 4"),
+        (Echo, by_key(), {"replicas": 9}, "from 1, no replicas, to 4"),
+        (Batches, by_key(), {}, "a BatchBolt has no replicas"),
         (Echo, single(), {}, "takes by_key\\(\\) or shuffle\\(\\)"),
         (Echo, partial_key(), {}, "takes by_key\\(\\) or shuffle\\(\\)"),
         (Echo, broadcast(), {}, "takes by_key\\(\\) or shuffle\\(\\)"),
@@ -337,4 +337,4 @@ def test_a_factory_whose_bolt_has_an_end_of_its_own_is_found_when_it_runs():
 def test_whom_placement_is_to_keep_apart():
     plan = twins(replicas=3).plan()
     assert plan.apart("count~1") == ("count", "count~2")
-    assert plan.apart("split") == plan.apart("count~gate") == ()
+    assert plan.apart("split") == plan.apart("count~merger") == ()

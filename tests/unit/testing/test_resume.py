@@ -9,8 +9,8 @@ import pytest
 from counting import Count, Landed, Nothing, Split, text, totals, words
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from random_changes import checkpoint
 from test_checkpoints import states
-from wishes import checkpoint
 
 from esault import Bolt, EndOfStream, Spout, Topology, UsageError, by_key, shuffle
 from esault.control.checkpoints.completed import check_plan, widths

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from wishes import checkpoint, some_change
+from random_changes import checkpoint, some_change
 
 from esault import Topology
 from esault.messages.settings import Settings

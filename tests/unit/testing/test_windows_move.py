@@ -74,7 +74,7 @@ def test_the_owners_of_this_test_are_unevenly_far():
     for seed in range(4):
         _, local, behind, ahead = uneven(seed, seed % 2)
         local.resume(behind)
-        standing = [local._seats[owner].core.watermarks.merging.current for owner in (behind, ahead)]
+        standing = [local._processes[owner].core.watermarks.merging.current for owner in (behind, ahead)]
         apart += standing[0] < 10 < 20 < standing[1]
     assert apart
 

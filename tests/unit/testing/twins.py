@@ -99,7 +99,7 @@ def whole(local):
     """Whether no copy lacks anything, and nothing is open any more for which one was not there."""
     if any(local.driver.units[name].down for name in local.plan.units if local.plan.units[name].copies > 1):
         return False
-    for seat in local._seats.values():
+    for seat in local._processes.values():
         roots = seat.core.roots
         last = max(roots._up_after.values(), default=0)
         if roots._down or any(fork.serial <= last for fork in roots._forks.values()):

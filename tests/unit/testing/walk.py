@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
-from wishes import Done, change, checkpoint
+from random_changes import Done, change, checkpoint
 
 
 class Walk(RuleBasedStateMachine):

@@ -56,7 +56,7 @@ def test_any_other_has_none():
         (Waits, {"concurrency": 0}, "concurrency=0 must be a whole number of calls from 1 to 10000"),
         (Waits, {"concurrency": True}, "concurrency=True must be a whole number"),
         (Waits, {"concurrency": 1e3}, "concurrency=1000.0 must be a whole number"),
-        (Waits, {"replicas": 2}, "a bolt with `async def process` has no copies"),
+        (Waits, {"replicas": 2}, "a bolt with `async def process` has no replicas"),
     ],
 )
 def test_what_does_not_fit_is_refused(factory, options, said):

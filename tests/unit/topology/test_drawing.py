@@ -140,8 +140,8 @@ def test_copies_and_their_gate_are_drawn():
     stream = t.spout("numbers", Numbers())
     stream.bolt("count", Match, grouping=by_key(), replicas=2).sink("out", Rows())
     text = draw(t.plan())
-    assert "by_key() → count  bolt Match, parallelism 1 (1 or more), one object per key, copy 1 of 2" in text
-    assert "by_key() → count~1  bolt Match, parallelism 1 (1 or more), one object per key, copy 2 of 2" in text
-    assert "count~gate  gate, passes the first copy of each row on" in text
-    assert "count~gate (above)" in text
-    assert '"count~gate<br/>gate"' in mermaid(t.plan())
+    assert "by_key() → count  bolt Match, parallelism 1 (1 or more), one object per key, replica 1 of 2" in text
+    assert "by_key() → count~1  bolt Match, parallelism 1 (1 or more), one object per key, replica 2 of 2" in text
+    assert "count~merger  merger, passes the first result for each row on" in text
+    assert "count~merger (above)" in text
+    assert '"count~merger<br/>merger"' in mermaid(t.plan())

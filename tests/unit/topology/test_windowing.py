@@ -154,7 +154,7 @@ def test_copies_pass_no_watermarks_on(t):
         copied.window("w", Same, TumblingWindow(60))
     copied.window("w", Same, TumblingWindow(60), time=at, lateness=3)
     units = t.plan().units
-    assert units["copied~gate"].watermark_targets == {"w"}
+    assert units["copied~merger"].watermark_targets == {"w"}
     assert not any(units[name].watermark_targets or units[name].watermarks for name in ("rows", "copied", "copied~1"))
 
 

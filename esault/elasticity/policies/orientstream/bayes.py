@@ -15,7 +15,7 @@ KEPT = 1000
 
 
 class _Bin:
-    """What was learnt of one bin: count, mean of the target; mean and squared deviations of each feature."""
+    """The statistics of one bin: count, mean of the target; mean and squared deviations of each feature."""
 
     __slots__ = ("count", "deviations", "mean", "means")
 

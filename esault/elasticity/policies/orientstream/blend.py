@@ -51,7 +51,7 @@ class Blend:
         return self._centre(self._clipped(predictions), errors) + bias
 
     def score(self, x: Mapping[str, float], predictions: Sequence[float], y: float) -> None:
-        """What the target was, after it was predicted."""
+        """Learn the target, after it was predicted."""
         point, clipped = self._vector(x), self._clipped(predictions)
         errors, _ = self._region(point)
         off = y - self._centre(clipped, errors)

@@ -10,7 +10,7 @@ __all__ = ["Choice", "Configuration", "Node", "Prediction", "choose", "query_lat
 
 @dataclass(frozen=True)
 class Configuration:
-    """What a run can be set to: sub-units of each unit, and bytes of memory for each of them where the runtime sets that."""
+    """The settings of a run: sub-units of each unit, and bytes of memory for each of them where the runtime sets that."""
 
     widths: tuple[tuple[str, int], ...]
     memory: int | None = None
@@ -34,7 +34,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What is predicted of a configuration: latency in seconds, throughput in tuples a second."""
+    """The prediction for a configuration: latency in seconds, throughput in tuples a second."""
 
     nodes: tuple[Node, ...]
     latency: float

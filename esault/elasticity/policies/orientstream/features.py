@@ -1,4 +1,4 @@
-"""What the learners are told of a window: the run's state, the features of a configuration in it, and the four targets.
+"""Features of a window for the learners: the run's state, the features of a configuration in it, and the four targets.
 
 The paper lists no features. Here they are the sources' rate and, for each unit, its width, its load (offered rate x service /
 width, which holds selectivity and service time) and the work that waits, in seconds: with the load, what was learnt at one
@@ -60,12 +60,12 @@ class WindowState:
 
     @property
     def configuration(self) -> Configuration:
-        """What is in force."""
+        """Return the configuration in force."""
         return Configuration(tuple((name, unit.width) for name, unit in self.units.items()))
 
     @property
     def known(self) -> bool:
-        """Whether a unit's service time is known; one whose is not keeps its width."""
+        """Return whether a unit's service time is known; one whose is not keeps its width."""
         return any(unit.service is not None for unit in self.units.values())
 
     def demand(self, name: str, rate: float) -> float:
@@ -102,7 +102,7 @@ def _towards(old: float | None, new: float) -> float:
 def features(
     state: WindowState, configuration: Configuration, rate: float, waiting: Mapping[str, float]
 ) -> dict[str, float]:
-    """What is told of a configuration when sources offer `rate` tuples a second and `waiting` tuples wait, by unit."""
+    """Return the features of a configuration when sources offer `rate` tuples a second and `waiting` tuples wait, by unit."""
     found = {"rate": rate}
     for name, width in configuration.widths:
         found[f"width {name}"] = width
@@ -112,7 +112,7 @@ def features(
 
 
 def scales(state: WindowState, configuration: Configuration, rate: float) -> Mapping[str, float]:
-    """What each target is divided by before it is learnt, and times what a prediction counts.
+    """Return the divisor of each target before it is learnt; a prediction is multiplied by it.
 
     None of the learners goes beyond what it has seen, so a width never tried would look as dear as the nearest that was. Use of
     processors is learnt by the work that is offered, memory by the sub-unit, throughput by what is offered (as a share).
@@ -177,7 +177,7 @@ def _offered(view: RunView, windows: Mapping[str, UnitWindow]) -> tuple[float, f
 
 
 def _memory(view: RunView, slots: int) -> float:
-    """Share of the hosts' memory that the units' sub-units take; of the slots, where nobody measures memory."""
+    """Share of the hosts' memory that the units' sub-units take; of the slots, where memory is not measured."""
     total = sum(host.memory_total for host in view.hosts)
     samples = [s for name in view.managed for s in view.units[name].samples]
     taken = sum(s.memory for s in samples)

@@ -20,7 +20,7 @@ C = TypeVar("C", bound=Hashable)
 
 @dataclass(frozen=True)
 class Grouping(Generic[C]):
-    """How one window goes through: (configuration, its slices in order of arrival), in the order to run them."""
+    """The way of one window through the topology: (configuration, its slices in order of arrival), in the order to run them."""
 
     #: "in_order": as it arrived, with a change wherever the configuration changes; "by_config": a pipeline for each
     #: configuration; "top_parallelism": only for those of the highest parallelism
@@ -33,7 +33,7 @@ class Grouping(Generic[C]):
 
 
 def most_pipelines(window_ms: int, change_ms: int, load: float = 0.0) -> int:
-    """How many pipelines a window of `window_ms` has time for, when a change takes at most `change_ms`.
+    """Return the number of pipelines that a window of `window_ms` has time for, when a change takes at most `change_ms`.
 
     The paper divides the one by the other, which leaves no time to process; `load` is the share of the window that
     processing takes, and is kept free of changes. Raises UsageError for a change that takes no time, or a load not in 0 .. 1.

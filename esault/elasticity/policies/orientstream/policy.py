@@ -110,7 +110,7 @@ class OrientStream:
         return actions
 
     def configuration(self, rate: float) -> Configuration | None:
-        """What it would set the run to for sources that offer `rate` tuples a second; None before it has seen a window."""
+        """Return the configuration for sources that offer `rate` tuples a second; None before it has seen a window."""
         state = self._state
         if state is None or not state.known:
             return None
@@ -122,7 +122,7 @@ class OrientStream:
 
     @property
     def trained(self) -> bool:
-        """Whether predictions decide."""
+        """Return whether predictions decide."""
         return self.models["latency"].samples >= self.warm_up
 
     def _learn(self, state: WindowState) -> None:

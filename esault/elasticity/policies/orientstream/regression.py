@@ -28,7 +28,7 @@ SLACK = 1e-12
 
 
 def od_keep(predictions: Sequence[float], spread: str = "std") -> list[int]:
-    """Which learners stay: those at most one spread from the mean; all where none would."""
+    """Return the learners that stay: those at most one spread from the mean; all where none would."""
     mean = sum(predictions) / len(predictions)
     variance = sum((p - mean) ** 2 for p in predictions) / len(predictions)
     limit = variance if spread == "var" else math.sqrt(variance)
@@ -50,7 +50,7 @@ def od_regression(predictions: Sequence[float], errors: Sequence[float], spread:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What an ensemble says of one sample, in the target's unit."""
+    """The estimate of an ensemble for one sample, in the target's unit."""
 
     value: float
     predictions: tuple[float, ...]

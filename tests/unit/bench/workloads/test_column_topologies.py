@@ -32,7 +32,7 @@ def test_sums_are_the_same_of_rows_and_of_arrays(tmp_path, monkeypatch):
         while local.driver.phase != "ended":
             for seat in local.sub_units("sum"):
                 if local.lives(seat):
-                    kept.update(local._seats[seat].core.operator.object.keyed)
+                    kept.update(local._processes[seat].core.operator.object.keyed)
             if not local.step():
                 local.wait()
         assert sum(n for _, n in local.emitted("sum")) == 8192

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from esault.flow.channel.frame import ACK, MARK, decode
 from esault.flow.channel.lineage import Lineage
-from esault.flow.delivery.replica_acks import LOW, ReplicaAcks, ReplicaRoots, in_lane
+from esault.flow.delivery.replica_acks import LOW, ReplicaAcks, ReplicaRoots, for_replica
 from esault.messages.settings import Settings
 from esault.payload.codec import Codec
 from esault.testing.memory_wire import MemoryWire
@@ -27,7 +27,7 @@ def roots_and_wire(emit, incarnation=OWNER, **options):
     inlet = wire.bind("memory://9/express")
     codec = Codec()
     acks = ReplicaAcks(incarnation, 1, codec, wire, lambda root, p, d: None)
-    acks.seats({OWNER: "memory://1/express", GATE: "memory://9/express"}, ())
+    acks.set_ackers({OWNER: "memory://1/express", GATE: "memory://9/express"}, ())
     roots = ReplicaRoots(incarnation, Settings(**options), acks, lambda lineage, payload: emit(acks, lineage, payload))
     return roots, acks, inlet, codec
 
@@ -38,7 +38,7 @@ def fork(*ids):
     def emit(acks, lineage: Lineage, payload):
         for lane, id in ids:
             if lane:
-                acks.fork(in_lane(lineage.root, lane), id, id)
+                acks.fork(for_replica(lineage.root, lane), id, id)
             else:
                 lineage.p ^= id
                 lineage.d ^= id
@@ -48,7 +48,7 @@ def fork(*ids):
 
 def opened(*ids, **options):
     roots, *rest = roots_and_wire(fork(*ids), **options)
-    roots.lanes((), (), 0.0)
+    roots.set_replicas((), (), 0.0)
     roots.open([("", ["k"], [1], None)], 0.0, "after", 0.0)
     return roots, *rest
 
@@ -56,10 +56,10 @@ def opened(*ids, **options):
 def test_a_root_waits_for_all_lanes_and_its_window_for_one():
     roots, *_ = opened((A, 5), (B, 6), max_pending=1)
     assert not roots.credit
-    roots.ack(in_lane((OWNER, 0, 0), B), 6, 6, 0.0)
+    roots.ack(for_replica((OWNER, 0, 0), B), 6, 6, 0.0)
     assert roots.credit
     assert roots.open_count == 1
-    roots.ack(in_lane((OWNER, 0, 0), A), 5, 5, 0.0)
+    roots.ack(for_replica((OWNER, 0, 0), A), 5, 5, 0.0)
     assert roots.open_count == 0
     assert roots.committed == "after"
 
@@ -67,7 +67,7 @@ def test_a_root_waits_for_all_lanes_and_its_window_for_one():
 def test_its_own_account_counts_as_well():
     roots, *_ = opened((0, 3), (A, 5), (B, 6))
     for lane, id in ((A, 5), (B, 6)):
-        roots.ack(in_lane((OWNER, 0, 0), lane), id, id, 0.0)
+        roots.ack(for_replica((OWNER, 0, 0), lane), id, id, 0.0)
     assert roots.open_count == 1
     roots.ack((OWNER, 0, 0), 3, 3, 0.0)
     assert roots.open_count == 0
@@ -75,57 +75,57 @@ def test_its_own_account_counts_as_well():
 
 def test_a_copy_that_is_down_is_not_waited_for_and_the_other_is():
     roots, *_ = opened((A, 5), (B, 6))
-    roots.lanes((A,), (), 0.0)
+    roots.set_replicas((A,), (), 0.0)
     assert roots.open_count == 1
-    roots.ack(in_lane((OWNER, 0, 0), B), 6, 6, 0.0)
+    roots.ack(for_replica((OWNER, 0, 0), B), 6, 6, 0.0)
     assert roots.open_count == 0
 
 
 def test_a_copy_that_came_back_is_waited_for_by_later_roots_only():
     roots, *_ = opened((A, 5), (B, 6))
-    roots.lanes((A,), (), 0.0)
-    roots.lanes((), (), 0.0)
+    roots.set_replicas((A,), (), 0.0)
+    roots.set_replicas((), (), 0.0)
     roots.open([("", ["k"], [2], None)], 0.0, "later", 0.0)
     for number in (0, 1):
-        roots.ack(in_lane((OWNER, number, 0), B), 6, 6, 0.0)
+        roots.ack(for_replica((OWNER, number, 0), B), 6, 6, 0.0)
     assert [root.number for root in roots] == [1]
-    roots.ack(in_lane((OWNER, 1, 0), A), 5, 5, 0.0)
+    roots.ack(for_replica((OWNER, 1, 0), A), 5, 5, 0.0)
     assert roots.open_count == 0
 
 
 def test_a_root_for_which_no_copy_was_there_throughout_is_replayed_when_one_is_there():
     roots, *_ = opened((A, 5), (B, 6))
-    roots.lanes((A, B), (), 0.0)
-    roots.ack(in_lane((OWNER, 0, 0), A), 5, 5, 0.0)
-    roots.ack(in_lane((OWNER, 0, 0), B), 6, 6, 0.0)
+    roots.set_replicas((A, B), (), 0.0)
+    roots.ack(for_replica((OWNER, 0, 0), A), 5, 5, 0.0)
+    roots.ack(for_replica((OWNER, 0, 0), B), 6, 6, 0.0)
     roots.watch(0.1)
     assert roots.open_count == 1 and not roots.overdue
-    roots.lanes((B,), (), 0.2)
+    roots.set_replicas((B,), (), 0.2)
     roots.watch(0.2)
     assert roots.overdue and roots.replay_one(0.2)
-    roots.ack(in_lane((OWNER, 0, 0), A), 5, 5, 0.3)  # of the attempt that was given up
+    roots.ack(for_replica((OWNER, 0, 0), A), 5, 5, 0.3)  # of the attempt that was given up
     assert roots.open_count == 1
-    roots.ack(in_lane((OWNER, 0, 1), A), 5, 5, 0.3)
+    roots.ack(for_replica((OWNER, 0, 1), A), 5, 5, 0.3)
     assert roots.open_count == 0
 
 
 def test_one_copy_after_the_other_is_not_enough():
     roots, *_ = opened((A, 5), (B, 6))
-    roots.lanes((A,), (), 0.0)
-    roots.lanes((), (), 0.1)
-    roots.lanes((B,), (), 0.2)
-    roots.ack(in_lane((OWNER, 0, 0), A), 5, 5, 0.2)
+    roots.set_replicas((A,), (), 0.0)
+    roots.set_replicas((), (), 0.1)
+    roots.set_replicas((B,), (), 0.2)
+    roots.ack(for_replica((OWNER, 0, 0), A), 5, 5, 0.2)
     roots.watch(0.3)
     assert roots.overdue
 
 
 def test_each_unit_with_copies_must_have_one():
     roots, *_ = opened((A, 5), (B, 6), (C, 7), (D, 8))
-    roots.lanes((A,), (), 0.0)
-    roots.ack(in_lane((OWNER, 0, 0), B), 6, 6, 0.0)
-    roots.ack(in_lane((OWNER, 0, 0), C), 7, 7, 0.0)
+    roots.set_replicas((A,), (), 0.0)
+    roots.ack(for_replica((OWNER, 0, 0), B), 6, 6, 0.0)
+    roots.ack(for_replica((OWNER, 0, 0), C), 7, 7, 0.0)
     assert roots.open_count == 1
-    roots.ack(in_lane((OWNER, 0, 0), D), 8, 8, 0.0)
+    roots.ack(for_replica((OWNER, 0, 0), D), 8, 8, 0.0)
     assert roots.open_count == 0
 
 
@@ -141,22 +141,22 @@ def test_lanes_are_told_before_what_they_came_from_is_acked():
     _, acks, inlet, codec = roots_and_wire(fork(), incarnation=2)
     root = (GATE, 4, 0)
     acks.add(root, 1, 1)
-    acks.fork(in_lane(root, A), 5, 5)
+    acks.fork(for_replica(root, A), 5, 5)
     acks.add(root, 2, 2)
     acks.send()
     (link,) = inlet.waiting()
     frame = decode(link.popleft(), codec)
     assert frame.kind == ACK
-    assert [(name, p) for name, p, _ in frame.body] == [(in_lane(root, A), 5), (root, 3)]
+    assert [(name, p) for name, p, _ in frame.body] == [(for_replica(root, A), 5), (root, 3)]
     assert not acks
 
 
 def test_gates_are_told_what_is_done():
     roots, _, inlet, codec = opened((A, 5), (B, 6))
-    roots.lanes((), (GATE,), 0.0)
+    roots.set_replicas((), (GATE,), 0.0)
     roots.open([("", ["k"], [2], None)], 0.0, "later", 0.0)
     for lane, id in ((A, 5), (B, 6)):
-        roots.ack(in_lane((OWNER, 0, 0), lane), id, id, 0.0)
+        roots.ack(for_replica((OWNER, 0, 0), lane), id, id, 0.0)
     roots.watch(0.1)
     roots.watch(0.2)
     (link,) = inlet.waiting()
@@ -174,7 +174,7 @@ class Lanes(RuleBasedStateMachine):
         super().__init__()
         self.order = random.Random(1)
         self.roots, *_ = roots_and_wire(self.emit)
-        self.roots.lanes((), (), 0.0)
+        self.roots.set_replicas((), (), 0.0)
         #: batches at the process before the copies: (root, id)
         self.before: list[tuple[tuple[int, int, int], int]] = []
         #: batches at the copies and at the gate: (root, lane, id)
@@ -212,7 +212,7 @@ class Lanes(RuleBasedStateMachine):
         frame = []
         for lane in (A, B):
             own = self.id()
-            frame.append((in_lane(root, lane), own))
+            frame.append((for_replica(root, lane), own))
             if lane not in self.down:  # else nobody gets it
                 self.at_copies.append((root, lane, own))
         self.acks["before"].append([*frame, (root, id)])
@@ -223,14 +223,14 @@ class Lanes(RuleBasedStateMachine):
         root, lane, id = self.at_copies.pop(place % len(self.at_copies))
         own = self.id()
         self.at_gate.append((root, lane, own))
-        self.acks["copies"].append([(in_lane(root, lane), id ^ own)])
+        self.acks["copies"].append([(for_replica(root, lane), id ^ own)])
 
     @precondition(lambda self: self.at_gate)
     @rule(place=st.integers(0, 50))
     def take(self, place):
         root, lane, id = self.at_gate.pop(place % len(self.at_gate))
         self.left[root][lane] -= 1
-        self.acks["gate"].append([(in_lane(root, lane), id)])
+        self.acks["gate"].append([(for_replica(root, lane), id)])
 
     @rule(who=st.sampled_from(["before", "copies", "gate"]))
     def deliver(self, who):
@@ -246,13 +246,13 @@ class Lanes(RuleBasedStateMachine):
         for copies in self.whole.values():
             copies.discard(lane)
         if told:
-            self.roots.lanes(self.down, (), 0.0)
+            self.roots.set_replicas(self.down, (), 0.0)
 
     @rule()
     def come_back(self):
-        self.roots.lanes(self.down, (), 0.0)  # its death is known before its successor is
+        self.roots.set_replicas(self.down, (), 0.0)  # its death is known before its successor is
         self.down.clear()
-        self.roots.lanes((), (), 0.0)
+        self.roots.set_replicas((), (), 0.0)
 
     @rule()
     def watch(self):

@@ -184,7 +184,7 @@ def test_the_check_finds_a_broken_ledger():
     ledger.register(ROOT, 5, 5, 0.0)
     ledger.check()
     ledger._entries[ROOT].p = 0
-    with pytest.raises(AssertionError, match="is taken over and nobody was told"):
+    with pytest.raises(AssertionError, match="is taken over and its owner was not told"):
         ledger.check()
     ledger._entries[ROOT].d = 0
     with pytest.raises(AssertionError, match="is complete and still open"):

@@ -119,14 +119,14 @@ class Chain:
             groups: dict[int, list[bytes]] = defaultdict(list)
             passed = []
             for group, frame in reversed(rows):  # Spark promises no order
-                seat = layout.seats.get(group)
-                if seat is not None and seat[0] in units:
+                task_of = layout.tasks_by_group.get(group)
+                if task_of is not None and task_of[0] in units:
                     groups[group].append(frame)
                 else:
                     passed.append((group, frame))
             rows = passed
             for group, frames_of in groups.items():
-                unit, number = layout.seats[group]
+                unit, number = layout.tasks_by_group[group]
                 partition = partition_of(group, layout.partitions)
                 rows += list(task.run_task(self.job, unit, number, partition, frames_of, self.stores[unit, number]))
         by_partition: dict[int, list[bytes]] = defaultdict(list)
