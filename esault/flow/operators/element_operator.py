@@ -33,7 +33,7 @@ class ElementOperator(KeyedOperator):
         dead_letter_sink: DeadLetters,
         now: float,
     ) -> None:
-        super().__init__(plan, context, emitter, codec, dead_letters, now)
+        super().__init__(plan, context, emitter, codec, dead_letter_sink, now)
         self.elements = Elements(plan.name, self._made, self._opened, self._close, codec)
         self._partial = plan.objects == "partial_key"
         self._idle = IdleSweep(plan.idle_after, now) if plan.idle_after else None

@@ -35,7 +35,7 @@ def operator(
     """The operator that fits the plan of a bolt."""
     if plan.window is not None:
         windows = next(_WINDOWS[each] for each in type(plan.window.kind).__mro__ if each in _WINDOWS)
-        return windows(plan, context, emitter, codec, dead_letters, now)
+        return windows(plan, context, emitter, codec, dead_letter_sink, now)
     kind: type[Operator]
     if plan.concurrency:
         kind = AsyncElementOperator if plan.objects.endswith("key") else AsyncObjectOperator

@@ -25,9 +25,15 @@ class KeyedOperator(Operator):
     elements: Elements
 
     def __init__(
-        self, plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, letters: DeadLetters, now: float
+        self,
+        plan: UnitPlan,
+        context: Context,
+        emitter: Emitter,
+        codec: Codec,
+        dead_letter_sink: DeadLetters,
+        now: float,
     ) -> None:
-        super().__init__(plan, context, emitter, codec, letters, now)
+        super().__init__(plan, context, emitter, codec, dead_letter_sink, now)
         assert plan.factory is not None
         members = {"emit": emitter.function(), "context": context}
         self._make, cls = maker(plan.factory, members, Bolt)

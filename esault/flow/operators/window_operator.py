@@ -57,7 +57,7 @@ class WindowOperator(KeyedOperator):
         dead_letter_sink: DeadLetters,
         now: float,
     ) -> None:
-        super().__init__(plan, context, emitter, codec, dead_letters, now)
+        super().__init__(plan, context, emitter, codec, dead_letter_sink, now)
         assert plan.window is not None
         # CPython loads attributes of an object that has more than 30 a little slower: 5 % of a row's way through here.
         self.times = plan.window.times
