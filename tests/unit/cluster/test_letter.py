@@ -76,7 +76,17 @@ def test_messages_arrive_as_what_they_were():
 
 def test_all_messages_are_known():
     names = {cls.__name__ for cls in _known().values()}
-    assert {"Build", "Table", "Status", "HoldRanges", "HandOverRanges", "Restore", "Copy", "Settings", "StartHost"} <= names
+    assert {
+        "Build",
+        "Table",
+        "Status",
+        "HoldRanges",
+        "HandOverRanges",
+        "Restore",
+        "Copy",
+        "Settings",
+        "StartHost",
+    } <= names
     assert all(dataclasses.is_dataclass(cls) or issubclass(cls, tuple) for cls in _known().values())
 
 

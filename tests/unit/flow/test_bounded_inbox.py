@@ -6,9 +6,9 @@ import random
 from collections import Counter, defaultdict
 
 import pytest
+from commands_asked import change, some_change
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from wishes import change, some_change
 
 from esault import BatchBolt, Bolt, EndOfStream, Spout, Topology, broadcast, by_key, shuffle, single
 from esault.flow.channel.frame import Batch

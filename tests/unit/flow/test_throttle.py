@@ -6,9 +6,9 @@ import random
 from collections import Counter
 
 import pytest
+from commands_asked import change, may_throttle
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from wishes import change, may_throttle
 
 from esault import BatchBolt, Bolt, Topology, UsageError, by_key, shuffle
 from esault.elasticity.action import Throttle

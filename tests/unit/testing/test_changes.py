@@ -6,10 +6,10 @@ import random
 from collections import Counter
 
 import pytest
+from commands_asked import change, some_change
 from counting import Count, Landed, Nothing, Split, missing, text, totals, words
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from wishes import change, some_change
 
 from esault import Topology, UsageError, by_key, shuffle, single
 from esault.messages.settings import Settings

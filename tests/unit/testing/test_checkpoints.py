@@ -6,11 +6,11 @@ import random
 from collections import Counter
 
 import pytest
+from commands_asked import checkpoint, some_change
 from counting import Count, Landed, Nothing, Split, text, totals, words
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_change_machine import Fed
-from wishes import checkpoint, some_change
 
 from esault import Bolt, Topology, TopologyFailed, UsageError, by_key, shuffle
 from esault.messages.settings import Settings

@@ -6,9 +6,9 @@ import os
 import random
 
 import pytest
+from commands_asked import CHANGES, change
 from counting import Landed, Nothing, Split, text
 from twins import LINES, Tally, counted, run_out, runtime, step, twins, until, walk, whole, wrong
-from wishes import CHANGES, change
 
 from esault import BatchBolt, Bolt, Grouping, Topology, broadcast, by_key, partial_key, shuffle, single
 from esault.control.units.elastic_unit import ElasticUnit

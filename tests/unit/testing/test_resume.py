@@ -6,11 +6,11 @@ import random
 from collections import Counter
 
 import pytest
+from commands_asked import checkpoint
 from counting import Count, Landed, Nothing, Split, text, totals, words
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_checkpoints import states
-from wishes import checkpoint
 
 from esault import Bolt, EndOfStream, Spout, Topology, UsageError, by_key, shuffle
 from esault.control.checkpoints.completed import check_plan, widths

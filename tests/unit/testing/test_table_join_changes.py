@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 
+from commands_asked import checkpoint, some_change
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from wishes import checkpoint, some_change
 
 from esault import Topology
 from esault.messages.settings import Settings

@@ -8,11 +8,11 @@ import random
 from collections import Counter, defaultdict
 
 import pytest
+from commands_asked import some_change
 from counting import Landed
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_guarantees import EXACTLY, AtTheEnd, Tally, plan_of, shaken
-from wishes import some_change
 
 from esault import Bolt, EndOfStream, Spout, Topology, by_key
 from esault.messages.settings import Settings

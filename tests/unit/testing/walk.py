@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from commands_asked import Done, change, checkpoint
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
-from wishes import Done, change, checkpoint
 
 
 class Walk(RuleBasedStateMachine):
