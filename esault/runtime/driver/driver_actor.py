@@ -98,7 +98,7 @@ class DriverActor(ReportingActor):
         assert self._spec is not None
         return time.monotonic() + self._spec.clock_offset
 
-    def receiveMsg_Begin(self, message: StartRun, sender: Any) -> None:
+    def receiveMsg_StartRun(self, message: StartRun, sender: Any) -> None:
         """The command wants this run."""
         spec = self._spec = message.spec
         self._command, self._keeper = sender, message.keeper
@@ -210,7 +210,7 @@ class DriverActor(ReportingActor):
                 self._targets = targets
                 hosts.probe(targets, self._core.epoch)
 
-    def receiveMsg_Keeping(self, message: KeeperStarted, sender: Any) -> None:
+    def receiveMsg_KeeperStarted(self, message: KeeperStarted, sender: Any) -> None:
         """The keeper is there."""
         self._keeping = message.process
 
@@ -221,7 +221,7 @@ class DriverActor(ReportingActor):
         if waiting:
             self.send(message.address, Messages(tuple(waiting)))
 
-    def receiveMsg_Mail(self, message: Messages, sender: Any) -> None:
+    def receiveMsg_Messages(self, message: Messages, sender: Any) -> None:
         """From a sub-unit or an ack server."""
         assert self._core is not None
         now = self._now()

@@ -178,7 +178,7 @@ class HostAgent(ReportingActor):
             time.sleep(0.01)
         self._line.say(OutputLine(mark, text))
 
-    def receiveMsg_Keeping(self, message: KeeperStarted, sender: Any) -> None:
+    def receiveMsg_KeeperStarted(self, message: KeeperStarted, sender: Any) -> None:
         """The keeper is there."""
         self._keeping = message.process
 
@@ -189,7 +189,7 @@ class HostAgent(ReportingActor):
         if waiting:
             self.send(message.address, Messages(tuple(waiting)))
 
-    def receiveMsg_Mail(self, message: Messages, sender: Any) -> None:
+    def receiveMsg_Messages(self, message: Messages, sender: Any) -> None:
         """From a sub-unit or an ack server."""
         self._say(FromSubUnits(message.messages))
 

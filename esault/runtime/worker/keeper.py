@@ -49,7 +49,7 @@ class Keeper(ReportingActor):
         self._condemned: set[int] = set()
         self._leaving = False
 
-    def receiveMsg_KeepFor(self, message: StartKeeper, sender: Any) -> None:
+    def receiveMsg_StartKeeper(self, message: StartKeeper, sender: Any) -> None:
         """The first message."""
         self._spec = message.spec
         self._driver, self.reporter = sender, sender

@@ -66,7 +66,7 @@ class SubUnitActor(ReportingActor):
                 sys.stdout.flush()
             self.send(self._birth.driver, Messages(tuple(messages)))
 
-    def receiveMsg_Mail(self, message: Messages, sender: Any) -> None:
+    def receiveMsg_Messages(self, message: Messages, sender: Any) -> None:
         """Control messages for the core; a Build makes this process another sub-unit."""
         for each in message.messages:
             if isinstance(each, Build):
