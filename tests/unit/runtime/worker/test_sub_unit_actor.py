@@ -14,7 +14,7 @@ def test_what_the_driver_says_before_the_keeper_wakes_it_is_not_lost():
     build = SimpleNamespace(unit="count", incarnation=3)
     actor = SubUnitActor(ChildSpec(SimpleNamespace(clock_offset=0.0, name="t"), build, None))
     try:
-        actor.receiveMsg_Mail(Messages(("first", "second")), None)
+        actor.receiveMsg_Messages(Messages(("first", "second")), None)
         assert list(actor._loop.mail) == ["first", "second"]
     finally:
         for fd in (actor._read_fd, actor._write_fd, actor._loop._wake_read, actor._loop._wake_write):
