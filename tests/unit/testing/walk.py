@@ -7,10 +7,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
+from esault.testing import LocalRuntime
+
 
 class Walk(RuleBasedStateMachine):
     """Of `self.local`, a LocalRuntime."""
 
+    local: LocalRuntime
     #: what happened in all runs of a test
     done = Done()
     #: what must have happened in one of them at least
