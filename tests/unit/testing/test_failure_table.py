@@ -10,6 +10,8 @@ from counting import missing, text, words
 from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
 
+pytestmark = pytest.mark.slow  # not in `make quick`
+
 LINES = 400
 
 
