@@ -1,6 +1,8 @@
 # make run    the main job: counts the words of Python's standard library, live, lands them, shows a unit that grows under
 #             load, and reports with Spark
 # make test   formatting, types and all tests, on a fresh machine
+# make quick  formatting, types and the unit tests that need no other process, in less than a minute; what to run while writing
+# make coverage  which branches of each room the unit tests take, beside the floor that is kept in tests/coverage.json
 # make bench  throughput and latency beside a peer, into bench/results/local
 # make soak   does FAULTS=2000 faults to a run under load and counts, into bench/results/local
 # make clean  removes what the others made
@@ -10,9 +12,11 @@ FAULTS ?= 2000
 # files of tests that run at a time: most of them wait for processes, so two take half the time also on two cores
 JOBS ?= 2
 BIN := $(VENV)/bin
+# without Spark, hosts, real processes and whole benches
+QUICK := tests/unit --ignore=tests/unit/spark --ignore=tests/unit/bench --ignore=tests/unit/test_bench.py
 export VENV
 
-.PHONY: run test lint bench soak wheel clean
+.PHONY: run test quick coverage lint bench soak wheel clean
 
 run:
 	@.ci/venv parquet
@@ -30,6 +34,17 @@ endif
 
 test: lint
 	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
+
+# Hypothesis takes a tenth of the examples. mypy keeps what it knows, and looks at what has changed.
+quick: lint
+	@HYPOTHESIS_PROFILE=quick ESAULT_PROOF=2 $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow" $(QUICK)
+
+# RENEW=--renew writes the floors anew.
+coverage:
+	@.ci/venv parquet,spark,bench,test
+	@HYPOTHESIS_PROFILE=quick ESAULT_PROOF=2 $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow" $(QUICK) \
+		--cov --cov-branch --cov-report=json:out/coverage.json --cov-report=
+	@$(BIN)/python tests/coverage_floor.py out/coverage.json $(RENEW)
 
 lint:
 	@.ci/venv parquet,spark,bench,test

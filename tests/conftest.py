@@ -1,13 +1,16 @@
-"""For all tests: what they share, in `shared`, and how Hypothesis looks for examples.
+"""For all tests: what they share, in `shared`, how Hypothesis looks for examples, and signals.
 
 On a developer's machine each run looks elsewhere, and what it finds is to be mended; in CI the examples are the same
-each time, so that a change is judged by what it changed. Timings never decide.
+each time, so that a change is judged by what it changed. Timings never decide. The profile `quick` takes a few of
+the examples that a test asks for: `make quick` has it.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from collections import defaultdict
 from pathlib import Path
 
@@ -17,7 +20,7 @@ from hypothesis import settings
 from esault.policies import register, unregister
 
 sys.path.insert(0, str(Path(__file__).with_name("shared")))
-from random_changes import Done
+from commands_asked import Done
 
 #: seeds that show something together
 ENOUGH = 6
@@ -62,4 +65,27 @@ def done_in_all(request, _by_test):
 
 settings.register_profile("developer", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "developer")
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=10)
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "developer")
+settings.load_profile(PROFILE)
+#: the profile `quick` divides by it what a test asks for itself
+FEWER = 10
+
+
+def pytest_collection_modifyitems(items):
+    """Keep `quick` quick, also where a test says how many examples it wants."""
+    if PROFILE != "quick":
+        return
+    for function in {getattr(item.obj, "__func__", item.obj) for item in items if hasattr(item, "obj")}:
+        asked = getattr(function, "_hypothesis_internal_use_settings", None)
+        if asked is not None:
+            few = min(asked.max_examples, max(1, asked.max_examples // FEWER))
+            function._hypothesis_internal_use_settings = settings(asked, max_examples=few)
+
+
+if threading.current_thread() is threading.main_thread():
+    # A process inherits what its parent ignores (`nohup` ignores SIGHUP), and not what its parent handles: so those that
+    # tests start have the signals' defaults.
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)

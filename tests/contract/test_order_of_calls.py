@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from random_changes import checkpoint, some_change
+from commands_asked import checkpoint, some_change
 
 from esault import TopologyFailed
 from esault.messages.settings import Settings

@@ -10,6 +10,8 @@ import pytest
 from esault import Bolt, Spout, Topology, by_key
 from esault.testing import LocalRuntime
 
+pytestmark = pytest.mark.slow  # not in `make quick`
+
 #: a few bytes for each, for the report or so that late words are known as such
 REMEMBERED = {
     "UnitState.changes",

@@ -6,9 +6,9 @@ import random
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from commands_asked import change, may_throttle
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from random_changes import change, may_throttle
 
 from esault import BatchBolt, Bolt, Topology, UsageError, by_key, shuffle
 from esault.elasticity.action import Throttle
@@ -254,6 +254,8 @@ def test_what_cannot_be_is_one_clear_line_and_changes_nothing(wish, text):
 
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.booleans())
+@example(seed=6909, kills=True)
+@example(seed=9032, kills=True)
 def test_whatever_is_throttled_and_changed_and_killed_nothing_is_missing(done, seed, kills):
     order = random.Random(seed)
     local = LocalRuntime(small(2000, Last, parallelism=2), seed=seed)

@@ -191,6 +191,16 @@ class Handover(Walk):
             if self.local.lives(frozen):
                 self.local.resume(frozen)
 
+    def certain(self):
+        self.begin(seed=1, ackers=0)
+        self.emit(rows=[WORDS[:4]] * 40)
+        self.go_on(steps=20)
+        self.scale(unit="split", n=3)
+        self.go_on(steps=60)
+        if self.kills:
+            self.kill(which=0)
+        self.teardown()
+
     @precondition(lambda self: self.left > 0)
     @rule(which=st.integers(0, 30))
     def kill(self, which):

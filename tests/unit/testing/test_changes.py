@@ -6,10 +6,10 @@ import random
 from collections import Counter
 
 import pytest
+from commands_asked import change, some_change
 from counting import Count, Landed, Nothing, Split, missing, text, totals, words
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from random_changes import change, some_change
 
 from esault import Topology, UsageError, by_key, shuffle, single
 from esault.messages.settings import Settings
@@ -36,6 +36,8 @@ def walk(local, order, kills=0, kill_rate=0.02, most_seconds=200.0):
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30))
+@example(seed=30)
+@example(seed=179296)
 def test_planned_changes_lose_and_repeat_nothing_and_keep_the_order_of_each_key(done, seed):
     rows = text(600)
     local = LocalRuntime(words(), spouts={"lines": rows}, seed=seed)
@@ -51,6 +53,9 @@ def test_planned_changes_lose_and_repeat_nothing_and_keep_the_order_of_each_key(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(1, 6), st.sampled_from([0, 0, 1, 2]), st.sampled_from([0.005, 0.05]))
+@example(seed=133, kills=5, ackers=2, kill_rate=0.05)
+@example(seed=14635, kills=2, ackers=2, kill_rate=0.005)
+@example(seed=215, kills=4, ackers=0, kill_rate=0.05)
 def test_whoever_dies_at_whatever_step_nothing_is_missing(done, seed, kills, ackers, kill_rate):
     rows = text(600)
     local = LocalRuntime(words(), spouts={"lines": rows}, seed=seed, settings=Settings(ackers=ackers))

@@ -6,10 +6,10 @@ import random
 from collections import Counter
 
 import pytest
+from commands_asked import checkpoint, some_change
 from counting import Count, Landed, Nothing, Split, text, totals, words
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from random_changes import checkpoint, some_change
 from test_change_machine import Fed
 
 from esault import Bolt, Topology, TopologyFailed, UsageError, by_key, shuffle
@@ -83,6 +83,9 @@ def walk(local, order, unit="count", kills=0, most_seconds=100.0, rate=0.4, kill
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.sampled_from([words, diamond]))
+@example(seed=299, topology=words)
+@example(seed=193, topology=diamond)
+@example(seed=937, topology=words)
 def test_every_checkpoint_is_a_consistent_cut_also_between_live_changes(done, seed, topology):
     rows = text(LINES)
     options = Settings(delivery="eo", max_pending=4, root_rows=16)
@@ -157,6 +160,8 @@ def test_no_change_begins_while_a_checkpoint_is_taken_nor_the_reverse():
 
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.sampled_from([words, diamond]), st.integers(1, 5), st.sampled_from([0, 1]))
+@example(seed=299, topology=words, kills=3, ackers=1)
+@example(seed=14635, topology=words, kills=4, ackers=0)
 def test_whoever_dies_state_and_table_are_as_if_each_tuple_had_been_processed_once(done, seed, topology, kills, ackers):
     rows = text(LINES)
     options = Settings(delivery="eo", max_pending=4, root_rows=16, ackers=ackers)

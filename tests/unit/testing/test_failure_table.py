@@ -11,6 +11,8 @@ from esault.control.units.rescale_table import RescaleState
 from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
 
+pytestmark = pytest.mark.slow  # not in `make quick`
+
 LINES = 400
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from commands_asked import change, checkpoint
 from counting import Count, Landed, Nothing, Split, text, totals, words
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from random_changes import change, checkpoint
 from test_checkpoints import states
 
 from esault import (
@@ -143,6 +143,8 @@ def ends():
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(1, 3))
+@example(seed=0, kills=3)
+@example(seed=3, kills=3)
 def test_the_ends_of_elements_come_once_whoever_dies_at_the_end(done, seed, kills):
     rows = text(60)
     local = LocalRuntime(ends(), spouts={"lines": rows}, seed=seed, settings=EXACTLY)
@@ -246,6 +248,8 @@ def plan_of(bolt, n=400, **options):
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(0, 4))
+@example(seed=4, kills=4)
+@example(seed=0, kills=4)
 def test_what_a_tick_puts_out_and_what_it_changes_are_kept_together(done, seed, kills):
     local = LocalRuntime(plan_of(Tally, tick_every=0.05), seed=seed, settings=EXACTLY)
     shaken(done, local, seed, kills)
@@ -257,6 +261,8 @@ def test_what_a_tick_puts_out_and_what_it_changes_are_kept_together(done, seed, 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(0, 4))
+@example(seed=4, kills=4)
+@example(seed=0, kills=4)
 def test_what_has_expired_does_not_come_back(done, seed, kills):
     local = LocalRuntime(plan_of(AtTheEnd, expire_after=0.03), seed=seed, settings=EXACTLY)
     shaken(done, local, seed, kills)
@@ -279,6 +285,8 @@ class Many(BatchBolt):
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(0, 4))
+@example(seed=4, kills=4)
+@example(seed=193, kills=3)
 def test_a_batch_bolt_counts_each_tuple_once(done, seed, kills):
     local = LocalRuntime(plan_of(Many), seed=seed, settings=EXACTLY)
     shaken(done, local, seed, kills)
@@ -314,6 +322,8 @@ class SlowlyArrays(Slowly):
 
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(0, 4))
+@example(seed=4, kills=4)
+@example(seed=193, kills=3)
 def test_arrays_are_counted_once_whoever_dies_and_whatever_changes(done, seed, kills):
     def plan():
         t = Topology("arrays")
@@ -338,6 +348,8 @@ def test_arrays_are_counted_once_whoever_dies_and_whatever_changes(done, seed, k
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(0, 3))
+@example(seed=3, kills=3)
+@example(seed=0, kills=3)
 def test_a_spout_that_has_ended_does_not_stop_checkpoints(done, seed, kills):
     def plan():
         t = Topology("two")
@@ -364,6 +376,8 @@ def test_a_batch_bolt_behind_partial_key_is_refused():
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(0, 4))
+@example(seed=193, kills=3)
+@example(seed=0, kills=4)
 def test_a_checkpoint_that_was_given_up_leaves_no_hole_in_the_next_ones(done, seed, kills):
     local = LocalRuntime(plan_of(Count), seed=seed, settings=EXACTLY)
     shaken(done, local, seed, kills, wishes=False)

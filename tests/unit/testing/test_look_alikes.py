@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from counting import Landed
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from test_checkpoints import walk
 
@@ -218,6 +218,8 @@ MANY = settings(max_examples=6, deadline=None, suppress_health_check=list(Health
 )
 @MANY
 @SEEDS
+@example(seed=193, kills=4)
+@example(seed=288601, kills=4)
 def test_running_counts_are_exact_whatever_is_changed_and_dies(done, bolt, options, seed, kills):
     keys = keys_of(seed)
     local = ran(done, keys, bolt, seed, kills, **options)
@@ -243,6 +245,8 @@ def test_running_counts_are_exact_whatever_is_changed_and_dies(done, bolt, optio
 )
 @MANY
 @SEEDS
+@example(seed=193, kills=4)
+@example(seed=288601, kills=4)
 def test_what_lives_and_windows_hold_adds_up(done, bolt, options, seed, kills):
     keys = keys_of(seed)
     local = ran(done, keys, bolt, seed, kills, **options)
@@ -253,6 +257,8 @@ def test_what_lives_and_windows_hold_adds_up(done, bolt, options, seed, kills):
 
 @MANY
 @SEEDS
+@example(seed=193, kills=4)
+@example(seed=288601, kills=4)
 def test_in_windows_that_overlap_each_row_is_in_each_of_them(done, seed, kills):
     keys = keys_of(seed)
     local = ran(done, keys, Lives, seed, kills, window=SlidingWindow(200, 100))

@@ -13,6 +13,8 @@ from esault.messages.settings import Settings
 from esault.sources import Items, MicroBatches, Paced
 from esault.testing import LocalRuntime
 
+pytestmark = pytest.mark.slow  # not in `make quick`
+
 ROWS = 2000
 #: tuples a second, half a second each
 LEVELS = (100, 400, 200)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from steady import Steady
 
 from esault import Bolt, Sink, Topology, by_key
 from esault.testing import LocalRuntime
+
+pytestmark = pytest.mark.slow  # not in `make quick`
 
 
 class Pass(Bolt):

@@ -6,8 +6,8 @@ import os
 import random
 
 import pytest
+from commands_asked import CHANGES, change
 from counting import Landed, Nothing, Split, text
-from random_changes import CHANGES, change
 from twins import LINES, Tally, counted, run_out, runtime, step, twins, until, walk, whole, wrong
 
 from esault import BatchBolt, Bolt, Grouping, Topology, broadcast, by_key, partial_key, shuffle, single

@@ -6,10 +6,10 @@ import random
 from collections import Counter
 
 import pytest
+from commands_asked import checkpoint
 from counting import Count, Landed, Nothing, Split, text, totals, words
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from random_changes import checkpoint
 from test_checkpoints import states
 
 from esault import Bolt, EndOfStream, Spout, Topology, UsageError, by_key, shuffle
@@ -54,6 +54,10 @@ def go_on(before, topology, rows, seed, **options):
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(1, 4), st.integers(1, 4), st.integers(50, 4000))
+@example(seed=63371, one=4, other=1, until=1870)
+@example(seed=654, one=4, other=1, until=134)
+@example(seed=299, one=1, other=2, until=128)
+@example(seed=50, one=1, other=4, until=50)
 def test_another_run_goes_on_with_another_parallelism_and_counts_everything_once(done, seed, one, other, until):
     rows = text(LINES)
     before = some(words(counters=one), rows, seed, until)
@@ -188,6 +192,8 @@ def test_objects_that_have_no_sub_unit_any_more_are_finished_and_none_is_lost(on
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(0, 1500))
+@example(seed=14635, until=30)
+@example(seed=1549, until=288)
 def test_a_run_that_is_ended_by_hand_pauses_at_a_checkpoint_and_another_goes_on(done, seed, until):
     rows = text(LINES)
     local = LocalRuntime(words(), spouts={"lines": rows}, seed=seed, settings=EXACTLY)
@@ -248,6 +254,8 @@ class Seen(Bolt):
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(1, 4))
+@example(seed=0, kills=4)
+@example(seed=4, kills=4)
 def test_a_source_that_cannot_seek_is_spooled_and_nothing_is_lost_or_doubled(done, seed, kills):
     Ticker.given = 0
     t = Topology("ticker")

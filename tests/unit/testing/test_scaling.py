@@ -14,6 +14,8 @@ from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
 from esault.testing.manual_clock import ManualClock
 
+pytestmark = pytest.mark.slow  # not in `make quick`
+
 KEYS = 200
 
 

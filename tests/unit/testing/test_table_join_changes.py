@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 
-from hypothesis import HealthCheck, given, settings
+from commands_asked import checkpoint, some_change
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from random_changes import checkpoint, some_change
 
 from esault import Topology
 from esault.messages.settings import Settings
@@ -69,6 +69,22 @@ def by_key(rows):
     st.integers(0, 1 << 30),
     st.sampled_from(["alo", "eo"]),
     st.integers(0, 2),
+)
+@example(rows=[("b", ("l", 51)), ("d", ("l", 34))], how=("wait", 2), seed=12213, delivery="eo", kills=2)
+@example(
+    rows=[
+        ("c", ("l", 60)),
+        ("b", ("n", 1)),
+        ("b", ("l", 1)),
+        ("b", ("n", 43)),
+        ("d", ("n", 62)),
+        ("f", ("t", 62)),
+        ("a", ("t", 83)),
+    ],
+    how=("none", None),
+    seed=81699,
+    delivery="eo",
+    kills=2,
 )
 def test_it_is_what_a_loop_gives(done, rows, how, seed, delivery, kills):
     # One row a root: the two sides of a key come in the order in which they were read.

@@ -8,10 +8,10 @@ import random
 from collections import Counter, defaultdict
 
 import pytest
+from commands_asked import some_change
 from counting import Landed
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from random_changes import some_change
 from test_guarantees import EXACTLY, AtTheEnd, Tally, plan_of, shaken
 
 from esault import Bolt, EndOfStream, Spout, Topology, by_key

@@ -6,7 +6,7 @@ import random
 
 import pytest
 from counting import Landed, Nothing
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from test_change_machine import Fed
 from test_checkpoints import walk
@@ -42,6 +42,8 @@ def run(seed, window, apart, delivery):
     st.booleans(),
     st.integers(0, 4),
 )
+@example(seed=695280, window=TumblingWindow(10), apart=False, kills=2)
+@example(seed=1073741824, window=TumblingWindow(10), apart=True, kills=4)
 def test_whoever_dies_windows_are_as_if_each_tuple_had_been_processed_once(done, seed, window, apart, kills):
     rows, local, order = run(seed, window, apart, "eo")
     walk(local, order, "window", kills=kills)

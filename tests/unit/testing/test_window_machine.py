@@ -89,6 +89,15 @@ class Windows(Walk):
     def checkpoint(self):
         self.keep()
 
+    def certain(self):
+        self.begin(seed=1, delivery="eo")
+        self.emit(rows=[(key, 0, 1) for key in "abcdefgh"] * 5)
+        self.go_on(steps=20)
+        self.checkpoint()
+        self.local.run_for(1.0)
+        self.scale(unit="window", n=3)
+        self.teardown()
+
     def teardown(self):
         if not hasattr(self, "local"):
             return

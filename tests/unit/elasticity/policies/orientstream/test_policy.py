@@ -18,6 +18,8 @@ from esault.elasticity.view import RunView, Sample, UnitView, UnitWindow
 from esault.messages.probe import HostUsage
 from esault.topology.plan import UnitPlan
 
+pytestmark = pytest.mark.slow  # not in `make quick`
+
 SERVICE = {"split": 0.004, "count": 0.010}
 #: tuples that leave for each that comes
 OUT = {"split": 2.0, "count": 0.0}

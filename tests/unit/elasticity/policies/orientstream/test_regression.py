@@ -14,6 +14,8 @@ from esault.elasticity.policies.orientstream.blend import Blend
 from esault.elasticity.policies.orientstream.learners import bagging, check_river, learners, nearest, tree
 from esault.elasticity.policies.orientstream.regression import ENSEMBLES, Ensemble, edk, od_keep, od_regression
 
+pytestmark = pytest.mark.slow  # not in `make quick`
+
 RECENT = (2.0, 4.0, 4.0, 8.0)
 
 

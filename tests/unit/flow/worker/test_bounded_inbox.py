@@ -6,9 +6,9 @@ import random
 from collections import Counter, defaultdict
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from commands_asked import change, some_change
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from random_changes import change, some_change
 
 from esault import BatchBolt, Bolt, EndOfStream, Spout, Topology, broadcast, by_key, shuffle, single
 from esault.flow.channel.frame import Batch
@@ -291,6 +291,8 @@ def test_rows_that_are_handed_over_are_never_dropped():
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.sampled_from([5, 60, 400]), st.sampled_from(["alo", "none"]))
+@example(seed=1048575, buffer=60, delivery="none")
+@example(seed=299864, buffer=60, delivery="none")
 def test_splits_merges_and_moves_lose_nothing_beyond_what_is_counted(done, seed, buffer, delivery):
     order = random.Random(seed)
     local = LocalRuntime(
@@ -322,6 +324,8 @@ def test_splits_merges_and_moves_lose_nothing_beyond_what_is_counted(done, seed,
 
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(1, 4), st.sampled_from([0, 1]), st.booleans())
+@example(seed=4, kills=4, ackers=1, changes=True)
+@example(seed=9537, kills=3, ackers=0, changes=True)
 def test_whoever_is_killed_what_arrived_was_processed_or_dropped_or_died_with_it(done, seed, kills, ackers, changes):
     """By the counts of the dead at their death, which nobody but this test knows."""
     order = random.Random(seed)

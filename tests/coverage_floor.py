@@ -1,0 +1,52 @@
+"""How much of each room the unit tests take, beside the floor that is kept in `coverage.json` beside this file.
+
+`make coverage` runs the tests of `make quick` and this: `python tests/coverage_floor.py FOUND` reads what coverage has
+written as JSON, prints a table and fails where a room has come below its floor. With `--renew` it writes the floors anew.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+FLOORS = Path(__file__).with_name("coverage.json")
+#: percent by which two runs of the same tests may differ
+SLACK = 0.5
+
+
+def by_room(found: dict[str, Any]) -> dict[str, float]:
+    """Percent of lines and branches taken, by room."""
+    taken: Counter[str] = Counter()
+    there: Counter[str] = Counter()
+    for name, file in found["files"].items():
+        room = Path(name).parts[1].removesuffix(".py")
+        summary = file["summary"]
+        taken[room] += summary["covered_lines"] + summary["covered_branches"]
+        there[room] += summary["num_statements"] + summary["num_branches"]
+    return {room: round(100 * taken[room] / n, 1) for room, n in sorted(there.items()) if n}
+
+
+def below(rooms: dict[str, float], floors: dict[str, float]) -> list[str]:
+    """Rooms that have come below their floor."""
+    return [room for room, percent in rooms.items() if percent < floors.get(room, 0.0) - SLACK]
+
+
+def main(place: str, renew: bool = False) -> int:
+    """Print the table; 1 where a room is below its floor."""
+    rooms = by_room(json.loads(Path(place).read_text()))
+    if renew:
+        FLOORS.write_text(json.dumps(rooms, indent=2) + "\n")
+    floors = json.loads(FLOORS.read_text()) if FLOORS.exists() else {}
+    for room, percent in rooms.items():
+        print(f"{room:12} {percent:5.1f} %   floor {floors.get(room, 0.0):5.1f} %")
+    wrong = below(rooms, floors)
+    if wrong:
+        print(f"below the floor: {', '.join(wrong)}. Test what is new, or renew it and say why", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], "--renew" in sys.argv))
