@@ -1,4 +1,4 @@
-"""What groupings say of themselves, and that the engine takes it from there."""
+"""Groupings say of themselves what the engine asks for."""
 
 from __future__ import annotations
 

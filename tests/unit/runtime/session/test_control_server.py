@@ -1,4 +1,4 @@
-"""What a run's control socket takes, and what it says of what was asked for."""
+"""Requests that a run's control socket takes, and the answers to them."""
 
 from __future__ import annotations
 
