@@ -35,7 +35,7 @@ class HoldRanges:
     moves: Ranges
     #: old owner -> its express endpoint
     olds: Mapping[int, str]
-    #: all rows move: the unit has one object, or the new owner is a new process and gets from this one alone
+    #: all rows move: the unit has one object, or the new owner was made for this and gets from this one alone
     everything: bool = False
 
 
@@ -87,7 +87,7 @@ class Cancel:
 
 @dataclass(frozen=True)
 class RangesHeld:
-    """Answer to Get."""
+    """Answer to HoldRanges."""
 
     incarnation: int
     version: int

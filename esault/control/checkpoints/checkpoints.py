@@ -1,4 +1,4 @@
-"""Who has done its part of a checkpoint: one is complete when all have (PROTOCOL section 6)."""
+"""Checkpoints under way: one is complete when all have done their part (PROTOCOL section 6)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Cut:
 
     @property
     def mixed(self) -> bool:
-        """Whether it goes through the middle of the end of a unit: to go back to it would finish elements twice."""
+        """Return whether it goes through the middle of the end of a unit: to go back to it would finish elements twice."""
         return any(
             len({part.finished for part in parts if part.incarnation not in self.leaving}) > 1
             for parts in self.parts.values()
@@ -83,7 +83,7 @@ class Checkpoints:
         self._unit_of: dict[int, str] = {}
 
     def may_begin(self, units: Iterable[Unit]) -> bool:
-        """Whether no change, no death and no end is being dealt with."""
+        """Return whether no change, no death and no end is being dealt with."""
         for unit in units:
             if unit.change is not None or unit.unsettled:
                 return False
@@ -95,7 +95,7 @@ class Checkpoints:
         return True
 
     def wanted(self, now: float) -> bool:
-        """Whether one is due that could not begin yet: what would hold it up longer is put off."""
+        """Return whether one is due that could not begin yet: what would hold it up longer is put off."""
         return self._due is not None and now >= self._due + PUT_OFF
 
     def tick(self, units: Iterable[Unit], now: float) -> None:

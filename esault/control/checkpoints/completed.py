@@ -1,4 +1,4 @@
-"""What a checkpoint consists of, what each sub-unit begins with after going back to it, and who may go on from it."""
+"""The contents of a complete checkpoint, and the topologies that may go on from it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def table_like(pairs: tuple[tuple[int, int], ...], subs: list[int]) -> OutputTab
 
 
 def widths(completed: CompletedCheckpoint, plan: Plan) -> dict[str, int]:
-    """How many sub-units each unit had, as far as the topology still allows it."""
+    """Return the number of sub-units that each unit had, as far as the topology still allows it."""
     found = {}
     for name, unit in completed.units.items():
         if name in plan.units:
@@ -75,7 +75,7 @@ def renamed(completed: CompletedCheckpoint, plan: Plan) -> CompletedCheckpoint:
 
 
 def check_plan(completed: CompletedCheckpoint, plan: Plan, parallelism: Mapping[str, int]) -> None:
-    """Whether this topology can go on from the checkpoint: unit names tie state to code. Raises UsageError."""
+    """Check that this topology can go on from the checkpoint: unit names tie state to code. Raises UsageError."""
     anew = "or begin anew with --restart"
     if completed.topology != plan.name:
         raise UsageError(

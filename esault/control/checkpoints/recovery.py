@@ -1,4 +1,4 @@
-"""How often all went back to a checkpoint, why, and how long it took until tuples flowed again."""
+"""The times that all went back to a checkpoint: why, and how long it took until tuples flowed again."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ __all__ = ["Cluster", "HostRecord", "PlacementRules"]
 
 @dataclass(frozen=True)
 class PlacementRules:
-    """What a run says about its hosts."""
+    """The rules of a run about its hosts."""
 
     #: "spread" or "pack"
     strategy: str = "spread"
@@ -115,7 +115,7 @@ class Cluster:
             host.free.add(slot.number)
 
     def open_to(self, request: SlotRequest) -> bool:
-        """Whether a host that does not drain offers what is needed."""
+        """Return whether a host that does not drain offers what is needed."""
         return any(not host.draining and not self._missing(host, request) for host in self.hosts.values())
 
     def _named(self, request: SlotRequest) -> HostRecord:

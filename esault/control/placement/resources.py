@@ -22,7 +22,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class SlotRequest:
-    """What is known of a sub-unit that needs a place."""
+    """A sub-unit that needs a place, as far as it is known."""
 
     unit: str
     #: the unit as the user wrote it, where `unit` is a copy of it
@@ -113,7 +113,7 @@ class OneHost:
 
 
 class Places:
-    """Who is on which host, in which slot."""
+    """The host and the slot of each sub-unit."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -136,11 +136,11 @@ class Places:
 
     @property
     def crowded(self) -> list[int]:
-        """Who has no slot."""
+        """Sub-units without a slot."""
         return [incarnation for incarnation, (_, _, slot) in self._requests.items() if slot is None]
 
     def settle(self, living: Collection[int]) -> int:
-        """Who is gone gives the slot back, who has none gets one of its host, while there are any; how many are free then."""
+        """Take back the slots of those that are gone, give slots to those without one, and return how many are free then."""
         for incarnation in [each for each in self._requests if each not in living]:
             self._resources.leave(*self._requests.pop(incarnation))
         for incarnation, (request, host, slot) in list(self._requests.items()):

@@ -13,7 +13,7 @@ __all__ = ["GroupRequests"]
 
 
 class GroupRequests:
-    """What is asked of one replica, of which all of them are in `group`."""
+    """Requests to one replica; `group` has all of them."""
 
     def __init__(self, unit: Unit, group: Sequence[Unit]) -> None:
         self._unit = unit
@@ -90,6 +90,6 @@ class GroupRequests:
 
 
 def _starts(table: OutputTable) -> list[tuple[int, int]]:
-    """Where intervals begin, and whose they are by place among the owners."""
+    """Return where intervals begin, and whose they are by place among the owners."""
     places = {owner: i for i, owner in enumerate(table.owners())}
     return [(start, places[owner]) for start, owner in table.snapshot()[1]]

@@ -7,7 +7,8 @@ whole -> (a sub-unit dies) -> down: its rows are dropped at the senders, roots d
       -> whole: roots wait for its account again
 ```
 
-Until it is whole nobody depends on it: whatever goes wrong meanwhile, the successor is ended and the next one made.
+Until it is whole nothing depends on it: if anything goes wrong meanwhile, the successor is ended and the next one made.
+It is one module since every step looks at the same few facts: who is down, spoiled, given up, and being restored.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class _Restoring:
     published_at: float = 0.0
 
     def record(self, unit: Unit, now: float, id: int) -> ChangeRecord:
-        """What the report says of it."""
+        """Return the record for the report."""
         assert self.installed is not None
         return ChangeRecord(
             at=self.at,
@@ -122,7 +123,7 @@ class Replica(Component):
 
     @property
     def _whole(self) -> bool:
-        """Whether it lacks nothing, and nothing is being made up for."""
+        """Return whether it lacks nothing, and nothing is being made up for."""
         return not self.down and self.restoring is None
 
     @property
@@ -132,7 +133,7 @@ class Replica(Component):
 
     @property
     def _unready(self) -> bool:
-        """Whether its own changes, or new senders, must be waited for."""
+        """Return whether its own changes, or new senders, must be waited for."""
         return self.unit.change is not None or self.unit.senders.registering or self.unit.senders.expecting
 
     def check_change(self) -> None:
@@ -199,7 +200,7 @@ class Replica(Component):
                 yield replica
 
     def _has(self, incarnation: int) -> bool:
-        """Whether a sub-unit lives and has all of its state."""
+        """Return whether a sub-unit lives and has all of its state."""
         subs = self._state.subs
         return incarnation in subs and subs[incarnation].started_at is not None and incarnation not in self._spoiled
 
@@ -307,7 +308,7 @@ class Replica(Component):
     # whole again -----------------------------------------------------------------------------------
 
     def _poke(self) -> None:
-        """What a replica waits for may have come about."""
+        """Have all replicas look whether what they wait for has come about."""
         for unit in self.units:
             unit.state.event("check")
 

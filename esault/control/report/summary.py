@@ -154,7 +154,7 @@ def how_ended(driver: Driver) -> str:
 
 
 def may_repeat(driver: Driver) -> bool:
-    """Whether sinks may have got rows more than once: something was replayed, or a process died and was replaced."""
+    """Return whether sinks may have got rows more than once: something was replayed, or a process died and was replaced."""
     if driver.settings.delivery is Delivery.EXACTLY_ONCE:
         return False
     replayed = total(unit.measurements.counts for unit in driver.units.values()).roots_replayed

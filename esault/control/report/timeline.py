@@ -1,4 +1,4 @@
-"""What a run says of itself over time: each unit in each window, and changes as they end.
+"""The timeline of a run: each unit in each window, and changes as they end.
 
 Made of what the driver knows anyway; nothing on the data path is asked for it. Windows begin when tuples begin to flow
 and are cut at the same instants for all units. Counts of all windows together are those of the report.
@@ -64,7 +64,7 @@ class UnitRecord:
 
 @dataclass(frozen=True)
 class Page:
-    """What happened in one window."""
+    """The records of one window."""
 
     #: its end, seconds since the epoch
     at: float
@@ -75,7 +75,7 @@ class Page:
 
 @dataclass
 class _Unit:
-    """What stands on the pages so far."""
+    """The part of one unit in the pages so far."""
 
     totals: Totals
     counts: SubUnitCounts = field(default_factory=SubUnitCounts)

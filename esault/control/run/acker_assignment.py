@@ -43,7 +43,7 @@ class AckerAssignment:
 
     @property
     def ready(self) -> bool:
-        """Whether all can be reached."""
+        """Return whether all can be reached."""
         return all(endpoint is not None for _, endpoint in self._ackers)
 
     def built(self, incarnation: int, endpoint: str) -> None:

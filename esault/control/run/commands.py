@@ -14,7 +14,7 @@ __all__ = ["Commands"]
 
 
 class Commands:
-    """What can be asked of a running topology. Nothing is changed where a command is refused."""
+    """Commands to a running topology. Nothing is changed where one is refused."""
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver

@@ -1,4 +1,4 @@
-"""How much must be on its way for every sub-unit to have something to do, and for bounded inboxes to be filled."""
+"""The number of tuples on their way that keeps every sub-unit busy and fills bounded inboxes."""
 
 from __future__ import annotations
 

@@ -4,8 +4,9 @@
 building -> wiring -> beginning -> running -> stopping -> ended
 ```
 
-`building`: sub-units are forked and built. `wiring`: senders are registered and get their tables. `beginning`: the caller prepares the
-sinks and says `begun`. `running` ends when every unit has finished, or with a failure.
+`building`: sub-units are forked and built. `wiring`: senders are registered and get their tables. `beginning`: the caller
+prepares the sinks and says `begun`. `running` ends when every unit has finished, or with a failure. These phases are one
+thing, and so are in one module; commands, checkpoints, ackers, lost frames and silences are parts of their own.
 """
 
 from __future__ import annotations
@@ -303,7 +304,7 @@ class Driver:
         self._settle_slots()
 
     def _settle_slots(self) -> int:
-        """How many are free."""
+        """Return how many slots are free."""
         return self.places.settle({incarnation for unit in self.units.values() for incarnation in unit.subs})
 
     def _on_event(self, unit: Unit, event: str, text: str, now: float) -> None:
@@ -353,7 +354,7 @@ class Driver:
 
     @property
     def busy(self) -> bool:
-        """Whether no change can begin just now, and one can in a moment."""
+        """Return whether no change can begin just now, and one can in a moment."""
         if self.draining or self.phase in ("stopping", "ended"):
             return False
         going_back = self.restores.lasting is not None
@@ -361,7 +362,7 @@ class Driver:
 
     @property
     def may_checkpoint(self) -> bool:
-        """Whether a checkpoint can begin now."""
+        """Return whether a checkpoint can begin now."""
         idle = self.phase == "running" and self.checkpoints.current is None
         return idle and self.checkpoints.may_begin(self.units.values())
 
@@ -415,7 +416,7 @@ class Driver:
 
     @property
     def _goes_back(self) -> bool:
-        """Whether a death has all go back. Before anything has been processed a replacement will do."""
+        """Return whether a death has all go back. Before anything has been processed a replacement will do."""
         return self._exactly and (self.phase != "building" or self.completed is not None or bool(self.restores.all))
 
     def probe_targets(self) -> dict[int, tuple[str, float]]:

@@ -76,5 +76,5 @@ class Evacuation:
 
 
 def cluster_has_room(driver: Driver) -> bool:
-    """Whether others have slots for all sub-units of the run."""
+    """Return whether others have slots for all sub-units of the run."""
     return driver.resources.total >= sum(len(unit.subs) for unit in driver.units.values())

@@ -33,7 +33,7 @@ MOST = 1000
 
 
 class PipelinePolicy(Protocol):
-    """What a policy with pipelines has besides `decide`, which then changes nothing."""
+    """A policy with pipelines: it has this besides `decide`, which then changes nothing."""
 
     pipelines: bool
     #: share of their time that sub-units should be busy
@@ -133,7 +133,7 @@ class PipelineDriver:
         return self._commands[rounded]
 
     def _begin(self, units: Mapping[str, Any], now: float) -> bool:
-        """Whether there are windows to go through: the next ones begin then."""
+        """Return whether there are windows to go through: the next ones begin then."""
         pipelines = self.pipelines
         assert pipelines is not None
         ready = {i: said.window for i, (_, said) in self._said.items() if said.slices}
@@ -186,7 +186,7 @@ class PipelineDriver:
             self.pipelines.give_up()
 
     def _under_way(self) -> bool:
-        """Whether something that was released is not processed yet."""
+        """Return whether something that was released is not processed yet."""
         assert self._batch is not None
         for incarnation, (window, held) in self._batch.windows.items():
             said = self._said[incarnation][1]

@@ -32,7 +32,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class Do:
-    """What is to be done now."""
+    """Steps to be done now."""
 
     #: (unit, sub-units)
     rescale: tuple[tuple[str, int], ...] = ()
@@ -78,7 +78,7 @@ class Pipelines:
 
     @property
     def busy(self) -> bool:
-        """Whether a pipeline has not gone through yet."""
+        """Return whether a pipeline has not gone through yet."""
         return bool(self._waiting)
 
     def close(self, slices: Sequence[Slice], current: Configuration) -> int:
@@ -109,11 +109,11 @@ class Pipelines:
         return number
 
     def give_up(self) -> None:
-        """What has not gone through has gone on by itself."""
+        """Forget what has not gone through: it has gone on by itself."""
         self._waiting.clear()
 
     def advance(self, current: Configuration, changing: bool, open_: bool) -> Do:
-        """What to do now. `changing`: a unit is changing; `open_`: tuples that were released are not all processed yet."""
+        """Return what to do now. `changing`: a unit is changing; `open_`: tuples that were released are not all processed yet."""
         if not self._waiting or changing:
             return Do()
         pipeline = self._waiting[0]

@@ -83,7 +83,7 @@ class RunCheckpoints:
 
     @property
     def final_completed(self) -> bool:
-        """Whether the checkpoint that ends the run is complete."""
+        """Return whether the checkpoint that ends the run is complete."""
         return self._final is not None and self._final <= self.checkpoints.newest
 
     def begin_final(self, now: float) -> bool:

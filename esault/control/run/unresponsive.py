@@ -20,7 +20,7 @@ class _Unit(Protocol):
 
 
 class Unresponsive:
-    """When each sub-unit was heard last."""
+    """The times at which each sub-unit was heard last."""
 
     def __init__(self) -> None:
         self._heard: dict[int, float] = {}

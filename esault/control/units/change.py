@@ -58,7 +58,7 @@ class Change:
 
     @property
     def version(self) -> int:
-        """What its messages name it by."""
+        """The version that its messages name it by."""
         return self.table.version + 1
 
     @property
@@ -88,7 +88,7 @@ class Change:
                 names.add(new)
 
     def record(self, unit: str, now: float, after: int, dropped: str = "") -> ChangeRecord:
-        """What the report says of it."""
+        """Return the record for the report."""
         return ChangeRecord(
             at=self.at,
             unit=unit,

@@ -44,7 +44,7 @@ class Requests(Protocol):
 
 
 class ChangeRequests:
-    """What is asked of one unit alone. `id`: of a request that goes to several; else it gets the next one."""
+    """Changes of one unit alone. `id`: of a request that goes to several units; else it gets the next one."""
 
     def __init__(
         self,

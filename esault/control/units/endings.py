@@ -1,7 +1,7 @@
 """The end of a unit, and of single sub-units of it: ended, finished, stopped.
 
-A unit finishes when all of its sub-units have read the END of all their senders. One whose ranges a change has taken away ends
-alone: it finishes, leaves its targets once they have read its END, and stops.
+A unit finishes when all of its sub-units have read the END of all their senders. One whose ranges a change has taken
+away ends alone: it finishes, leaves its targets once they have read its END, and stops.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Endings(Component):
 
     @property
     def all_stopped(self) -> bool:
-        """Whether every living sub-unit has said its last word."""
+        """Return whether every living sub-unit has said its last word."""
         return all(r.stopped or r.built is None for r in self._state.subs.values())
 
     def _on_stopped(self, message: Stopped, now: float) -> None:
@@ -122,7 +122,7 @@ class Endings(Component):
 
     @property
     def leaving(self) -> bool:
-        """Whether a sub-unit is leaving."""
+        """Return whether a sub-unit is leaving."""
         return any(r.leaving for r in self._state.subs.values())
 
     def _check_left(self, record: SubUnitRecord) -> None:
@@ -130,12 +130,12 @@ class Endings(Component):
             self._state.tell(record.incarnation, Stop())
 
     def _waits(self, record: SubUnitRecord) -> bool:
-        """Whether its sinks hold rows that the next checkpoint will commit."""
+        """Return whether its sinks hold rows that the next checkpoint will commit."""
         return self.exactly and not record.committed and bool(self._state.plan.sinks)
 
     @property
     def wants_checkpoint(self) -> bool:
-        """Whether somebody that leaves waits for one."""
+        """Return whether somebody that leaves waits for one."""
         subs = self._state.subs.values()
         return any(r.leaving and r.finished and not r.leaving_from and self._waits(r) for r in subs)
 

@@ -1,4 +1,4 @@
-"""The lives of a unit's sub-units: forked, built, known to the units on both sides, started, and replaced when they die.
+"""The lives of a unit's sub-units: forked, built, made known, started, and replaced when they die.
 
 One that dies before its unit finishes is replaced by a new incarnation with the same ranges (PROTOCOL section 7):
 the replacement is introduced on both sides, started, and only then named in a table that the senders get.
@@ -174,7 +174,7 @@ class Lives(Component):
             self._state.say(Introduced(record), now)
 
     def _introduced(self, record: SubUnitRecord) -> bool:
-        """Whether those it gets from and those it sends to know this newcomer, which has not been started."""
+        """Return whether those it gets from and those it sends to know this newcomer, which has not been started."""
         if record.started_at is not None or record.built is None or self._state.table is None:
             return False
         return self._senders.knows(record.incarnation) and self._targets.know(record)

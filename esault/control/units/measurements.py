@@ -1,4 +1,4 @@
-"""What the sub-units of a unit have reported, the dead ones included."""
+"""The reports of the sub-units of a unit, the dead ones included."""
 
 from __future__ import annotations
 

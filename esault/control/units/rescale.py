@@ -1,9 +1,10 @@
 """One change of a unit's table, from its request to its end (PROTOCOL section 5; esault.md 3.3 and 3.4).
 
 Every change is a list of moves (range, old owner, new owner) and one new table version. New owners are forked and made
-known to everybody first; they hold rows of what they get (`HoldRanges`) before the table is published; old owners carry rows of
-what they give (`HandOverRanges`) from then on. What fails before the table is published drops the change; what fails after
-it is replaced, and the change goes on. Which message does what in which state is said in `rescale_table`.
+known to everybody first. They hold rows of what they get (`HoldRanges`) before the table is published. Old owners carry
+rows of what they give (`HandOverRanges`) from then on. What fails before the table is published drops the change; what
+fails after it is replaced, and the change goes on. `rescale_table` says which message does what in which state; here is
+what each effect of the table does, all in one place since they share the change.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ __all__ = ["COMPLETIONS", "MESSAGES", "TABLE", "Cell", "Completion", "Effect", "
 
 
 class RescaleState(Enum):
-    """Where a unit stands with its changes."""
+    """The progress of a unit with its change."""
 
     #: no change is on
     IDLE = "idle"
@@ -31,7 +31,7 @@ class RescaleState(Enum):
 
 
 class Effect(Enum):
-    """What is done."""
+    """A step that the machine takes."""
 
     REFUSE = "refuse"
     FORK_NEW_OWNERS = "fork new owners"
@@ -51,7 +51,7 @@ class Effect(Enum):
 
 
 class Guard(Enum):
-    """What a state waits for."""
+    """A condition that a state waits for."""
 
     NEW_OWNERS_STARTED = "all new owners started"
     ALL_HOLD = "all hold, no sender registers"
@@ -60,7 +60,7 @@ class Guard(Enum):
 
 @dataclass(frozen=True)
 class Cell:
-    """What a message does in a state."""
+    """The effects of a message in a state."""
 
     effects: tuple[Effect, ...] = ()
     #: the state after it; None: the same
@@ -69,7 +69,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Completion:
-    """What happens once a state has what it waits for."""
+    """The effects once a state has what it waits for."""
 
     guard: Guard
     effects: tuple[Effect, ...]

@@ -1,7 +1,8 @@
 """The senders of a unit: who may send to it, which table each has, and who of them is leaving.
 
-A sender registers, our sub-units confirm that they know it, and only then it gets the output table. From then on it gets each new
-version and says when it has switched. One that leaves may go when all of ours have read its END (PROTOCOL section 5, step 6).
+A sender registers, our sub-units confirm that they know it, and only then it gets the output table. From then on it gets
+each new version and says when it has switched. One that leaves may go when all of ours have read its END (PROTOCOL
+section 5, step 6).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ __all__ = ["SenderRegistry"]
 
 
 class SenderRegistry(Component):
-    """Who sends to the unit."""
+    """The senders of one unit."""
 
     def __init__(self, state: UnitState, adapt: Callable[[Table], Table] = lambda table: table) -> None:
         """`adapt` changes a table before a sender gets it."""
@@ -74,26 +75,26 @@ class SenderRegistry(Component):
 
     @property
     def registering(self) -> bool:
-        """Whether a sender is being made known to ours."""
+        """Return whether a sender is being made known to ours."""
         return bool(self._adding)
 
     @property
     def switching(self) -> bool:
-        """Whether a sender has not confirmed its newest table."""
+        """Return whether a sender has not confirmed its newest table."""
         return bool(self._switching)
 
     @property
     def expecting(self) -> bool:
-        """Whether the successor of a dead sender has not registered."""
+        """Return whether the successor of a dead sender has not registered."""
         return bool(self._expected)
 
     @property
     def unsettled(self) -> bool:
-        """Whether senders are being registered or told of a table."""
+        """Return whether senders are being registered or told of a table."""
         return bool(self._unsettled or self._adding or self._switching or self._expected)
 
     def knows(self, incarnation: int) -> bool:
-        """Whether this sub-unit of ours has confirmed all senders."""
+        """Return whether this sub-unit of ours has confirmed all senders."""
         return not any(incarnation in waiting for waiting in self._adding.values())
 
     # coming ----------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ __all__ = ["SubUnitRecord"]
 
 @dataclass
 class SubUnitRecord:
-    """What a unit knows of one of its sub-units."""
+    """The knowledge that a unit has of one of its sub-units."""
 
     incarnation: int
     #: for a spout, which part it reads; for a bolt, its number among the first ones

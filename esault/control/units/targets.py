@@ -35,7 +35,7 @@ class Targets(Component):
             self._state.tell_unit(target, Unregister(incarnation, last))
 
     def know(self, record: SubUnitRecord) -> bool:
-        """Whether all of them know this sub-unit, and it has their tables."""
+        """Return whether all of them know this sub-unit, and it has their tables."""
         return not self._state.plan.targets or (record.connected and not record.switching)
 
     def _on_registered(self, message: Registered, now: float) -> None:

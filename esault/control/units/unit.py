@@ -1,8 +1,8 @@
 """A unit: a spout or bolt as it runs, all its sub-units together. It owns their output table.
 
-It is put together from components, which share a `UnitState`: the senders, the targets, the lives of sub-units, the change that is on,
-the end, the throttle, and what replicas ask for. A message goes to the components that know it; what they say to each other
-are signals, which go the same way.
+It is put together from components, which share a `UnitState`: the senders, the targets, the lives of sub-units, the
+change that is on, the end, the throttle, and the replication. A message goes to the components that know it. Components
+talk by signals, which go the same way. The module has no logic but that: it is the face of a unit to its driver.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Unit:
 
     @property
     def events(self) -> deque[tuple[str, str]]:
-        """What the driver must know; see `UnitState`."""
+        """Events that the driver must know; see `UnitState`."""
         return self.state.events
 
     @property
@@ -122,7 +122,7 @@ class Unit:
 
     @property
     def table(self) -> OutputTable | None:
-        """Who owns which part of the ring; None before it is built."""
+        """The owners of all parts of the ring; None before it is built."""
         return self.state.table
 
     @table.setter
@@ -131,7 +131,7 @@ class Unit:
 
     @property
     def measurements(self) -> Measurements:
-        """What its sub-units have reported."""
+        """The reports of its sub-units."""
         return self.state.measurements
 
     @property
@@ -151,37 +151,37 @@ class Unit:
 
     @property
     def width(self) -> int:
-        """How many sub-units own a part of the ring."""
+        """The number of sub-units that own a part of the ring."""
         return self.state.width
 
     @property
     def keyed(self) -> bool:
-        """Whether rows and state move: by key, or all of them."""
+        """Return whether rows and state move: by key, or all of them."""
         return self.state.keyed
 
     @property
     def finishing(self) -> bool:
-        """Whether all inputs have ended."""
+        """Return whether all inputs have ended."""
         return self.state.finishing
 
     @property
     def wired(self) -> bool:
-        """Whether all first sub-units have the first tables of those they send to."""
+        """Return whether all first sub-units have the first tables of those they send to."""
         return self.targets.wired
 
     @property
     def unsettled(self) -> bool:
-        """Whether senders are being registered or told of a table."""
+        """Return whether senders are being registered or told of a table."""
         return self.senders.unsettled
 
     @property
     def changing(self) -> bool:
-        """Whether a change is on, somebody is leaving, or state is on its way from or to a replica."""
+        """Return whether a change is on, somebody is leaving, or state is on its way from or to a replica."""
         return self.change is not None or self.endings.leaving or self.replication.busy
 
     @property
     def steady(self) -> bool:
-        """Whether it is neither starting nor ending. A newcomer of one that had finished would finish what it gets once more."""
+        """Return whether it is neither starting nor ending. A newcomer of one that had finished would finish what it gets once more."""
         state = self.state
         ending = state.finishing or state.finished_before
         return not ending and state.table is not None and all(r.started_at is not None for r in state.subs.values())
@@ -193,7 +193,7 @@ class Unit:
 
     @property
     def down(self) -> bool:
-        """Whether this replica lacks a sub-unit or some of its state."""
+        """Return whether this replica lacks a sub-unit or some of its state."""
         return self.replication.down
 
     # its life --------------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ class Unit:
         self.replication.died(incarnation)
 
     def ended_here(self, incarnation: int) -> bool:
-        """Whether this unit had a process ended, to make another one in its place."""
+        """Return whether this unit had a process ended, to make another one in its place."""
         return self.replication.ended_here(incarnation)
 
     def successor(self, now: float) -> Unit:
@@ -330,7 +330,7 @@ class Unit:
 
     @property
     def wants_checkpoint(self) -> bool:
-        """Whether somebody that leaves waits for one."""
+        """Return whether somebody that leaves waits for one."""
         return self.endings.wants_checkpoint
 
     def checkpointed(self, finished: Collection[int]) -> None:
@@ -339,5 +339,5 @@ class Unit:
 
     @property
     def all_stopped(self) -> bool:
-        """Whether every living sub-unit has said its last word."""
+        """Return whether every living sub-unit has said its last word."""
         return self.endings.all_stopped

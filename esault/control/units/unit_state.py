@@ -1,4 +1,4 @@
-"""What the components of a unit share: its sub-units, its output table, and where its messages go."""
+"""The state that the components of a unit share: its sub-units, its output table, and where its messages go."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ class UnitState:
 
     @property
     def width(self) -> int:
-        """How many sub-units own a part of the ring."""
+        """The number of sub-units that own a part of the ring."""
         return len(self.table.owners()) if self.table is not None else self.parallelism
 
     @property
     def keyed(self) -> bool:
-        """Whether rows and state move: by key, or all of them."""
+        """Return whether rows and state move: by key, or all of them."""
         return self.plan.objects == "unit" or any(isinstance(i.grouping, (ByKey, PartialKey)) for i in self.plan.inputs)
 
     def tell(self, incarnation: int, message: Any) -> None:
@@ -95,7 +95,7 @@ class Component(ABC):
 
     @abstractmethod
     def handlers(self) -> Mapping[type, Handler]:
-        """What takes each kind of message that this component knows."""
+        """Return the handler of each kind of message that this component knows."""
 
     def handle(self, message: Any, now: float) -> bool:
         """Take a message; whether no other component is to see it."""

@@ -1,4 +1,4 @@
-"""How fast a unit may work for a while, divided among its sub-units."""
+"""A limit of how fast a unit may work for a while, divided among its sub-units."""
 
 from __future__ import annotations
 

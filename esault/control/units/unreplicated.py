@@ -1,4 +1,4 @@
-"""What a unit asks of its replication, and the answers of a unit that has no replicas."""
+"""Questions of a unit to its replication, and the answers of a unit that has no replicas."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Replication(Protocol):
 
     @property
     def down(self) -> bool:
-        """Whether a sub-unit died and its place is not filled yet, or some of its state is missing."""
+        """Return whether a sub-unit died and its place is not filled yet, or some of its state is missing."""
         ...
 
     @property
@@ -30,7 +30,7 @@ class Replication(Protocol):
 
     @property
     def busy(self) -> bool:
-        """Whether state is on its way from or to another replica."""
+        """Return whether state is on its way from or to another replica."""
         ...
 
     def check_change(self) -> None:
@@ -42,7 +42,7 @@ class Replication(Protocol):
         ...
 
     def ended_here(self, incarnation: int) -> bool:
-        """Whether this unit had a process ended, to make another one in its place."""
+        """Return whether this unit had a process ended, to make another one in its place."""
         ...
 
     def dying(self, record: SubUnitRecord) -> None:
@@ -58,7 +58,7 @@ class Replication(Protocol):
         ...
 
     def handlers(self) -> Mapping[type, Handler]:
-        """What takes each kind of message that it knows."""
+        """Return the handler of each kind of message that it knows."""
         ...
 
 

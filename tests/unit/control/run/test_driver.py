@@ -1,0 +1,254 @@
+"""The driver by itself: what processes say is said by the test."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import pytest
+from counting_plan import plan_of_words
+
+from esault import UsageError
+from esault.control.run.driver import STOP_AT_ONCE_PATIENCE, STOP_PATIENCE, Driver
+from esault.messages.change import HoldRanges, RangesHeld
+from esault.messages.checkpoint import Checkpoint, Snapped
+from esault.messages.control import (
+    AckRouting,
+    Add,
+    Added,
+    Build,
+    Built,
+    Connect,
+    Ended,
+    Exited,
+    Failed,
+    Finish,
+    Finished,
+    Fork,
+    Grace,
+    Kill,
+    Stop,
+    Stopped,
+    Switched,
+    Table,
+)
+from esault.messages.settings import Settings
+from esault.messages.status import Rows, Status
+
+
+class Run:
+    """A driver whose processes answer at once what all processes answer."""
+
+    def __init__(self, settings=None, **options):
+        self.now = 10.0
+        self.driver = Driver(plan_of_words(), "run", "here", settings or Settings(), **options)
+        self.said = deque()
+        self.silent = set()
+
+    def answer(self):
+        """Until nothing is asked any more."""
+        while self.driver.outbox:
+            to, message = self.driver.outbox.popleft()
+            self.said.append((to, message))
+            if to in self.silent or isinstance(message, Build):
+                continue
+            for answer in self.answers(to, message):
+                assert self.driver.handle(answer, self.now)
+
+    def answers(self, to, message):
+        if isinstance(message, Fork):
+            i = message.build.incarnation
+            return [] if i in self.silent else [Built(i, 1000 + i, f"data {i}", f"express {i}")]
+        if isinstance(message, Add):
+            return [Added(to, tuple(sender for sender, _ in message.senders))]
+        if isinstance(message, Connect):
+            return [Switched(to, table.target, table.version) for table in message.tables]
+        if isinstance(message, Table):
+            return [Switched(to, message.target, message.version)]
+        if isinstance(message, Finish):
+            return [Finished(to)]
+        if isinstance(message, HoldRanges):
+            return [RangesHeld(to, message.version)]
+        if isinstance(message, Stop):
+            return [Stopped(to, Status(to, self.now, Rows()))]
+        return []
+
+    def running(self):
+        self.driver.start(self.now)
+        self.answer()
+        assert self.driver.phase == "beginning"
+        self.driver.begun(self.now)
+        self.answer()
+        assert self.driver.phase == "running"
+        self.said.clear()
+        return self
+
+    def subs(self, unit):
+        return list(self.driver.units[unit].subs)
+
+    def heard(self, kind):
+        return [to for to, m in self.said if isinstance(m, kind)]
+
+
+def test_it_goes_from_building_to_running_when_all_are_wired_and_the_sinks_are_ready():
+    run = Run()
+    run.driver.start(run.now)
+    assert run.driver.phase == "building"
+    run.answer()
+    assert run.driver.phase == "beginning"
+    run.driver.begun(run.now)
+    assert run.driver.phase == "running"
+    assert run.driver.running_since == run.now
+
+
+def test_it_ends_in_order_when_every_unit_has_finished():
+    run = Run().running()
+    for unit in run.driver.units:
+        for incarnation in run.subs(unit):
+            run.driver.handle(Ended(incarnation), run.now)
+        run.answer()
+    assert run.driver.phase == "ended"
+    assert run.driver.finished_in_order
+    assert run.driver.failure is None
+
+
+def test_one_process_that_never_stands_keeps_the_run_from_beginning():
+    run = Run()
+    run.silent = {1}
+    run.driver.start(run.now)
+    run.answer()
+    assert run.driver.phase == "building"
+
+
+def test_a_death_is_told_of_and_made_up_for_and_then_there_is_a_grace():
+    run = Run().running()
+    victim = run.subs("count")[0]
+    run.driver.handle(Exited(victim, "signal 9"), run.now)
+    assert list(run.driver.notices) == [f"count/{victim} died (signal 9)"]
+    run.answer()
+    assert victim not in run.subs("count")
+    assert set(run.driver.units["count"].table.owners()) == set(run.subs("count"))
+    assert run.driver.deaths == 1
+    assert set(run.heard(Grace)) == {i for unit in run.driver.units for i in run.subs(unit)}
+    assert run.heard(AckRouting)
+
+
+def test_the_death_of_somebody_who_is_not_known_is_nothing():
+    run = Run().running()
+    run.driver.handle(Exited(999, ""), run.now)
+    assert (run.driver.deaths, list(run.driver.outbox)) == (0, [])
+
+
+def test_a_failure_ends_the_run_and_the_first_one_counts():
+    run = Run().running()
+    run.driver.handle(Failed(run.subs("count")[0], "count", "one"), run.now)
+    run.driver.fail("two", run.now)
+    run.answer()
+    assert (run.driver.phase, run.driver.failure) == ("ended", "one")
+
+
+@pytest.mark.parametrize(("at_once", "patience"), [(True, STOP_AT_ONCE_PATIENCE), (False, STOP_PATIENCE)])
+def test_who_does_not_stop_in_time_is_killed(at_once, patience):
+    run = Run().running()
+    (victim, *_) = run.subs("count")
+    run.silent = {victim}
+    if at_once:
+        run.driver.stop_at_once(run.now)
+    else:
+        for unit in run.driver.units:
+            for incarnation in run.subs(unit):
+                run.driver.handle(Ended(incarnation), run.now)
+            run.answer()
+            run.driver.handle(Finished(victim), run.now)
+    run.answer()
+    assert run.driver.phase == "stopping"
+    run.now += patience - 0.1
+    run.driver.tick(run.now)
+    assert run.driver.phase == "stopping"
+    run.now += 0.2
+    run.driver.tick(run.now)
+    run.answer()
+    assert run.driver.phase == "ended"
+    assert run.driver.died_late
+    assert ("keeper", Kill(victim)) in run.said
+
+
+def test_draining_before_it_runs_ends_it_at_once():
+    run = Run()
+    run.driver.start(run.now)
+    run.driver.drain(run.now)
+    assert (run.driver.phase, run.driver.finished_in_order) == ("ended", False)
+
+
+def test_no_change_begins_while_a_checkpoint_is_on_and_one_can_in_a_moment():
+    run = Run(Settings(delivery="eo")).running()
+    assert run.driver.may_checkpoint
+    number = run.driver.checkpoint(run.now)
+    assert run.driver.busy
+    with pytest.raises(UsageError, match="a checkpoint is being taken or gone back to"):
+        run.driver.commands.scale("count", 4, run.now)
+    with pytest.raises(UsageError, match="no checkpoint can be taken now"):
+        run.driver.checkpoint(run.now)
+    run.answer()
+    for to in [to for to, m in run.said if isinstance(m, Checkpoint)]:
+        run.driver.handle(Snapped(to, number), run.now)
+    assert not run.driver.busy
+    assert run.driver.completed.number == number
+    assert run.driver.run_checkpoints.taken == 1
+
+
+def test_with_checkpoints_a_death_has_all_go_back():
+    run = Run(Settings(delivery="eo")).running()
+    before = {i for unit in run.driver.units for i in run.subs(unit)}
+    spout, (victim, *_) = set(run.subs("lines")), run.subs("count")
+    run.driver.handle(Exited(victim, ""), run.now)
+    run.driver.deliver(run.now)
+    assert run.driver.phase == "building"
+    assert run.driver.epoch == 2
+    assert f"count/{victim} died: all go back to the beginning" in run.driver.notices
+    run.answer()
+    killed = {m.incarnation for _, m in run.said if isinstance(m, Kill)}
+    assert killed == before - {victim} - spout  # what a source gave that cannot seek is in its process
+    run.driver.begun(run.now)
+    assert run.driver.phase == "running"
+    assert not before & {i for unit in run.driver.units for i in run.subs(unit)}
+
+
+# commands ----------------------------------------------------------------------------------------
+
+
+def test_a_command_returns_the_id_that_the_change_has():
+    run = Run().running()
+    first = run.driver.commands.scale("count", 3, run.now)
+    second = run.driver.commands.scale("split", 3, run.now)
+    assert [run.driver.units[name].change.id for name in ("count", "split")] == [first, second]
+    assert first != second
+
+
+def test_as_many_as_there_are_is_no_change():
+    run = Run().running()
+    assert run.driver.commands.scale("count", 2, run.now) is None
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        (lambda c, now: c.scale("cuont", 3, now), "there is no unit 'cuont'; there are: lines, split, count"),
+        (lambda c, now: c.scale("count", 99, now), "would need 97 more slots"),
+        (lambda c, now: c.change("count", "melt", None, now), "there is no change 'melt'"),
+        (lambda c, now: c.move("count", 999, now), "has no sub-unit 999"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_nothing_is_changed(command, why):
+    run = Run().running()
+    with pytest.raises(UsageError, match=why):
+        command(run.driver.commands, run.now)
+    assert all(unit.change is None for unit in run.driver.units.values())
+
+
+def test_a_run_that_ends_takes_no_commands():
+    run = Run().running()
+    run.driver.drain(run.now)
+    with pytest.raises(UsageError, match="is not running"):
+        run.driver.commands.scale("count", 3, run.now)
+    with pytest.raises(UsageError, match="cannot be throttled"):
+        run.driver.commands.throttle("count", 5, 1, run.now)
