@@ -70,7 +70,7 @@ class Handover:
         self.away = 0
         #: when state may go again that has not been asked for
         self._bulk_at = 0.0
-        #: newest table version by sender: BARRIERs may come before GIVE
+        #: newest table version by sender: BARRIERs may come before HandOverRanges
         self._barriers: dict[int, int] = {}
 
     @property
@@ -158,7 +158,7 @@ class Handover:
         self.barrier(sender, EVERY_VERSION)
 
     def gone(self, sender: int) -> None:
-        """A sender is dead or has left: no GIVE names it any more."""
+        """A sender is dead or has left: no HandOverRanges names it any more."""
         self._barriers.pop(sender, None)
         if self._outgoing is not None:
             self._outgoing.barrier(sender)
