@@ -8,14 +8,14 @@ from esault.control.report.summary import Snapshot, UnitSnapshot
 from esault.control.report.timeline import IN_WINDOWS
 from esault.control.units.measurements import Measurements
 from esault.counters import RunCounts, UnitCounts, declared, values
-from esault.messages.status import Rows, Status
+from esault.messages.status import Status, SubUnitCounts
 from esault.report import UnitReport
 from esault.runtime.session.metrics_tables import WINDOWS
 
 
 def test_each_number_of_a_sub_unit_is_declared_with_a_meaning_and_a_unit():
-    counters = declared(Rows)
-    assert set(counters) == {each.name for each in fields(Rows)}
+    counters = declared(SubUnitCounts)
+    assert set(counters) == {each.name for each in fields(SubUnitCounts)}
     assert set(counters) == {*declared(UnitCounts), *declared(RunCounts), "elements", "throttled"}
     for counter in counters.values():
         assert counter.meaning.endswith(".")
@@ -43,10 +43,10 @@ def test_a_window_has_a_column_for_each_counter_that_says_so():
 
 def test_a_sub_unit_that_died_keeps_what_it_counted_and_loses_what_it_held():
     measured = Measurements()
-    rows = Rows(**{name: number for number, name in enumerate(declared(Rows), 1)})
+    rows = SubUnitCounts(**{name: number for number, name in enumerate(declared(SubUnitCounts), 1)})
     measured.take(Status(1, 0.0, rows))
-    assert values(Rows, measured.counts) == values(Rows, rows)
+    assert values(SubUnitCounts, measured.counts) == values(SubUnitCounts, rows)
     measured.died(1)
-    for name, counter in declared(Rows).items():
+    for name, counter in declared(SubUnitCounts).items():
         lost = {"state_lost": rows.elements, "roots_lost": rows.roots_open}.get(name, 0)
         assert getattr(measured.counts, name) == (0 if counter.gauge else getattr(rows, name)) + lost, name

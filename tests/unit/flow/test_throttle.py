@@ -122,12 +122,12 @@ def test_one_that_is_born_gets_what_is_left_of_it():
     unit = local.driver.units["worker"]
     assert unit.width == 4
     local.run_for(1)
-    caps = [local._seats[i].core.rate_limit.cap for i in local.sub_units("worker")]
+    caps = [local._processes[i].core.rate_limit.cap for i in local.sub_units("worker")]
     assert [cap.rate for cap in caps] == [25.0] * 4
     assert all(abs(cap.until - caps[0].until) < 0.5 for cap in caps)
     local.kill(local.sub_units("worker")[0])
     local.run_for(2)
-    cap = local._seats[local.sub_units("worker")[0]].core.rate_limit.cap
+    cap = local._processes[local.sub_units("worker")[0]].core.rate_limit.cap
     assert cap.rate == 25.0
     assert abs(cap.until - caps[1].until) < 0.5
 
@@ -223,7 +223,7 @@ def test_all_that_go_back_to_a_checkpoint_are_still_throttled():
     local.run_for(5)
     local.kill(local.sub_units("worker")[0])
     local.run_for(5)
-    (core,) = [local._seats[i].core for i in local.sub_units("worker")]
+    (core,) = [local._processes[i].core for i in local.sub_units("worker")]
     assert core.rate_limit.cap.rate == 100
     assert 49.9 < core.rate_limit.cap.until - local.clock() <= 50
 

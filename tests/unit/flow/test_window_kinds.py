@@ -256,7 +256,7 @@ def test_a_tuple_is_late_by_the_watermark_however_long_windows_take_to_close():
             local.run_for(1.0)
             feed += [(key, {"at": time, "n": -time}) for key in keys for time in (7, 12)]
             local.run_for(1.0)
-            (core,) = [local._seats[i].core for i in local.sub_units("w")]
+            (core,) = [local._processes[i].core for i in local.sub_units("w")]
             assert core.metrics.tuples_in == len(feed)
             if slow:
                 assert core.roots.open_count == 2  # no more may come out

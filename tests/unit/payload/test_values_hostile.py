@@ -191,6 +191,6 @@ def test_code_that_does_not_name_a_module_is_not_taken_apart_to_look_for_it(monk
     """Where hundreds of modules are loaded, taking all of them apart took minutes at each restore."""
     taken = []
     get = dis.get_instructions
-    monkeypatch.setattr(class_names.dis, "get_instructions", lambda code: taken.append(code) or get(code))
+    monkeypatch.setattr(dis, "get_instructions", lambda code: taken.append(code) or get(code))
     assert not class_names._is_asked_for("nobody.asks.for_this_one")
     assert not taken

@@ -51,7 +51,7 @@ def published(local, change):
 def aligned(local, change):
     """The old owner has read every barrier and given its rows; state may still be on its way."""
     old = min(change.old_owners)
-    giving = local._seats[old].core.changes._outgoing if old in local._seats else None
+    giving = local._processes[old].core.changes._outgoing if old in local._processes else None
     return state(local) is RescaleState.MOVING and (giving is None or giving.aligned)
 
 

@@ -252,7 +252,7 @@ def test_a_gate_cannot_be_changed_and_a_unit_whose_copy_is_down_cannot_either():
     local = runtime(7)
     until(local, lambda: counted(local) > 100)
     with pytest.raises(UsageError, match="merger of 'count'"):
-        local.move("count~gate", local.sub_units("count~gate")[0])
+        local.move("count~merger", local.sub_units("count~merger")[0])
     victim = local.sub_units("count~1")[0]
     local.kill(victim)
     until(local, lambda: local.driver.units["count~1"].down)

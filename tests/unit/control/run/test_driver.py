@@ -32,7 +32,7 @@ from esault.messages.control import (
     Table,
 )
 from esault.messages.settings import Settings
-from esault.messages.status import Rows, Status
+from esault.messages.status import SubUnitCounts, Status
 
 
 class Run:
@@ -69,7 +69,7 @@ class Run:
         if isinstance(message, HoldRanges):
             return [RangesHeld(to, message.version)]
         if isinstance(message, Stop):
-            return [Stopped(to, Status(to, self.now, Rows()))]
+            return [Stopped(to, Status(to, self.now, SubUnitCounts()))]
         return []
 
     def running(self):

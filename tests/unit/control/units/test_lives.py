@@ -17,6 +17,7 @@ def test_the_table_is_made_when_the_last_of_the_first_is_built():
     one.built(1, 2)
     assert one.unit.table is None
     one.built(3)
+    assert one.unit.table is not None
     assert one.unit.table.owners() == [1, 2, 3]
     assert one.told() == ["built"]
     assert one.unit.history == [(10.0, 3)]
@@ -40,6 +41,7 @@ def test_a_death_before_the_run_is_wired_is_as_if_nothing_had_been_built():
     assert one.unit.table is None
     assert set(one.unit.subs) == {1, 3}
     one.built(3)
+    assert one.unit.table is not None
     assert one.unit.table.owners() == [1, 3]
 
 

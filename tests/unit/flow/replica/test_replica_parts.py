@@ -43,7 +43,7 @@ def copies(bolt=Sum, grouping=None):
 
 
 def merger(bench):
-    return bench(copies(), "worker~gate").start(1, 2)
+    return bench(copies(), "worker~merger").start(1, 2)
 
 
 def rows(it, channel, *ids, root=1, id=5, owner=OWNER):

@@ -342,7 +342,7 @@ def test_whoever_is_killed_what_arrived_was_processed_or_dropped_or_died_with_it
             elif kills and living:
                 kills -= 1
                 local.kill(order.choice(living))
-        for incarnation, seat in local._seats.items():
+        for incarnation, seat in local._processes.items():
             if hasattr(seat.core, "reader") and seat.core.reader.bound is not None:
                 last[incarnation] = seat.core
         if not local.step():

@@ -15,7 +15,7 @@ def test_what_the_driver_says_before_the_keeper_wakes_it_is_not_lost():
     actor = SubUnitActor(ChildSpec(SimpleNamespace(clock_offset=0.0, name="t"), build, None))
     try:
         actor.receiveMsg_Messages(Messages(("first", "second")), None)
-        assert list(actor._loop.mail) == ["first", "second"]
+        assert list(actor._loop.messages) == ["first", "second"]
     finally:
         for fd in (actor._read_fd, actor._write_fd, actor._loop._wake_read, actor._loop._wake_write):
             os.close(fd)
