@@ -255,7 +255,7 @@ def test_a_thespian_that_has_changed_is_an_error_that_names_its_version(moved: s
     said = python(
         "import pickle, os\n"
         "from thespian.system.transport import IPBase, TCPTransport as tcp, asyncTransportBase, streamBuffer\n"
-        "from esault.runtime import guard\n"
+        "from esault.runtime.actors import guard\n"
         f"original = tcp.ReceiveBuffer\n{moved}\n"
         "try: guard.install(os.urandom(32))\n"
         "except RuntimeError as error: print(error)\n"
@@ -275,7 +275,7 @@ def test_no_name_is_looked_up_and_nothing_but_the_loopback_address_is_connected_
         "    elif event.startswith('socket.gethost') or event == 'socket.getnameinfo':\n"
         "        print(event, args, flush=True)\n"
         "sys.addaudithook(watch)\n"
-        "from esault.runtime import system\n"
+        "from esault.runtime.actors import system\n"
         "from esault.runtime.actors.actor import ReportingActor\n"
         "class Someone(ReportingActor):\n"
         "    def receiveMsg_str(self, message, sender): self.send(sender, message)\n"

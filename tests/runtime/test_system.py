@@ -335,7 +335,7 @@ def test_a_command_that_is_killed_leaves_nothing_even_when_a_process_is_frozen()
 
 def test_a_command_that_ends_without_shutdown_leaves_nothing(tmp_path: Path) -> None:
     code = (
-        "import secrets; from esault.runtime import system; handle = system.start(secrets.token_bytes(32));"
+        "import secrets; from esault.runtime.actors import system; handle = system.start(secrets.token_bytes(32));"
         "print(handle.pid, flush=True); raise SystemExit(3)"
     )
     done = subprocess.run(

@@ -87,7 +87,7 @@ def test_the_successor_is_restored_by_the_other_replica():
     (record,) = twins.first.unit.changes
     assert (record.kind, record.moved_keys, record.reason) == ("copy", 7, "brought up to date by count~1")
     assert record.id > 0
-    assert twins.first.unit.measurements.state_lost == 0
+    assert twins.first.unit.measurements.counts.state_lost == 0
 
 
 def test_neither_replica_is_changed_meanwhile_and_both_are_afterwards():

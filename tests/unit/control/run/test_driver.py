@@ -32,7 +32,7 @@ from esault.messages.control import (
     Table,
 )
 from esault.messages.settings import Settings
-from esault.messages.status import SubUnitCounts, Status
+from esault.messages.status import Status, SubUnitCounts
 
 
 class Run:

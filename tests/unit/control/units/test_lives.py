@@ -51,7 +51,6 @@ def test_a_replacement_takes_the_place_once_senders_and_targets_know_it():
     one.unit.died(2, "killed", 20.0)
     assert one.unit.died_at == 20.0
     assert one.unit.table.ranges(2) == ranges
-    assert one.builds[3].replacement
     one.built(3)
     assert one.unit.table.ranges(2) == ranges
     one.newcomer(3)

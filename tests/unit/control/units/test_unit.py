@@ -12,7 +12,14 @@ from one_unit import OneUnit
 
 from esault import UsageError
 from esault.control.units.rescale_table import RescaleState
-from esault.messages.change import HandOverRanges, HoldRanges, RangesHandedOver, RangesHeld, StateInstalled
+from esault.messages.change import (
+    HandOverRanges,
+    HoldRanges,
+    LostOldOwner,
+    RangesHandedOver,
+    RangesHeld,
+    StateInstalled,
+)
 from esault.messages.control import Add, Added, Ended, Fork, Registered, SenderSwitched, TableFor
 
 
@@ -70,6 +77,8 @@ class Neighbours(RuleBasedStateMachine):
                 news = tuple(message.news)
                 self.mail.append(("say", to, RangesHandedOver(to, message.version, news)))
                 self.mail.extend(("say", new, StateInstalled(new, message.version)) for new in news)
+            elif isinstance(message, LostOldOwner):
+                self.mail.append(("say", to, StateInstalled(to, message.version)))
             elif isinstance(message, (TableFor, Registered)):
                 self.published.append(message.table)
                 self.mail.append(("say", None, SenderSwitched(100, message.table.version)))

@@ -31,7 +31,7 @@ class End:
         note = self.done.append
         self.life = Lifecycle()
         self.roots = SimpleNamespace(credit=True, open_count=0, replay_one=lambda now: False)
-        self.acks = SimpleNamespace(send=lambda: note("acks"), push=lambda: self.pushed)
+        self.acks = SimpleNamespace(send=lambda: note("acks"), retry=lambda: self.pushed)
         self.pushed = True
         self.outputs = SimpleNamespace(
             uncommitted=False,
