@@ -1,4 +1,4 @@
-"""What is counted of a run: each number is declared once, here.
+"""Counters of a run: each number is declared once, here.
 
 A sub-unit reports them, a unit adds them up, and the report, `esault status`, the live view, Prometheus and the table
 `windows` of the metrics show what is declared. So a new one is a field here and a line where it is counted.

@@ -13,7 +13,7 @@ __all__ = ["Registry"]
 
 T = TypeVar("T", bound=Callable[..., object])
 
-#: letters with a meaning of their own where names are written on a command line
+#: characters with a meaning of their own where names are written on a command line
 _MARKS = frozenset(":,= \t\n")
 
 

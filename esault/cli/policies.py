@@ -35,7 +35,7 @@ def command(name: str | None) -> None:
 
 
 def docstring(name: str) -> str:
-    """What is written about a policy: its module's text where the module is that policy's alone, else its class's."""
+    """The text about a policy: its module's text where the module is that policy's alone, else its class's."""
     made: Any = POLICIES.find(name)
     places = {each: POLICIES.place(each) for each in POLICIES.names()}
     module = (places[name] or "").partition(":")[0]

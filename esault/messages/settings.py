@@ -15,7 +15,7 @@ class Settings:
 
     #: what is promised about each tuple; the words "alo", "eo" and "none" do as well
     delivery: Delivery = Delivery.AT_LEAST_ONCE
-    #: ack servers; 0 seats each ledger with the owner of the roots
+    #: ack servers; 0 keeps each ledger with the owner of the roots
     ackers: int = 0
     #: roots that a spout's sub-unit has open (not yet processed) at most
     max_pending: int = 8

@@ -309,7 +309,7 @@ def _import(module: str) -> ModuleType:
 
 
 def _is_asked_for(module: str) -> bool:
-    """Whether a function of the user's, in a module that is loaded, would import this one: whoever wrote bytes may not choose."""
+    """Return whether a function of the user's, in a module that is loaded, would import this one: bytes do not choose."""
     # `from a.b import c` names a.b and c; a module that is asked for ends with one of the names of some code.
     ends = {module[i:] for i in range(len(module)) if i == 0 or module[i - 1] == "."}
     for name, loaded in list(sys.modules.items()):
@@ -324,7 +324,7 @@ def _is_asked_for(module: str) -> bool:
 
 
 def _imports(code: CodeType, ends: set[str]) -> bool:
-    """Whether the code, or one within it, imports something of such a name."""
+    """Return whether the code, or one within it, imports something of such a name."""
     # Few have the name at all: taking all code apart took minutes where hundreds of modules are loaded.
     if not ends.isdisjoint(code.co_names) and any(
         step.opname in ("IMPORT_NAME", "IMPORT_FROM") and step.argval in ends for step in dis.get_instructions(code)

@@ -17,7 +17,7 @@ Extension types: the code, and what is in it.
     89                       a whole column of rows, see `packed_rows`
 
 A value is MessagePack where that says it exactly (a dict of scalars), else the byte C1, which never begins MessagePack, and either
-the letter L and MessagePack (a dict of scalars, and of lists and dicts of them), or a pickle.
+an L and MessagePack (a dict of scalars, and of lists and dicts of them), or a pickle.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ class Codec:
 
 
 def _has_flat_containers(value: dict[Any, Any]) -> bool:
-    """Whether all in it are scalars, and lists and dicts of scalars, of which none stands in two places."""
+    """Return whether all in it are scalars, and lists and dicts of scalars, of which none stands in two places."""
     containers = []
     for item in value.values():
         kind = type(item)

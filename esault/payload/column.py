@@ -58,7 +58,7 @@ _OTHERS = {
 
 
 def is_array(column: Any) -> bool:
-    """Whether a column that was checked is an array."""
+    """Return whether a column that was checked is an array."""
     return type(column) not in PLAIN_TYPES
 
 

@@ -27,7 +27,7 @@ __all__ = ["Evolution", "Schema", "describe", "describe_all", "mentioned"]
 Schema = Mapping[str, tuple[str, ...]]
 
 _PICKLED = 0xC1
-#: the letter behind it where it is no pickle, see `codec`
+#: the byte behind it where it is no pickle, see `codec`
 _WITH_LISTS = b"L"
 _GENERATED = ("slots_setstate", "_dataclass_setstate")
 

@@ -188,7 +188,7 @@ class Requested:
     """Command to driver: carry this out."""
 
     command: RunCommand
-    #: of the request, for its answers; 0: nobody waits for them
+    #: of the request, for its answers; 0: they are not waited for
     number: int = 0
 
 

@@ -176,7 +176,7 @@ def _block_head(path: Path, source: BinaryIO) -> tuple[int, int]:
 
 
 def read_schema(path: Path) -> Schema | None:
-    """What the classes in it looked like; None: a version that did not say wrote it. Raises CheckpointError."""
+    """Return what the classes in it looked like; None: a version that did not say wrote it. Raises CheckpointError."""
     with _reading(path) as source:
         if _check_head(path, source.read(_HEAD.size)) < 2:
             return None

@@ -11,7 +11,7 @@ __all__ = ["BUILT_IN", "Grouping", "Promises", "broadcast", "by_key", "partial_k
 
 @dataclass(frozen=True)
 class Promises:
-    """Where the tuples of a grouping go. The engine asks for these, never for the grouping's class."""
+    """Promises of a grouping: where its tuples go. The engine asks for these, never for the grouping's class."""
 
     #: the key's place on the ring decides, so that a key's state moves with it
     keyed: bool = False

@@ -57,7 +57,7 @@ def written(grouping: Grouping) -> str:
 
 
 def common_objects(unit: str, inputs: Sequence[tuple[str, Grouping]]) -> str:
-    """What one object of `unit` stands for, on which its inputs, (stream, grouping), must agree."""
+    """Return what one object of `unit` stands for, on which its inputs, (stream, grouping), must agree."""
     first = inputs[0][1].objects
     if all(grouping.objects == first for _, grouping in inputs):
         return first

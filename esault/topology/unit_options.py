@@ -47,7 +47,7 @@ class UnitOptions:
 
     @property
     def width(self) -> Parallelism:
-        """How many sub-units, at the start, at least and at most."""
+        """Return how many sub-units there are at the start, at least and at most."""
         return Parallelism(self.parallelism, self.min_parallelism, self.max_parallelism)
 
     def checked(self, name: str) -> UnitOptions:

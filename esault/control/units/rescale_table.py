@@ -22,7 +22,7 @@ class RescaleState(Enum):
 
     #: no change is on
     IDLE = "idle"
-    #: new owners are forked and made known to everybody
+    #: new owners are forked and made known to all
     STARTING = "starting"
     #: new owners begin to hold the rows of what they will get
     HOLDING = "holding"

@@ -22,7 +22,7 @@ class LateProbes:
         self._open: dict[int, dict[int, float]] = {}
 
     def observe(self, samples: Sequence[Sample], now: float) -> None:
-        """What is new."""
+        """Take in the probes that are new."""
         for gone in self._open.keys() - {s.sub_unit for s in samples}:
             del self._open[gone]
         for sample in samples:

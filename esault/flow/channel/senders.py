@@ -77,7 +77,7 @@ class Senders:
         return None
 
     def admit_express(self, frame: Frame) -> tuple[bool, bool]:
-        """Whether a frame of the express socket is news, and whether some before it are missing."""
+        """Return whether a frame of the express socket is news, and whether some before it are missing."""
         last = self._express.get(frame.channel, 0)
         if frame.seq <= last:
             self.dropped += 1

@@ -75,7 +75,7 @@ class Handover:
 
     @property
     def active(self) -> bool:
-        """Whether batches must pass through `offer`."""
+        """Return whether batches must pass through `offer`."""
         return self._outgoing is not None or self._incoming is not None or bool(self._undivided)
 
     @property
@@ -95,7 +95,7 @@ class Handover:
 
     @property
     def wake_at(self) -> float | None:
-        """When there is more to do even if nothing comes in; None: never."""
+        """The time at which there is more to do even if nothing comes in; None: never."""
         bulk = self._bulk_at if self._outgoing is not None and self._outgoing.scanning else None
         ask = self._incoming.ask_at if self._incoming is not None else None
         return bulk if ask is None else ask if bulk is None else min(ask, bulk)
@@ -140,7 +140,7 @@ class Handover:
             self._incoming.lost(message.old)
 
     def cancel(self, message: Cancel) -> None:
-        """The change was dropped before anyone was told of its table: nothing was held."""
+        """The change was dropped before any sender was told of its table: nothing was held."""
         if self._incoming is not None and self._incoming.version == message.version:
             self._incoming = None
 

@@ -49,11 +49,11 @@ class Store(Protocol):
         ...
 
     def ring_state(self, ranges: Sequence[tuple[int, int]]) -> Any:
-        """What the new owner of these ranges must know besides the state of their keys; None: nothing."""
+        """Pack what the new owner of these ranges must know besides the state of their keys; None: nothing."""
         ...
 
     def install_ring_state(self, said: Any) -> None:
-        """What the old owner said so. Raises FrameError."""
+        """Take in what the old owner said so. Raises FrameError."""
         ...
 
 

@@ -110,7 +110,7 @@ class Emitter:
         return name_main
 
     def pop_emitted(self, with_ids: bool) -> Payload:
-        """What stands in the columns, as a payload; the columns are empty afterwards."""
+        """Return what stands in the columns, as a payload; the columns are empty afterwards."""
         payload: Payload = self.pop_arrays(with_ids) if self.arrays else []
         for stream, out in self.outs.items():
             if out.keys:

@@ -205,11 +205,11 @@ class Operator:
         """Take a key over, with its state."""
 
     def ring_state(self, ranges: Sequence[tuple[int, int]]) -> Any:
-        """What the new owner of these ranges must know besides the state of their keys; None: nothing."""
+        """Pack what the new owner of these ranges must know besides the state of their keys; None: nothing."""
         return None
 
     def install_ring_state(self, said: Any) -> None:
-        """What the old owner said so. Raises FrameError."""
+        """Take in what the old owner said so. Raises FrameError."""
 
     # checkpoints ---------------------------------------------------------------------------------
 
@@ -298,5 +298,5 @@ def defines(cls: type[Any] | None, hook: str) -> bool:
 
 
 def by_stream(cls: type[Any]) -> bool:
-    """Whether `process_stream` is called in place of `process`."""
+    """Return whether `process_stream` is called in place of `process`."""
     return cls.process_stream is not Bolt.process_stream

@@ -273,7 +273,7 @@ class DriverActor(ReportingActor):
             self._notice(said["error"])
 
     def _answer_ended(self) -> None:
-        """What was asked for has ended: say so."""
+        """Answer requests whose change has ended."""
         for number, then in list(self._commands.items()):
             said = then()
             if said is not None:

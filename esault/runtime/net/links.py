@@ -57,7 +57,7 @@ class UnixLink(StreamLink):
         return True
 
     def send(self, frame: bytes) -> bool:
-        """Whether the frame was taken; False: not now, offer it again later."""
+        """Return whether the frame was taken; False: not now, offer it again later."""
         if self._rest is not None and not self.retry():
             return False
         if self._socket is None and (self._broken or not self._connect()):

@@ -18,8 +18,8 @@ __all__ = ["ControlServer"]
 class ControlServer:
     """Sits in the command's loop. `tell` sends a message to the driver."""
 
-    def __init__(self, door: ControlSocket, name: str, run: str, tell: Callable[[Any], object]) -> None:
-        self._control_socket = door
+    def __init__(self, control_socket: ControlSocket, name: str, run: str, tell: Callable[[Any], object]) -> None:
+        self._control_socket = control_socket
         self._about = {"topology": name, "run": run, "pid": os.getpid(), "engine": "actors"}
         self._tell = tell
         self._snapshot: Snapshot | None = None

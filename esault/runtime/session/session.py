@@ -322,10 +322,12 @@ class Session:
             self._metrics.end(report)
 
     def _served(self, handle: system.ActorSystemHandle, driver: Any, spec: RunSpec) -> Report:
-        """Watch the run, with its door open to other terminals."""
-        door = ControlSocket(Path(spec.run_dir))
-        self._control_server = ControlServer(door, spec.name, spec.run, lambda message: handle.tell(driver, message))
-        door.start()
+        """Watch the run, with its control socket open to other terminals."""
+        control_socket = ControlSocket(Path(spec.run_dir))
+        self._control_server = ControlServer(
+            control_socket, spec.name, spec.run, lambda message: handle.tell(driver, message)
+        )
+        control_socket.start()
         how = "failed"
         try:
             report = self._watch(handle, driver)

@@ -88,7 +88,7 @@ class Outbox:
         return len(packed)
 
     def pop_sealed(self, flush: bool = False) -> Iterator[Sealed]:
-        """What is ready; with `flush` all."""
+        """Return what is ready; with `flush` all."""
         if flush:
             for port in self._ports:
                 port.flush()

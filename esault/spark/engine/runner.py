@@ -138,7 +138,7 @@ class Runner:
             count.end_to_end.record(now - due, rows)
 
     def send(self, due: float) -> None:
-        """What was emitted goes on its way. Raises WorkerError."""
+        """Send what was emitted on its way. Raises WorkerError."""
         for stream, keys, values, ids in self.emitter.pop_emitted(self.plan.wants_id):
             self.push(stream, due, keys, values, ids)
 

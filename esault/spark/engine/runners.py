@@ -74,7 +74,7 @@ class Runners:
                     self.outbox.put(layout.groups[target, task], (WORD, way(root, name, number), word))
 
     def counts(self) -> dict[str, Any]:
-        """What was counted since it was last asked, by unit."""
+        """Return what was counted since it was last asked, by unit."""
         return {name: runner.count.pop() for name, runner in self._members.items() if runner.count}
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from itertools import count
 from types import SimpleNamespace
+from typing import Any
 
 from esault.control.run.acker_assignment import AckerAssignment
 from esault.messages.control import AckRouting, Fork, Kill, Stop
@@ -12,7 +13,8 @@ from esault.messages.control import AckRouting, Fork, Kill, Stop
 
 def ackers(number=2):
     outbox, numbers = deque(), count(50)
-    made = AckerAssignment(number, lambda unit, part: SimpleNamespace(incarnation=next(numbers), part=part), outbox)
+    builds: Any = lambda unit, part: SimpleNamespace(incarnation=next(numbers), part=part)
+    made = AckerAssignment(number, builds, outbox)
     made.start()
     return made, outbox
 
