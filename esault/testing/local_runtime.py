@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import random
 import shutil
 import tempfile
@@ -37,76 +36,15 @@ from esault.state.state_dir import StateDir
 from esault.state.state_store import FileStateStore
 from esault.testing.local_process import LocalAcker, LocalProber, LocalSubUnit
 from esault.testing.manual_clock import ManualClock
+from esault.testing.memory_connectors import CollectingSink, DeadLetterList, GivenRows
 from esault.testing.memory_state_store import MemoryStateStore
 from esault.testing.memory_wire import MemoryWire
 from esault.topology.builder import Topology
 from esault.topology.plan import Outlet, Plan, SinkPlan, UnitPlan
-from esault.topology.sink import RunInfo, Sink
-from esault.topology.spout import EndOfStream, Spout
+from esault.topology.sink import RunInfo
+from esault.topology.spout import Spout
 
 __all__ = ["LocalRuntime"]
-
-
-class _Given(Spout[Any, Any]):
-    """The tuples that a test gives in place of a spout."""
-
-    def __init__(self, rows: Iterable[tuple[Any, Any]]) -> None:
-        self._rows = list(rows)
-        self._next = 0
-
-    def read(self, limit: int) -> Sequence[tuple[Any, Any]]:
-        if self._next >= len(self._rows):
-            raise EndOfStream
-        rows = self._rows[self._next : self._next + limit]
-        self._next += len(rows)
-        return rows
-
-    def position(self) -> int:
-        return self._next
-
-    def seek(self, position: int) -> None:
-        self._next = position
-
-
-_HANDLES = itertools.count(1)
-
-
-class _Collected(Sink):
-    """In place of a sink: keeps what is committed. What is prepared outlives the process, as it must."""
-
-    def __init__(self, landed: list[Any], prepared: dict[int, list[Any]], wants_id: bool) -> None:
-        self._landed = landed
-        self._prepared = prepared
-        self.wants_id = wants_id  # type: ignore[misc]
-        self._staged: list[Any] = []
-
-    def write(self, rows: Sequence[Any]) -> None:
-        self._staged.extend(rows)
-
-    def prepare(self, epoch: int) -> int:
-        handle = next(_HANDLES)
-        self._prepared[handle] = self._staged
-        self._staged = []
-        return handle
-
-    def commit(self, epoch: int, handle: Any) -> None:
-        self._landed.extend(self._prepared.pop(handle, []))
-
-
-class _DeadLetters:
-    """Dead letters in memory."""
-
-    def __init__(self) -> None:
-        self.records: list[dict[str, Any]] = []
-
-    def __str__(self) -> str:
-        return "memory"
-
-    def put(self, record: dict[str, Any]) -> None:
-        self.records.append(record)
-
-    def sync(self) -> None:
-        """Memory is as durable as it gets."""
 
 
 class LocalRuntime:
@@ -172,7 +110,7 @@ class LocalRuntime:
         self._landed: dict[str, list[Any]] = {sink.name: [] for sink in self.plan.sinks}
         #: rows that sinks have prepared and not committed
         self._prepared: dict[int, list[Any]] = {}
-        self._dead_letters = dead_letter_sink or _DeadLetters()
+        self._dead_letters = dead_letter_sink or DeadLetterList()
         self._run_dir = run_dir
         self._run = run
         self._exits: deque[Exited] = deque()
@@ -188,7 +126,9 @@ class LocalRuntime:
         probes = "memory://probes" if policies else ""
         chosen = {EVERY_UNIT: "none", **(policies or {})}
         # A given spout can seek, whatever the one can that it stands for.
-        chosen_spouts = {name: replace(self.plan.units[name], spout=_Given(rows)) for name, rows in self._given.items()}
+        chosen_spouts = {
+            name: replace(self.plan.units[name], spout=GivenRows(rows)) for name, rows in self._given.items()
+        }
         self.driver = Driver(
             replace(self.plan, units={**self.plan.units, **chosen_spouts}),
             run,
@@ -383,13 +323,13 @@ class LocalRuntime:
         if unit.kind == "spout":
             given = self._given.get(name)
             # Each sub-unit has an object of its own, as it has where each is a process.
-            spout = _Given(given) if given is not None else copy.deepcopy(unit.spout)
+            spout = GivenRows(given) if given is not None else copy.deepcopy(unit.spout)
             unit = replace(unit, spout=spout)
         return replace(unit, streams={s: self._collecting(o) for s, o in unit.streams.items()})
 
     def _collecting(self, outlet: Outlet) -> Outlet:
         sinks = tuple(
-            SinkPlan(s.name, _Collected(self._landed[s.name], self._prepared, type(s.sink).wants_id))
+            SinkPlan(s.name, CollectingSink(self._landed[s.name], self._prepared, type(s.sink).wants_id))
             for s in outlet.sinks
         )
         return replace(outlet, sinks=sinks, branches=tuple(self._collecting(b) for b in outlet.branches))

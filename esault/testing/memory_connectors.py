@@ -1,0 +1,74 @@
+"""Connectors in memory: rows that a test gives, and lists of what comes out."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from esault.topology.sink import Sink
+from esault.topology.spout import EndOfStream, Spout
+
+__all__ = ["CollectingSink", "DeadLetterList", "GivenRows"]
+
+
+class GivenRows(Spout[Any, Any]):
+    """The tuples that a test gives in place of a spout."""
+
+    def __init__(self, rows: Iterable[tuple[Any, Any]]) -> None:
+        self._rows = list(rows)
+        self._next = 0
+
+    def read(self, limit: int) -> Sequence[tuple[Any, Any]]:
+        if self._next >= len(self._rows):
+            raise EndOfStream
+        rows = self._rows[self._next : self._next + limit]
+        self._next += len(rows)
+        return rows
+
+    def position(self) -> int:
+        return self._next
+
+    def seek(self, position: int) -> None:
+        self._next = position
+
+
+_HANDLES = itertools.count(1)
+
+
+class CollectingSink(Sink):
+    """In place of a sink: keeps what is committed. What is prepared outlives the process, as it must."""
+
+    def __init__(self, landed: list[Any], prepared: dict[int, list[Any]], wants_id: bool) -> None:
+        self._landed = landed
+        self._prepared = prepared
+        self.wants_id = wants_id  # type: ignore[misc]
+        self._staged: list[Any] = []
+
+    def write(self, rows: Sequence[Any]) -> None:
+        self._staged.extend(rows)
+
+    def prepare(self, epoch: int) -> int:
+        handle = next(_HANDLES)
+        self._prepared[handle] = self._staged
+        self._staged = []
+        return handle
+
+    def commit(self, epoch: int, handle: Any) -> None:
+        self._landed.extend(self._prepared.pop(handle, []))
+
+
+class DeadLetterList:
+    """Dead letters in memory."""
+
+    def __init__(self) -> None:
+        self.records: list[dict[str, Any]] = []
+
+    def __str__(self) -> str:
+        return "memory"
+
+    def put(self, record: dict[str, Any]) -> None:
+        self.records.append(record)
+
+    def sync(self) -> None:
+        """Memory is as durable as it gets."""
