@@ -130,7 +130,7 @@ def test_strangers_achieve_nothing_and_are_told_of(command, nodes, tmp_path):
     check(tmp_path / "out.jsonl", wanted(tmp_path))
     report = json.loads((tmp_path / "r.json").read_text())
     assert (report["deaths"], report["roots"]["replayed"]) == (0, 0)
-    said = until(lambda: nodes["a"].said() if "it began with Enter, not with Hello" in nodes["a"].said() else "")
+    said = until(lambda: nodes["a"].said() if "it began with Attach, not with Hello" in nodes["a"].said() else "")
     assert "node a refused" in said
     assert "another key, so it belongs to another cluster" in said
     assert "it does not speak TLS" in said
