@@ -37,12 +37,12 @@ test: lint
 
 # Hypothesis takes a tenth of the examples. mypy keeps what it knows, and looks at what has changed.
 quick: lint
-	@HYPOTHESIS_PROFILE=quick ESAULT_PROOF=2 $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow" $(QUICK)
+	@HYPOTHESIS_PROFILE=quick ESAULT_PROOF=2 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m "not slow" $(QUICK)
 
 # RENEW=--renew writes the floors anew.
 coverage:
 	@.ci/venv parquet,spark,bench,test
-	@HYPOTHESIS_PROFILE=quick ESAULT_PROOF=2 $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow" $(QUICK) \
+	@HYPOTHESIS_PROFILE=quick ESAULT_PROOF=2 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m "not slow" $(QUICK) \
 		--cov --cov-branch --cov-report=json:out/coverage.json --cov-report=
 	@$(BIN)/python tests/coverage_floor.py out/coverage.json $(RENEW)
 

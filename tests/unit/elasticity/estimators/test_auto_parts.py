@@ -69,6 +69,7 @@ def test_one_round_is_no_rhythm_yet():
     assert history(square, 100).period is None
 
 
+@pytest.mark.slow  # two seconds, and half a minute where branches are counted
 def test_a_long_history_stays_small_and_reaches_far_back():
     seen = history(lambda t: 500 + 400 * math.sin(2 * math.pi * t / 300), 3000, window=1.0)
     assert len(seen.bins) < MOST
