@@ -1,10 +1,10 @@
-"""Which host a new sub-unit goes to: by what the unit needs, whom it avoids, free slots and where its neighbours are.
+"""The choice of a host for a new sub-unit: what the unit needs and avoids, free slots, and the hosts of its neighbours.
 
 In this order, the first that tells two hosts apart decides:
 
 1. only hosts that take newcomers (neither draining nor lost) and offer what the unit needs
 2. one with a free slot before one without: a sub-unit that replaces a dead one is made even where all slots are taken
-3. fewer sub-units that it should be apart from: active copies of the same unit, and what the rules name
+3. fewer sub-units that it should be apart from: other replicas of the same unit, and what the rules name
 4. `spread`: the smaller share of slots taken; then more neighbours (units that it gets from or sends to).
    `pack`: more neighbours; then the larger share of slots taken
 5. the name
@@ -41,7 +41,7 @@ class HostRecord:
     slots: int
     offers: frozenset[str]
     draining: bool = False
-    #: numbers of slots that nobody has
+    #: numbers of the slots that are free
     free: set[int] = field(default_factory=set)
     #: unit -> sub-units that are here
     units: dict[str, int] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class Cluster:
 
     @property
     def free(self) -> int:
-        """Those that nobody has and that newcomers may get."""
+        """Free slots on hosts that take new sub-units."""
         return sum(len(host.free) for host in self.hosts.values() if not host.draining)
 
     def take(self, request: SlotRequest) -> tuple[str, Slot | None]:

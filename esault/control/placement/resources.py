@@ -25,11 +25,11 @@ class SlotRequest:
     """A sub-unit that needs a place, as far as it is known."""
 
     unit: str
-    #: the unit as the user wrote it, where `unit` is a copy of it
+    #: the unit as the user wrote it, where `unit` is a replica of it
     original: str = ""
     #: units that it gets from or sends to
     neighbours: frozenset[str] = frozenset()
-    #: other active copies of the same unit: a host that is lost should not take two of them
+    #: other replicas of the same unit: a host that is lost should not take two of them
     copies: frozenset[str] = frozenset()
     #: the one host that will do
     host: str | None = None
@@ -47,7 +47,7 @@ def slot_request_of(plan: Plan, name: str, host: str | None, beside: bool = Fals
 
 
 class Resources(Protocol):
-    """Whoever has slots: this machine, the hosts of a cluster."""
+    """An owner of slots: this machine, or the hosts of a cluster."""
 
     @property
     def total(self) -> int:
@@ -56,7 +56,7 @@ class Resources(Protocol):
 
     @property
     def free(self) -> int:
-        """Those that nobody has."""
+        """Slots that are free."""
         ...
 
     def take(self, request: SlotRequest) -> tuple[str, Slot | None]:
@@ -87,7 +87,7 @@ class OneHost:
 
     @property
     def free(self) -> int:
-        """Those that nobody has."""
+        """Slots that are free."""
         return len(self._free)
 
     def take(self, request: SlotRequest) -> tuple[str, Slot | None]:

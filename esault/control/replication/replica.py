@@ -338,13 +338,13 @@ class Replica(Component):
             self._check_whole(now)
 
     def _renew_spoiled(self) -> None:
-        """Those that took part in a change in which somebody died are replaced by others that get all from another replica."""
+        """Replace sub-units that a death in mid-change left without some of their state; new ones get all from another replica."""
         table = self._state.table
         for incarnation in list(self._spoiled):
             record = self._state.subs.get(incarnation)
             assert table is not None
             if record is None or incarnation not in table.owners() or self._source(record)[0] is None:
-                self._spoiled.discard(incarnation)  # there is nobody who has more
+                self._spoiled.discard(incarnation)  # no other replica has more
             elif incarnation not in self._given_up:
                 self._end(incarnation)
 

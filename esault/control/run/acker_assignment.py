@@ -59,7 +59,7 @@ class AckerAssignment:
         down: tuple[int, ...] = (),
         mergers: tuple[int, ...] = (),
     ) -> None:
-        """Tell everybody where acks go; `newcomer`: an ack server took the place of a dead one. The rest is as in `AckRouting`."""
+        """Tell all processes where acks go; `newcomer`: an ack server took the place of a dead one. The rest is as in `AckRouting`."""
         self._version += 1
         if newcomer:
             self._awaited = self._version
@@ -75,7 +75,7 @@ class AckerAssignment:
             self._unrouted.discard(incarnation)
 
     def recovered(self, living: Iterable[int]) -> list[int]:
-        """Numbers of lost ack servers to which nobody of the living sends any more; each is told once."""
+        """Return the numbers of lost ack servers to which no living sub-unit sends any more; each is told once."""
         self._unrouted &= set(living)
         if not self._lost or self._unrouted or not self.ready:
             return []

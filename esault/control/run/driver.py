@@ -6,7 +6,7 @@ building -> wiring -> beginning -> running -> stopping -> ended
 
 `building`: sub-units are forked and built. `wiring`: senders are registered and get their tables. `beginning`: the caller
 prepares the sinks and says `begun`. `running` ends when every unit has finished, or with a failure. These phases are one
-thing, and so are in one module; commands, checkpoints, ackers, lost frames and silences are parts of their own.
+thing, and so are in one module; commands, checkpoints, ackers, lost frames and processes that do not answer are parts of their own.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Driver:
         #: the run was ended by hand, at a checkpoint: another one may go on
         self.paused = False
         self.now = 0.0  # the time of the last call, for what is told
-        self.notices: deque[str] = deque()  # lines for the user: deaths, silences
+        self.notices: deque[str] = deque()  # lines for the user: deaths, processes that do not answer
         self.next_incarnation = completed.next_incarnation if completed is not None else 1
         self._unit_of: dict[int, str] = {}
         chosen = {**(widths(completed, plan) if completed is not None else {}), **(parallelism or {})}
@@ -197,7 +197,7 @@ class Driver:
         self._acker_assignment.tell(owners, wide, fill, newcomer, down(units), mergers(units))
 
     def _check_ack_routing(self) -> None:
-        """Once nobody sends acks to a dead ack server any more, what was open there starts anew."""
+        """Replay what was open at dead ack servers, once no sub-unit sends acks to them any more."""
         for number in self._acker_assignment.recovered(i for unit in self.units.values() for i in unit.subs):
             self._tell_all(Grace(acker=number))
 
@@ -210,7 +210,7 @@ class Driver:
     # messages --------------------------------------------------------------------------------------
 
     def handle(self, message: Any, now: float) -> bool:
-        """Take a message from a sub-unit, an ack server or the keeper; False if nobody here knows it."""
+        """Take a message from a sub-unit, an ack server or the keeper; False if no unit here knows it."""
         known = True
         self.now = now
         incarnation = getattr(message, "incarnation", None)
@@ -420,7 +420,7 @@ class Driver:
         return self._exactly and (self.phase != "building" or self.completed is not None or bool(self.restores.all))
 
     def probe_targets(self) -> dict[int, tuple[str, float]]:
-        """Whom to probe now: incarnation -> (data endpoint, seconds between two probes)."""
+        """Return the sub-units to probe now: incarnation -> (data endpoint, seconds between two probes)."""
         return self.scaling.targets(self.units) if self.phase == "running" and not self.draining else {}
 
     # the end ---------------------------------------------------------------------------------------
@@ -463,7 +463,7 @@ class Driver:
                 unit.stop(at_once)
 
     def tick(self, now: float) -> None:
-        """Called a few times a second: deadlines and silences."""
+        """Act on what is due by the time: deadlines, checkpoints, policies, processes that do not answer. Call it a few times a second."""
         self.now = now
         if self.restores.lasting is not None and self.phase == "building" and now > self._ready_by:
             # One that does not get ready is ended, which its exit tells.

@@ -13,7 +13,7 @@ __all__ = ["Change", "Requested"]
 
 @dataclass(frozen=True)
 class Requested:
-    """A change that somebody asks for."""
+    """A change that a user or a policy asks for."""
 
     #: of the request, until its answer: a request to a unit with replicas is one change of each, with one id
     id: int

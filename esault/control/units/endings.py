@@ -63,7 +63,7 @@ class Endings(Component):
             self._on_may_end(MayEnd(), now)
 
     def _on_may_end(self, message: MayEnd, now: float) -> None:
-        """All ended, nobody being registered or told of a table: the membership is closed."""
+        """Finish the unit once all have ended and no sender is being registered or told of a table: no sender can come any more."""
         state, senders = self._state, self._senders
         if state.finishing or senders.registering or senders.switching or self._changing() or senders.expecting:
             return
@@ -135,7 +135,7 @@ class Endings(Component):
 
     @property
     def wants_checkpoint(self) -> bool:
-        """Return whether somebody that leaves waits for one."""
+        """Return whether a leaving sub-unit waits for a checkpoint."""
         subs = self._state.subs.values()
         return any(r.leaving and r.finished and not r.leaving_from and self._waits(r) for r in subs)
 

@@ -205,7 +205,7 @@ class Lives(Component):
         if self._dies_too_often(record, reason, now):
             return
         if state.table is None or not state.wiring:
-            # The run is being built and nobody knows of the table yet: as if it had not been built at all.
+            # The run is being built and no sender knows of the table yet: as if it had not been built at all.
             state.table = None
             self._fork(record.part, None)
         else:
@@ -214,7 +214,7 @@ class Lives(Component):
         self._senders.not_confirmed_by(incarnation, now)
 
     def forget(self, incarnation: int, now: float) -> None:
-        """A sub-unit that has no ranges is gone, and nobody takes its place."""
+        """Forget a sub-unit that has no ranges and is gone: no other one takes its place."""
         self._targets.unregister(incarnation, last=True)
         self._state.say(SubUnitGone(incarnation), now)
 

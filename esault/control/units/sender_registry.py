@@ -1,4 +1,4 @@
-"""The senders of a unit: who may send to it, which table each has, and who of them is leaving.
+"""The senders of a unit: those that may send to it, the table that each has, and those that are leaving.
 
 A sender registers, our sub-units confirm that they know it, and only then it gets the output table. From then on it gets
 each new version and says when it has switched. One that leaves may go when all of ours have read its END (PROTOCOL
@@ -50,7 +50,7 @@ class SenderRegistry(Component):
         self._adding: dict[int, set[int]] = {}
         #: tables that are not confirmed: sender -> version
         self._switching: dict[int, int] = {}
-        #: a table was published because of a death or a broken channel, and not everybody has it
+        #: a table was published because of a death or a broken channel, and not all senders have it
         self._unsettled = False
         #: who of ours has read END of which sender
         self._ends: dict[int, set[int]] = defaultdict(set)
@@ -226,7 +226,7 @@ class SenderRegistry(Component):
         if entry is None or record is None or state.table is None:
             return
         if record.leaving:
-            # Nobody sends to it any more: what it has missed is replayed, to others.
+            # No sender sends to it any more: what it has missed is replayed, to others.
             state.tell(record.incarnation, Gone(message.sender))
             self.settle()
             return

@@ -176,7 +176,7 @@ class Unit:
 
     @property
     def changing(self) -> bool:
-        """Return whether a change is on, somebody is leaving, or state is on its way from or to a replica."""
+        """Return whether a change is on, a sub-unit is leaving, or state is on its way from or to a replica."""
         return self.change is not None or self.endings.leaving or self.replication.busy
 
     @property
@@ -330,7 +330,7 @@ class Unit:
 
     @property
     def wants_checkpoint(self) -> bool:
-        """Return whether somebody that leaves waits for one."""
+        """Return whether a leaving sub-unit waits for a checkpoint."""
         return self.endings.wants_checkpoint
 
     def checkpointed(self, finished: Collection[int]) -> None:

@@ -25,7 +25,7 @@ class UnitState:
     """One unit.
 
     `outbox` holds (address, message): an incarnation, ("unit", name) or "keeper". `events` holds what the driver
-    must know: "built", "wired", "reachable" (somebody new can be reached), "settled" (a replacement has taken
+    must know: "built", "wired", "reachable" (a new sub-unit can be reached), "settled" (a replacement has taken
     over), "changed", "check" (look whether a change can go on), "finished", and ("failed", text).
     """
 

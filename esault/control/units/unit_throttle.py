@@ -38,7 +38,7 @@ class UnitThrottle:
             self._tell(now)
 
     def share(self, now: float) -> None:
-        """Tell each that works what its share is, after somebody has come or gone."""
+        """Tell each working sub-unit its share, after one has come or gone."""
         if self._on(now):
             self._tell(now)
 

@@ -38,7 +38,7 @@ class SpoutSubUnit(SubUnit):
         self.exhausted = False
         #: the run ends with a checkpoint that is on: nothing more is read
         self.halted = False
-        #: somebody releases its slices
+        #: its slices have been released
         self._released = False
         self._pace = ReadPace()
         #: the run goes on from a checkpoint behind the end of this source, and has not been given more yet
