@@ -50,9 +50,10 @@ class Cut:
 
 
 class Checkpoints:
-    """Begins checkpoints, gathers their parts, and says when one is complete.
+    """The checkpoints of a run: it begins them, gathers their parts, and says when one is complete.
 
-    `keep` is told of it before all sub-units, and may raise CheckpointError: then it is given up. `troubled` is told why one was.
+    `keep` is told of a complete one before all sub-units; if it raises CheckpointError, the checkpoint is given up.
+    `troubled` is told why one was given up.
     """
 
     def __init__(
@@ -153,7 +154,7 @@ class Checkpoints:
         self._check(cut, now)
 
     def left(self, incarnation: int, now: float) -> None:
-        """Wait no longer for a sub-unit that left in order: its ranges were others' before the cut, and its END stands before it."""
+        """Wait no longer for a sub-unit that left in order: its ranges were others' and it sent END before the cut."""
         cut = self.current
         if cut is not None and incarnation in cut.waiting & cut.leaving:
             cut.waiting.discard(incarnation)

@@ -63,16 +63,16 @@ class Cluster:
     # hosts come and go -------------------------------------------------------------------------------
 
     def join(self, name: str, slots: int, offers: Iterable[str] = ()) -> None:
-        """A host offers slots from now on."""
+        """Add a host, which offers slots from now on."""
         self.hosts[name] = HostRecord(name, slots, frozenset(offers), free=set(range(slots)))
 
     def drain(self, name: str) -> None:
-        """A host takes no newcomers any more."""
+        """Have a host take no new sub-units any more."""
         if name in self.hosts:
             self.hosts[name].draining = True
 
     def lose(self, name: str) -> None:
-        """A host is gone, with all that was on it."""
+        """Forget a host that is gone, with all that was on it."""
         self.hosts.pop(name, None)
 
     # slots -------------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ class Cluster:
         return sum(len(host.free) for host in self.hosts.values() if not host.draining)
 
     def take(self, request: SlotRequest) -> tuple[str, Slot | None]:
-        """The host for a newcomer, and its slot there; None where all are taken. Raises UsageError."""
+        """Return the host for a new sub-unit, and its slot there; None where all are taken. Raises UsageError."""
         if request.beside and request.host in self.hosts:
             host = self.hosts[request.host]
         else:
@@ -97,7 +97,7 @@ class Cluster:
         return host.name, self.slot_on(host.name)
 
     def slot_on(self, name: str) -> Slot | None:
-        """A slot of this host, for one who is there already; None where all are taken."""
+        """Return a slot of this host for a sub-unit that is there already; None where all are taken."""
         host = self.hosts.get(name)
         if host is None or not host.free:
             return None
@@ -106,7 +106,7 @@ class Cluster:
         return Slot(name, number)
 
     def leave(self, request: SlotRequest, name: str, slot: Slot | None) -> None:
-        """A sub-unit is gone from this host."""
+        """Forget a sub-unit that is gone from this host, and take its slot back if it had one."""
         host = self.hosts.get(name)
         if host is None or host.units.get(request.unit, 0) < 1:
             return  # it was lost meanwhile, and may have come back empty

@@ -1,4 +1,4 @@
-"""Slots: places for sub-units, asked for and given back without knowing who manages them (eSault paper, resource interface)."""
+"""Slots: places for sub-units, asked for and given back whatever manages them (eSault paper, resource interface)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SlotRequest:
 
 
 def slot_request_of(plan: Plan, name: str, host: str | None, beside: bool = False) -> SlotRequest:
-    """For a sub-unit of this unit of the plan; the empty name stands for ack servers. The rest as in `SlotRequest`."""
+    """Return the request of a sub-unit of this unit; the empty name stands for ack servers. The rest: see `SlotRequest`."""
     unit = plan.units.get(name)
     if unit is None:
         return SlotRequest(name, name, host=host)
@@ -60,15 +60,15 @@ class Resources(Protocol):
         ...
 
     def take(self, request: SlotRequest) -> tuple[str, Slot | None]:
-        """The host for a newcomer, and its slot there; None where all are taken. Raises UsageError."""
+        """Return the host for a new sub-unit, and its slot there; None where all are taken. Raises UsageError."""
         ...
 
     def slot_on(self, name: str) -> Slot | None:
-        """A slot of this host, for one who is there already; None where all are taken."""
+        """Return a slot of this host for a sub-unit that is there already; None where all are taken."""
         ...
 
     def leave(self, request: SlotRequest, name: str, slot: Slot | None) -> None:
-        """A sub-unit is gone from this host, and gives its slot back if it had one."""
+        """Forget a sub-unit that is gone from this host, and take its slot back if it had one."""
         ...
 
 
@@ -91,7 +91,7 @@ class OneHost:
         return len(self._free)
 
     def take(self, request: SlotRequest) -> tuple[str, Slot | None]:
-        """This host, and the lowest number that is free. Raises UsageError for any other host."""
+        """Return this host and its free slot with the lowest number, if any. Raises UsageError for any other host."""
         if request.host not in (None, self._host):
             raise UsageError(
                 f"unit {request.unit!r} cannot move to {request.host!r}: all of its sub-units run on one host"
@@ -99,7 +99,7 @@ class OneHost:
         return self._host, self.slot_on(self._host)
 
     def slot_on(self, name: str) -> Slot | None:
-        """The lowest number that is free."""
+        """Return the free slot with the lowest number; None where all are taken."""
         if not self._free:
             return None
         number = min(self._free)
@@ -123,7 +123,7 @@ class Places:
         self._units: dict[int, str] = {}
 
     def place(self, incarnation: int, request: SlotRequest) -> str:
-        """A host for a newcomer, with a slot while there are any. Raises UsageError when no host will do."""
+        """Return a host for a new sub-unit, with a slot while there are any. Raises UsageError when no host will do."""
         host, slot = self._resources.take(request)
         self._requests[incarnation] = (request, host, slot)
         self.hosts[incarnation] = host
@@ -131,7 +131,7 @@ class Places:
         return host
 
     def of(self, unit: str) -> dict[int, str]:
-        """Hosts of all sub-units that this unit ever had."""
+        """Return the hosts of all sub-units that this unit ever had."""
         return {incarnation: self.hosts[incarnation] for incarnation, name in self._units.items() if name == unit}
 
     @property

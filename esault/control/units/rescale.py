@@ -97,7 +97,7 @@ class Rescale(Component):
         return taken
 
     def _is_meant(self, message: Any) -> bool:
-        """An answer is one to the change that is on, or one that came late."""
+        """Return False for an answer to another change than the one that is on: it came late."""
         if isinstance(message, (RangesHeld, StateInstalled, RangesHandedOver)):
             return self.change is not None and message.version == self.change.version
         return True
@@ -254,7 +254,7 @@ class Rescale(Component):
         unit.event("changed")
 
     def _hold_before_taking_over(self, message: Introduced, now: float) -> bool:
-        """In a change, the replacement of a new owner holds rows before any sender sends to it."""
+        """Have the replacement of a new owner hold rows before any sender sends to it; True if it is one."""
         change, incarnation = self._on, message.record.incarnation
         if incarnation not in change.waiting:
             return False

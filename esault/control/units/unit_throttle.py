@@ -20,7 +20,7 @@ class UnitThrottle:
         self._until = 0.0
 
     def begin(self, rate: float, seconds: float, now: float) -> None:
-        """So many tuples a second, for so many seconds from now, in place of what was said before. Raises UsageError."""
+        """Allow so many tuples a second, for so many seconds from now, in place of what held before. Raises UsageError."""
         for what, value, unit in (("rate", rate, "tuples a second"), ("time", seconds, "seconds")):
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
             if not number or not math.isfinite(value) or value <= 0:
@@ -32,7 +32,7 @@ class UnitThrottle:
         self._tell(now)
 
     def lift(self, now: float) -> None:
-        """No throttle from now on."""
+        """Lift the throttle from now on."""
         if self._on(now):
             self._until = 0.0
             self._tell(now)

@@ -1,4 +1,4 @@
-"""A memory of the rows that came already: each replica of a unit sends the same row, known by its id; the first one counts."""
+"""A memory of the rows that came already: each replica sends the same row, known by its id; the first one counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Deduplicator"]
 
 
 class Deduplicator:
-    """Remembers ids by the root that they descend from, until that is done: then all that is to come of it has been taken.
+    """A memory of ids by the root that they descend from, until that is done: then all that is to come of it was taken.
 
     A root that is replayed is the same root: its rows have the ids they had. What replicas put out at their end descends
     from no root of a spout's; these ids are kept, one for each row.

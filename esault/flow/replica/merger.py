@@ -49,7 +49,7 @@ class MergerSubUnit(SubUnit):
         return super()._turn()
 
     def _pay(self) -> None:
-        """Ack as durable what has become so."""
+        """Ack as durable the batches whose roots here are done."""
         owed = self._owed
         done = self.roots.committed or 0
         while owed and owed[0][0] <= done:

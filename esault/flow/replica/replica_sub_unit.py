@@ -19,7 +19,7 @@ __all__ = ["ReplicaSubUnit"]
 
 
 class ReplicaSubUnit(BoltSubUnit):
-    """Processes as any bolt does; its marks are not those of checkpoints."""
+    """A sub-unit that processes as any bolt does; its marks are not those of checkpoints."""
 
     def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
         super().__init__(build, plan, environment)

@@ -41,7 +41,7 @@ FIRST_ROWS = 32
 
 
 class BoltSubUnit(SubUnit):
-    """Processes batches, ticks, sweeps, and finishes its elements at the end."""
+    """A sub-unit of a bolt: it processes batches, ticks, sweeps, and finishes its elements at the end."""
 
     def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
         super().__init__(build, plan, environment)

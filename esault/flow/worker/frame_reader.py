@@ -39,7 +39,7 @@ __all__ = ["FrameReader"]
 
 
 class FrameReader:
-    """Takes frames in, and holds the inbox: what was read and not processed.
+    """The reader of frames. It holds the inbox: what was read and not processed.
 
     A bolt's sub-unit sets what only bolts have: `handover`, `bound` and `key_load`.
     """

@@ -22,7 +22,7 @@ __all__ = ["SpoutSubUnit"]
 
 
 class SpoutSubUnit(SubUnit):
-    """Reads from the user's spout; each read is a root."""
+    """A sub-unit of a spout: it reads from the user's spout; each read is a root."""
 
     def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
         super().__init__(build, plan, environment)
