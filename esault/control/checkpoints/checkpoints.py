@@ -50,9 +50,10 @@ class Cut:
 
 
 class Checkpoints:
-    """Begins checkpoints, gathers their parts, and says when one is complete.
+    """The checkpoints of a run: it begins them, gathers their parts, and says when one is complete.
 
-    `keep` is told of it before anybody else, and may raise CheckpointError: then it is given up. `troubled` is told why one was.
+    `keep` is told of a complete one before all sub-units; if it raises CheckpointError, the checkpoint is given up.
+    `troubled` is told why one was given up.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ class Checkpoints:
             self.begin(units, now)
 
     def begin(self, units: Iterable[Unit], now: float, last: bool = False) -> int:
-        """Have everybody that no channel leads to cut; the number. `last`: nothing is read behind the cut."""
+        """Tell all sub-units of a new checkpoint, and return its number. `last`: nothing is read behind the cut."""
         self._last += 1
         self.current = Cut(self._last, now, last=last)
         for unit in units:
@@ -130,7 +131,7 @@ class Checkpoints:
         return self._last
 
     def not_snapped(self, message: NotSnapped, now: float) -> None:
-        """Somebody cannot do its part."""
+        """Give up the checkpoint under way if it is this one: a sub-unit cannot do its part."""
         if self.current is not None and message.number == self.current.number:
             self._trouble(message.text, now)
 
@@ -144,7 +145,7 @@ class Checkpoints:
         self.abandon()
 
     def snapped(self, message: Snapped, now: float) -> None:
-        """Somebody has done its part."""
+        """Note that a sub-unit has done its part, and complete the checkpoint with the last one."""
         cut = self.current
         if cut is None or message.number != cut.number or message.incarnation not in cut.waiting:
             return
@@ -153,7 +154,7 @@ class Checkpoints:
         self._check(cut, now)
 
     def left(self, incarnation: int, now: float) -> None:
-        """Somebody has left in order: all it had was others' before the cut, and its END stands before every cut."""
+        """Wait no longer for a sub-unit that left in order: its ranges were others' and it sent END before the cut."""
         cut = self.current
         if cut is not None and incarnation in cut.waiting & cut.leaving:
             cut.waiting.discard(incarnation)
@@ -198,7 +199,7 @@ class Checkpoints:
         return chains
 
     def abandon(self) -> None:
-        """Give up the one that is on, such as when somebody died."""
+        """Give up the checkpoint under way, such as when a sub-unit died."""
         cut, self.current = self.current, None
         if cut is not None:
             for incarnation in self._unit_of:

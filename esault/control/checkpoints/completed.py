@@ -66,7 +66,7 @@ def widths(completed: CompletedCheckpoint, plan: Plan) -> dict[str, int]:
 
 
 def renamed(completed: CompletedCheckpoint, plan: Plan) -> CompletedCheckpoint:
-    """The checkpoint with the names that its topology and units have today, as `Topology(..., moved=)` says."""
+    """Return the checkpoint with the names that its topology and units have today, as `Topology(..., moved=)` says."""
     if not plan.moved:
         return completed
     units = {plan.now(name): unit for name, unit in completed.units.items()}

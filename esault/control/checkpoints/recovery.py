@@ -12,7 +12,7 @@ MOST_IN_VAIN = 3
 
 @dataclass
 class Restored:
-    """One time."""
+    """One time that all went back."""
 
     at: float
     #: the checkpoint; 0: the beginning
@@ -31,11 +31,13 @@ class Recovery:
         self.in_vain = 0
 
     def begin(self, number: int, why: str, now: float) -> str | None:
-        """All go back now; or the reason not to."""
+        """Note that all go back now, and return None; or return the reason not to."""
         self.in_vain += 1
         if self.in_vain > MOST_IN_VAIN:
             return f"{MOST_IN_VAIN} times in a row everything went back to a checkpoint and none was completed since: {why}"
-        if self.lasting is not None:  # somebody died on the way back: it takes until all flows, from the first death on
+        if (
+            self.lasting is not None
+        ):  # one more death on the way back: it takes until all flows, from the first death on
             self.lasting.why += f"; {why}"
         else:
             self.all.append(Restored(now, number, why))
@@ -47,10 +49,10 @@ class Recovery:
         return self.all[-1] if self.all and self.all[-1].seconds is None else None
 
     def flowing(self, now: float) -> None:
-        """Tuples flow again."""
+        """Note that tuples flow again."""
         if self.lasting is not None:
             self.lasting.seconds = now - self.lasting.at
 
     def completed(self) -> None:
-        """A checkpoint is complete."""
+        """Note that a checkpoint is complete."""
         self.in_vain = 0

@@ -1,1 +1,1 @@
-"""Slots, hosts, and which sub-unit goes where."""
+"""Slots, hosts, and the choice of a place for each sub-unit."""

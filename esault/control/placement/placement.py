@@ -1,10 +1,10 @@
-"""Which host a new sub-unit goes to: by what the unit needs, whom it avoids, free slots and where its neighbours are.
+"""The choice of a host for a new sub-unit: what the unit needs and avoids, free slots, and the hosts of its neighbours.
 
 In this order, the first that tells two hosts apart decides:
 
 1. only hosts that take newcomers (neither draining nor lost) and offer what the unit needs
 2. one with a free slot before one without: a sub-unit that replaces a dead one is made even where all slots are taken
-3. fewer sub-units that it should be apart from: active copies of the same unit, and what the rules name
+3. fewer sub-units that it should be apart from: other replicas of the same unit, and what the rules name
 4. `spread`: the smaller share of slots taken; then more neighbours (units that it gets from or sends to).
    `pack`: more neighbours; then the larger share of slots taken
 5. the name
@@ -41,7 +41,7 @@ class HostRecord:
     slots: int
     offers: frozenset[str]
     draining: bool = False
-    #: numbers of slots that nobody has
+    #: numbers of the slots that are free
     free: set[int] = field(default_factory=set)
     #: unit -> sub-units that are here
     units: dict[str, int] = field(default_factory=dict)
@@ -63,16 +63,16 @@ class Cluster:
     # hosts come and go -------------------------------------------------------------------------------
 
     def join(self, name: str, slots: int, offers: Iterable[str] = ()) -> None:
-        """A host offers slots from now on."""
+        """Add a host, which offers slots from now on."""
         self.hosts[name] = HostRecord(name, slots, frozenset(offers), free=set(range(slots)))
 
     def drain(self, name: str) -> None:
-        """A host takes no newcomers any more."""
+        """Have a host take no new sub-units any more."""
         if name in self.hosts:
             self.hosts[name].draining = True
 
     def lose(self, name: str) -> None:
-        """A host is gone, with all that was on it."""
+        """Forget a host that is gone, with all that was on it."""
         self.hosts.pop(name, None)
 
     # slots -------------------------------------------------------------------------------------------
@@ -84,11 +84,11 @@ class Cluster:
 
     @property
     def free(self) -> int:
-        """Those that nobody has and that newcomers may get."""
+        """Free slots on hosts that take new sub-units."""
         return sum(len(host.free) for host in self.hosts.values() if not host.draining)
 
     def take(self, request: SlotRequest) -> tuple[str, Slot | None]:
-        """The host for a newcomer, and its slot there; None where all are taken. Raises UsageError."""
+        """Return the host for a new sub-unit, and its slot there; None where all are taken. Raises UsageError."""
         if request.beside and request.host in self.hosts:
             host = self.hosts[request.host]
         else:
@@ -97,7 +97,7 @@ class Cluster:
         return host.name, self.slot_on(host.name)
 
     def slot_on(self, name: str) -> Slot | None:
-        """A slot of this host, for one who is there already; None where all are taken."""
+        """Return a slot of this host for a sub-unit that is there already; None where all are taken."""
         host = self.hosts.get(name)
         if host is None or not host.free:
             return None
@@ -106,7 +106,7 @@ class Cluster:
         return Slot(name, number)
 
     def leave(self, request: SlotRequest, name: str, slot: Slot | None) -> None:
-        """A sub-unit is gone from this host."""
+        """Forget a sub-unit that is gone from this host, and take its slot back if it had one."""
         host = self.hosts.get(name)
         if host is None or host.units.get(request.unit, 0) < 1:
             return  # it was lost meanwhile, and may have come back empty

@@ -1,4 +1,4 @@
-"""Slots: places for sub-units, asked for and given back without knowing who manages them (eSault paper, resource interface)."""
+"""Slots: places for sub-units, asked for and given back whatever manages them (eSault paper, resource interface)."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class SlotRequest:
     """A sub-unit that needs a place, as far as it is known."""
 
     unit: str
-    #: the unit as the user wrote it, where `unit` is a copy of it
+    #: the unit as the user wrote it, where `unit` is a replica of it
     original: str = ""
     #: units that it gets from or sends to
     neighbours: frozenset[str] = frozenset()
-    #: other active copies of the same unit: a host that is lost should not take two of them
+    #: other replicas of the same unit: a host that is lost should not take two of them
     copies: frozenset[str] = frozenset()
     #: the one host that will do
     host: str | None = None
@@ -38,7 +38,7 @@ class SlotRequest:
 
 
 def slot_request_of(plan: Plan, name: str, host: str | None, beside: bool = False) -> SlotRequest:
-    """For a sub-unit of this unit of the plan; the empty name stands for ack servers. The rest as in `SlotRequest`."""
+    """Return the request of a sub-unit of this unit; the empty name stands for ack servers. The rest: see `SlotRequest`."""
     unit = plan.units.get(name)
     if unit is None:
         return SlotRequest(name, name, host=host)
@@ -47,7 +47,7 @@ def slot_request_of(plan: Plan, name: str, host: str | None, beside: bool = Fals
 
 
 class Resources(Protocol):
-    """Whoever has slots: this machine, the hosts of a cluster."""
+    """An owner of slots: this machine, or the hosts of a cluster."""
 
     @property
     def total(self) -> int:
@@ -56,19 +56,19 @@ class Resources(Protocol):
 
     @property
     def free(self) -> int:
-        """Those that nobody has."""
+        """Slots that are free."""
         ...
 
     def take(self, request: SlotRequest) -> tuple[str, Slot | None]:
-        """The host for a newcomer, and its slot there; None where all are taken. Raises UsageError."""
+        """Return the host for a new sub-unit, and its slot there; None where all are taken. Raises UsageError."""
         ...
 
     def slot_on(self, name: str) -> Slot | None:
-        """A slot of this host, for one who is there already; None where all are taken."""
+        """Return a slot of this host for a sub-unit that is there already; None where all are taken."""
         ...
 
     def leave(self, request: SlotRequest, name: str, slot: Slot | None) -> None:
-        """A sub-unit is gone from this host, and gives its slot back if it had one."""
+        """Forget a sub-unit that is gone from this host, and take its slot back if it had one."""
         ...
 
 
@@ -87,11 +87,11 @@ class OneHost:
 
     @property
     def free(self) -> int:
-        """Those that nobody has."""
+        """Slots that are free."""
         return len(self._free)
 
     def take(self, request: SlotRequest) -> tuple[str, Slot | None]:
-        """This host, and the lowest number that is free. Raises UsageError for any other host."""
+        """Return this host and its free slot with the lowest number, if any. Raises UsageError for any other host."""
         if request.host not in (None, self._host):
             raise UsageError(
                 f"unit {request.unit!r} cannot move to {request.host!r}: all of its sub-units run on one host"
@@ -99,7 +99,7 @@ class OneHost:
         return self._host, self.slot_on(self._host)
 
     def slot_on(self, name: str) -> Slot | None:
-        """The lowest number that is free."""
+        """Return the free slot with the lowest number; None where all are taken."""
         if not self._free:
             return None
         number = min(self._free)
@@ -123,7 +123,7 @@ class Places:
         self._units: dict[int, str] = {}
 
     def place(self, incarnation: int, request: SlotRequest) -> str:
-        """A host for a newcomer, with a slot while there are any. Raises UsageError when no host will do."""
+        """Return a host for a new sub-unit, with a slot while there are any. Raises UsageError when no host will do."""
         host, slot = self._resources.take(request)
         self._requests[incarnation] = (request, host, slot)
         self.hosts[incarnation] = host
@@ -131,7 +131,7 @@ class Places:
         return host
 
     def of(self, unit: str) -> dict[int, str]:
-        """Hosts of all sub-units that this unit ever had."""
+        """Return the hosts of all sub-units that this unit ever had."""
         return {incarnation: self.hosts[incarnation] for incarnation, name in self._units.items() if name == unit}
 
     @property

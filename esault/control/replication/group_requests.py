@@ -20,7 +20,7 @@ class GroupRequests:
         self._group = group
 
     def _together(self, owner: int) -> Iterator[tuple[Unit, int]]:
-        """The sub-unit in the owner's place in each replica. Raises UsageError."""
+        """Yield each replica with its sub-unit in the owner's place. Raises UsageError."""
         for unit in self._group:
             if unit.table is not None and owner in unit.table.owners():
                 place, starts = unit.table.owners().index(owner), _starts(unit.table)
@@ -39,7 +39,7 @@ class GroupRequests:
         yield from [(unit, unit.table.owners()[place]) for unit in self._group if unit.table is not None]
 
     def split(self, owner: int, now: float, at: int | None = None, reason: str = "", policy: str = BY_HAND) -> int:
-        """As any unit's, in all replicas."""
+        """Split as in any unit, in all replicas."""
         pairs = list(self._together(owner))
         for unit, _ in pairs:
             unit.check_change(unit.width + 1)
@@ -49,7 +49,7 @@ class GroupRequests:
         return id
 
     def merge(self, owner: int, now: float, reason: str = "", policy: str = BY_HAND) -> int:
-        """As any unit's, in all replicas."""
+        """Merge as in any unit, in all replicas."""
         pairs = list(self._together(owner))
         for unit, _ in pairs:
             unit.check_change(unit.width - 1)
@@ -59,7 +59,7 @@ class GroupRequests:
         return id
 
     def rescale(self, n: int, now: float, reason: str = "", policy: str = BY_HAND) -> int | None:
-        """As any unit's, in all replicas."""
+        """Rescale as in any unit, in all replicas."""
         if n >= 1:
             for unit in self._group:
                 unit.check_change(n)
@@ -68,7 +68,7 @@ class GroupRequests:
         return id if id in begun else None
 
     def adopt(self, after: OutputTable, news: int, now: float, kind: str, reason: str, policy: str) -> int:
-        """As any unit's, in all replicas."""
+        """Adopt a table as any unit does, in all replicas."""
         assert self._unit.table is not None
         tables: list[tuple[Unit, OutputTable]] = []
         own = self._unit.table.owners()
@@ -84,12 +84,12 @@ class GroupRequests:
         return id
 
     def move(self, owner: int, now: float, reason: str = "", policy: str = BY_HAND, host: str | None = None) -> int:
-        """A new sub-unit takes the place of this one, whichever replica it is of; the others go on."""
+        """Put a new sub-unit in the place of this one, whichever replica it is of; the other replicas go on."""
         unit = next((u for u in self._group if u.table is not None and owner in u.table.owners()), self._unit)
         return unit.alone.move(owner, now, reason, policy, host)
 
 
 def _starts(table: OutputTable) -> list[tuple[int, int]]:
-    """Return where intervals begin, and whose they are by place among the owners."""
+    """Return the start of each interval, and the place of its owner among the owners."""
     places = {owner: i for i, owner in enumerate(table.owners())}
     return [(start, places[owner]) for start, owner in table.snapshot()[1]]

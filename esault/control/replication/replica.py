@@ -8,7 +8,8 @@ whole -> (a sub-unit dies) -> down: its rows are dropped at the senders, roots d
 ```
 
 Until it is whole nothing depends on it: if anything goes wrong meanwhile, the successor is ended and the next one made.
-It is one module since every step looks at the same few facts: who is down, spoiled, given up, and being restored.
+It is one module since every step looks at the same few facts: which sub-units are dead, spoiled, given up, and being
+restored.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class _Restoring:
     source: Replica
     #: sub-units of the source
     old_owners: set[int]
-    #: who has not answered
+    #: sub-units that have not answered
     waiting: set[int] = field(default_factory=set)
     moving: bool = False
     installed: StateInstalled | None = None
@@ -81,7 +82,7 @@ class Replica(Component):
     """The part that a unit has in its group: all replicas of one unit of the topology."""
 
     def __init__(self, unit: Unit, group: list[Replica]) -> None:
-        """Joins the group."""
+        """Join the group."""
         self.unit = unit
         self._group = group
         group.append(self)
@@ -144,7 +145,7 @@ class Replica(Component):
             )
 
     def table_for(self, table: Table) -> Table:
-        """Rows for a sub-unit that is dead are dropped; marks for the old owners go at this place among the rows."""
+        """Return the table without endpoints of dead sub-units, and with the marks that ask another replica for state."""
         subs, restoring = self._state.subs, self.restoring
         peers = {owner: peer if owner in subs else ("", "", 0) for owner, peer in table.peers.items()}
         marks = {}
@@ -188,7 +189,7 @@ class Replica(Component):
     # restoring -------------------------------------------------------------------------------------
 
     def _holders(self, record: SubUnitRecord) -> Iterator[Replica]:
-        """Replicas that have the state of this sub-unit's ranges."""
+        """Yield the other replicas that have the state of this sub-unit's ranges."""
         table = self._state.table
         if not self._state.keyed or table is None:
             return
@@ -205,7 +206,7 @@ class Replica(Component):
         return incarnation in subs and subs[incarnation].started_at is not None and incarnation not in self._spoiled
 
     def _source(self, record: SubUnitRecord) -> tuple[Replica | None, bool]:
-        """A replica that can give the state of this sub-unit's ranges; whether it can now."""
+        """Return a replica that can give the state of this sub-unit's ranges, and whether it can now; or None and False."""
         late: Replica | None = None
         for replica in self._holders(record):
             if replica._state.finishing:
@@ -217,7 +218,7 @@ class Replica(Component):
         return late, False
 
     def _on_introduced(self, message: Introduced, now: float) -> bool:
-        """A replacement takes its place once it has what another replica can give; True: not as in any unit."""
+        """Have a replacement wait for what another replica can give; True: it does not take over the usual way."""
         record = message.record
         if record.incarnation in self._given_up or (
             self.restoring is not None and self.restoring.new == record.incarnation
@@ -285,7 +286,7 @@ class Replica(Component):
         return True
 
     def _give_up(self, kill: bool = True) -> None:
-        """Something is not as it was when it began: the next successor begins anew."""
+        """Give up restoring, since something is not as it was when it began: the next successor begins anew."""
         restoring, self.restoring = self.restoring, None
         assert restoring is not None
         source = restoring.source._state
@@ -300,7 +301,7 @@ class Replica(Component):
         self._state.tell_keeper(Kill(incarnation))
 
     def _on_senders_disturbed(self, message: Register | Unregister | Broken, now: float) -> None:
-        """A sender comes or goes: who has seen which mark is not certain any more."""
+        """Give up restoring when a sender comes or goes: it is not certain any more which marks were seen."""
         for replica in self._group:
             if replica.restoring is not None and self in (replica, replica.restoring.source):
                 replica._give_up()
@@ -338,13 +339,13 @@ class Replica(Component):
             self._check_whole(now)
 
     def _renew_spoiled(self) -> None:
-        """Those that took part in a change in which somebody died are replaced by others that get all from another replica."""
+        """Replace sub-units that a death in mid-change left without some of their state; new ones get all from another replica."""
         table = self._state.table
         for incarnation in list(self._spoiled):
             record = self._state.subs.get(incarnation)
             assert table is not None
             if record is None or incarnation not in table.owners() or self._source(record)[0] is None:
-                self._spoiled.discard(incarnation)  # there is nobody who has more
+                self._spoiled.discard(incarnation)  # no other replica has more
             elif incarnation not in self._given_up:
                 self._end(incarnation)
 

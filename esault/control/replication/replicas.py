@@ -21,7 +21,7 @@ __all__ = ["check_settings", "down", "make_units", "mergers"]
 def make_units(
     plan: Plan, chosen: Mapping[str, int], settings: Settings, new_build: Callable[..., Build]
 ) -> dict[str, Unit]:
-    """A unit for each of the plan, with the numbers of sub-units that were chosen. Raises UsageError."""
+    """Make a unit for each of the plan, with the numbers of sub-units that were chosen. Raises UsageError."""
     check_settings(plan, settings)
     new_id = count(1).__next__
     units = {name: Unit(plan, unit, width(unit, chosen), new_build, new_id) for name, unit in plan.units.items()}
@@ -36,7 +36,7 @@ def make_units(
 
 
 def check_settings(plan: Plan, settings: Settings) -> None:
-    """Replicas need acks, with the owners of the roots, and no going back. Raises UsageError."""
+    """Refuse settings that replicas cannot go with: they need acks, at the owners of the roots. Raises UsageError."""
     names = [name for name, unit in plan.units.items() if unit.copies > 1 and not unit.copy]
     if not names:
         return
@@ -52,10 +52,10 @@ def check_settings(plan: Plan, settings: Settings) -> None:
 
 
 def down(units: Iterable[Unit]) -> tuple[int, ...]:
-    """Accounts of replicas that are not whole."""
+    """Return the accounts of replicas that are not whole."""
     return tuple(sorted(unit.plan.lane for unit in units if unit.down))
 
 
 def mergers(units: Iterable[Unit]) -> tuple[int, ...]:
-    """Sub-units that must be told which roots are done."""
+    """Return the sub-units of mergers: they must be told which roots are done."""
     return tuple(r.incarnation for u in units if u.plan.gate for r in u.subs.values() if r.built is not None)

@@ -1,1 +1,1 @@
-"""From what the driver knows to what people read."""
+"""Reports and live views of a run, made of what the driver knows."""

@@ -145,7 +145,7 @@ def _scaling(driver: Driver) -> tuple[str, ...]:
 
 
 def how_ended(driver: Driver) -> str:
-    """In the report's words; a run that has not ended is "running"."""
+    """Return the end of the run in the report's words; a run that has not ended is "running"."""
     if driver.failure is not None:
         return "failed"
     if driver.phase != "ended":

@@ -84,7 +84,7 @@ class _Unit:
 
 
 class Timeline:
-    """Ask it at each tick, and once at the end."""
+    """A record of a run by windows of time. Ask it at each tick, and once at the end."""
 
     def __init__(self, period: float = PERIOD, slack: float = SLACK) -> None:
         self._period, self._slack = period, slack
@@ -94,7 +94,7 @@ class Timeline:
         self._told: dict[str, _Unit] = {}
 
     def take(self, driver: Driver, now: float) -> Page | None:
-        """The page of the window that has ended; None when none has. After a pause one page stands for several windows."""
+        """Return the page of the window that has ended; None when none has. After a pause it stands for several windows."""
         if driver.running_since is None:
             return None
         if self._began is None:
@@ -111,7 +111,7 @@ class Timeline:
         return self._page(driver, end, totals)
 
     def last(self, driver: Driver, now: float) -> Page | None:
-        """The page of what is left; None when tuples never flowed."""
+        """Return the page of what is left; None when tuples never flowed."""
         if self._began is None:
             if driver.running_since is None:
                 return None
@@ -167,7 +167,7 @@ class Timeline:
 
 
 def _counted(unit: Unit) -> Totals:
-    """All that the unit's sub-units have reported, the dead ones too."""
+    """Return all that the unit's sub-units have reported, the dead ones too."""
     counts = unit.measurements.counts
     spout = unit.plan.kind == "spout"
     return Totals(
@@ -206,7 +206,7 @@ def _highest(before: Totals, now: Totals) -> Totals:
 
 
 def _mean(history: list[tuple[float, int]], start: float, end: float) -> float:
-    """Sub-units on average between two instants."""
+    """Return the average number of sub-units between two instants."""
     if not history:
         return 0.0
     area = 0.0

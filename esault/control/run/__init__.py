@@ -1,1 +1,1 @@
-"""The run: the driver, what it waits for, and the commands that it is given."""
+"""The run: the driver, its parts, and the commands that it is given."""

@@ -1,4 +1,4 @@
-"""The ack servers of a run by number, and who has been told where acks go (PROTOCOL section 3)."""
+"""The ack servers of a run by number, and the sub-units that were told where acks go (PROTOCOL section 3)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["AckerAssignment"]
 
 
 class AckerAssignment:
-    """Has ack servers forked and told of, and finds when roots that were tracked by a dead one may start anew."""
+    """The ack servers: it has them forked and told of, and finds when roots that a dead one tracked may start anew."""
 
     def __init__(self, number: int, new_build: Callable[..., Build], outbox: deque[tuple[Any, Any]]) -> None:
         """`number` of ack servers; 0: the owner of a root tracks its acks."""
@@ -22,7 +22,7 @@ class AckerAssignment:
         #: ack servers by number: incarnation, and its endpoint once it is built
         self._ackers: list[tuple[int, str | None]] = []
         self._version = 0
-        #: version of the AckRouting that named the newest ack server, and who has not confirmed it
+        #: version of the AckRouting that named the newest ack server, and the sub-units that have not confirmed it
         self._awaited = 0
         self._unrouted: set[int] = set()
         #: numbers of ack servers whose death waits for that
@@ -47,7 +47,7 @@ class AckerAssignment:
         return all(endpoint is not None for _, endpoint in self._ackers)
 
     def built(self, incarnation: int, endpoint: str) -> None:
-        """One can be reached now."""
+        """Note the endpoint of an ack server that can be reached now."""
         self._ackers = [(i, endpoint if i == incarnation else known) for i, known in self._ackers]
 
     def tell(
@@ -59,7 +59,7 @@ class AckerAssignment:
         down: tuple[int, ...] = (),
         mergers: tuple[int, ...] = (),
     ) -> None:
-        """Tell everybody where acks go; `newcomer`: an ack server took the place of a dead one. The rest is as in `AckRouting`."""
+        """Tell all where acks go; `newcomer`: an ack server took the place of a dead one. The rest: see `AckRouting`."""
         self._version += 1
         if newcomer:
             self._awaited = self._version
@@ -70,12 +70,12 @@ class AckerAssignment:
             self._outbox.append((incarnation, message))
 
     def routed(self, incarnation: int, version: int) -> None:
-        """A sub-unit sends its acks by this version."""
+        """Note that a sub-unit sends its acks by this version."""
         if version >= self._awaited:
             self._unrouted.discard(incarnation)
 
     def recovered(self, living: Iterable[int]) -> list[int]:
-        """Numbers of lost ack servers to which nobody of the living sends any more; each is told once."""
+        """Return the numbers of lost ack servers to which no living sub-unit sends any more; each is told once."""
         self._unrouted &= set(living)
         if not self._lost or self._unrouted or not self.ready:
             return []

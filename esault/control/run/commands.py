@@ -26,7 +26,7 @@ class Commands:
         return unit
 
     def elastic(self, name: str, more: int = 0) -> Unit:
-        """The unit, for a change that needs so many more slots. Raises UsageError with one clear line."""
+        """Return the unit for a change that needs so many more slots. Raises UsageError with one clear line."""
         unit = self._unit(name)
         if self._driver.busy:
             raise UsageError(
@@ -40,7 +40,7 @@ class Commands:
         return unit
 
     def scale(self, name: str, n: int, now: float, reason: str = "", policy: str = "by hand") -> int | None:
-        """Give a unit n sub-units with equal shares; the change's id, None where it has as many. Raises UsageError."""
+        """Give a unit n sub-units with equal shares; return the change's id, None where it has as many. Raises UsageError."""
         unit = self.elastic(name)
         if n >= 1:
             unit.check_change(n)
@@ -49,25 +49,25 @@ class Commands:
         return change
 
     def split(self, name: str, owner: int, now: float, at: int | None = None) -> int:
-        """A new sub-unit takes half of the owner's; the change's id. Raises UsageError."""
+        """Give a new sub-unit half of what the owner has, and return the change's id. Raises UsageError."""
         change = self.elastic(name, self._unit(name).plan.copies).split(owner, now, at)
         self._driver.deliver(now)
         return change
 
     def merge(self, name: str, owner: int, now: float) -> int:
-        """The owner's part goes to its neighbours; the change's id. Raises UsageError."""
+        """Give the owner's part to its neighbours, and return the change's id. Raises UsageError."""
         change = self.elastic(name).merge(owner, now)
         self._driver.deliver(now)
         return change
 
     def move(self, name: str, owner: int, now: float) -> int:
-        """A new sub-unit takes the owner's place; the change's id. Raises UsageError."""
+        """Put a new sub-unit in the owner's place, and return the change's id. Raises UsageError."""
         change = self.elastic(name, 1).move(owner, now)
         self._driver.deliver(now)
         return change
 
     def change(self, name: str, kind: str, owner: int | None, now: float) -> int:
-        """Split, merge or move one sub-unit, the last one on the ring if None; the change's id. Raises UsageError."""
+        """Split, merge or move one sub-unit (None: the last on the ring), and return the change's id. Raises UsageError."""
         calls = {"split": self.split, "merge": self.merge, "move": self.move}
         if kind not in calls:
             raise UsageError(f"there is no change {kind!r}; there are: {', '.join(calls)}")

@@ -11,7 +11,7 @@ __all__ = ["filling", "widest"]
 
 
 def widest(units: Mapping[str, Unit], rows: int) -> int:
-    """Sub-units of the bolt that has most of them, where `rows` tuples on their way are enough for each.
+    """Return the sub-units of the bolt that has most of them, where `rows` tuples on their way are enough for each.
 
     One whose calls wait takes as many tuples as it may have calls, and counts for that many more: twice over, since those that are
     done go in any order, and a root is done with its last one.
@@ -24,7 +24,7 @@ def _times(plan: UnitPlan, rows: int) -> int:
 
 
 def filling(plan: Plan, units: Mapping[str, Unit]) -> dict[str, int]:
-    """Spout -> tuples that fill all bounded inboxes that it sends to, twice over: what is under way to them is in no inbox.
+    """Return for each spout how many tuples fill the bounded inboxes that it sends to, twice: those under way are in none.
 
     Each of those that wait may be of another root, the rest of which was dropped: with a window of fewer roots it would be the
     window that decides how much such a unit gets, and its source would wait although nothing has to.

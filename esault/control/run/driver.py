@@ -6,7 +6,8 @@ building -> wiring -> beginning -> running -> stopping -> ended
 
 `building`: sub-units are forked and built. `wiring`: senders are registered and get their tables. `beginning`: the caller
 prepares the sinks and says `begun`. `running` ends when every unit has finished, or with a failure. These phases are one
-thing, and so are in one module; commands, checkpoints, ackers, lost frames and silences are parts of their own.
+thing, and so are in one module; commands, checkpoints, ackers, lost frames and processes that do
+not answer are parts of their own.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ class Driver:
         #: the run was ended by hand, at a checkpoint: another one may go on
         self.paused = False
         self.now = 0.0  # the time of the last call, for what is told
-        self.notices: deque[str] = deque()  # lines for the user: deaths, silences
+        self.notices: deque[str] = deque()  # lines for the user: deaths, processes that do not answer
         self.next_incarnation = completed.next_incarnation if completed is not None else 1
         self._unit_of: dict[int, str] = {}
         chosen = {**(widths(completed, plan) if completed is not None else {}), **(parallelism or {})}
@@ -141,7 +142,7 @@ class Driver:
         return self.run_checkpoints.completed
 
     def _new_build(self, unit: str, beside: int = 0, on: str | None = None, **fields: Any) -> Build:
-        """For a new sub-unit where `beside` is, whose process it goes on in, on host `on`, or anywhere. Raises UsageError."""
+        """Return the order for a new sub-unit: in the process of `beside`, on host `on`, or anywhere. Raises UsageError."""
         self._settle_slots()
         incarnation = self.next_incarnation
         request = slot_request_of(self.plan, unit, self.places.hosts.get(beside, on), beside != 0)
@@ -177,7 +178,7 @@ class Driver:
                 unit.begin_from(before, self.completed.number, now)
 
     def begun(self, now: float) -> None:
-        """The sinks are ready: let tuples flow."""
+        """Let tuples flow: the sinks are ready."""
         if self.phase != "beginning":
             return
         self.phase = "running"
@@ -197,7 +198,7 @@ class Driver:
         self._acker_assignment.tell(owners, wide, fill, newcomer, down(units), mergers(units))
 
     def _check_ack_routing(self) -> None:
-        """Once nobody sends acks to a dead ack server any more, what was open there starts anew."""
+        """Replay what was open at dead ack servers, once no sub-unit sends acks to them any more."""
         for number in self._acker_assignment.recovered(i for unit in self.units.values() for i in unit.subs):
             self._tell_all(Grace(acker=number))
 
@@ -210,7 +211,7 @@ class Driver:
     # messages --------------------------------------------------------------------------------------
 
     def handle(self, message: Any, now: float) -> bool:
-        """Take a message from a sub-unit, an ack server or the keeper; False if nobody here knows it."""
+        """Take a message from a sub-unit, an ack server or the keeper; False if no unit here knows it."""
         known = True
         self.now = now
         incarnation = getattr(message, "incarnation", None)
@@ -388,7 +389,7 @@ class Driver:
             self.go_back(f"{unit.name}/{message.incarnation} missed frames ({message.text})", now)
 
     def go_back(self, why: str, now: float) -> None:
-        """All go back to the newest complete checkpoint (PROTOCOL section 7): other processes, its state, its positions."""
+        """Have all go back to the newest complete checkpoint, in new processes (PROTOCOL section 7)."""
         if self.phase in ("stopping", "ended"):
             return
         self.checkpoints.abandon()
@@ -420,7 +421,7 @@ class Driver:
         return self._exactly and (self.phase != "building" or self.completed is not None or bool(self.restores.all))
 
     def probe_targets(self) -> dict[int, tuple[str, float]]:
-        """Whom to probe now: incarnation -> (data endpoint, seconds between two probes)."""
+        """Return the sub-units to probe now: incarnation -> (data endpoint, seconds between two probes)."""
         return self.scaling.targets(self.units) if self.phase == "running" and not self.draining else {}
 
     # the end ---------------------------------------------------------------------------------------
@@ -455,7 +456,7 @@ class Driver:
             return
         again = self.phase == "stopping"
         self.phase = "stopping"
-        self.checkpoints.abandon()  # those who leave now do not do their part
+        self.checkpoints.abandon()  # those that leave now do not do their part
         patience = STOP_AT_ONCE_PATIENCE if at_once else STOP_PATIENCE
         self._deadline = min(self._deadline or now + patience, now + patience)
         if not again or at_once:
@@ -463,7 +464,7 @@ class Driver:
                 unit.stop(at_once)
 
     def tick(self, now: float) -> None:
-        """Called a few times a second: deadlines and silences."""
+        """Do what is due: deadlines, checkpoints, policies, lost frames, silent processes. Called a few times a second."""
         self.now = now
         if self.restores.lasting is not None and self.phase == "building" and now > self._ready_by:
             # One that does not get ready is ended, which its exit tells.

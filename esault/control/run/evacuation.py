@@ -18,7 +18,7 @@ EVERY = 0.2
 
 
 class Evacuation:
-    """Asked a few times a second."""
+    """The moves off draining hosts. Call `step` a few times a second."""
 
     def __init__(self) -> None:
         self._next_at = 0.0
@@ -76,5 +76,5 @@ class Evacuation:
 
 
 def cluster_has_room(driver: Driver) -> bool:
-    """Return whether others have slots for all sub-units of the run."""
+    """Return whether hosts that do not drain have slots for all sub-units of the run."""
     return driver.resources.total >= sum(len(unit.subs) for unit in driver.units.values())

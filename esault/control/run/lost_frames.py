@@ -1,4 +1,4 @@
-"""Finds frames that were lost at the end of a channel, where no later frame shows the gap (PROTOCOL section 1).
+"""The search for frames that were lost at the end of a channel, where no later frame shows the gap (PROTOCOL section 1).
 
 A sender says in its status how many frames it has sent to whom, a receiver how many it has seen of whom. What a receiver with
 nothing in its inbox has not seen a while after it was sent will not come: the channel is broken. Two looks must find it so,
@@ -23,7 +23,7 @@ FAR = 10.0
 
 
 class LostFrames:
-    """Remembers what had been sent, until it has been seen."""
+    """A memory of what had been sent, until it has been seen."""
 
     def __init__(self) -> None:
         self._next_at = 0.0
@@ -35,7 +35,7 @@ class LostFrames:
     def find(
         self, units: Mapping[str, Unit], hosts: Mapping[int, str], now: float
     ) -> Iterator[tuple[Unit, int, int, str]]:
-        """(unit, receiver, sender, what is missing) of every channel with a lost tail; looks once a second. `hosts`: by incarnation."""
+        """Yield (unit, receiver, sender, text) of each channel with a lost tail, once a second. `hosts`: by incarnation."""
         if now < self._next_at:
             return
         self._next_at = now + EVERY

@@ -40,7 +40,7 @@ class PipelinePolicy(Protocol):
     target: float
 
     def configuration(self, rate: float) -> Configuration | None:
-        """For sources that offer `rate` tuples a second; None: it cannot tell yet."""
+        """Return the configuration for sources that offer `rate` tuples a second; None: it cannot tell yet."""
         ...
 
 
@@ -53,7 +53,7 @@ class _Batch:
 
 
 class PipelineDriver:
-    """Does nothing where no policy has pipelines."""
+    """The pipelines of a run, driven by what its spouts say; it does nothing where no policy has pipelines."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class PipelineDriver:
         self._since: float | None = None
 
     def status(self, unit: str, message: Status) -> None:
-        """A sub-unit of a spout has said how its window stands."""
+        """Note the progress of a spout's window, as one of its sub-units says it."""
         if self.pipelines is None or message.micro_batch is None or unit not in self._spouts:
             return
         known = message.incarnation in self._said
@@ -125,7 +125,7 @@ class PipelineDriver:
         return Configuration(tuple((name, units[name].width) for name in self._judge.names))
 
     def _wanted(self, rate: float) -> Configuration | None:
-        """By the rate in two digits, rounded up: slices that hardly differ are one pipeline."""
+        """Return the configuration for a rate, rounded up to two digits: slices that hardly differ are one pipeline."""
         digit = 10.0 ** (math.floor(math.log10(rate)) - 1)
         rounded = math.ceil(rate / digit - 1e-9) * digit
         if rounded not in self._commands:
@@ -133,7 +133,7 @@ class PipelineDriver:
         return self._commands[rounded]
 
     def _begin(self, units: Mapping[str, Any], now: float) -> bool:
-        """Return whether there are windows to go through: the next ones begin then."""
+        """Begin the next windows if all are there, or were waited for long enough, and return whether they have begun."""
         pipelines = self.pipelines
         assert pipelines is not None
         ready = {i: said.window for i, (_, said) in self._said.items() if said.slices}
@@ -158,7 +158,7 @@ class PipelineDriver:
         return True
 
     def _change_ms(self, units: Mapping[str, Any]) -> int:
-        """The longest that a change took of late."""
+        """Return the longest time that a change took of late."""
         took = [c.seconds for name in self._judge.names for c in units[name].changes[-RECENT:] if not c.dropped]
         return max(1, math.ceil(1000 * max(took))) if took else FIRST_CHANGE_MS
 
@@ -171,7 +171,7 @@ class PipelineDriver:
                 self._tell(incarnation, ReleaseSlices(window, own))
 
     def _drop_gone(self) -> None:
-        """Spouts that died, or have waited too long and gone on by themselves, are not waited for."""
+        """Wait no longer for spouts that died, or that waited too long and went on by themselves."""
         if self._batch is None:
             return
         assert self.pipelines is not None

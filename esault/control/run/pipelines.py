@@ -1,4 +1,4 @@
-"""Micro-batches through pipelines of configurations (orientstream.md 2.1, 3.2, 3.3): what to change and what to let go, and when.
+"""Micro-batches through pipelines of configurations (orientstream.md 2.1, 3.2, 3.3): changes and releases in order.
 
 A window of the stream is collected in slices. When it closes, each slice is given the configuration that its rate asks for,
 `mpdc` groups them, and the pipelines go through one after the other: the units are changed, when none is changing any more the
@@ -54,7 +54,10 @@ class _Pipeline:
 
 @dataclass
 class Pipelines:
-    """`wanted`: the configuration for sources that offer so many tuples a second; None: leave all as it is."""
+    """The pipelines that wait for their turn.
+
+    `wanted`: the configuration for sources that offer so many tuples a second; None: leave all as it is.
+    """
 
     wanted: Callable[[float], Configuration | None]
     #: of a window, and the longest that a change takes; whole milliseconds
@@ -82,7 +85,7 @@ class Pipelines:
         return bool(self._waiting)
 
     def close(self, slices: Sequence[Slice], current: Configuration) -> int:
-        """A window has closed; `current`: what the units are set to. Returns its number, 0 for the first.
+        """Group the slices of a closed window, and return its number, 0 for the first. `current`: what the units are set to.
 
         Raises UsageError for a window without slices.
         """

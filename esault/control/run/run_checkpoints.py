@@ -23,7 +23,7 @@ TELL_AGAIN = 10.0
 
 
 class RunCheckpoints:
-    """Makes complete checkpoints durable, and tells of those that could not be taken."""
+    """The checkpoints of one run: it makes complete ones durable, and tells of those that could not be taken."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class RunCheckpoints:
             driver.units[name].checkpointed({part.incarnation for part in parts if part.ended})
 
     def _troubled(self, text: str) -> None:
-        """A checkpoint was given up; the run goes on, and the next one is taken when it is due."""
+        """Tell the user of a checkpoint that was given up; the run goes on, unless the last one failed too often."""
         driver, now = self._driver, self._driver.now
         before, at = self._told
         if now - at >= TELL_AGAIN or text != before:
@@ -87,7 +87,7 @@ class RunCheckpoints:
         return self._final is not None and self._final <= self.checkpoints.newest
 
     def begin_final(self, now: float) -> bool:
-        """Begin the last checkpoint, with which what the ends of units put out is committed; whether it could begin."""
+        """Begin the last checkpoint, which commits what the ends of units put out; return whether it could begin."""
         if self.checkpoints.current is not None or not self.checkpoints.may_begin(self._driver.units.values()):
             return False
         self._tried += 1
@@ -95,5 +95,5 @@ class RunCheckpoints:
         return True
 
     def go_back(self) -> None:
-        """All go back to the newest complete one: the run does not end with the one that was to end it."""
+        """Forget the checkpoint that was to end the run: all go back to the newest complete one."""
         self._final = None

@@ -27,17 +27,17 @@ class Unresponsive:
         self._told: set[int] = set()
 
     def heard(self, incarnation: int, now: float) -> None:
-        """It said something."""
+        """Note that a sub-unit said something."""
         self._heard[incarnation] = now
         self._told.discard(incarnation)
 
     def forget(self, incarnation: int) -> None:
-        """It is gone."""
+        """Forget a sub-unit that is gone."""
         self._heard.pop(incarnation, None)
         self._told.discard(incarnation)
 
     def find(self, units: Iterable[_Unit], now: float) -> Iterator[str]:
-        """A line for each that has been silent for long and was not told of."""
+        """Yield a line for each sub-unit that has been silent for long and was not told of."""
         living = set[int]()
         for unit in units:
             for incarnation in unit.subs:

@@ -13,7 +13,7 @@ __all__ = ["Change", "Requested"]
 
 @dataclass(frozen=True)
 class Requested:
-    """A change that somebody asks for."""
+    """A change that a user or a policy asks for."""
 
     #: of the request, until its answer: a request to a unit with replicas is one change of each, with one id
     id: int
@@ -63,20 +63,20 @@ class Change:
 
     @property
     def new_owners(self) -> set[int]:
-        """Those that get ranges."""
+        """The sub-units that get ranges."""
         return {move.new for move in self.moves}
 
     @property
     def old_owners(self) -> set[int]:
-        """Those that give ranges away."""
+        """The sub-units that give ranges away."""
         return {move.old for move in self.moves}
 
     def old_owners_of(self, new_owner: int) -> set[int]:
-        """Those from whom it gets ranges."""
+        """Return the sub-units that it gets ranges from."""
         return {move.old for move in self.moves if move.new == new_owner}
 
     def rename(self, dead: int, new: int) -> None:
-        """Another incarnation takes the place of one in it."""
+        """Put another incarnation in the place of a dead one."""
 
         def name(incarnation: int) -> int:
             return new if incarnation == dead else incarnation

@@ -15,7 +15,7 @@ from esault.routing.table_change import merged, moved, rescaled, split
 
 __all__ = ["BY_HAND", "ChangeRequests", "Requests"]
 
-#: who asked where no policy did
+#: the author of a change where no policy asked for it
 BY_HAND = "by hand"
 
 
@@ -23,23 +23,23 @@ class Requests(Protocol):
     """Ways to ask for a change. Each returns the change's id, which stands in its record, and raises UsageError."""
 
     def split(self, owner: int, now: float, at: int | None = None, reason: str = "", policy: str = BY_HAND) -> int:
-        """A new sub-unit takes the upper part of the owner's largest interval."""
+        """Give a new sub-unit the upper part of the owner's largest interval."""
         ...
 
     def merge(self, owner: int, now: float, reason: str = "", policy: str = BY_HAND) -> int:
-        """The owner's intervals join their neighbours', and it leaves."""
+        """Give the owner's intervals to their neighbours; the owner leaves."""
         ...
 
     def move(self, owner: int, now: float, reason: str = "", policy: str = BY_HAND, host: str | None = None) -> int:
-        """A new sub-unit, on that host where one is said, takes all of the owner's place, and it leaves."""
+        """Put a new sub-unit in the owner's place, on `host` where one is named; the owner leaves."""
         ...
 
     def rescale(self, n: int, now: float, reason: str = "", policy: str = BY_HAND) -> int | None:
-        """So many sub-units with equal shares, in one change; None: there are as many already."""
+        """Give the unit n sub-units with equal shares, in one change; None: it has as many already."""
         ...
 
     def adopt(self, after: OutputTable, news: int, now: float, kind: str, reason: str, policy: str) -> int:
-        """Any other table: owners below zero stand for new sub-units, -1 the first."""
+        """Take any other table: owners below zero stand for new sub-units, -1 the first."""
         ...
 
 
@@ -107,28 +107,28 @@ class ChangeRequests:
         policy: str = BY_HAND,
         id: int | None = None,
     ) -> int:
-        """A new sub-unit takes the upper part of the owner's largest interval. Raises UsageError."""
+        """Give a new sub-unit the upper part of the owner's largest interval. Raises UsageError."""
         self.check(self._state.width + 1)
         self.check_owner(owner)
         table = self._table
         return self._begin("split", lambda news: split(table, owner, news[0], at), 1, now, reason, policy, id)
 
     def merge(self, owner: int, now: float, reason: str = "", policy: str = BY_HAND, id: int | None = None) -> int:
-        """The owner's intervals join their neighbours', and it leaves. Raises UsageError."""
+        """Give the owner's intervals to their neighbours; the owner leaves. Raises UsageError."""
         self.check(self._state.width - 1)
         self.check_owner(owner)
         table = self._table
         return self._begin("merge", lambda news: merged(table, owner), 0, now, reason, policy, id)
 
     def move(self, owner: int, now: float, reason: str = "", policy: str = BY_HAND, host: str | None = None) -> int:
-        """A new sub-unit, on that host where one is said, takes all of the owner's place, and it leaves. Raises UsageError."""
+        """Put a new sub-unit in the owner's place, on `host` where one is named; the owner leaves. Raises UsageError."""
         self.check(self._state.width)
         self.check_owner(owner)
         table = self._table
         return self._begin("move", lambda news: moved(table, owner, news[0]), 1, now, reason, policy, None, host)
 
     def rescale(self, n: int, now: float, reason: str = "", policy: str = BY_HAND, id: int | None = None) -> int | None:
-        """So many sub-units with equal shares, in one change. Raises UsageError; None: as many as there are is no change."""
+        """Give the unit n sub-units with equal shares, in one change; None: it has as many already. Raises UsageError."""
         if n < 1:
             raise UsageError(f"unit {self._state.name!r} cannot have {n} sub-units: it needs one at least")
         self.check(n)
@@ -144,7 +144,7 @@ class ChangeRequests:
     def adopt(
         self, after: OutputTable, news: int, now: float, kind: str, reason: str, policy: str, id: int | None = None
     ) -> int:
-        """Any other table: owners below zero stand for new sub-units, -1 the first. Raises UsageError."""
+        """Take any other table: owners below zero stand for new sub-units, -1 the first. Raises UsageError."""
         self.check(len(after.owners()))
 
         def named(incarnations: list[int]) -> OutputTable:

@@ -21,7 +21,7 @@ __all__ = ["Endings"]
 
 
 class Endings(Component):
-    """Ends the unit, and those of its sub-units that leave."""
+    """The end of the unit, and of those of its sub-units that leave."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Endings(Component):
         throttle: UnitThrottle,
         changing: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`changing`: whether a change is on, or a replica is being restored."""
+        """`changing` tells whether a change is on, or a replica is being restored."""
         self._state = state
         self._senders = senders
         self._lives = lives
@@ -63,7 +63,7 @@ class Endings(Component):
             self._on_may_end(MayEnd(), now)
 
     def _on_may_end(self, message: MayEnd, now: float) -> None:
-        """All ended, nobody being registered or told of a table: the membership is closed."""
+        """Finish the unit once all have ended and no sender is being registered or told of a table."""
         state, senders = self._state, self._senders
         if state.finishing or senders.registering or senders.switching or self._changing() or senders.expecting:
             return
@@ -135,12 +135,12 @@ class Endings(Component):
 
     @property
     def wants_checkpoint(self) -> bool:
-        """Return whether somebody that leaves waits for one."""
+        """Return whether a leaving sub-unit waits for a checkpoint."""
         subs = self._state.subs.values()
         return any(r.leaving and r.finished and not r.leaving_from and self._waits(r) for r in subs)
 
     def checkpointed(self, finished: Collection[int]) -> None:
-        """A checkpoint is complete, of which these sub-units were part after they had finished."""
+        """Note that a checkpoint is complete, to which these sub-units did their part after they had finished."""
         for record in list(self._state.subs.values()):
             if record.leaving and record.incarnation in finished:
                 record.committed = True
@@ -153,7 +153,7 @@ class Endings(Component):
             self._check_left(record)
 
     def died_leaving(self, record: SubUnitRecord, now: float) -> None:
-        """One that was leaving is dead: its ranges are others' already; what it had not handed over is replayed."""
+        """Forget a dead sub-unit that was leaving: its ranges are others'; what it had not handed over is replayed."""
         self._state.subs.pop(record.incarnation)
         self._state.measurements.died(record.incarnation)
         self._lives.forget(record.incarnation, now)

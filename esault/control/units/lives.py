@@ -28,7 +28,7 @@ MOST_STILLBORN = 3
 
 
 class Lives(Component):
-    """Makes sub-units, starts them and replaces them."""
+    """The sub-units of a unit: it makes them, starts them and replaces them."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Lives(Component):
         throttle: UnitThrottle,
         ended_here: Callable[[int], bool] = lambda incarnation: False,
     ) -> None:
-        """`ended_here`: whether a sub-unit was ended by the unit itself, to make another one in its place."""
+        """`ended_here` tells whether a sub-unit was ended by the unit itself, to make another one in its place."""
         self._state = state
         self._senders = senders
         self._targets = targets
@@ -183,7 +183,7 @@ class Lives(Component):
         self.take_over(message.record, now)
 
     def take_over(self, record: SubUnitRecord, now: float, after_death: bool = True) -> None:
-        """A replacement starts, and the senders get a table that names it."""
+        """Start a replacement, and send the senders a table that names it."""
         assert self._state.table is not None and record.replaces is not None
         self.begin(record, now)
         self._state.table.replace(record.replaces, record.incarnation)
@@ -193,7 +193,7 @@ class Lives(Component):
     # deaths ----------------------------------------------------------------------------------------
 
     def died(self, record: SubUnitRecord, reason: str, now: float) -> None:
-        """The process of this sub-unit is gone. It is replaced unless its work was done."""
+        """Replace a sub-unit that died, unless its work was done; fail if this happens too often."""
         state, incarnation = self._state, record.incarnation
         state.subs.pop(incarnation, None)
         state.measurements.died(incarnation)
@@ -205,7 +205,7 @@ class Lives(Component):
         if self._dies_too_often(record, reason, now):
             return
         if state.table is None or not state.wiring:
-            # The run is being built and nobody knows of the table yet: as if it had not been built at all.
+            # The run is being built and no sender knows of the table yet: as if it had not been built at all.
             state.table = None
             self._fork(record.part, None)
         else:
@@ -214,7 +214,7 @@ class Lives(Component):
         self._senders.not_confirmed_by(incarnation, now)
 
     def forget(self, incarnation: int, now: float) -> None:
-        """A sub-unit that has no ranges is gone, and nobody takes its place."""
+        """Forget a sub-unit that has no ranges and is gone: no other one takes its place."""
         self._targets.unregister(incarnation, last=True)
         self._state.say(SubUnitGone(incarnation), now)
 
@@ -249,7 +249,7 @@ class Lives(Component):
         return {r.part: i for i, r in subs if (r.built is not None or r.part in self.reused) and not r.stopped}
 
     def ranges_by_part(self) -> dict[int, tuple[tuple[int, int], ...]]:
-        """The ranges that each of the first sub-units will have, by part."""
+        """Return the ranges that each of the first sub-units will have, by part."""
         parts = list(range(self._state.parallelism))
         if self._state.plan.kind == "spout":
             return dict.fromkeys(parts, ())

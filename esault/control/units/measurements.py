@@ -15,7 +15,7 @@ _NOW = [name for name, each in declared(SubUnitCounts).items() if each.gauge]
 
 
 def total(rows: Iterable[SubUnitCounts]) -> SubUnitCounts:
-    """Counts summed up."""
+    """Return the sums of these counts."""
     rows = list(rows)
     return SubUnitCounts(**{f.name: sum(getattr(r, f.name) for r in rows) for f in fields(SubUnitCounts)})
 
@@ -31,12 +31,12 @@ class Measurements:
         self._past_times = {"latency": Histogram(), "end_to_end": Histogram()}
 
     def take(self, status: Status) -> None:
-        """A report of a living sub-unit."""
+        """Take a report of a living sub-unit."""
         if status.incarnation not in self._over:
             self._living[status.incarnation] = status
 
     def died(self, incarnation: int, state_too: bool = True) -> Status | None:
-        """The sub-unit is dead without having stopped; its last report, if it made one. `state_too`: no checkpoint has it."""
+        """Count a sub-unit that died, and return its last report, if there is one. `state_too`: its state is lost too."""
         status = self._living.pop(incarnation, None)
         self._over.add(incarnation)
         if status is not None:
@@ -52,13 +52,13 @@ class Measurements:
                 times.merge(Histogram.from_snapshot(getattr(status, name)))
 
     def left(self, status: Status) -> None:
-        """The last report of a sub-unit that stopped in order while its unit goes on."""
+        """Take the last report of a sub-unit that stopped in order while its unit goes on."""
         self._living.pop(status.incarnation, None)
         self._over.add(status.incarnation)
         self._bury(status)
 
     def last(self, incarnation: int) -> Status | None:
-        """The last report of a living sub-unit."""
+        """Return the last report of a living sub-unit; None if it made none."""
         return self._living.get(incarnation)
 
     @property
@@ -67,7 +67,7 @@ class Measurements:
         return total((self._past, *(s.rows for s in self._living.values())))
 
     def histogram(self, name: str) -> Histogram:
-        """`latency` or `end_to_end` of all sub-units together."""
+        """Return `latency` or `end_to_end` of all sub-units together."""
         merged = Histogram()
         merged.merge(self._past_times[name])
         for status in self._living.values():

@@ -1,7 +1,7 @@
 """One change of a unit's table, from its request to its end (PROTOCOL section 5; esault.md 3.3 and 3.4).
 
 Every change is a list of moves (range, old owner, new owner) and one new table version. New owners are forked and made
-known to everybody first. They hold rows of what they get (`HoldRanges`) before the table is published. Old owners carry
+known to all senders first. They hold rows of what they get (`HoldRanges`) before the table is published. Old owners carry
 rows of what they give (`HandOverRanges`) from then on. What fails before the table is published drops the change; what
 fails after it is replaced, and the change goes on. `rescale_table` says which message does what in which state; here is
 what each effect of the table does, all in one place since they share the change.
@@ -97,7 +97,7 @@ class Rescale(Component):
         return taken
 
     def _is_meant(self, message: Any) -> bool:
-        """An answer is one to the change that is on, or one that came late."""
+        """Return False for an answer to another change than the one that is on: it came late."""
         if isinstance(message, (RangesHeld, StateInstalled, RangesHandedOver)):
             return self.change is not None and message.version == self.change.version
         return True
@@ -254,7 +254,7 @@ class Rescale(Component):
         unit.event("changed")
 
     def _hold_before_taking_over(self, message: Introduced, now: float) -> bool:
-        """In a change, the replacement of a new owner holds rows before anyone sends to it."""
+        """Have the replacement of a new owner hold rows before any sender sends to it; True if it is one."""
         change, incarnation = self._on, message.record.incarnation
         if incarnation not in change.waiting:
             return False
@@ -302,7 +302,7 @@ class Rescale(Component):
         unit.changes.append(change.record(unit.name, now, unit.width, dropped="all went back to a checkpoint"))
 
     def _on_sub_unit_gone(self, message: SubUnitGone, now: float) -> None:
-        """Forget the way to those that nobody asks for any more."""
+        """Forget the endpoints of sub-units that are gone and that no table names."""
         unit = self._unit
         if self.change is None and unit.table is not None:
             named = {*unit.subs, *unit.table.owners()}

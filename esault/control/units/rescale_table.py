@@ -91,7 +91,7 @@ MESSAGES: tuple[type, ...] = (
 )
 
 _REFUSED = Cell((Effect.REFUSE,))
-#: nobody knows of the table yet: as if nothing had been asked for
+#: no sender knows of the table yet: as if nothing had been asked for
 _DROPPED = Cell((Effect.DROP,), RescaleState.IDLE)
 _BROKEN_OFF = Cell((Effect.RECORD_AS_DROPPED,), RescaleState.IDLE)
 

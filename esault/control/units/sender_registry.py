@@ -1,4 +1,4 @@
-"""The senders of a unit: who may send to it, which table each has, and who of them is leaving.
+"""The senders of a unit: those that may send to it, the table that each has, and those that are leaving.
 
 A sender registers, our sub-units confirm that they know it, and only then it gets the output table. From then on it gets
 each new version and says when it has switched. One that leaves may go when all of ours have read its END (PROTOCOL
@@ -39,7 +39,7 @@ class SenderRegistry(Component):
         self._adapt = adapt
         #: senders that may send here: incarnation -> (unit, channel number)
         self.known: dict[int, tuple[str, int]] = {}
-        #: who gave keys away, and in which change last: watermarks must not go on there before it knows of that
+        #: old owner -> last change in which it gave keys away: its watermark must wait until it knows of that
         self._gave: dict[int, int] = {}
         #: senders that died when their unit was ending, with their channel numbers: newcomers must count them as ended
         self._last: dict[int, int] = {}
@@ -50,9 +50,9 @@ class SenderRegistry(Component):
         self._adding: dict[int, set[int]] = {}
         #: tables that are not confirmed: sender -> version
         self._switching: dict[int, int] = {}
-        #: a table was published because of a death or a broken channel, and not everybody has it
+        #: a table was published because of a death or a broken channel, and not all senders have it
         self._unsettled = False
-        #: who of ours has read END of which sender
+        #: sender -> those of our sub-units that have read its END
         self._ends: dict[int, set[int]] = defaultdict(set)
         #: senders that have sent END and wait for us to have read it
         self._parting: set[int] = set()
@@ -177,7 +177,7 @@ class SenderRegistry(Component):
         self._check_settled()
 
     def gave_away(self, owners: Iterable[int], version: int) -> None:
-        """Remember who gives keys away in this change, for the tables to come."""
+        """Remember the sub-units that give keys away in this change, for the tables to come."""
         self._gave.update(dict.fromkeys(owners, version))
 
     def _on_switched(self, message: SenderSwitched, now: float) -> None:
@@ -220,13 +220,13 @@ class SenderRegistry(Component):
         self._state.say(SendersChanged(), now)
 
     def _on_broken(self, message: Broken, now: float) -> None:
-        """Frames between a sender and one of ours are missing: it gets a new channel to each of ours that stays."""
+        """Give a sender a new channel to each of ours that stays: frames between it and one of ours are missing."""
         state = self._state
         entry, record = self.known.get(message.sender), state.subs.get(message.incarnation)
         if entry is None or record is None or state.table is None:
             return
         if record.leaving:
-            # Nobody sends to it any more: what it has missed is replayed, to others.
+            # No sender sends to it any more: what it has missed is replayed, to others.
             state.tell(record.incarnation, Gone(message.sender))
             self.settle()
             return
@@ -238,7 +238,7 @@ class SenderRegistry(Component):
         self._next_number += 1
 
     def _on_leaving(self, message: Leaving, now: float) -> None:
-        """A sender has sent END: it may go when all of ours have read it."""
+        """Let a sender that has sent END go when all of ours have read it."""
         self._parting.add(message.incarnation)
         self._check_parting(message.incarnation)
 

@@ -21,7 +21,7 @@ class SubUnitRecord:
     built: Built | None = None
     #: targets it is not yet registered with
     missing: set[str] = field(default_factory=set)
-    #: those that came before it was sent its first ones, in order: who left between two of them must be sent END
+    #: those that came before it was sent its first ones, in order: a peer that left between two of them must be sent END
     tables: list[Table] = field(default_factory=list)
     #: it was sent its first tables
     connected: bool = False

@@ -13,7 +13,7 @@ __all__ = ["Targets"]
 
 
 class Targets(Component):
-    """To whom the unit sends."""
+    """The units that this unit sends to."""
 
     def __init__(self, state: UnitState) -> None:
         self._state = state

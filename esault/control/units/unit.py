@@ -107,7 +107,7 @@ class Unit:
 
     @property
     def outbox(self) -> deque[tuple[Any, Any]]:
-        """(address, message): an incarnation, ("unit", name) or "keeper"."""
+        """Messages to send, as (address, message): an incarnation, ("unit", name) or "keeper"."""
         return self.state.outbox
 
     @property
@@ -176,7 +176,7 @@ class Unit:
 
     @property
     def changing(self) -> bool:
-        """Return whether a change is on, somebody is leaving, or state is on its way from or to a replica."""
+        """Return whether a change is on, a sub-unit is leaving, or state is on its way from or to a replica."""
         return self.change is not None or self.endings.leaving or self.replication.busy
 
     @property
@@ -231,12 +231,12 @@ class Unit:
         self.endings.stop(at_once)
 
     def check(self, now: float) -> None:
-        """Something that a change, or a replica that lacks something, may wait for has happened."""
+        """Look whether a change, or a replica that is not whole, can go on."""
         self.handle(Look(), now)
         self.replication.check(now)
 
     def died(self, incarnation: int, reason: str, now: float) -> None:
-        """The process of this sub-unit is gone. It is replaced unless its work was done."""
+        """Deal with the death of a sub-unit: it is replaced unless its work was done."""
         record = self.subs.get(incarnation)
         if record is None or record.stopped:
             return
@@ -258,7 +258,7 @@ class Unit:
         return self.replication.ended_here(incarnation)
 
     def successor(self, now: float) -> Unit:
-        """The same unit in its next life: as many sub-units, with the same shares of the ring; nothing of its state."""
+        """Return the same unit for its next life: as many sub-units, with the same shares of the ring, without state."""
         width = self.parallelism if self.plan.kind == "spout" else self.width
         made = Unit(self._topology, self.plan, width, self.state.new_build, self._new_id)
         made.endings.exactly = self.endings.exactly
@@ -289,23 +289,23 @@ class Unit:
         self.alone.check(after)
 
     def split(self, owner: int, now: float, at: int | None = None, reason: str = "", policy: str = BY_HAND) -> int:
-        """A new sub-unit takes the upper part of the owner's largest interval; the change's id. Raises UsageError."""
+        """Give a new sub-unit the upper part of the owner's largest interval; return the change's id. Raises UsageError."""
         return self.requests.split(owner, now, at, reason, policy)
 
     def merge(self, owner: int, now: float, reason: str = "", policy: str = BY_HAND) -> int:
-        """The owner's intervals join their neighbours', and it leaves; the change's id. Raises UsageError."""
+        """Give the owner's intervals to their neighbours; return the change's id. Raises UsageError."""
         return self.requests.merge(owner, now, reason, policy)
 
     def move(self, owner: int, now: float, reason: str = "", policy: str = BY_HAND, host: str | None = None) -> int:
-        """A new sub-unit, on that host where one is said, takes the owner's place; the change's id. Raises UsageError."""
+        """Put a new sub-unit in the owner's place, on `host` if named; return the change's id. Raises UsageError."""
         return self.requests.move(owner, now, reason, policy, host)
 
     def rescale(self, n: int, now: float, reason: str = "", policy: str = BY_HAND) -> int | None:
-        """So many sub-units with equal shares; the change's id, None where there are as many. Raises UsageError."""
+        """Give the unit n sub-units with equal shares; return the change's id, None if it has n. Raises UsageError."""
         return self.requests.rescale(n, now, reason, policy)
 
     def adopt(self, after: OutputTable, news: int, now: float, kind: str, reason: str, policy: str) -> int:
-        """Any other table, in which -1, -2 ... stand for new sub-units; the change's id. Raises UsageError."""
+        """Take any other table, where -1, -2 ... stand for new sub-units; return the change's id. Raises UsageError."""
         return self.requests.adopt(after, news, now, kind, reason, policy)
 
     def throttle(self, rate: float, seconds: float, now: float) -> None:
@@ -313,7 +313,7 @@ class Unit:
         self.throttling.begin(rate, seconds, now)
 
     def unthrottle(self, now: float) -> None:
-        """As fast as it can, from now on."""
+        """Lift the throttle: the unit works as fast as it can from now on."""
         self.throttling.lift(now)
 
     # checkpoints -----------------------------------------------------------------------------------
@@ -330,11 +330,11 @@ class Unit:
 
     @property
     def wants_checkpoint(self) -> bool:
-        """Return whether somebody that leaves waits for one."""
+        """Return whether a leaving sub-unit waits for a checkpoint."""
         return self.endings.wants_checkpoint
 
     def checkpointed(self, finished: Collection[int]) -> None:
-        """A checkpoint is complete, of which these sub-units were part after they had finished."""
+        """Note that a checkpoint is complete, to which these sub-units did their part after they had finished."""
         self.endings.checkpointed(finished)
 
     @property

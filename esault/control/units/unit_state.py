@@ -22,10 +22,10 @@ Handler = Callable[[Any, float], bool | None]
 
 
 class UnitState:
-    """One unit.
+    """The state of one unit.
 
     `outbox` holds (address, message): an incarnation, ("unit", name) or "keeper". `events` holds what the driver
-    must know: "built", "wired", "reachable" (somebody new can be reached), "settled" (a replacement has taken
+    must know: "built", "wired", "reachable" (a new sub-unit can be reached), "settled" (a replacement has taken
     over), "changed", "check" (look whether a change can go on), "finished", and ("failed", text).
     """
 
@@ -98,6 +98,6 @@ class Component(ABC):
         """Return the handler of each kind of message that this component knows."""
 
     def handle(self, message: Any, now: float) -> bool:
-        """Take a message; whether no other component is to see it."""
+        """Take a message, and return whether no other component is to see it."""
         handler = self.handlers().get(type(message))
         return handler is not None and handler(message, now) is True

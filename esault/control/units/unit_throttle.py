@@ -20,7 +20,7 @@ class UnitThrottle:
         self._until = 0.0
 
     def begin(self, rate: float, seconds: float, now: float) -> None:
-        """So many tuples a second, for so many seconds from now, in place of what was said before. Raises UsageError."""
+        """Allow so many tuples a second, for so many seconds from now, in place of what held before. Raises UsageError."""
         for what, value, unit in (("rate", rate, "tuples a second"), ("time", seconds, "seconds")):
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
             if not number or not math.isfinite(value) or value <= 0:
@@ -32,13 +32,13 @@ class UnitThrottle:
         self._tell(now)
 
     def lift(self, now: float) -> None:
-        """No throttle from now on."""
+        """Lift the throttle from now on."""
         if self._on(now):
             self._until = 0.0
             self._tell(now)
 
     def share(self, now: float) -> None:
-        """Tell each that works what its share is, after somebody has come or gone."""
+        """Tell each working sub-unit its share, after one has come or gone."""
         if self._on(now):
             self._tell(now)
 

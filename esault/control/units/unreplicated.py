@@ -38,7 +38,7 @@ class Replication(Protocol):
         ...
 
     def table_for(self, table: Table) -> Table:
-        """The table as a sender gets it."""
+        """Return the table as a sender gets it."""
         ...
 
     def ended_here(self, incarnation: int) -> bool:
@@ -46,15 +46,15 @@ class Replication(Protocol):
         ...
 
     def dying(self, record: SubUnitRecord) -> None:
-        """A sub-unit is dead; nothing has been done about it yet."""
+        """Note that a sub-unit is dead; nothing has been done about it yet."""
         ...
 
     def died(self, incarnation: int) -> None:
-        """All has been done about a death that any unit does."""
+        """Do what is left to do about a death, after all that any unit does."""
         ...
 
     def check(self, now: float) -> None:
-        """Something that the replica may wait for has happened."""
+        """Look whether the replica has got what it waits for."""
         ...
 
     def handlers(self) -> Mapping[type, Handler]:

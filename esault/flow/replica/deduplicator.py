@@ -1,4 +1,4 @@
-"""A memory of the rows that came already: from each of the copies of a unit comes the same row, by its id, and the first one counts."""
+"""A memory of the rows that came already: each replica sends the same row, known by its id; the first one counts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["Deduplicator"]
 
 
 class Deduplicator:
-    """Remembers ids by the root that they descend from, until that is done: then all that is to come of it has been taken.
+    """A memory of ids by the root that they descend from, until that is done: then all that is to come of it was taken.
 
-    A root that is replayed is the same root: its rows have the ids they had. What copies put out at their end descends from
-    no root of a spout's; these ids are kept, one for each row.
+    A root that is replayed is the same root: its rows have the ids they had. What replicas put out at their end descends
+    from no root of a spout's; these ids are kept, one for each row.
     """
 
     def __init__(self) -> None:
@@ -21,11 +21,11 @@ class Deduplicator:
         self._taken: dict[tuple[int, int], set[str]] = {}
         #: owner -> all its roots before this number are done
         self._low: dict[int, int] = {}
-        #: ids of what copies put out in their own name
+        #: ids of what replicas put out in their own name
         self._ends: set[str] = set()
 
     def admit(self, root: Root, ids: Sequence[str], own: bool = False) -> Sequence[int]:
-        """Places of the rows that come for the first time, which are taken now; `own`: a copy's, at its end."""
+        """Return the places of the rows that come for the first time, and take their ids; `own`: a replica's, at its end."""
         if own:
             taken = self._ends
         else:
@@ -69,5 +69,5 @@ class Deduplicator:
             del self._low[owner]
 
     def __len__(self) -> int:
-        """Ids that are remembered."""
+        """Return the number of ids that are remembered."""
         return sum(map(len, self._taken.values())) + len(self._ends)

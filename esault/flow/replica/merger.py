@@ -1,8 +1,8 @@
-"""The gate behind the copies of a unit: passes the first copy of each row on.
+"""The merger behind the replicas of a unit: it passes on the first one of each row.
 
 What it takes it takes over: it emits the rows as roots of its own, keeps them until they are done, and only then acks as
-durable what they came from, and each further copy of it. So an ack of a copy's rows, first or not, says that the row
-is safe, and a copy may be given up at any time.
+durable what they came from, and each later one of the same row. So an ack of a replica's rows, first or not, says that
+the row is safe, and a replica may be given up at any time.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ KEPT = 30.0
 
 
 class MergerSubUnit(SubUnit):
-    """A sub-unit for all copies of a unit: it stands where their rows meet."""
+    """A sub-unit for all replicas of a unit: it stands where their rows meet."""
 
     def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
         super().__init__(build, plan, environment)
         self.copies = Deduplicator()
-        #: sub-units of the copies, the dead ones included
-        self._copies: set[int] = set()
+        #: sub-units of the replicas, the dead ones included
+        self._replicas: set[int] = set()
         #: stream by input
         self._names = [i.stream.partition(".")[2] if i.stream != i.source else "" for i in plan.inputs]
         #: roots of its own so far
@@ -49,7 +49,7 @@ class MergerSubUnit(SubUnit):
         return super()._turn()
 
     def _pay(self) -> None:
-        """Ack as durable what has become so."""
+        """Ack as durable the batches whose roots here are done."""
         owed = self._owed
         done = self.roots.committed or 0
         while owed and owed[0][0] <= done:
@@ -89,12 +89,12 @@ class MergerSubUnit(SubUnit):
         return True
 
     def _first(self, batch: Batch) -> Payload:
-        """Return what of a batch comes for the first time."""
+        """Return the rows of a batch that come for the first time."""
         keys, values, ids = batch.keys, batch.values, batch.ids
-        if ids is None:  # no copy sends such; passed on at least
+        if ids is None:  # no replica sends such; passed on at least
             return [(self._names[batch.input], keys, values, None)]
-        # What a copy puts out at its end it owns itself.
-        first = self.copies.admit(batch.root, ids, own=batch.root[0] in self._copies)
+        # A replica owns the roots of what it puts out at its end.
+        first = self.copies.admit(batch.root, ids, own=batch.root[0] in self._replicas)
         if not first:
             return []
         if len(first) < len(ids):
@@ -113,7 +113,7 @@ class MergerSubUnit(SubUnit):
         self._forget_at = self.clock() + KEPT
 
     def _on_add(self, message: Add) -> None:
-        self._copies.update(sender for sender, _ in message.senders)
+        self._replicas.update(sender for sender, _ in message.senders)
         super()._on_add(message)
 
     def wake_at(self) -> float:

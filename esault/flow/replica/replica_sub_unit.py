@@ -1,4 +1,4 @@
-"""A sub-unit of one copy of a bolt: what it does beyond others is to bring another copy up to date."""
+"""A sub-unit of one replica of a bolt: beyond what others do, it brings another replica up to date."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["ReplicaSubUnit"]
 
 
 class ReplicaSubUnit(BoltSubUnit):
-    """Processes as any bolt does; its marks are not those of checkpoints."""
+    """A sub-unit that processes as any bolt does; its marks are not those of checkpoints."""
 
     def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
         super().__init__(build, plan, environment)
@@ -28,19 +28,19 @@ class ReplicaSubUnit(BoltSubUnit):
                 f"unit {plan.original!r}: its bolt defines finish() and comes by shuffle(), which does not go together with "
                 "replicas; group it by_key(), or leave finish out"
             )
-        #: the wish that is on
-        self._wish: Copy | None = None
+        #: the request for state that is on: a new sub-unit of another replica is to get it
+        self._request: Copy | None = None
         self._copying: Copying | None = None
         self.reader.read_change = self._read_change
 
     def _on_copy(self, message: Copy) -> None:
-        self._wish = message
+        self._request = message
         self.outbox.append(CopyReady(self.incarnation, message.number))
 
     def _on_copy_over(self, message: CopyOver) -> None:
         number = message.number
-        if self._wish is not None and self._wish.number <= number:
-            self._wish = None
+        if self._request is not None and self._request.number <= number:
+            self._request = None
         if self._copying is not None and self._copying.number <= number:
             self._copying = self.writer.snapshot = None
         self.reader.abandon(number)
@@ -48,11 +48,11 @@ class ReplicaSubUnit(BoltSubUnit):
     _HANDLERS: ClassVar[dict[type, str]] = {**BoltSubUnit._HANDLERS, Copy: "_on_copy", CopyOver: "_on_copy_over"}
 
     def _cut(self, now: float) -> None:
-        """Begin to copy where the marks are those of a copy: all before them has been processed and nothing behind them."""
-        wish, number = self._wish, self.reader.alignment.number
-        if wish is not None and wish.number == number:
-            posts = {new: self.acks.post_to(new, endpoint) for new, endpoint in wish.news.items()}
-            self._copying = Copying(wish.number, wish.moves, posts, self.operator, self.clock)
+        """Begin to copy state if the marks are those of the request: all before them has been processed, and nothing behind."""
+        request, number = self._request, self.reader.alignment.number
+        if request is not None and request.number == number:
+            posts = {new: self.acks.post_to(new, endpoint) for new, endpoint in request.news.items()}
+            self._copying = Copying(request.number, request.moves, posts, self.operator, self.clock)
             self.writer.hand_over(self._copying.snapshot)
         self.reader.release()
 

@@ -52,7 +52,7 @@ class _OpenBatch:
 
 
 class AsyncSubUnit(BoltSubUnit):
-    """A turn begins calls, steps the event loop, and sends on what ended calls emitted, each under its batch's lineage.
+    """A sub-unit whose turn begins calls, steps the event loop, and sends on what ended calls emitted, by batch.
 
     The step runs what is ready and never waits: the data loop's poll does, for frames, control, timers and answers.
     """
@@ -111,7 +111,7 @@ class AsyncSubUnit(BoltSubUnit):
         return more or self.writer.snapshot is not None
 
     def _begin(self, now: float) -> int:
-        """Begin what may; how many calls."""
+        """Begin the calls that may begin, and return how many there were."""
         calls, began = self.calls, 0
         self._count_busy(now)
         while began < MOST_STARTS:
@@ -132,7 +132,7 @@ class AsyncSubUnit(BoltSubUnit):
         return began
 
     def _take_batch(self) -> bool:
-        """Take a batch from the inbox, if there is one and not too much waits behind others of its key."""
+        """Take a batch from the inbox; False if there is none, or too many tuples wait for their calls."""
         inbox = self.reader.inbox
         if not inbox or self.calls.rows >= LOOK_AHEAD:
             return False
@@ -149,14 +149,14 @@ class AsyncSubUnit(BoltSubUnit):
         return True
 
     def _count_busy(self, now: float) -> None:
-        """The sub-unit is busy as far as its calls are taken up: one that waits for an answer can do no more with them."""
+        """Count busy time by the share of calls that are taken up: a call that waits for an answer cannot do other work."""
         self.metrics.busy += (now - self._busy_at) * self.calls.open / self.calls.most
         self._busy_at = now
 
     # what came of it ---------------------------------------------------------------------------
 
     def _take_results(self, now: float) -> bool:
-        """Send on what calls that have ended emitted, and ack batches that are done; whether there were any."""
+        """Send on what ended calls emitted, and ack batches that are done; return whether any call had ended."""
         if self.operator.failure is not None:
             self.operator.settle()
         ended = self.operator.ended
@@ -183,7 +183,7 @@ class AsyncSubUnit(BoltSubUnit):
             self.reader.taken += 1
 
     def _columns(self, calls: list[Call]) -> dict[str, tuple[list[Any], list[Any], list[str]]]:
-        """Keys, values and ids by stream."""
+        """Return keys, values and ids by stream."""
         return self.emitter.columns(calls, self._parent if self.plan.wants_id else None)
 
     def _parent(self, call: Call) -> str:
@@ -266,7 +266,7 @@ class AsyncSubUnit(BoltSubUnit):
         super()._on_give(message)
 
     def _recall(self) -> None:
-        """Tuples whose calls have not begun stand in the inbox again, first: what of them moves is carried with the rest."""
+        """Put tuples whose calls have not begun first in the inbox again: those that move are carried with the rest."""
         entries = []
         for held, group in groupby(self.calls.recall(), lambda call: call.batch):
             calls = list(group)
@@ -307,7 +307,7 @@ class AsyncSubUnit(BoltSubUnit):
             self.operator.close()
 
     def _close_objects(self) -> None:
-        """They were, when the sub-unit was told to stop."""
+        """Do nothing: they were closed when the sub-unit was told to stop."""
 
     def _fail(self, text: str) -> None:
         super()._fail(text)
@@ -318,7 +318,7 @@ class AsyncSubUnit(BoltSubUnit):
         self.loop.close()
 
     def abandon(self) -> None:
-        """The process dies, in a test."""
+        """Die as a process does, in a test."""
         self._cancel()
 
     def close(self) -> None:

@@ -41,7 +41,7 @@ FIRST_ROWS = 32
 
 
 class BoltSubUnit(SubUnit):
-    """Processes batches, ticks, sweeps, and finishes its elements at the end."""
+    """A sub-unit of a bolt: it processes batches, ticks, sweeps, and finishes its elements at the end."""
 
     def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
         super().__init__(build, plan, environment)
@@ -73,7 +73,7 @@ class BoltSubUnit(SubUnit):
         #: rows that are processed in one turn at most; 0: any number. The first ones show how long a row takes.
         self._most_rows = FIRST_ROWS
         self._several = len(plan.inputs) > 1
-        #: what a batch bolt or one object changes in its state nobody sees: all of it is written each time
+        #: the keys that a batch bolt or one object changes are not known: all of its state is written each time
         self._seen_changes = plan.objects.endswith("key") and not plan.batch
         self._state_store = state_store
         self.writer = StateWriter(
@@ -90,8 +90,8 @@ class BoltSubUnit(SubUnit):
             self._surplus = restore.into(self.operator, self._new_surplus)
 
     def _make(self, environment: Environment) -> Operator:
-        letters = environment.letters(self.plan.on_error.path)
-        return operator(self.plan, self.context, self.emitter, self.codec, letters, self.clock())
+        dead_letters = environment.dead_letters(self.plan.on_error.path)
+        return operator(self.plan, self.context, self.emitter, self.codec, dead_letters, self.clock())
 
     def _new_surplus(self) -> Operator:
         trusted = self.emitter.on_trusted  # which is the main one's
@@ -112,7 +112,7 @@ class BoltSubUnit(SubUnit):
             return True
         sweep = self.operator.next_sweep
         if sweep is not None and now >= sweep and not self._over:
-            self.writer.all()  # whom it touches nobody sees
+            self.writer.all()  # the keys that it touches are not known
             if self.operator.sweep(now):
                 self._emit_own(now)
         if self.writer.snapshot is not None:
@@ -224,7 +224,7 @@ class BoltSubUnit(SubUnit):
         assert self._tick_at is not None and self.plan.tick_every is not None
         # Ticks that could not be called in time are not made up for.
         self._tick_at = max(self._tick_at + self.plan.tick_every, now)
-        self.writer.all()  # whom it touches nobody sees
+        self.writer.all()  # the keys that it touches are not known
         self._ticking = self.operator.ticking(now)
 
     def wake_at(self) -> float:
@@ -283,7 +283,7 @@ class BoltSubUnit(SubUnit):
             self.watermarks.gave(message.version, (message.new,), self.clock())
         self.changes.replace_new_owner(message)
 
-    def _on_lost_giver(self, message: LostOldOwner) -> None:
+    def _on_lost_old_owner(self, message: LostOldOwner) -> None:
         self.changes.lose_old_owner(message)
 
     def _on_cancel(self, message: Cancel) -> None:
@@ -294,7 +294,7 @@ class BoltSubUnit(SubUnit):
         HoldRanges: "_on_get",
         HandOverRanges: "_on_give",
         HandOverTo: "_on_give_to",
-        LostOldOwner: "_on_lost_giver",
+        LostOldOwner: "_on_lost_old_owner",
         Cancel: "_on_cancel",
     }
 

@@ -12,9 +12,10 @@ __all__ = ["BoundedInbox"]
 
 
 class BoundedInbox:
-    """Stands between the channels and the inbox of a bolt with `buffer=N`. What other sub-units hand over does not pass here.
+    """A filter between the channels and the inbox of a bolt with `buffer=N`.
 
-    The newest are dropped, so that what stays is in order. A dropped row is done: nobody replays it.
+    What other sub-units hand over does not pass here. The newest are dropped, so that what stays is in
+    order. A dropped row is done: it is not replayed.
     """
 
     def __init__(self, most: int, waiting: Callable[[], int], random64: Callable[[], int], acks: Acks | None) -> None:

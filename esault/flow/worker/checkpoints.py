@@ -18,7 +18,7 @@ _Handles = dict[int, dict[str, Any]]
 
 
 class Checkpoints:
-    """Cuts where the marks stand, has state and sinks kept, and answers for it."""
+    """The sub-unit's part in checkpoints: it cuts at the marks, has state and sinks kept, and tells the unit."""
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ __all__ = ["Ending"]
 
 
 class Ending:
-    """Takes a sub-unit from the end of its input to END, step by step between other work."""
+    """The way of a sub-unit from the end of its input to END, step by step between other work."""
 
     def __init__(
         self,

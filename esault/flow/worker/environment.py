@@ -21,7 +21,7 @@ class Environment:
     #: seconds since the epoch
     clock: Callable[[], float]
     #: where dead letters go, by the path that the topology names
-    letters: Callable[[str | None], DeadLetters]
+    dead_letters: Callable[[str | None], DeadLetters]
     #: of the sub-unit's random numbers; None: another one each time
     seed: int | None = None
     #: the run's own folder, where it has one

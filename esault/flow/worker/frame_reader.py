@@ -39,7 +39,7 @@ __all__ = ["FrameReader"]
 
 
 class FrameReader:
-    """Takes frames in, and holds the inbox: what was read and not processed.
+    """The reader of frames. It holds the inbox: what was read and not processed.
 
     A bolt's sub-unit sets what only bolts have: `handover`, `bound` and `key_load`.
     """
@@ -96,7 +96,7 @@ class FrameReader:
         if handover is None:
             return self.backlog * self.row_bytes < self._most_bytes
         # While a change is on everything is read: a barrier or the state may stand behind the data.
-        # So it is where the inbox is bounded: whoever sends must not wait for what would be dropped.
+        # So it is where the inbox is bounded: a sender must not wait for what would be dropped.
         if handover.active or self.bound is not None:
             return True
         return (self.backlog - handover.away) * self.row_bytes < self._most_bytes

@@ -1,4 +1,4 @@
-"""A sample of the keys that come to a sub-unit: where to cut its range, and which key is too heavy for any one."""
+"""A sample of the keys that come to a sub-unit: it shows where to cut its range, and keys too heavy for one sub-unit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONGEST_NAME = 60
 
 
 class KeyLoadSampler:
-    """Looks at a few tuples after each probe, never at each tuple: `room` is 0 when it has seen enough."""
+    """A sampler that looks at a few tuples after each probe, never at all: `room` is 0 when it has seen enough."""
 
     def __init__(self) -> None:
         self.room = 0
@@ -29,7 +29,7 @@ class KeyLoadSampler:
         self._stale = False
 
     def refill(self) -> None:
-        """A probe came: look at some more."""
+        """Allow for some more tuples: a probe came."""
         self.room = PER_PROBE
 
     def take(self, keys: Sequence[Any]) -> None:
@@ -40,7 +40,7 @@ class KeyLoadSampler:
         self._stale = True
 
     def summary(self) -> KeyLoad:
-        """Of what was sampled of late."""
+        """Return the load by keys, from what was sampled of late."""
         if self._stale:
             self._stale = False
             names = dict(self._kept)
@@ -48,7 +48,7 @@ class KeyLoadSampler:
         return self._last
 
     def forget(self) -> None:
-        """The range is another one: what was sampled says nothing any more."""
+        """Forget what was sampled: the range is another one now."""
         self._kept.clear()
         self._last = KeyLoad()
         self._stale = False

@@ -47,7 +47,7 @@ class Probes:
         if self._link is None:
             self._link = self._wire.link(self._endpoint)
         body = (sent, through, tuple(self._counters()))
-        # An answer that the link refuses is dropped: nobody reads there, and nothing but a sample is lost.
+        # An answer that the link refuses is dropped: no process reads there, and nothing but a sample is lost.
         self._link.send(self._codec.pack((PROBE, self._epoch, self._incarnation, number, body)))
 
     def close(self) -> None:

@@ -15,8 +15,8 @@ PORTION = 0.01
 class RateCap:
     """A plain core: the time and the count of what was done so far go in, how much more may be done comes out.
 
-    Who does more than it may (a batch that cannot be divided) goes into debt and waits longer. Over any span of `s` seconds at most
-    `rate * s` tuples are done, and `held` more, and what the last one exceeded.
+    A sub-unit that does more than it may (a batch that cannot be divided) goes into debt and waits longer. Over any span
+    of `s` seconds at most `rate * s` tuples are done, and `held` more, and what the last one exceeded.
     """
 
     __slots__ = ("_at", "_done", "_level", "held", "portion", "rate", "until")
@@ -29,7 +29,7 @@ class RateCap:
         self.change(rate, until)
 
     def change(self, rate: float, until: float) -> None:
-        """Another rate and end from the last call of `allowed` on; what is in the bucket, or missing there, stays as far as it fits."""
+        """Set another rate and end from the last call of `allowed` on; what the bucket holds or lacks stays if it fits."""
         self.rate = rate
         self.until = until
         #: tuples that the bucket holds at most, and that must be in it; a tuple is not divided

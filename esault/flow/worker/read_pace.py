@@ -34,13 +34,13 @@ class ReadPace:
         return self._nap > SHORTEST
 
     def nothing(self, now: float) -> None:
-        """A read gave nothing."""
+        """Note a read that gave nothing."""
         self._trickles, self._probing = True, False
         self.at = now + self._nap
         self._nap = min(LONGEST, self._nap * 1.5)
 
     def some(self, now: float, rows: int, limit: int) -> None:
-        """A read gave `rows` of `limit` tuples."""
+        """Note a read that gave `rows` of `limit` tuples."""
         self._nap = SHORTEST
         if not self._trickles:
             return

@@ -18,7 +18,7 @@ __all__ = ["StateRestore"]
 
 
 class StateRestore:
-    """Reads pieces of a checkpoint into operators, as this version of the code has the state."""
+    """A reader of checkpoint pieces into operators, in the form that this version of the code gives to state."""
 
     def __init__(self, plan: UnitPlan, context: Context, restore: Restore, state_store: StateStore) -> None:
         self._plan = plan
@@ -60,7 +60,7 @@ class StateRestore:
     def _evolved(
         self, operator: Operator, evolution: Evolution, states: Iterable[tuple[Any, bytes | None]]
     ) -> Iterator[tuple[Any, bytes | None]]:
-        """States as this version of the code has them; those of others' keys are not looked at."""
+        """Yield states as this version of the code has them; those of others' keys are not looked at."""
         for key, state in states:
             if state is None or not self._owns(key) or (key is None and self._plan.window is not None):
                 yield key, state  # without a name: up to when windows were closed

@@ -22,7 +22,7 @@ _STOPPING = (KeyboardInterrupt, GeneratorExit)
 
 
 class SpoutReader:
-    """Asks the spout for rows, its position and how far it is. All of it raises UserError."""
+    """The caller of the user's spout: rows, position, progress and lag. All of it raises UserError."""
 
     def __init__(self, plan: UnitPlan, context: Context, emitter: Emitter) -> None:
         assert plan.spout is not None

@@ -22,7 +22,7 @@ __all__ = ["SpoutSubUnit"]
 
 
 class SpoutSubUnit(SubUnit):
-    """Reads from the user's spout; each read is a root."""
+    """A sub-unit of a spout: it reads from the user's spout; each read is a root."""
 
     def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
         super().__init__(build, plan, environment)
@@ -38,7 +38,7 @@ class SpoutSubUnit(SubUnit):
         self.exhausted = False
         #: the run ends with a checkpoint that is on: nothing more is read
         self.halted = False
-        #: somebody releases its slices
+        #: its slices have been released
         self._released = False
         self._pace = ReadPace()
         #: the run goes on from a checkpoint behind the end of this source, and has not been given more yet

@@ -27,9 +27,9 @@ class WatermarkSender:
         #: newest change in which this sub-unit gets keys, and whether that is on
         self._held = 0
         self._getting = False
-        #: who got keys from here, and in which change, the newest one of each
+        #: new owner of keys from here -> the newest change in which it got some
         self._news: dict[int, int] = {}
-        #: what was told last, of all, and to whom
+        #: what was told last, of all, and the channels it went to
         self._told: object = None
         self._channels: list[OutChannel] | None = None
         self._next = 0.0
@@ -37,12 +37,12 @@ class WatermarkSender:
         self.wake_at = END_OF_TIME
 
     def hold(self, change: int, now: float) -> None:
-        """Keys come: what comes with them may be older than what was said here. All hear of it at once."""
+        """Tell all at once that keys come: what comes with them may be older than what was said here."""
         self._held, self._getting = max(self._held, change), True
         self._all(now)
 
     def gave(self, change: int, news: Sequence[int], now: float) -> None:
-        """Keys go: what is said from now on, the end included, is not to count before the new owners hold back."""
+        """Tell all at once that keys go: what is said from now on counts only once the new owners hold back."""
         self._news.update(dict.fromkeys(news, change))
         self._all(now)
 
@@ -109,7 +109,7 @@ class WatermarkSender:
     def _of(
         self, clocks: Sequence[Clock | None], now: float, own: tuple[float, bool], quiet_since: float | None
     ) -> tuple[float, bool]:
-        """The least of those that make it, the idle ones left out; if all are idle, the furthest."""
+        """Return the watermark, the least of those that are not idle, and False; if all are idle, the furthest and True."""
         busy: list[float] = []
         idle: list[float] = []
         for clock in clocks:

@@ -1,4 +1,4 @@
-"""A sub-unit of a bolt with windows: what the watermark closes, and what becomes of it."""
+"""The sub-unit of a bolt with windows, which the watermark closes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CLOSED_IN_A_TURN = 256
 
 
 class WindowSubUnit(BoltSubUnit):
-    """Closes windows in the order of their ends; what they emit goes before the watermark is passed on."""
+    """A sub-unit that closes windows in the order of their ends; what they emit goes before the watermark is passed on."""
 
     operator: WindowOperator
 
