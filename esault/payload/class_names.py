@@ -310,23 +310,27 @@ def _import(module: str) -> ModuleType:
 
 def _is_asked_for(module: str) -> bool:
     """Whether a function of the user's, in a module that is loaded, would import this one: whoever wrote bytes may not choose."""
-    asked: set[str] = set()
+    # `from a.b import c` names a.b and c; a module that is asked for ends with one of the names of some code.
+    ends = {module[i:] for i in range(len(module)) if i == 0 or module[i - 1] == "."}
     for name, loaded in list(sys.modules.items()):
         if loaded is not None and is_own(name):
             for thing in list(vars(loaded).values()):
                 methods = list(vars(thing).values()) if isinstance(thing, type) else [thing]
                 for each in methods:
                     code = getattr(getattr(each, "__func__", each), "__code__", None)
-                    if isinstance(code, CodeType):
-                        _imports(code, asked)
-    return module in asked or any(module.endswith(f".{name}") for name in asked if name)
+                    if isinstance(code, CodeType) and _imports(code, ends):
+                        return True
+    return False
 
 
-def _imports(code: CodeType, found: set[str]) -> None:
-    found.update(step.argval for step in dis.get_instructions(code) if step.opname in ("IMPORT_NAME", "IMPORT_FROM"))
-    for each in code.co_consts:
-        if isinstance(each, CodeType):
-            _imports(each, found)
+def _imports(code: CodeType, ends: set[str]) -> bool:
+    """Whether the code, or one within it, imports something of such a name."""
+    # Few have the name at all: taking all code apart took minutes where hundreds of modules are loaded.
+    if not ends.isdisjoint(code.co_names) and any(
+        step.opname in ("IMPORT_NAME", "IMPORT_FROM") and step.argval in ends for step in dis.get_instructions(code)
+    ):
+        return True
+    return any(_imports(each, ends) for each in code.co_consts if isinstance(each, CodeType))
 
 
 def _walk(home: ModuleType, module: str, name: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import dis
 import functools
 import os
 import pickle
@@ -184,3 +185,12 @@ def test_damaged_columns_give_rows_or_an_error(rows, draw):
     if b"r" not in broken:  # see `small`
         with contextlib.suppress(FrameError, MemoryError):
             codec.unpack(bytes(broken))
+
+
+def test_code_that_does_not_name_a_module_is_not_taken_apart_to_look_for_it(monkeypatch):
+    """Where hundreds of modules are loaded, taking all of them apart took minutes at each restore."""
+    taken = []
+    get = dis.get_instructions
+    monkeypatch.setattr(class_names.dis, "get_instructions", lambda code: taken.append(code) or get(code))
+    assert not class_names._is_asked_for("nobody.asks.for_this_one")
+    assert not taken
