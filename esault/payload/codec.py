@@ -16,8 +16,8 @@ Extension types: the code, and what is in it.
     86, 87, 88               whole columns that are arrays, see `column_wire`
     89                       a whole column of rows, see `packed_rows`
 
-A value is MessagePack where that says it exactly (a scalar, or a dict of them), else the byte C1, which never begins MessagePack,
-and a pickle.
+A value is MessagePack where that says it exactly (a dict of scalars), else the byte C1, which never begins MessagePack, and either
+the letter L and MessagePack (a dict of scalars, and of lists and dicts of them), or a pickle.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ _HARMLESS = 8192
 
 #: begins what is pickled; MessagePack has no word of this byte
 _PICKLED = b"\xc1"
+#: begins MessagePack in which each array is a list; no pickle begins so
+_WITH_LISTS = b"\xc1L"
 #: what MessagePack says exactly
 _FEW = 32
 _SCALARS = frozenset((str, int, float, bool, bytes, type(None)))
@@ -113,14 +115,12 @@ class Codec:
         Raises PayloadError, naming type and place inside `value`, for what cannot travel.
         """
         if type(value) is dict:
-            for item in value.values():
-                if type(item) not in _SCALARS:
-                    break
-            else:
+            flat = _SCALARS.issuperset(map(type, value.values()))
+            if flat or _has_flat_containers(value):
                 try:
                     plain: bytes = _pack_exactly(value)
-                    if len(plain) <= MAX_BYTES:
-                        return plain
+                    if len(plain) < MAX_BYTES:
+                        return plain if flat else _WITH_LISTS + plain
                 except Exception:
                     pass  # a key that is no text or number, a text that is no UTF-8
         try:
@@ -149,6 +149,8 @@ class Codec:
         self._depth = 0
         try:
             if data[0] == _PICKLED[0]:
+                if data[1] == _WITH_LISTS[1]:
+                    return self._read(memoryview(data)[2:], lists=True)
                 return read(data, 1, owner)
             return self._read(data)
         except LibraryMissing:
@@ -156,7 +158,7 @@ class Codec:
         except Exception as error:
             raise FrameError(f"bytes that are no packed value: {type(error).__name__}: {error}") from None
 
-    def _read(self, data: bytes | bytearray | memoryview) -> Any:
+    def _read(self, data: bytes | bytearray | memoryview, lists: bool = False) -> Any:
         if len(data) > _HARMLESS:
             # For an array msgpack at once allocates what the header claims (a slot for each byte of input at most),
             # for up to 1024 open arrays: 1 MB of headers could take 8 GB. A walk that builds nothing first finds
@@ -164,7 +166,7 @@ class Codec:
             unpacker = msgpack.Unpacker(read_size=len(data), max_buffer_size=MAX_BYTES)
             unpacker.feed(data)
             unpacker.skip()
-        return msgpack.unpackb(data, use_list=False, strict_map_key=False, raw=False, ext_hook=self._restore)
+        return msgpack.unpackb(data, use_list=lists, strict_map_key=False, raw=False, ext_hook=self._restore)
 
     # what msgpack has no type for ---------------------------------------------------------------
 
@@ -207,6 +209,20 @@ class Codec:
         if type(items) is not tuple:
             raise FrameError("a set is packed as an array")
         return items
+
+
+def _has_flat_containers(value: dict[Any, Any]) -> bool:
+    """Whether all in it are scalars, and lists and dicts of scalars, of which none stands in two places."""
+    containers = []
+    for item in value.values():
+        kind = type(item)
+        if kind is list or kind is dict:
+            if not _SCALARS.issuperset(map(type, item if kind is list else item.values())):
+                return False
+            containers.append(id(item))
+        elif kind not in _SCALARS:
+            return False
+    return len(containers) == len(set(containers))
 
 
 def _inexact(obj: Any) -> Any:

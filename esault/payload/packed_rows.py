@@ -3,7 +3,7 @@
 A column is written in the first of these forms that can say it exactly. The first byte tells which:
 
     P   Python's own containers and scalars      one pickle of all, in which nothing is remembered
-    D   dicts with the same keys                 the keys, and a column for each
+    D   other dicts with the same keys           the keys, and a column for each
     C   objects of one plain class of the user's the class, the names of attributes, and a column for each
     N   named tuples of one class                the class, and a column for each field
     M   scalars that are objects, such as dates  one pickle of all; what stands in it twice cannot be told from two
@@ -70,15 +70,15 @@ class RowPacker:
     def pack(self, rows: Sequence[Any], depth: int = 0) -> bytes:
         """As bytes. Raises what `Writer.write` raises."""
         kind: type = type(rows[0]) if rows else tuple
-        if kind is dict and len(rows) > _FEW:
-            names = tuple(rows[0])
-            if names and depth < _DEEP and set(map(type, rows)) == {dict} and set(map(tuple, rows)) == {names}:
-                return self._columns(b"D", names, zip(*map(dict.values, rows)), depth)
         if kind in _PLAIN:
             try:
                 return b"P" + self._plain.write(tuple(rows))
             except (NotPlain, ValueError, RecursionError):
                 pass  # it holds objects, or itself
+        if kind is dict and len(rows) > _FEW:
+            names = tuple(rows[0])
+            if names and depth < _DEEP and set(map(type, rows)) == {dict} and set(map(tuple, rows)) == {names}:
+                return self._columns(b"D", names, zip(*map(dict.values, rows)), depth)
         kinds = set(map(type, rows))
         if all(map(_lasts, kinds)):
             return b"M" + self._writer.write(tuple(rows))

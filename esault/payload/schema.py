@@ -27,6 +27,8 @@ __all__ = ["Evolution", "Schema", "describe", "describe_all", "mentioned"]
 Schema = Mapping[str, tuple[str, ...]]
 
 _PICKLED = 0xC1
+#: the letter behind it where it is no pickle, see `codec`
+_WITH_LISTS = b"L"
 _GENERATED = ("slots_setstate", "_dataclass_setstate")
 
 
@@ -129,7 +131,7 @@ class Evolution:
 
     def read(self, state: bytes, owner: Any = None) -> Any:
         """The state as today's classes have it. Raises FrameError."""
-        if not state or state[0] != _PICKLED:
+        if not state or state[0] != _PICKLED or state[1:2] == _WITH_LISTS:
             return self._codec.unpack(state, owner)
         reader = _Evolving(io.BytesIO(state[1:]), self, owner)
         try:

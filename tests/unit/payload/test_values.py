@@ -271,3 +271,26 @@ def test_a_class_that_moved_is_found_by_its_old_name():
     finally:
         class_names._moved.clear()
         class_names.vouch(())
+
+
+def test_flat_lists_and_dicts_of_state_are_messagepack_and_exactly_what_they_were():
+    codec, same = Codec(), [1, 2]
+    for state in ({"seen": [1, True, 2.0, "x", b"y", None]}, {"n": 1, "counts": {"a": 1, 2: "b", None: 3.5}}):
+        data = codec.pack_value(state)
+        assert data[:2] == b"\xc1L"
+        assert repr(codec.unpack(data)) == repr(state)
+    for state in (
+        {"a": [bytearray(b"x")]},
+        {"a": [(1, 2)]},
+        {"a": [[1]]},
+        {"a": [2**70]},
+        {"a": {(1, 2): 3}},
+        {"a": ["\ud800"]},
+    ):
+        data = codec.pack_value(state)
+        assert data[:2] != b"\xc1L"
+        assert repr(codec.unpack(data)) == repr(state)
+    twice = codec.unpack(codec.pack_value({"a": same, "b": same}))
+    assert twice["a"] is twice["b"]
+    apart = codec.unpack(codec.pack_value({"a": [1], "b": [1]}))
+    assert apart["a"] is not apart["b"]
