@@ -1,4 +1,7 @@
-"""A connection between hosts that carries messages: TLS over a socket that never blocks, each message behind its length."""
+"""A connection between hosts that carries messages: TLS over a socket that never blocks, each message behind its length.
+
+It is one module of over 300 lines: calling, listening and carrying share one way to fail.
+"""
 
 from __future__ import annotations
 

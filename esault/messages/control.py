@@ -2,6 +2,8 @@
 
 Incarnations are integers that are never used twice in a run; a message names the sub-unit it speaks of by its
 incarnation, so that one that comes late speaks of a life that is over and can do no harm.
+
+It is one module of over 300 lines: it is a list of small values and no logic.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ Pickles name what they are made of, and a reader that fetched whatever is named 
 something only if it stands in a list of types that hold data and do nothing else, or if it is defined in a module of the user's: one
 that lies neither in Python's library nor among installed packages, or in a package that a topology has vouched for (`types=`).
 Nothing else is looked up, no other module is imported, and no name reaches through a module into another one.
+
+It is one module of over 300 lines: the writer and the reader must judge a name by the very same lists.
 """
 
 from __future__ import annotations

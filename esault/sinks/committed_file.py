@@ -12,6 +12,8 @@ A commit appends, makes the visible file durable, then replaces the state. If th
 is longer than the state says: who comes next, under the lock, cuts off that tail, and the commit that comes again
 copies it anew. A commit that comes twice finds in the state that its stretch has been copied. A tail that is not
 the start of what some log still has to copy was written by another program, and is never cut off.
+
+It is one module of over 300 lines: writers, commits and recovery hold one layout of files.
 """
 
 from __future__ import annotations

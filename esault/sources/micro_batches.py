@@ -2,6 +2,8 @@
 
 Positions are exact although slices overtake each other: a position says where the oldest window that has not wholly gone out
 begins, and which of the rows behind it have. A successor reads from there and passes over those.
+
+It is one module of over 300 lines: reading, slicing, releasing and seeking keep one account of windows.
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ landed table --clean:NAME--> clean table (+ quarantine) --compact:NAME--> fewer 
 ```
 
 All stands in one folder: `clean/NAME`, `quarantine/NAME`, `reports/...`. Spark starts when a job has something to do.
+
+It is one module of over 300 lines: jobs share the look at what is new, and one lock.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""A whole run in one process: the cores of the actors, over queues in memory."""
+"""A whole run in one process: the cores of the actors, over queues in memory.
+
+It is one module of over 300 lines: it is the one public object for tests, and most of its lines are its methods'
+documentation.
+"""
 
 from __future__ import annotations
 

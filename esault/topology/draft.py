@@ -2,6 +2,8 @@
 
 Units stand in the order in which they were added. A bolt can only take streams that exist, so this order has
 senders first, and there are no cycles.
+
+It is one module of over 300 lines: all that is added is checked against all that was added before.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Streams: what units send, and what one can do with it."""
+"""Streams: what units send, and what one can do with it.
+
+It is one module of over 300 lines: each method of a stream needs its parameters and their documentation in full, for
+editors and type checkers.
+"""
 
 from __future__ import annotations
 

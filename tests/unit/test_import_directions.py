@@ -191,8 +191,11 @@ def test_all_rooms_are_known():
     assert {room(p) for p in MODULES} <= {*ALLOWED, "__init__", "__main__"}
 
 
-def test_no_module_is_a_drawer_and_none_is_too_long():
+def test_no_module_is_a_drawer_and_a_long_one_says_why():
     for path in MODULES:
+        text = path.read_text()
+        long = len(text.splitlines()) > 300
+        assert not long or "over 300 lines" in (ast.get_docstring(ast.parse(text)) or ""), path
         assert path.stem not in {"utils", "util", "helpers", "common", "misc", "base"}, path
         assert len(path.read_text().splitlines()) <= 500, path
 

@@ -10,6 +10,8 @@ whole -> (a sub-unit dies) -> down: its rows are dropped at the senders, roots d
 Until it is whole nothing depends on it: if anything goes wrong meanwhile, the successor is ended and the next one made.
 It is one module since every step looks at the same few facts: which sub-units are dead, spoiled, given up, and being
 restored.
+
+It is one module of over 300 lines: losing a sub-unit and being restored is one course of events, drawn above.
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ building -> wiring -> beginning -> running -> stopping -> ended
 prepares the sinks and says `begun`. `running` ends when every unit has finished, or with a failure. These phases are one
 thing, and so are in one module; commands, checkpoints, ackers, lost frames and processes that do
 not answer are parts of their own.
+
+It is one module of over 300 lines: the phases of a run follow one another here.
 """
 
 from __future__ import annotations

@@ -5,6 +5,9 @@ known to all senders first. They hold rows of what they get (`HoldRanges`) befor
 rows of what they give (`HandOverRanges`) from then on. What fails before the table is published drops the change; what
 fails after it is replaced, and the change goes on. `rescale_table` says which message does what in which state; here is
 what each effect of the table does, all in one place since they share the change.
+
+It is one module of over 300 lines: the effects of the table in `rescale_table` stand together, in the order of a
+change.
 """
 
 from __future__ import annotations

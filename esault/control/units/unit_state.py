@@ -12,7 +12,6 @@ from esault.control.units.sub_unit_record import SubUnitRecord
 from esault.messages.change_record import ChangeRecord
 from esault.messages.control import Build
 from esault.routing.table import OutputTable
-from esault.topology.grouping import ByKey, PartialKey
 from esault.topology.plan import UnitPlan
 
 __all__ = ["Component", "Handler", "UnitState"]
@@ -71,7 +70,7 @@ class UnitState:
     @property
     def keyed(self) -> bool:
         """Return whether rows and state move: by key, or all of them."""
-        return self.plan.objects == "unit" or any(isinstance(i.grouping, (ByKey, PartialKey)) for i in self.plan.inputs)
+        return self.plan.objects == "unit" or any(i.grouping.promises.keyed for i in self.plan.inputs)
 
     def tell(self, incarnation: int, message: Any) -> None:
         """Send to a sub-unit."""

@@ -13,6 +13,8 @@
   neither a climb looks like chance nor a burst like a change.
 - **Enough, not plenty**: sub-units may be busy up to `busy`, less where bursts would let tuples wait longer than `latency`, more where the
   worst surprise of the last minute would have fitted as well.
+
+It is one module of over 300 lines: the parts of one decision share what was measured in one window.
 """
 
 from __future__ import annotations

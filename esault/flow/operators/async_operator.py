@@ -1,4 +1,8 @@
-"""Bolts whose hooks are `async def`: each tuple is a call that may wait, with what it emits kept apart until it is over."""
+"""Bolts whose hooks are `async def`: each tuple is a call that may wait, with what it emits kept apart until it is over.
+
+It is one module of over 300 lines: bolts per key and bolts with one object differ in a few lines each, and share the
+account of open calls.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The common part of all operators: emits, the error policy, ids and the calls beside `process`."""
+"""The common part of all operators: emits, the error policy, ids and the calls beside `process`.
+
+It is one module of over 300 lines: it is the one place where user code is called, with the error policy around it.
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,9 @@
 fork an actor, `shutdown` leaves nothing: what does not end by itself is killed, by process id and start time. The
 command must be single-threaded at `start`: it forks. One system per process at a time; any
 number per machine.
+
+It is one module of over 300 lines: starting, talking and ending share the handles of the processes, of which none may
+be forgotten.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""`run`: a topology from a script, a notebook or the command line, to its end and its report."""
+"""`run`: a topology from a script, a notebook or the command line, to its end and its report.
+
+It is one module of over 300 lines: it is the one way into a run, for scripts, notebooks and the command, on each
+engine.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""One run from the command's side: checks, start, watching, signals, the end."""
+"""One run from the command's side: checks, start, watching, signals, the end.
+
+It is one module of over 300 lines: what is opened here is closed here, in the opposite order, whatever fails between.
+"""
 
 from __future__ import annotations
 

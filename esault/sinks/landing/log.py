@@ -14,6 +14,8 @@ opened with O_EXCL and written after that, would show readers half an entry, and
 
 The design is that of Delta Lake (Armbrust et al., VLDB 2020, sections 3.1-3.2): numbered entries by put-if-absent,
 checkpoints of the log, and `txn` so that a replayed epoch is refused.
+
+It is one module of over 300 lines: reading, adding and sealing entries hold one format and one lock.
 """
 
 from __future__ import annotations

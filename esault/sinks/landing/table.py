@@ -4,6 +4,8 @@ One epoch of one sub-unit: `prepare` writes a part (temporary name, fsync, renam
 is not visible yet; `commit` adds the log entry that makes it visible. A crash between the two leaves a part that no
 reader sees and `vacuum` removes. What is prepared and never committed because a checkpoint was given up stays with
 the next handle, each epoch under its own `txn`, so nothing is lost and nothing comes twice.
+
+It is one module of over 300 lines: a part lives here from its first row to the commit that shows it.
 """
 
 from __future__ import annotations

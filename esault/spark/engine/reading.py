@@ -1,6 +1,8 @@
 """Spouts on the driver: they are read ahead to learn positions; workers read the tuples from one position to another.
 
 What a spout that cannot seek gives is kept on disk on the way (`esault.state.spool`), and workers read that.
+
+It is one module of over 300 lines: reading ahead and reading again must agree on one kind of positions.
 """
 
 from __future__ import annotations
