@@ -82,7 +82,7 @@ _TIMED: tuple[tuple[Any, str, str, tuple[str, ...]], ...] = (
     (OutChannel, "add", "buffer", ("buffer",)),
     (OutChannel, "flush", "buffer", ("buffer",)),
     (OutChannel, "put", "pack", ()),
-    (OutChannel, "push", "send", ()),
+    (OutChannel, "retry", "send", ()),
     (UnixLink, "send", "send", _ACKS),
     (SinkWriter, "write", "sink", ()),
     (SinkWriter, "commit", "sink", ()),
@@ -90,7 +90,7 @@ _TIMED: tuple[tuple[Any, str, str, tuple[str, ...]], ...] = (
     (Roots, "watch", "acks", ()),
     (Acks, "add", "acks", _ACKS),
     (Acks, "send", "acks", ()),
-    (Acks, "push", "acks", ()),
+    (Acks, "retry", "acks", ()),
     (SubUnit, "status", "reports", ()),
 )
 
