@@ -147,8 +147,8 @@ class Evolution:
 
     def attributes(self, state: Any, fresh: Any) -> Any:
         """The attributes of one of the unit's own objects, without those that its class has not any more."""
-        if not isinstance(state, dict):
-            return state
+        if not isinstance(state, dict) or any(self.is_unchanged("", cls) for cls in type(fresh).__mro__[:2]):
+            return state  # what changed is another class
         known = mentioned(type(fresh)) | set(getattr(fresh, "__dict__", ()))
         kept = {}
         for name, value in state.items():
@@ -166,6 +166,11 @@ class Evolution:
             "renamed, take the old one over in __setstate__(self, state)"
             for (cls, name), count in sorted(self.dropped.items())
         ]
+
+    def is_unchanged(self, name: str, cls: type) -> bool:
+        """Return whether the class is described as it was when the state was written: then nothing of it is left out."""
+        said = self._schema.get(name)
+        return said is not None and describe(cls) == tuple(said)
 
     def fields_then(self, cls: str) -> tuple[str, ...] | None:
         """The fields that a record's class had when the state was written."""
@@ -296,6 +301,8 @@ class _Evolving(pickle._Unpickler):
     def _evolved(self, cls: type, values: dict[str, Any]) -> dict[str, Any]:
         fields = fields_of(cls)
         if fields is None:
+            if self._evolution.is_unchanged(self._names.get(cls, "?"), cls):
+                return values
             known = mentioned(cls)
             gone = [name for name in values if name not in known]
             missing = _set_in_init(cls) - set(values)

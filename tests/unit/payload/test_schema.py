@@ -11,7 +11,7 @@ import pytest
 from esault.errors import FrameError
 from esault.payload import class_names
 from esault.payload.codec import Codec
-from esault.payload.schema import Evolution, describe_all, mentioned
+from esault.payload.schema import Evolution, describe, describe_all, mentioned
 
 HEAD = """
 import dataclasses, typing
@@ -186,3 +186,14 @@ def test_a_class_mentions_what_its_methods_properties_and_bases_name():
             setattr(self, "set_by_name", 1)
 
     assert {"of_base", "note", "slot", "of_property", "set_by_name"} <= mentioned(Kind)
+
+
+class SetByName:
+    """Attributes of names that no code of the class says."""
+
+
+def test_a_class_that_is_what_it_was_keeps_all_whatever_has_become_of_others():
+    evolution = Evolution({"": describe(SetByName), "a_page_that_is_gone:Order": ("fields", "n")})
+    assert evolution.needed(SetByName)
+    assert evolution.attributes({"nobody_says_this": 1}, SetByName()) == {"nobody_says_this": 1}
+    assert not evolution.dropped
