@@ -67,14 +67,20 @@ class RowPacker:
         self._writer = writer
         self._plain = PlainWriter()
 
+    def pack_plain(self, rows: Sequence[Any]) -> bytes | None:
+        """As bytes in the form P; None where that cannot say it."""
+        try:
+            return b"P" + self._plain.write(tuple(rows))
+        except (NotPlain, ValueError, RecursionError):
+            return None  # it holds objects, or itself
+
     def pack(self, rows: Sequence[Any], depth: int = 0) -> bytes:
         """As bytes. Raises what `Writer.write` raises."""
         kind: type = type(rows[0]) if rows else tuple
         if kind in _PLAIN:
-            try:
-                return b"P" + self._plain.write(tuple(rows))
-            except (NotPlain, ValueError, RecursionError):
-                pass  # it holds objects, or itself
+            plain = self.pack_plain(rows)
+            if plain is not None:
+                return plain
         if kind is dict and len(rows) > _FEW:
             names = tuple(rows[0])
             if names and depth < _DEEP and set(map(type, rows)) == {dict} and set(map(tuple, rows)) == {names}:

@@ -1,8 +1,9 @@
 """Frames: what travels on the channels between sub-units. `[kind, epoch, channel, seq, body]` in MessagePack.
 
 DATA carries batches, several to a frame, after the time the frame was packed. A batch descends from one root
-and is columnar: its rows are a sequence of keys and one of values, or arrays. What comes in is checked for shape
-before it is relied on; what cannot be read is a FrameError and never an action.
+and is columnar: its rows are a sequence of keys and one of values, or arrays. Batches of plain containers and scalars,
+of 32 rows or more together, go in one piece: `[packed at, None, batches]`. Others are `[packed at, batch, ...]`. What
+comes in is checked for shape before it is relied on; what cannot be read is a FrameError and never an action.
 """
 
 from __future__ import annotations
@@ -125,7 +126,12 @@ def decode(data: bytes | memoryview, codec: Codec) -> Frame:
     if kind == DATA:
         if type(body) is not tuple or len(body) < 2 or type(body[0]) is not float:
             raise FrameError("DATA is a time and at least one batch")
-        body = (body[0], [batch_of(b) for b in body[1:]])
+        batches = body[1:]
+        if body[1] is None:  # they were packed in one piece
+            batches = body[2] if len(body) == 3 else ()
+            if type(batches) is not tuple or not batches:
+                raise FrameError("batches that were packed in one piece are a sequence")
+        body = (body[0], [batch_of(b) for b in batches])
     elif kind in (ACK, REGISTER, MARK):
         if type(body) is not tuple:
             raise FrameError(f"{KINDS[kind]} is a sequence")

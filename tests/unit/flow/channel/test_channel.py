@@ -1,0 +1,91 @@
+"""A frame of batches, from the sending end of a channel to the receiving one's reader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from esault.errors import FrameError
+from esault.flow.channel.channel import OutChannel
+from esault.flow.channel.frame import DATA, decode
+from esault.flow.channel.lineage import Lineage
+from esault.messages.settings import Settings
+from esault.payload.codec import Codec
+
+
+@dataclass
+class Order:
+    n: int
+
+
+class Link:
+    def __init__(self):
+        self.frames = []
+
+    def send(self, frame):
+        self.frames.append(frame)
+        return True
+
+
+def sent(batches, ids=False):
+    """The frames of these batches of (key, value), each of a root of its own."""
+    link = Link()
+    channel = OutChannel(1, 2, 3, link, Codec(), Settings(frame_rows=10_000), iter(range(1, 1000)).__next__, "u")
+    for number, rows in enumerate(batches):
+        keys, values = zip(*rows)
+        names = [f"{number}-{i}" for i in range(len(rows))] if ids else None
+        channel.add(Lineage((1, number, 0), 5.0), 0, keys, values, names, 7.0)
+    channel.flush(7.0)
+    return link.frames
+
+
+def read(frame):
+    return decode(frame, Codec()).body
+
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
+    lambda inner: st.lists(inner, max_size=3) | st.tuples(inner) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.lists(st.tuples(st.text(), PLAIN), min_size=1, max_size=40), min_size=1, max_size=5),
+    st.booleans(),
+)
+def test_batches_arrive_as_they_were_in_one_piece_or_column_by_column(batches, ids):
+    (frame,) = sent(batches, ids)
+    at, arrived = read(frame)
+    assert at == 7.0
+    assert [repr(list(zip(b.keys, b.values))) for b in arrived] == [repr(rows) for rows in batches]
+    assert [b.root for b in arrived] == [(1, n, 0) for n in range(len(batches))]
+    assert [b.id for b in arrived] == list(range(1, len(batches) + 1))
+    assert [None if b.ids is None else len(b.ids) for b in arrived] == [len(r) if ids else None for r in batches]
+
+
+def test_many_plain_rows_go_in_one_piece_and_share_nothing():
+    one = [0]
+    batches = [[(f"k{i}", one) for i in range(20)] for _ in range(3)]
+    (frame,) = sent(batches)
+    assert Codec().unpack(frame)[4][1] is None
+    rows = [value for batch in read(frame)[1] for value in batch.values]
+    assert len({id(value) for value in rows}) == 60
+
+
+@pytest.mark.parametrize("value", [Order(1), date(2026, 1, 2)])
+def test_rows_with_an_object_among_them_go_column_by_column(value):
+    (frame,) = sent([[("a", 1)] * 40, [("b", value)] * 40])
+    assert Codec().unpack(frame)[4][1] is not None
+    assert read(frame)[1][1].values == (value,) * 40
+
+
+@pytest.mark.parametrize("body", [(7.0, None), (7.0, None, ()), (7.0, None, [1]), (7.0, None, ((1,),), 2)])
+def test_what_is_no_piece_of_batches_is_refused(body):
+    with pytest.raises(FrameError):
+        decode(Codec().pack((DATA, 3, 2, 1, body)), Codec())
