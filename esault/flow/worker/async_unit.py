@@ -261,9 +261,9 @@ class AsyncSubUnit(BoltSubUnit):
 
     # changes -----------------------------------------------------------------------------------
 
-    def _on_give(self, message: HandOverRanges) -> None:
+    def _on_hand_over_ranges(self, message: HandOverRanges) -> None:
         self._recall()
-        super()._on_give(message)
+        super()._on_hand_over_ranges(message)
 
     def _recall(self) -> None:
         """Put tuples whose calls have not begun first in the inbox again: those that move are carried with the rest."""

@@ -266,19 +266,19 @@ class BoltSubUnit(SubUnit):
             self.key_load.forget()  # its ranges are others: what is known of them so far is a part, or too much
         return more
 
-    def _on_give(self, message: HandOverRanges) -> None:
+    def _on_hand_over_ranges(self, message: HandOverRanges) -> None:
         self.writer.all()
         if self.watermarks is not None:
             self.watermarks.gave(message.version, tuple(message.news), self.clock())
         self.changes.hand_over(message, self.reader.inbox)
 
-    def _on_get(self, message: HoldRanges) -> None:
+    def _on_hold_ranges(self, message: HoldRanges) -> None:
         self.writer.all()
         if self.watermarks is not None:
             self.watermarks.hold(message.version, self.clock())
         self.changes.hold_ranges(message)
 
-    def _on_give_to(self, message: HandOverTo) -> None:
+    def _on_hand_over_to(self, message: HandOverTo) -> None:
         if self.watermarks is not None:
             self.watermarks.gave(message.version, (message.new,), self.clock())
         self.changes.replace_new_owner(message)
@@ -291,9 +291,9 @@ class BoltSubUnit(SubUnit):
 
     _HANDLERS: ClassVar[dict[type, str]] = {
         **SubUnit._HANDLERS,
-        HoldRanges: "_on_get",
-        HandOverRanges: "_on_give",
-        HandOverTo: "_on_give_to",
+        HoldRanges: "_on_hold_ranges",
+        HandOverRanges: "_on_hand_over_ranges",
+        HandOverTo: "_on_hand_over_to",
         LostOldOwner: "_on_lost_old_owner",
         Cancel: "_on_cancel",
     }
