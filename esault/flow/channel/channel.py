@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any
 
 from esault.errors import PayloadError
@@ -35,7 +35,10 @@ _MAYBE_SURROGATE = b"\xed"
 
 
 class _OpenBatch:
-    """A batch that can still grow, unless it is `whole`: one of arrays."""
+    """A batch that can still grow, unless it is `whole`: one of arrays.
+
+    Until it is `joined`, its columns are lists of the columns that were added, which nobody changes: so none is copied twice.
+    """
 
     __slots__ = ("due", "id", "ids", "input", "keys", "root", "values", "whole")
 
@@ -44,10 +47,21 @@ class _OpenBatch:
         self.id = id
         self.input = input
         self.due = due
-        self.keys: list[Any] = []
-        self.values: list[Any] = []
-        self.ids: list[str] | None = None
+        self.keys: Any = []
+        self.values: Any = []
+        self.ids: Any = None
         self.whole = False
+
+    def join(self) -> None:
+        """Make one column of each, once no more are added."""
+        if not self.whole:
+            self.keys, self.values = _joined(self.keys), _joined(self.values)
+            if self.ids is not None:
+                self.ids = _joined(self.ids)
+
+
+def _joined(parts: list[Sequence[Any]]) -> Sequence[Any]:
+    return parts[0] if len(parts) == 1 else tuple(chain.from_iterable(parts))
 
 
 class OutChannel:
@@ -122,7 +136,10 @@ class OutChannel:
         ids: Sequence[str] | None,
         now: float,
     ) -> None:
-        """Append rows to the batch of their root, opening it if need be; a full buffer goes at once."""
+        """Append rows to the batch of their root, opening it if need be; a full buffer goes at once.
+
+        The columns must not change afterwards.
+        """
         if len(keys) > MAX_BATCH_ROWS:
             for start in range(0, len(keys), MAX_BATCH_ROWS):
                 stop = start + MAX_BATCH_ROWS
@@ -133,13 +150,12 @@ class OutChannel:
         batch = batches[-1] if batches else None
         if batch is None or batch.root != lineage.root or batch.input != input or batch.whole:
             batch = self._open(lineage, input, now)
-        batch.keys.extend(keys)
-        batch.values.extend(values)
+        batch.keys.append(keys)
+        batch.values.append(values)
         if ids is not None:
             if batch.ids is None:
-                batch.ids = list(ids)
-            else:
-                batch.ids.extend(ids)
+                batch.ids = []
+            batch.ids.append(ids)
         self.rows += len(keys)
         if self.rows >= self._row_limit:
             self.flush(now)
@@ -173,6 +189,8 @@ class OutChannel:
         rows, self.rows = self.rows, 0
         self._batches = []
         self.opened_at = 0.0
+        for batch in batches:
+            batch.join()
         try:
             frame = self._frame(DATA, self._body(batches, rows, now))
         except PayloadError:

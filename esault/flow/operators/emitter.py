@@ -115,7 +115,7 @@ class Emitter:
         for stream, out in self.outs.items():
             if out.keys:
                 ids = out.ids.copy() if with_ids else None
-                payload.append((stream, out.keys.copy(), out.values.copy(), ids))
+                payload.append((stream, tuple(out.keys), tuple(out.values), ids))
                 out.keys.clear()
                 out.values.clear()
                 out.ids.clear()

@@ -81,12 +81,12 @@ class OutletRunner:
             self._clocks[step.name].observe(values)
             return keys, values, ids
         function = step.function
-        results: list[Any] | None = None
+        results: Sequence[Any] | None = None
         try:
             if step.kind == "flat_map":
                 results = [tuple(function(v)) for v in values]
             else:
-                results = list(map(function, values))
+                results = tuple(map(function, values))
         except _STOPPING:
             raise
         except BaseException:
@@ -108,9 +108,9 @@ class OutletRunner:
             return results, values, ids
         if step.kind == "filter":
             return (
-                list(compress(keys, results)),
-                list(compress(values, results)),
-                list(compress(ids, results)) if ids is not None else None,
+                tuple(compress(keys, results)),
+                tuple(compress(values, results)),
+                tuple(compress(ids, results)) if ids is not None else None,
             )
         flat_keys: list[Any] = []
         flat_values: list[Any] = []

@@ -168,7 +168,7 @@ class BoltSubUnit(SubUnit):
                 if self.observer is not None:
                     self.observer(self.plan.name, stream, keys, out.values)
                 ids = out.ids.copy() if batch.ids is not None else None
-                self.outputs.push(stream, lineage, keys.copy(), out.values.copy(), ids, now)
+                self.outputs.push(stream, lineage, tuple(keys), tuple(out.values), ids, now)
                 keys.clear()
                 out.values.clear()
                 out.ids.clear()
