@@ -2,6 +2,8 @@
 
 The sending end collects rows into batches and batches into numbered frames, and keeps what the link does not
 take. The receiving end sees that nothing is read twice, and finds what is missing.
+
+It is one module of over 300 lines: both ends, and what a batch is between them, are read together.
 """
 
 from __future__ import annotations

@@ -49,6 +49,7 @@ from esault.runtime.run_commands import Answered, Requested, Running
 from esault.runtime.worker.probe_loop import ProbeLoop, probe_endpoint
 from esault.state.recommit import go_back, recommit
 from esault.state.state_dir import StateDir
+from esault.topology.inherited_plan import take_plan
 from esault.topology.sink import RunInfo
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class DriverActor(ReportingActor):
     def _begin_core(self, spec: RunSpec) -> None:
         """Begin the run: the keeper is there."""
         hosts = self._hosts
-        plan = spec.located.build(spec.params).plan()
+        plan = take_plan(spec.located, spec.params)
         self._core = Driver(
             plan,
             spec.run,

@@ -26,6 +26,7 @@ from esault.runtime.messages import DriverStarted, HostContext, Notice, RunEnded
 from esault.runtime.process.console import ConsoleReader
 from esault.runtime.process.owner import Owner, end_with
 from esault.runtime.process.run_dir import make_run_dir
+from esault.topology.inherited_plan import leave_plan
 from esault.topology.located import Located
 
 __all__ = ["main"]
@@ -46,7 +47,8 @@ def main(arguments: list[str]) -> int:
     run_dir = make_run_dir(owner)
     try:
         spec = _spec(order, host, address, key, run_dir, owner)
-        spec.located.build(spec.params).plan()  # its modules are in every child then, and what is wrong is said now
+        # its modules are in every child then, and what is wrong is said now
+        leave_plan(spec.located, spec.params, spec.located.build(spec.params).plan())
     except BaseException as error:
         shutil.rmtree(run_dir, ignore_errors=True)  # no actor system will: the code that was shipped does not stay
         if not isinstance(error, EsaultError):

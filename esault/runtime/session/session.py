@@ -50,6 +50,7 @@ from esault.runtime.session.control_socket import ControlSocket
 from esault.runtime.session.metrics_tables import MetricsTables
 from esault.state.run_state import RunState, check_tables, state_path
 from esault.state.spool import rename_spools
+from esault.topology.inherited_plan import leave_plan
 from esault.topology.landing_places import places
 from esault.topology.located import Located
 from esault.topology.plan import Plan
@@ -261,6 +262,7 @@ class Session:
         )
         previous = self._catch_signals()
         try:
+            leave_plan(self._located, self._params, self.plan)
             handle = system.start(secrets.token_bytes(32), title=f"esault {self.plan.name}", scratch=run_dir)
             patience = 0.5  # where something is wrong, who does not go by himself is not waited for
             try:

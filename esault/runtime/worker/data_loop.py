@@ -33,6 +33,7 @@ from esault.runtime.process.usage import process_usage
 from esault.state.dead_letter_file import DeadLetterFile
 from esault.state.spool import spooled
 from esault.state.state_store import FileStateStore
+from esault.topology.inherited_plan import take_plan
 
 __all__ = ["AckerLoop", "DataLoop", "SubUnitLoop"]
 
@@ -153,7 +154,7 @@ class SubUnitLoop(DataLoop):
     def _serve(self, inlets: Inlets, wire: UnixWire, spout: Any) -> Any:
         """Until the sub-unit has stopped, or `build` is another one; its spout, which goes on."""
         build, spec = self.build, self.spec
-        unit = spec.located.build(spec.params).plan().units[build.unit]
+        unit = take_plan(spec.located, spec.params).units[build.unit]
         state_store = None if spec.state_dir is None else FileStateStore(Path(spec.state_dir))
         boxes: dict[str | None, DeadLetterFile] = {}
 
