@@ -3,7 +3,7 @@
 A column is written in the first of these forms that can say it exactly. The first byte tells which:
 
     P   Python's own containers and scalars      one pickle of all, in which nothing is remembered
-    D   other dicts with the same keys           the keys, and a column for each
+    D   other dicts with the same lasting keys   the keys, and a column for each
     C   objects of one plain class of the user's the class, the names of attributes, and a column for each
     N   named tuples of one class                the class, and a column for each field
     M   scalars that are objects, such as dates  one pickle of all; what stands in it twice cannot be told from two
@@ -83,7 +83,14 @@ class RowPacker:
                 return plain
         if kind is dict and len(rows) > _FEW:
             names = tuple(rows[0])
-            if names and depth < _DEEP and set(map(type, rows)) == {dict} and set(map(tuple, rows)) == {names}:
+            # All rows that are read share the keys.
+            if (
+                names
+                and depth < _DEEP
+                and all(_lasts(type(name)) for name in names)
+                and set(map(type, rows)) == {dict}
+                and set(map(tuple, rows)) == {names}
+            ):
                 return self._columns(b"D", names, zip(*map(dict.values, rows)), depth)
         kinds = set(map(type, rows))
         if all(map(_lasts, kinds)):

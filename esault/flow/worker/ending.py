@@ -70,7 +70,8 @@ class Ending:
         """Go a step further, and return whether there is more to do at once."""
         phase = self._lifecycle.phase
         if phase is Phase.FINISHING:
-            if self._moving or (self._tracked and not self._roots.credit):
+            # Rows that were carried here by a change may still wait, for a call of their key or by a rate: finish comes behind them.
+            if self._moving or self._reader.unfinished or (self._tracked and not self._roots.credit):
                 return False
             worked, over = self._take_steps(self._steps)
             if over and not self.open_calls:

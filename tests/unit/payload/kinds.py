@@ -132,6 +132,13 @@ class Plain:
         return self.a
 
 
+class Hashed(Plain):
+    """What may be a key, and can be changed."""
+
+    def __hash__(self):
+        return hash(self.a)
+
+
 class Prop(Plain):
     @property
     def pp(self):

@@ -106,6 +106,15 @@ def test_rows_share_nothing_that_can_be_changed(make):
 
 
 @pytest.mark.parametrize(
+    "key", [kinds.Hashed(1), (1, kinds.Hashed(1)), frozenset([kinds.Hashed(1)])], ids=["object", "tuple", "set"]
+)
+def test_rows_do_not_share_objects_that_are_keys_of_their_dicts(key):
+    rows = codec.unpack(codec.pack(Rows([{key: kinds.Color.RED, "b": i} for i in range(5)])))
+    assert len({id(next(iter(row))) for row in rows}) == 5
+    assert [row["b"] for row in rows] == list(range(5))
+
+
+@pytest.mark.parametrize(
     "shared", [[1], {"a": 1}, {1}, bytearray(b"a"), kinds.D(1), kinds.Plain(1), kinds.collections.deque([1])]
 )
 def test_what_stands_twice_in_a_state_is_one_object(shared):

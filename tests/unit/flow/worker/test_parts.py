@@ -40,7 +40,7 @@ class End:
             close_sinks=lambda: self.wrong,
         )
         self.wrong = []
-        self.reader = SimpleNamespace(handover=None)
+        self.reader = SimpleNamespace(handover=None, unfinished=0)
         watermarks = SimpleNamespace(over=lambda now: note("watermark"))
         self.ending = Ending(
             *(7, "worker", self.life, self.reader, self.roots, self.acks, self.outputs, watermarks),

@@ -224,6 +224,21 @@ def test_what_finish_emits_is_a_root_of_its_own_and_END_goes_when_that_is_done(b
     assert [frame.kind for frame in it.frames(it.behind)] == [END]
 
 
+def test_finish_comes_behind_rows_that_were_carried_here_and_wait_for_a_rate(bench):
+    it = bench(chain()).start(1)
+    it.tell(Throttle(10.0, 60.0))
+    it.data(1, ("a", 2))
+    it.data(1, ("a", 3))
+    it.tell(Finish())
+    it.clock.advance(0.1)
+    it.turns()
+    assert (calls, it.core.reader.waiting, it.phase()) == ([], 1, Phase.FINISHING)
+    it.clock.advance(0.1)
+    it.turns()
+    assert (calls, it.phase()) == (["finish"], Phase.COMMITTING)
+    assert it.rows() == [("a", 2), ("a", 5), ("a", -5)]
+
+
 def test_finish_is_done_once_however_often_it_is_told(bench):
     it = ended(bench)
     it.tell(Finish())
