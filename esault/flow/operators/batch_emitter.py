@@ -108,6 +108,11 @@ class BatchEmitter(Emitter):
     def rows(self) -> int:
         return super().rows() + sum([len(block.batch) for blocks in self.arrays.values() for block in blocks])
 
+    @property
+    def only_column(self) -> None:
+        """None: rows are elsewhere too."""
+        return None
+
     def marks(self) -> list[int]:
         return super().marks() + [len(self.arrays.get(stream, ())) for stream in self.outs]
 

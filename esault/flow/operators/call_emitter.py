@@ -50,6 +50,11 @@ class CallEmitter(Emitter):
         call = CURRENT.get()
         return super().rows() + (len(call.emitted) if call is not None else 0)
 
+    @property
+    def only_column(self) -> None:
+        """None: rows are elsewhere too."""
+        return None
+
     def marks(self) -> list[int]:
         call = CURRENT.get()
         return [*super().marks(), len(call.emitted) if call is not None else 0]

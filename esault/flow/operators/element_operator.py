@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -89,6 +90,10 @@ class ElementOperator(KeyedOperator):
         element = self._silent(self._make, "__init__")
         if self._cls is None:
             self._cls = type(element)
+        emitted = self.emitter.only_column
+        classes = isinstance(self._make, (type, functools.partial))  # and no function, which may make this or that
+        if classes and emitted is not None and not self._partial and not defines(self._cls, "open"):
+            self.elements.make_plainly(self._make, emitted)
         return element
 
     def _try_state(self, keys: Sequence[Any]) -> None:

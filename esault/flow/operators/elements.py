@@ -6,10 +6,11 @@ An element is the user's object for one key, made on the key's first tuple and p
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from typing import Any
 
 from esault.errors import EsaultError, FrameError, PayloadError, StateError
+from esault.flow.operators.user_error import say_hook
 from esault.payload.codec import Codec, explain
 from esault.routing.ring import Canonical, Name, canonical, key_of
 
@@ -86,7 +87,7 @@ class Elements(dict[Any, Any]):
     Keys that Python takes for equal but are not (1 and True) stand under `Canonical`, reached by the slow way.
     """
 
-    __slots__ = ("_away", "_close", "_codec", "_look_alikes", "_make", "_ready", "_unit", "made")
+    __slots__ = ("_away", "_close", "_codec", "_emitted", "_look_alikes", "_make", "_plain", "_ready", "_unit", "made")
 
     def __init__(
         self,
@@ -109,8 +110,31 @@ class Elements(dict[Any, Any]):
         self._away: dict[Name, bytes] = {}
         #: elements made or restored so far
         self.made = 0
+        #: makes an element that needs nothing else; None where some do
+        self._plain: Callable[[], Any] | None = None
+        self._emitted: Sized = ()
+
+    def make_plainly(self, make: Callable[[], Any], emitted: Sized) -> None:
+        """Make elements of new keys by this alone, and not `ready` them; nothing may be added to `emitted` by it.
+
+        So a new key costs little more than the user's object.
+        """
+        self._plain, self._emitted = make, emitted
 
     def __missing__(self, key: Any) -> Any:
+        if self._plain is not None and type(key) is str and not self._away:
+            emitted = len(self._emitted)
+            try:
+                element = self._plain()
+            except BaseException as error:
+                say_hook(error, "__init__")
+                raise
+            if len(self._emitted) == emitted:
+                element.key = key
+                self.made += 1
+                self[key] = element
+                return element
+            # It emitted, which is refused below: nobody has seen what came of it.
         name = canonical(key)
         if name is not key:
             element = self._look_alikes.get(name)

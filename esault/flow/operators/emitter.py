@@ -6,7 +6,7 @@ that emits it. After that only whole frames are checked, when they are packed: a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import Any
 
 from esault.errors import PayloadError, TopologyError
@@ -66,6 +66,11 @@ class Emitter:
         if len(self._all) == 1:  # asked twice for each new element
             return len(self._main.keys)
         return sum([len(out.keys) for out in self._all])
+
+    @property
+    def only_column(self) -> Sized | None:
+        """The keys of the rows in all columns, while there is one stream; None where there are more."""
+        return self._main.keys if len(self._all) == 1 else None
 
     def marks(self) -> list[int]:
         """Lengths of the columns, for `rewind` and `name`."""

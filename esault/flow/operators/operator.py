@@ -11,7 +11,7 @@ from typing import Any
 
 from esault.errors import FrameError, StateError
 from esault.flow.operators.emitter import Emitter
-from esault.flow.operators.user_error import DeadLetters, UserError, traceback_of
+from esault.flow.operators.user_error import DeadLetters, UserError, hook_of, say_hook, traceback_of
 from esault.payload.class_names import named
 from esault.payload.codec import Codec
 from esault.payload.schema import Evolution, Schema, describe, describe_all
@@ -25,7 +25,6 @@ __all__ = ["STOPPING", "Operator", "by_stream", "defines"]
 #: ends the process, whatever the error policy says
 STOPPING = (KeyboardInterrupt, GeneratorExit)
 #: where an exception says which hook raised it, if another one had been called
-_HOOK = "__esault_hook__"
 
 
 class Operator:
@@ -65,7 +64,7 @@ class Operator:
 
     def _fail(self, error: BaseException, key: Any, hook: str) -> UserError:
         name = type(error).__name__
-        where = f"unit {self.plan.name!r}, {_hook_of(error, hook)}, key {key!r}"
+        where = f"unit {self.plan.name!r}, {hook_of(error, hook)}, key {key!r}"
         return UserError(f"{where}: {name}: {error}\n{traceback_of(error)}")
 
     def _attempt(self, call: Callable[[], Any], key: Any, value: Any, hook: str) -> bool:
@@ -103,7 +102,7 @@ class Operator:
             self.dead_letter_sink.put(
                 {
                     "unit": self.plan.name,
-                    "hook": _hook_of(error, hook),
+                    "hook": hook_of(error, hook),
                     "key": key,
                     "value": value,
                     "error": f"{type(error).__name__}: {error}",
@@ -262,7 +261,7 @@ class Operator:
             made = call()
         except BaseException as error:
             # It comes out of the tuple for which the object was made, and is not the fault of `process`.
-            vars(error).setdefault(_HOOK, what)
+            say_hook(error, what)
             raise
         if self.emitter.rows() != before:
             raise RuntimeError(f"unit {self.plan.name!r} emitted in {what}; emit in process, tick or finish")
@@ -287,12 +286,6 @@ class Operator:
     def _say(self, error: UserError) -> None:
         """To the user's terminal."""
         print(str(error), file=sys.stderr)
-
-
-def _hook_of(error: BaseException, called: str) -> str:
-    """The hook of the user's that raised: objects are made and opened in the midst of other calls."""
-    hook: str = vars(error).get(_HOOK, called)
-    return hook
 
 
 def defines(cls: type[Any] | None, hook: str) -> bool:

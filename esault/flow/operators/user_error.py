@@ -9,8 +9,9 @@ from typing import Any, Protocol
 
 from esault.errors import EsaultError
 
-__all__ = ["DeadLetters", "UserError", "failure_text", "traceback_of"]
+__all__ = ["DeadLetters", "UserError", "failure_text", "hook_of", "say_hook", "traceback_of"]
 
+_HOOK = "__esault_hook__"
 _ENGINE = str(Path(__file__).parent)
 
 
@@ -28,6 +29,17 @@ class DeadLetters(Protocol):
     def sync(self) -> None:
         """Make all that was put durable."""
         ...
+
+
+def say_hook(error: BaseException, hook: str) -> None:
+    """Note in an error which hook of the user's raised: objects are made and opened in the midst of other calls."""
+    vars(error).setdefault(_HOOK, hook)
+
+
+def hook_of(error: BaseException, called: str) -> str:
+    """The hook of the user's that raised, `called` where none was noted."""
+    hook: str = vars(error).get(_HOOK, called)
+    return hook
 
 
 def traceback_of(error: BaseException) -> str:

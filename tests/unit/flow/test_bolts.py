@@ -293,6 +293,45 @@ def test_emits_out_of_place_are_refused(hook):
         small.run(small.through(ROWS, kind))
 
 
+@pytest.mark.parametrize("streams", [(), ("other",)])
+def test_what_the_object_of_a_later_key_does_wrong_is_told_as_that_of_the_first(streams):
+    made = []
+
+    class Late(Bolt):
+        def __init__(self):
+            made.append(self)
+            if len(made) > 2:
+                self.wrong()
+
+        def process(self, key, value):
+            pass
+
+    rows = [(key, 1) for key in "abcdef"]
+
+    Late.wrong = lambda self: self.emit("a", 1)
+    with pytest.raises(TopologyFailed, match="emitted in __init__"):
+        small.run(small.through(rows, Late, streams=streams))
+    made.clear()
+    Late.wrong = lambda self: 1 / 0
+    with pytest.raises(TopologyFailed, match="unit 'worker', __init__, key '[c-f]': ZeroDivisionError"):
+        small.run(small.through(rows, Late, streams=streams))
+
+
+def test_the_objects_of_all_keys_are_opened_where_the_class_or_its_base_says_so():
+    opened = []
+
+    class Base(Bolt):
+        def open(self, context):
+            opened.append(self.key)
+
+    class Opens(Base):
+        def process(self, key, value):
+            pass
+
+    small.run(small.through([(key, 1) for key in "abcdef"], Opens))
+    assert sorted(opened) == sorted("abcdef")
+
+
 def test_state_that_cannot_be_saved_is_found_on_the_first_object():
     class Holds(Bolt):
         def __init__(self):

@@ -42,7 +42,9 @@ def local_class(held):
     return Local
 
 
-@pytest.mark.parametrize("held", [1, "text", [1, {"a": {2}}], len, threading, Echo, lambda: 1], ids=repr)
+@pytest.mark.parametrize(
+    "held", [1, "text", [1, {"a": {2}}], len, threading, Echo, lambda: 1], ids=lambda held: type(held).__name__
+)
 def test_what_each_process_can_have_a_copy_of(held):
     assert can_be_inherited(plan(lambda: Echo(held)))
     assert can_be_inherited(plan(functools.partial(Echo, held)))
