@@ -22,8 +22,8 @@ run:
 	@.ci/venv parquet
 	@$(BIN)/esault run topologies/standard_library.py --report out/report.json
 	@$(BIN)/python topologies/standard_library.py
-	@echo "A rush hour comes next: 20 seconds in which a unit grows under load and shrinks after (make run RUSH=0 skips it)."
 ifneq ($(RUSH),0)
+	@echo "A rush hour comes next: 20 seconds in which a unit grows under load and shrinks after (make run RUSH=0 skips it)."
 	@$(BIN)/esault run topologies/rush_hour.py --report out/rush_hour.json
 endif
 ifneq ($(SPARK),0)

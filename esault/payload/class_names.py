@@ -346,7 +346,7 @@ def _walk(home: ModuleType, module: str, name: str) -> Any:
         except KeyError:
             raise FrameError(
                 f"they name {module}.{name}, and {_short(module)} has no {part} here; if it was renamed, say "
-                f"Topology(..., moved={{{_short(module) + '.' + name!r}: 'its.new.Name'}})"
+                f"Topology(..., moved={{{_short(module) + '.' + name!r}: TheNewClass}}), with the class itself on the right"
             ) from None
         if isinstance(thing, (staticmethod, classmethod)):
             thing = thing.__func__

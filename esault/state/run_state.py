@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from esault.errors import UsageError
 from esault.messages.checkpoint import CompletedCheckpoint
+from esault.state.spool import rename_spools
 from esault.state.state_dir import StateDir
 from esault.topology.plan import Plan
 
-__all__ = ["RunState", "check_tables", "default_dir", "state_path"]
+__all__ = ["RunState", "StatePath", "check_tables", "default_dir", "state_path"]
 
 #: seconds that the processes of a run that was killed get to be gone
 LET_GO_WITHIN = 3.0
@@ -26,22 +28,44 @@ def default_dir(topology: str) -> Path:
     return Path(".esault") / topology
 
 
-def state_path(plan: Plan, given: str | Path | None, notice: Callable[[str], None]) -> Path:
-    """Return the folder of this run's state: as given, or by its name; what lies under an old name moves there."""
-    if given is not None:
-        return Path(given)
-    path = default_dir(plan.name)
-    for old in [old for old, new in plan.moved.items() if new == plan.name]:
-        before = default_dir(old)
-        if before.is_dir() and _is_empty(path):
-            StateDir(before).close()  # no run is at work there
+@dataclass(frozen=True)
+class StatePath:
+    """The folder of a run's state: where it lies, and where it belongs by the names of today."""
+
+    lies: Path
+    belongs: Path
+    #: old name -> what it is now
+    moved: Mapping[str, str] = field(default_factory=dict)
+
+    def settle(self, held: StateDir, notice: Callable[[str], None]) -> None:
+        """Give the folder, which is held, and the spools in it the names of today. Raises UsageError.
+
+        Only when the run begins: one that is refused leaves all as it was, for the code that wrote it.
+        """
+        if self.lies != self.belongs:
             try:
-                shutil.rmtree(path, ignore_errors=True)
-                before.rename(path)
+                shutil.rmtree(self.belongs, ignore_errors=True)
+                self.lies.rename(self.belongs)
             except OSError as error:
-                raise UsageError(f"{before} cannot be renamed to {path}: {error.strerror or error}") from error
-            notice(f"{before} is {path} now, since topology {old!r} is {plan.name!r}")
-    return path
+                raise UsageError(
+                    f"{self.lies} cannot be renamed to {self.belongs}: {error.strerror or error}"
+                ) from error
+            held.path = self.belongs
+            notice(f"{self.lies} is {self.belongs} now, since topology {self.lies.name!r} is {self.belongs.name!r}")
+        rename_spools(held.path, self.moved)
+
+
+def state_path(plan: Plan, given: str | Path | None) -> StatePath:
+    """Return the folder of this run's state: as given, or by the topology's name, or by the name that it had."""
+    moved = {old: new for old, new in plan.moved.items() if isinstance(new, str)}
+    if given is not None:
+        return StatePath(Path(given), Path(given), moved)
+    path = default_dir(plan.name)
+    if _is_empty(path):
+        for before in [default_dir(old) for old, new in moved.items() if new == plan.name]:
+            if before.is_dir():
+                return StatePath(before, path, moved)
+    return StatePath(path, path, moved)
 
 
 def _is_empty(path: Path) -> bool:
@@ -72,15 +96,16 @@ def check_tables(plan: Plan, path: Path) -> None:
 class RunState:
     """Holds the state directory from before a run to its end. `kept`: the checkpoint to go on from; None: begin anew."""
 
-    def __init__(self, path: Path, resume: bool, restart: bool, notice: Callable[[str], None]) -> None:
-        """Changes nothing. Raises UsageError where the run may not begin so, CheckpointError where nothing there can be used."""
+    def __init__(self, where: StatePath, resume: bool, restart: bool, notice: Callable[[str], None]) -> None:
+        """Changes nothing before `begin`. Raises UsageError where the run may not begin so, CheckpointError where nothing there can be used."""
         if resume and restart:
             raise UsageError("--resume goes on and --restart begins anew: say one of them")
-        self.path = path
+        self._where = where
+        self._notice = notice
         self.kept: CompletedCheckpoint | None = None
         #: there is no checkpoint, and a spool to begin with
         self._spooled = False
-        self._dir = _taken(path)
+        self._dir = _taken(where.lies)
         try:
             self._choose(resume, restart, notice)
         except BaseException:
@@ -127,8 +152,17 @@ class RunState:
             )
         self.kept = kept
 
+    @property
+    def path(self) -> Path:
+        """The folder, where it lies now."""
+        return self._dir.path
+
     def begin(self) -> None:
-        """The run begins: what it does not go on from goes. Raises CheckpointError."""
+        """The run begins: what it does not go on from goes, and what is left has the names of today.
+
+        Raises CheckpointError, UsageError.
+        """
+        self._where.settle(self._dir, self._notice)
         if self.kept is None and not self._spooled:
             self._dir.clear()
             (self.path / BEGUN).touch()

@@ -289,7 +289,7 @@ class Draft:
             if isinstance(new, str) and new != self.name and new not in plans:
                 raise TopologyError(
                     f"topology {self.name!r}: moved says {old!r}: {new!r}, and there is no topology and no unit of that name "
-                    f"(units: {', '.join(plans)}); name what there is now, on the right"
+                    f"(units: {', '.join(plans)}); name what there is now, on the right; a class stands there as itself, without quotes"
                 )
             if old in plans or old == self.name:
                 raise TopologyError(

@@ -39,7 +39,7 @@ _MAYBE_SURROGATE = b"\xed"
 class _OpenBatch:
     """A batch that can still grow, unless it is `whole`: one of arrays.
 
-    Until it is `joined`, its columns are lists of the columns that were added, which nobody changes: so none is copied twice.
+    Until it is `joined`, its columns are lists of the columns that were added, which must not change: so none is copied twice.
     """
 
     __slots__ = ("due", "id", "ids", "input", "keys", "root", "values", "whole")

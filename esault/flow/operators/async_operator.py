@@ -111,7 +111,7 @@ class AsyncOperator(Operator):
             raise
         except BaseException as error:
             if not self.cancelling:
-                self._say(self._fail(error, call.key, "close"))
+                self._say_closing(error, call.key)
         finally:
             self.closing -= 1
 

@@ -134,7 +134,7 @@ class Elements(dict[Any, Any]):
                 self.made += 1
                 self[key] = element
                 return element
-            # It emitted, which is refused below: nobody has seen what came of it.
+            # It emitted, which is refused below.
         name = canonical(key)
         if name is not key:
             element = self._look_alikes.get(name)

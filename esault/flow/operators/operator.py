@@ -280,12 +280,16 @@ class Operator:
         except STOPPING:
             raise
         except BaseException as error:
-            self._say(self._fail(error, getattr(element, "key", None), "close"))
+            self._say_closing(error, getattr(element, "key", None))
         self.emitter.rewind(marks)
 
-    def _say(self, error: UserError) -> None:
-        """To the user's terminal."""
-        print(str(error), file=sys.stderr)
+    def _say_closing(self, error: BaseException, key: Any) -> None:
+        """Print the first error of `close`: there may be an object for each of a million keys."""
+        if not self._close_errors:
+            print(f"{self._fail(error, key, 'close')}\n(further errors of close are not shown)", file=sys.stderr)
+        self._close_errors += 1
+
+    _close_errors = 0
 
 
 def defines(cls: type[Any] | None, hook: str) -> bool:

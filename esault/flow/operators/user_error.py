@@ -12,7 +12,9 @@ from esault.errors import EsaultError
 __all__ = ["DeadLetters", "UserError", "failure_text", "hook_of", "say_hook", "traceback_of"]
 
 _HOOK = "__esault_hook__"
-_ENGINE = str(Path(__file__).parent)
+_PACKAGE = Path(__file__).parents[2]
+#: rooms that call user code; connectors are as a user's own
+_ENGINE = tuple(str(_PACKAGE / room) for room in ("flow", "runtime", "control", "state", "testing", "topology"))
 
 
 class UserError(Exception):
@@ -48,6 +50,8 @@ def traceback_of(error: BaseException) -> str:
     tb: TracebackType | None = error.__traceback__
     while tb is not None and _is_engine(tb.tb_frame):
         tb = tb.tb_next
+    if tb is None:  # there is nothing of the user's in it: its words must do
+        return "".join(traceback.format_exception_only(type(error), error)).rstrip()
     frames = [frame for frame, _ in traceback.walk_tb(tb)]
     if isinstance(error, EsaultError) and error.__cause__ is None:
         while frames and _is_engine(frames[-1]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
 from typing import Any
 
@@ -126,7 +126,13 @@ class OutletRunner:
         while True:
             try:
                 result = step.function(value)
-                return tuple(result) if step.kind == "flat_map" else result
+                if step.kind != "flat_map":
+                    return result
+                if not isinstance(result, Iterable):
+                    raise TypeError(
+                        f"the function of flat_map must return several values, in a list say; got {result!r}"
+                    )
+                return tuple(result)
             except _STOPPING:
                 raise
             except BaseException as error:

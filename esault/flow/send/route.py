@@ -17,6 +17,7 @@ from esault.flow.channel.array_batch import ArrayBatch, Numbers
 from esault.flow.channel.channel import OutChannel
 from esault.flow.channel.lineage import Lineage
 from esault.flow.channel.refused_key import no_key, refused_keys
+from esault.flow.operators.user_error import UserError, traceback_of
 from esault.payload.column import PLAIN_TYPES, has_null
 from esault.routing.many_keys import are_keys
 from esault.routing.ring import is_ambiguous, position
@@ -315,7 +316,13 @@ class _OwnRoute(Route):
         count, choose = len(channels), self._edge.grouping.choose
         rows: list[list[int]] = [[] for _ in channels]
         for i, (key, value) in enumerate(zip(keys, values)):
-            chosen = choose(key, value, count)
+            try:
+                chosen = choose(key, value, count)
+            except Exception as error:
+                raise UserError(
+                    f"unit {self._unit!r}, {self._edge.grouping!r}.choose on the way to {self._edge.target!r}, key {key!r}: "
+                    f"{type(error).__name__}: {error}\n{traceback_of(error)}"
+                ) from error
             for number in (chosen,) if isinstance(chosen, int) else chosen:
                 if not isinstance(number, int) or not 0 <= number < count:
                     raise TopologyError(

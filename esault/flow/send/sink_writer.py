@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from esault.errors import SinkError
+from esault.errors import EsaultError, SinkError
 from esault.flow.channel.frame import Root
 from esault.flow.channel.lineage import Lineage
 from esault.flow.delivery.acks import Acks
+from esault.flow.operators.user_error import UserError, traceback_of
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
+from esault.payload.portable import explain
 from esault.topology.context import Context
 from esault.topology.plan import SinkPlan
 from esault.topology.sink import commits
@@ -69,6 +71,13 @@ class SinkWriter:
                 f"sink {self.name!r} cannot {what}: {error.strerror or error}"
                 f"{f' ({error.filename})' if error.filename else ''}; free space or mend permissions, and run again"
             ) from error
+        except EsaultError:
+            raise
+        except Exception as error:
+            hook = what.partition(" ")[0]
+            raise UserError(
+                f"sink {self.name!r}, {hook}: {type(error).__name__}: {error}\n{traceback_of(error)}"
+            ) from error
 
     def write(
         self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
@@ -111,8 +120,14 @@ class SinkWriter:
         self._not_before = ended + (ended - started) * (1 / COMMIT_SHARE - 1)
 
     def prepare(self, number: int) -> Any:
-        """Make what was written durable and keep it from sight, as part of a checkpoint. Raises SinkError."""
-        return self._call(lambda: self._sink.prepare(number), "prepare a commit")
+        """Make what was written durable and keep it from sight, as part of a checkpoint. Raises SinkError, UserError."""
+        handle = self._call(lambda: self._sink.prepare(number), "prepare a commit")
+        reason = explain(handle)
+        if reason is not None:
+            raise UserError(
+                f"sink {self.name!r}, prepare: the handle that it returned cannot travel, and commit needs it: {reason}"
+            )
+        return handle
 
     def complete(self, number: int, handle: Any) -> None:
         """Show what was prepared. Raises SinkError."""

@@ -22,6 +22,7 @@ from esault.control.report.summary import how_ended, may_repeat, report, snapsho
 from esault.control.report.timeline import Page, Timeline
 from esault.control.run.driver import Driver
 from esault.errors import EsaultError, UsageError
+from esault.flow.operators.user_error import traceback_of
 from esault.flow.send.end_sinks import end_sinks
 from esault.messages.control import Exited
 from esault.messages.probe import HostUsage
@@ -381,15 +382,17 @@ class DriverActor(ReportingActor):
             try:
                 if not self._begun_sinks:
                     for sink in core.plan.sinks:
+                        said = f"sink {sink.name!r}, begin"
                         sink.sink.begin(RunInfo(spec.run, core.plan.name, sink.name, resumed=spec.kept is not None))
                         self._begun_sinks.append(sink.sink)
+                said = "the sinks, commit and forget_staged"
                 if core.completed is not None or core.restores.all:
                     go_back(core.completed, core.plan.sinks)
                 core.begun(self._now())
             except (EsaultError, OSError) as error:
                 core.fail(str(error), self._now())
-            except Exception:
-                core.fail(f"a sink cannot begin:\n{traceback.format_exc()}", self._now())
+            except Exception as error:
+                core.fail(f"{said}: {type(error).__name__}: {error}\n{traceback_of(error)}", self._now())
             collect()
         for incarnation, messages in mails.items():
             if self._hosts is not None:

@@ -24,7 +24,8 @@ from esault.control.report.summary import Snapshot
 from esault.control.report.timeline import Page
 from esault.elasticity.policy import DEFAULT
 from esault.elasticity.scaling import EVERY_UNIT, check_policies
-from esault.errors import CheckpointError, TopologyFailed, UsageError
+from esault.errors import CheckpointError, EsaultError, SinkError, SourceError, TopologyFailed, UsageError
+from esault.flow.operators.user_error import traceback_of
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.payload.class_names import as_script
@@ -49,7 +50,6 @@ from esault.runtime.session.control_server import ControlServer
 from esault.runtime.session.control_socket import ControlSocket
 from esault.runtime.session.metrics_tables import MetricsTables
 from esault.state.run_state import RunState, check_tables, state_path
-from esault.state.spool import rename_spools
 from esault.topology.inherited_plan import leave_plan
 from esault.topology.landing_places import places
 from esault.topology.located import Located
@@ -117,9 +117,19 @@ def check_plan(plan: Plan, slots: int, parallelism: Mapping[str, int], remedy: s
         )
     for unit in plan.units.values():
         if unit.spout is not None:
-            unit.spout.check()
+            _call_check(unit.spout.check, f"unit {unit.name!r}", SourceError)
     for sink in plan.sinks:
-        sink.sink.check()
+        _call_check(sink.sink.check, f"sink {sink.name!r}", SinkError)
+
+
+def _call_check(check: Callable[[], None], whose: str, kind: type[EsaultError]) -> None:
+    """Call the user's `check`; what it raises by mistake is told as `kind`."""
+    try:
+        check()
+    except EsaultError:
+        raise
+    except Exception as error:
+        raise kind(f"{whose}, check: {type(error).__name__}: {error}\n{traceback_of(error)}") from None
 
 
 def open_state(
@@ -137,15 +147,13 @@ def open_state(
             if said:
                 raise UsageError(f"{name} is about checkpoints: say how often with --checkpoint SECONDS")
         return None
-    path = state_path(plan, state, notice)
-    made = RunState(path, resume, restart, notice)
+    made = RunState(state_path(plan, state), resume, restart, notice)
     try:
         if made.kept is not None:
             made.kept = renamed(made.kept, plan)
-            rename_spools(path, {old: new for old, new in plan.moved.items() if isinstance(new, str)})
             check_kept(made.kept, plan, parallelism)
         elif resume:
-            check_tables(plan, path)
+            check_tables(plan, made.path)
     except BaseException:
         made.close()
         raise

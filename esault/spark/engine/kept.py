@@ -130,7 +130,8 @@ def open_kept(
         return
     if resume and restart:
         raise UsageError("--resume goes on and --restart begins anew: say one of them")
-    path = state_path(plan, state, notice)
+    where = state_path(plan, state)
+    path = where.lies
     held = StateDir(path)
     try:
         folder = path / SPARK
@@ -151,6 +152,8 @@ def open_kept(
         if layout is None and resume:
             check_tables(plan, path)
             notice(f"no checkpoint in {path} yet: the run begins from the start")
+        where.settle(held, notice)
+        path, folder = held.path, held.path / SPARK
         if layout is not None and (over or restart):
             shutil.rmtree(folder)
             layout = None

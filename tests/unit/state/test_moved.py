@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from esault import Bolt, Topology, by_key
@@ -31,22 +33,34 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_state_under_the_old_name_of_a_topology_moves_to_the_new_one(here):
-    (here / ".esault/old").mkdir(parents=True)
-    (here / ".esault/old/checkpoint-00000001.json").write_text("x")
+def test_state_under_the_old_name_of_a_topology_moves_to_the_new_one_when_the_run_begins(here):
+    before = RunState(state_path(plan(name="old"), None), False, True, print)
+    before.begin()
+    before.close()
+    (here / ".esault/old/spool").mkdir()
+    spool_folder(here / ".esault/old", "lines", 0).mkdir()
+    (spool_folder(here / ".esault/old", "lines", 0) / "0.rows").write_text("x")
     told: list[str] = []
-    path = state_path(plan(moved={"old": "new"}), None, told.append)
-    assert (path / "checkpoint-00000001.json").read_text() == "x"
+    state = RunState(state_path(plan(moved={"old": "new", "lines": "rows"}), None), True, False, told.append)
+    assert state.path == Path(".esault/old")
+    state.close()  # it was refused for something else: the code of before finds all as it was
+    assert (here / ".esault/old" / BEGUN).exists()
+    assert spool_folder(here / ".esault/old", "lines", 0).exists()
+    told.clear()
+    state = RunState(state_path(plan(moved={"old": "new", "lines": "rows"}), None), True, False, told.append)
+    state.begin()
+    assert state.path == Path(".esault/new")
     assert not (here / ".esault/old").exists()
-    assert "topology 'old' is 'new'" in told[0]
-    assert state_path(plan(moved={"old": "new"}), None, told.append) == path
-    assert len(told) == 1
+    assert spool_folder(here / ".esault/new", "rows", 0).exists()
+    assert "topology 'old' is 'new'" in told[-1]
+    state.close()
+    assert state_path(plan(moved={"old": "new"}), None).lies == Path(".esault/new")
 
 
 def test_state_that_is_in_use_does_not_move(here):
-    held = RunState(here / ".esault/old", False, True, print)
+    held = RunState(state_path(plan(name="old"), None), False, True, print)
     with pytest.raises(UsageError, match="another run uses the state directory"):
-        state_path(plan(moved={"old": "new"}), None, print)
+        RunState(state_path(plan(moved={"old": "new"}), None), True, False, print)
     held.close()
 
 
@@ -64,7 +78,7 @@ def test_a_topology_with_another_name_never_empties_a_table(here):
 
 def test_a_run_that_died_before_its_first_checkpoint_begins_anew_with_resume(here):
     (here / "out.jsonl").write_text("{}\n")
-    state = RunState(here / "state", False, False, print)
+    state = RunState(state_path(plan(), here / "state"), False, False, print)
     state.begin()
     state.close()
     assert (here / "state" / BEGUN).exists()

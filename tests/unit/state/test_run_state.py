@@ -7,7 +7,7 @@ import pytest
 from esault.errors import CheckpointError, UsageError
 from esault.messages.checkpoint import CompletedCheckpoint, CompletedUnit, Handle
 from esault.state import manifest, run_state
-from esault.state.run_state import RunState
+from esault.state.run_state import RunState, StatePath
 from esault.state.state_dir import StateDir
 from esault.state.state_store import FileStateStore
 
@@ -31,7 +31,7 @@ def checkpoint(path, number, handles=()):
 
 def begin(path, resume=False, restart=False):
     told = []
-    state = RunState(path, resume, restart, told.append)
+    state = RunState(StatePath(path, path), resume, restart, told.append)
     state.begin()
     state.close()
     return state.kept, told
@@ -76,7 +76,7 @@ def test_a_run_that_did_not_finish_is_not_overwritten(path):
 
 def test_a_run_that_has_ended_makes_room(path):
     checkpoint(path, 4)
-    state = RunState(path, True, False, print)
+    state = RunState(StatePath(path, path), True, False, print)
     assert state.last_number == 4
     state.ended(in_order=True)
     state.close()
@@ -90,7 +90,7 @@ def test_a_damaged_one_stays_where_it_is_and_the_one_before_is_used(path):
     checkpoint(path, 2)
     damaged = path / "checkpoint-00000002.json"
     damaged.write_bytes(damaged.read_bytes()[:-30])
-    state = RunState(path, True, False, (told := []).append)
+    state = RunState(StatePath(path, path), True, False, (told := []).append)
     state.begin()
     assert state.kept.number == 1
     assert "going on from checkpoint 1 instead; rows that sinks committed after it will come once more" in told[0]
@@ -108,7 +108,7 @@ def test_none_that_is_whole_is_no_reason_to_begin_anew(path):
 
 def test_the_lock_is_let_go_of_by_who_fails(path):
     checkpoint(path, 1)
-    held = RunState(path, True, False, print)
+    held = RunState(StatePath(path, path), True, False, print)
     with pytest.raises(UsageError, match="another run uses the state directory"):
         begin(path, resume=True)
     held.close()

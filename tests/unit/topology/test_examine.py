@@ -160,6 +160,11 @@ def test_who_returns_and_never_emits_is_told_to_emit():
         def process(self, key, value):
             return key, value.upper()
 
+    class Total(Bolt):
+        def process(self, key, value):
+            self.total = value
+            return key, self.total
+
     class Uppers(BatchBolt):
         def process_batch(self, rows):
             return [(key, value.upper()) for key, value in rows]
@@ -168,6 +173,8 @@ def test_who_returns_and_never_emits_is_told_to_emit():
         TopologyError, match=r"Upper\.process returns \(key, value\.upper\(\)\), .* self\.emit\(key, value\)"
     ):
         examine_bolt_class(Upper, "x")
+    with pytest.raises(TopologyError, match=r"Total\.process returns \(key, self\.total\)"):
+        examine_bolt_class(Total, "x")
     with pytest.raises(TopologyError, match=r"Uppers\.process_batch returns .* self\.emit_batch\(rows\)"):
         examine_bolt_class(Uppers, "x")
 

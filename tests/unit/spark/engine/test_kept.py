@@ -9,7 +9,7 @@ import pytest
 from esault.errors import CheckpointError, UsageError
 from esault.spark.engine.journal import Journal
 from esault.spark.engine.kept import open_kept
-from esault.state.run_state import RunState
+from esault.state.run_state import RunState, StatePath
 from esault.topology.locate import locate
 
 FLOWS = str(Path(__file__).with_name("flows.py"))
@@ -73,8 +73,8 @@ def test_state_without_checkpoints_is_wrong_use(tmp_path):
 def test_the_actor_engine_leaves_an_unfinished_run_of_spark_alone(tmp_path):
     begun(tmp_path)
     with pytest.raises(UsageError, match="holds a run of the Spark engine that did not finish"):
-        RunState(tmp_path / "state", False, False, print)
-    state = RunState(tmp_path / "state", False, True, print)
+        RunState(StatePath(tmp_path / "state", tmp_path / "state"), False, False, print)
+    state = RunState(StatePath(tmp_path / "state", tmp_path / "state"), False, True, print)
     state.begin()
     state.close()
     with opened(tmp_path) as kept:

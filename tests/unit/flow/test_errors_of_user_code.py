@@ -1,0 +1,103 @@
+"""Errors of hooks beside `process`: each names what is at fault and the hook, with the user's own lines alone."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+
+import pytest
+
+from esault import Bolt, Grouping, Sink, Topology, by_key
+from esault.errors import TopologyFailed
+from esault.messages.settings import Settings
+from esault.sources import Items
+from esault.testing import LocalRuntime
+
+
+class Echo(Bolt):
+    def process(self, key, value):
+        self.emit(key, value)
+
+
+class Wrong(Sink):
+    def __init__(self, hook):
+        self.hook = hook
+
+    def _fail(self, hook):
+        if self.hook == hook:
+            raise sqlite3.OperationalError("database is locked")
+
+    def open(self, context):
+        self._fail("open")
+
+    def write(self, rows):
+        self._fail("write")
+
+    def prepare(self, epoch):
+        self._fail("prepare")
+        return threading.Lock() if self.hook == "handle" else None
+
+    def commit(self, epoch, handle):
+        self._fail("commit")
+
+
+def run(sink=None, delivery="alo", step=None, grouping=None, bolt=Echo):
+    t = Topology("wrong")
+    rows = t.spout("rows", Items([(i, 1) for i in range(20)]))
+    if step is not None:
+        rows = rows.flat_map(step)
+    rows.bolt("echo", bolt, grouping=grouping or by_key()).sink("mine", sink or Wrong(""))
+    local = LocalRuntime(
+        t, real=True, settings=Settings(delivery=delivery, checkpoint_every=0.1 if delivery == "eo" else 0)
+    )
+    local.run_until_drained()
+    local.stop_at_once()
+
+
+def said(*arguments, **named):
+    with pytest.raises(TopologyFailed) as failed:
+        run(*arguments, **named)
+    text = str(failed.value)
+    assert "/esault/flow/" not in text
+    assert "/esault/topology/" not in text
+    return text
+
+
+@pytest.mark.parametrize("delivery", ["alo", "eo"])
+@pytest.mark.parametrize("hook", ["open", "write", "prepare"])
+def test_a_sink_is_named_with_its_hook(hook, delivery):
+    text = said(Wrong(hook), delivery)
+    assert f"sink 'mine', {hook}: OperationalError: database is locked" in text
+    assert f"in {hook}" in text
+
+
+def test_a_commit_that_fails_is_named():
+    assert "sink 'mine', commit: OperationalError: database is locked" in said(Wrong("commit"))
+
+
+def test_a_handle_that_cannot_travel_is_told_when_it_is_prepared():
+    assert "sink 'mine', prepare: the handle that it returned cannot travel" in said(Wrong("handle"), "eo")
+
+
+def test_a_flat_map_of_one_value_is_told_what_to_return():
+    assert "the function of flat_map must return several values, in a list say; got 1" in said(step=lambda value: value)
+
+
+def test_a_grouping_is_named_with_the_key():
+    class Mine(Grouping):
+        def choose(self, key, value, sub_units):
+            return {}[key]
+
+    assert "Mine" in (text := said(grouping=Mine()))
+    assert "choose on the way to 'echo', key 0: KeyError: 0" in text
+
+
+def test_of_the_errors_of_close_the_first_is_printed(capsys):
+    class Closes(Echo):
+        def close(self):
+            raise RuntimeError("too late")
+
+    run(bolt=Closes)
+    err = capsys.readouterr().err
+    assert err.count("unit 'echo', close, key") == 1
+    assert "further errors of close are not shown" in err
