@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from esault.errors import UsageError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = ["Registry"]
 
@@ -74,6 +76,8 @@ class Registry(Generic[T]):
         return self._built_in.get(name) or self._entry_point(name).value
 
     def _installed(self) -> list[EntryPoint]:
+        from importlib.metadata import entry_points  # half as long to load as the rest of a policy's module
+
         return sorted(entry_points(group=self._group), key=lambda each: each.name)
 
     def _entry_point(self, name: str) -> EntryPoint:

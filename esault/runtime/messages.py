@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from esault.cluster.shared import Sharing
 from esault.control.placement.placement import PlacementRules
 from esault.messages.checkpoint import CompletedCheckpoint
 from esault.messages.control import Build
 from esault.messages.settings import Settings
 from esault.runtime.process.owner import Owner
 from esault.topology.located import Located
+
+if TYPE_CHECKING:
+    from esault.cluster.shared import Sharing
 
 __all__ = [
     "ChildSpec",
@@ -45,13 +47,13 @@ class HostsSpec:
     key: str
     rules: PlacementRules
     #: slots asked of a node that joins later; 0: all that are free; -1: none take part
-    slots_of_newcomers: int = 0
+    slots_of_newcomers: int
     #: names of these nodes and their addresses: a node may know itself by another address
-    names: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str]
     #: addresses of nodes that are full or away, and called while the run goes on
-    absent: tuple[str, ...] = ()
+    absent: tuple[str, ...]
     #: what a host must see to take part
-    sharing: Sharing = field(default_factory=Sharing)
+    sharing: Sharing
 
 
 @dataclass(frozen=True)

@@ -51,3 +51,22 @@ def test_the_door_imports_nothing_heavy():
 
 def test_the_types_are_shipped():
     assert (Path(esault.__file__).parent / "py.typed").exists()
+
+
+#: of a run on one machine: what other kinds of runs need, or what is needed once something goes wrong
+NOT_FOR_A_RUN = (
+    *("asyncio", "ssl", "numpy", "pyarrow", "pandas", "pyspark", "rich", "importlib.metadata", "email", "http"),
+    *("esault.cluster", "esault.sinks", "esault.sources", "esault.spark", "esault.testing", "esault.sim"),
+    *("esault.runtime.session.metrics_tables", "esault.runtime.remote", "esault.runtime.driver.hosts"),
+)
+
+
+def test_a_run_on_one_machine_imports_nothing_that_it_does_not_need():
+    code = (
+        "import sys, esault.cli.run, esault.runtime.session.run, esault.runtime.worker.keeper\n"
+        "import esault.runtime.driver.driver_actor, esault.ui.plain\n"
+        f"print([name for name in {NOT_FOR_A_RUN!r} if name in sys.modules])"
+    )
+    root = str(Path(esault.__file__).parent.parent)
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -14,7 +14,7 @@ import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from esault.control.replication.replicas import check_settings
 from esault.control.report.timeline import Timeline
@@ -25,14 +25,16 @@ from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.report import Report
 from esault.runtime.process.signals import ending_signals, leave_terminal
-from esault.runtime.session.metrics_tables import MetricsTables
-from esault.runtime.session.session import SLOTS, Quiet, Session, View, check_plan, new_run, open_state
+from esault.runtime.session.session import SLOTS, Quiet, Session, View, check_plan, new_run, open_metrics, open_state
 from esault.state.run_state import RunState
 from esault.topology.builder import Topology
 from esault.topology.landing_places import places
 from esault.topology.locate import loading, locate_function
 from esault.topology.located import Located
 from esault.topology.plan import Plan
+
+if TYPE_CHECKING:
+    from esault.runtime.session.metrics_tables import MetricsTables
 
 __all__ = ["Request", "execute", "run", "with_checkpoints"]
 
@@ -245,9 +247,7 @@ def _local(request: Request) -> Report:
     check_policies(plan, request.policies)
     check_settings(plan, request.settings)
     view = request.view or Quiet()
-    metrics = MetricsTables(request.land_metrics, view.notice) if request.land_metrics is not None else None
-    if metrics is not None:
-        metrics.check()
+    metrics = open_metrics(request.land_metrics, view.notice)
     state = open_state(
         plan, request.settings, request.state, request.resume, request.restart, request.parallelism, view.notice
     )

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from esault.control.checkpoints.completed import check_plan as check_kept
 from esault.control.checkpoints.completed import renamed, widths
@@ -48,7 +48,6 @@ from esault.runtime.process.signals import ending_signals, leave_terminal
 from esault.runtime.run_commands import Answered
 from esault.runtime.session.control_server import ControlServer
 from esault.runtime.session.control_socket import ControlSocket
-from esault.runtime.session.metrics_tables import MetricsTables
 from esault.state.run_state import RunState, check_tables, state_path
 from esault.topology.inherited_plan import leave_plan
 from esault.topology.landing_places import places
@@ -56,7 +55,10 @@ from esault.topology.located import Located
 from esault.topology.plan import Plan
 from esault.topology.replicas import width
 
-__all__ = ["Quiet", "Session", "View", "check_plan", "new_run", "open_state"]
+if TYPE_CHECKING:
+    from esault.runtime.session.metrics_tables import MetricsTables
+
+__all__ = ["Quiet", "Session", "View", "check_plan", "new_run", "open_metrics", "open_state"]
 
 
 #: places for sub-units on one machine, where nothing is said
@@ -160,6 +162,17 @@ def open_state(
     return made
 
 
+def open_metrics(folder: str | Path | None, notice: Callable[[str], None]) -> MetricsTables | None:
+    """The run's own tables, if they are to land. Raises SinkError, UsageError."""
+    if folder is None:
+        return None
+    from esault.runtime.session.metrics_tables import MetricsTables  # few runs have them, and they bring sinks
+
+    tables = MetricsTables(folder, notice)
+    tables.check()
+    return tables
+
+
 class Session:
     """A run on actors. `run` blocks until it has ended and gives its report."""
 
@@ -194,9 +207,7 @@ class Session:
         self._parallelism = dict(parallelism or {})
         self._settings = settings or Settings()
         check_settings(self.plan, self._settings)
-        self._metrics = MetricsTables(land_metrics, self._view.notice) if land_metrics is not None else None
-        if self._metrics is not None:
-            self._metrics.check()
+        self._metrics = open_metrics(land_metrics, self._view.notice)
         self._state = open_state(
             self.plan, self._settings, state, resume, restart, self._parallelism, self._view.notice
         )
