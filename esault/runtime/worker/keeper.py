@@ -58,7 +58,7 @@ class Keeper(ReportingActor):
         self.send(sender, KeeperStarted(Owner.current()))
         # What is here now, all that was imported, is in every child as well and lives as long: no child's collector need look at
         # it. Each newcomer did so for itself once, for 30 ms of a processor while tuples flowed (the collector's share of a split).
-        gc.collect()
+        # It is not collected first: imports leave some hundred dead objects, and the run waits for its first sub-units.
         gc.freeze()
         self.wakeupAfter(LOOK_EVERY)
 
