@@ -11,7 +11,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 from bench.kit.measure import Run, missing
@@ -43,7 +42,7 @@ class Work:
         """The engines by name, and why one cannot run."""
         if why := self.workload.missing():
             return dict.fromkeys((ESAULT, PLAIN), why)
-        without = missing("bytewax") if find_spec("bytewax") is None else None
+        without = missing("bytewax")
         return {ESAULT: None, **dict.fromkeys(dict(self.workload.bytewax), without), PLAIN: None}
 
     def command(self, engine: str, out: Path, check: bool) -> list[str]:

@@ -122,6 +122,17 @@ def test_what_copies_bring_when_one_dies_is_measured(tmp_path):
     assert set(result["free"]["2"][0]["busy_us"]) == {"source", "count", "count~1", "count~merger"}
 
 
+@pytest.mark.slow
+def test_users_work_is_measured_beside_a_plain_loop(tmp_path):
+    result = run("real", tmp_path, "--quick", "--scale", "0.01", "--only", "steps")
+    work = result["work"]["steps"]
+    for engine in ("esault", "plain loop"):
+        assert work["engines"][engine]["rows_out"] == work["rows_in"] > 0
+        assert work["engines"][engine]["pss_mib"] > 0
+    assert work["ratios"]["plain"]["rows_per_second"]["median"] > 0
+    assert "against plain loop" in (tmp_path / "result.txt").read_text()
+
+
 def test_the_loads_are_the_same_on_every_run():
     sys.path.insert(0, str(ROOT))
     try:
