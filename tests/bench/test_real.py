@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.real import seen, tables
+from bench.real import run, seen, tables
 from bench.real.run import ESAULT, PLAIN, DifferenceError, Work
 from bench.real.workloads import WORKLOADS, difference
 
@@ -36,11 +36,11 @@ def test_engines_put_out_the_rows_of_the_plain_loop(name, tmp_path):
     assert any(right)
     for engine, why in work.engines.items():
         if why is None:
-            run, found = work.checked(engine)
+            figures, found = work.checked(engine)
             work.compare(engine, right, found)
-            assert run["rows"] == sum(map(len, right))
-            assert run["first_row_seconds"] > 0
-            assert run["processor_seconds"] > 0
+            assert figures["rows"] == sum(map(len, right))
+            assert figures["first_row_seconds"] > 0
+            assert figures["processor_seconds"] > 0
     assert [each.name for each in tmp_path.iterdir()] == ["input"]
 
 
@@ -131,7 +131,7 @@ def test_a_work_that_is_not_there_is_refused(tmp_path):
 
 
 def test_without_bytewax_its_column_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("bench.real.run.missing", lambda name: f"skipped: {name} is not installed")
+    monkeypatch.setattr(run, "missing", lambda name: f"skipped: {name} is not installed")
     engines = Work(WORKLOADS["steps"], tmp_path, 1, SHARE).engines
     assert engines[ESAULT] is engines[PLAIN] is None
     assert engines["bytewax, 1 worker"] == engines["bytewax, 2 processes"] == "skipped: bytewax is not installed"
