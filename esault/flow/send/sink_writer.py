@@ -117,7 +117,8 @@ class SinkWriter:
         for root, mark in marks.items():
             self._acks.add(root, 0, mark)
         ended = self._clock()
-        self._not_before = ended + (ended - started) * (1 / COMMIT_SHARE - 1)
+        if self._epoch > 1:  # the first loads libraries and makes folders: it does not tell what commits take
+            self._not_before = ended + (ended - started) * (1 / COMMIT_SHARE - 1)
 
     def prepare(self, number: int) -> Any:
         """Make what was written durable and keep it from sight, as part of a checkpoint. Raises SinkError, UserError."""

@@ -1,0 +1,56 @@
+"""When the rows of a sink are committed: by the clock, by their number, and not for more than a share of the time."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from esault import Sink
+from esault.flow.channel.lineage import Lineage
+from esault.flow.send.sink_writer import COMMIT_SHARE, SinkWriter
+from esault.messages.settings import Settings
+from esault.testing.manual_clock import ManualClock
+from esault.topology.plan import SinkPlan
+
+
+class Slow(Sink):
+    def __init__(self, clock):
+        self.clock = clock
+
+    def write(self, rows):
+        pass
+
+    def prepare(self, epoch):
+        self.clock.advance(0.5)
+
+
+@pytest.fixture
+def it():
+    clock = ManualClock()
+    acks = SimpleNamespace(add=lambda *_: None)
+    writer = SinkWriter(SinkPlan("slow", Slow(clock)), None, Settings(), acks, lambda: 1, clock)
+    return SimpleNamespace(clock=clock, writer=writer, root=0)
+
+
+def write(it):
+    it.root += 1
+    it.writer.write(Lineage((1, it.root, 0), 0.0), ("a",), (1,), None, it.clock())
+
+
+def test_the_first_commit_does_not_tell_what_those_behind_it_take(it):
+    every = Settings().commit_every
+    assert it.writer.due_at is None
+    write(it)
+    assert it.writer.due_at == it.clock() + every
+    it.writer.commit()
+    write(it)
+    assert it.writer.due_at == it.clock() + every
+
+
+def test_commits_take_at_most_their_share_of_the_time(it):
+    for _ in range(2):
+        write(it)
+        it.writer.commit()
+    write(it)
+    assert it.writer.due_at == pytest.approx(it.clock() + 0.5 * (1 / COMMIT_SHARE - 1))
