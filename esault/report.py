@@ -197,7 +197,7 @@ class Report:
             lines.append(
                 f"  roots: {roots.emitted:,} emitted, {roots.acked:,} acked, {roots.replayed:,} replayed, {roots.open:,} open"
                 + (
-                    f", {roots.lost:,} lost with a spout's process (read again where the source can seek)"
+                    f", {roots.lost:,} lost with a spout's process, and read again where the source can seek"
                     if roots.lost
                     else ""
                 )
@@ -219,7 +219,9 @@ class Report:
             for c in self.changes[-_SHOWN:]
         ]
         if self.deaths:
-            lines.append(f"  {self.deaths} processes died and were replaced")
+            lines.append(
+                f"  {self.deaths} process{'es' * (self.deaths != 1)} died and {'were' if self.deaths != 1 else 'was'} replaced"
+            )
         kept = self.checkpoints
         if kept.taken:
             lines.append(

@@ -53,6 +53,8 @@ class RunCheckpoints:
         self.bytes = 0
         self.seconds = 0.0
         self._told: tuple[str, float] = ("", 0.0)
+        #: checkpoints one after the other that took longer than the time between them
+        self._late = 0
         #: number of the checkpoint that ends the run, and how often it was tried
         self._final: int | None = None
         self._tried = 0
@@ -67,9 +69,20 @@ class RunCheckpoints:
         self.taken += 1
         self.bytes += completed.size
         self.seconds = completed.completed_at - completed.begun_at
+        self._tell_late()
         driver.restores.completed()
         for name, parts in cut.parts.items():
             driver.units[name].checkpointed({part.incarnation for part in parts if part.ended})
+
+    def _tell_late(self) -> None:
+        """Tell the user, once, that checkpoints cannot keep up. The first may: it holds all state, others what changed."""
+        every = self._driver.settings.checkpoint_every
+        self._late = self._late + 1 if 0 < every < self.seconds else 0
+        if self._late == 2:
+            self._driver.notices.append(
+                f"checkpoints take {self.seconds:.1f} s, and there are to be {every:g} s between them: after a crash so much more is "
+                "processed again. More sub-units share the work; --checkpoint with more seconds costs less"
+            )
 
     def _troubled(self, text: str) -> None:
         """Tell the user of a checkpoint that was given up; the run goes on, unless the last one failed too often."""

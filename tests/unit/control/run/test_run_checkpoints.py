@@ -58,6 +58,16 @@ def test_one_that_all_took_part_in_is_made_durable_and_counted(run):
     assert run.units["count"].committed == [set()]
 
 
+def test_that_they_cannot_keep_up_is_told_once_and_not_of_the_first(run):
+    run.settings = Settings(delivery="eo", checkpoint_every=1.0)
+    taken = RunCheckpoints(run)
+    for at, seconds in ((10, 1.5), (20, 0.9), (30, 1.5), (40, 2.25), (50, 3.0)):
+        number = taken.checkpoints.begin(run.units.values(), at)
+        taken.checkpoints.snapped(Snapped(1, number), at + seconds)
+        assert len(run.notices) == (at >= 40)
+    assert "checkpoints take 2.2 s, and there are to be 1 s between them" in run.notices[0]
+
+
 def test_one_that_cannot_be_made_durable_is_told_of_and_the_run_goes_on(run):
     def full(completed):
         raise CheckpointError("the disk is full")
