@@ -58,6 +58,11 @@ class FileSequence:
         return []
 
     @property
+    def size(self) -> int:
+        """Return the bytes of the file that the last rows are of, as it lies on the disk, and 1 at least."""
+        return max(1, self._sizes[self._index]) if self._sizes else 1
+
+    @property
     def last(self) -> LineFile:
         """The file that the last rows are of."""
         return self._file or self._open()

@@ -78,7 +78,7 @@ class JsonFiles(Spout[Any, dict[str, Any]]):
 
     def read(self, limit: int) -> list[tuple[Any, dict[str, Any]]]:
         """Up to `limit` objects, all of one file."""
-        lines = self._lines.read(limit)
+        lines = self._lines.read_of_one(limit)
         rows: list[tuple[Any, dict[str, Any]]] = []
         key = self._key
         for index, (name, line) in enumerate(lines):

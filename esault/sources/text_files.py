@@ -16,9 +16,12 @@ from esault.sources.file_tail import FileTail
 from esault.sources.line_format import LineFormat
 from esault.sources.line_tally import LineTally
 from esault.topology.context import Context
-from esault.topology.spout import Spout
+from esault.topology.spout import EndOfStream, Spout
 
 __all__ = ["TextFiles"]
+
+#: bytes of the files of one read, from which no other is begun
+_SMALL = 32_768
 
 
 class TextFiles(Spout[str, str]):
@@ -62,6 +65,7 @@ class TextFiles(Spout[str, str]):
         self.follow = follow
         self.tally = LineTally()
         self._reader: FileSequence | FileTail | None = None
+        self._failed: SourceError | None = None
 
     def check(self) -> None:
         """Raises SourceError where a file is missing or cannot be read, a glob or a folder is empty."""
@@ -79,15 +83,36 @@ class TextFiles(Spout[str, str]):
             self._reader = FileSequence(deal(sizes, parts)[part], sizes, self._form, self.tally)
 
     def read(self, limit: int) -> list[tuple[str, str]]:
-        """Up to `limit` lines, all of one file; fewer where a chunk of the file ends, so that batches stay small."""
+        """Up to `limit` lines, of several files where they are small: each batch costs the same, however few lines it has."""
+        rows = self.read_of_one(limit)
+        reader = self._reader
+        if not isinstance(reader, FileSequence):
+            return rows
+        size = reader.size
+        while rows and 2 * len(rows) <= limit and size < _SMALL:
+            try:
+                more = self.read_of_one(limit - len(rows))
+            except EndOfStream:
+                break
+            except SourceError as error:  # what was read before it is good, and goes first
+                self._failed = error
+                break
+            rows += more
+            size += reader.size
+        return rows
+
+    def read_of_one(self, limit: int) -> list[tuple[str, str]]:
+        """Up to `limit` lines, all of one file; fewer where a chunk of the file ends."""
+        if self._failed is not None:
+            raise self._failed
         return self._opened.read(limit)
 
     def unread(self, count: int) -> None:
-        """The last `count` rows of the last read will come again."""
+        """The last `count` rows of the last `read_of_one` will come again."""
         self._opened.last.unread(count)
 
     def end_of(self, back: int) -> int:
-        """The byte behind the last row of the last read (1), the one before it (2), and so on, in its file."""
+        """The byte behind the last row of the last `read_of_one` (1), the one before it (2), and so on, in its file."""
         return self._opened.last.end_of(back)
 
     def position(self) -> Any:

@@ -117,6 +117,20 @@ def test_long_lines_make_small_batches():
     assert max(sizes) < 1_100_000
 
 
+def test_small_files_share_a_batch_and_large_ones_do_not():
+    write(**{f"f{i:02}": f"{i}\n" * 10 for i in range(30)}, g="x" * 40_000 + "\n", h="1\n", i="2\n")
+    spout, sizes = opened(), []
+    while True:
+        try:
+            sizes.append([name for name, _ in spout.read(256)])
+        except EndOfStream:
+            break
+    assert [len(names) for names in sizes] == [130, 130, 41, 2]
+    names = [name for read in sizes for name in read]
+    assert names == sorted(names)
+    assert sizes[2][-1] == "g.txt"
+
+
 def test_a_line_without_end_does_not_keep_the_caller():
     write(a="x" * 40_000_000)
     spout = opened(max_line=1000, on_long_line="truncate")
@@ -128,8 +142,7 @@ def test_a_line_without_end_does_not_keep_the_caller():
 def test_a_line_that_is_no_text_is_named_by_file_and_number_after_the_good_ones_came():
     write(a="1\n2\n", b=b"3\n\xff\n5\n")
     spout = opened()
-    assert spout.read(10) == [("a.txt", "1"), ("a.txt", "2")]
-    assert spout.read(10) == [("b.txt", "3")]
+    assert spout.read(10) == [("a.txt", "1"), ("a.txt", "2"), ("b.txt", "3")]
     position = spout.position()
     for _ in range(2):
         with pytest.raises(SourceError, match=r"b\.txt, line 2: byte 2 cannot be decoded as utf-8"):
@@ -164,7 +177,7 @@ def test_progress_counts_bytes_over_all_files():
     assert spout.progress() == (0, 10)
     spout.read(1)
     assert spout.progress() == (2, 10)
-    spout.read(10)
+    spout.read(1)
     spout.read(1)
     assert spout.progress() == (6, 10)
     rest(spout)
