@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from esault.payload import codec
-from tests.programs.generate import HAPPENED, draw, many, said
+from tests.programs.generate import HAPPENED, draw, many, run, said
 from tests.programs.mutations import canon, make
 from tests.unit.payload import kinds
 
@@ -27,6 +27,12 @@ def test_random_programs_do_what_a_plain_loop_does_whatever_befalls_them():
     assert counts["programs"] == COUNT
     if COUNT >= 250:
         assert all(counts[name] for name in HAPPENED), said(counts)
+
+
+#: finish before rows that a merge carried; rows that shared the keys of their dicts
+@pytest.mark.parametrize("seed", [911000484, 912000095])
+def test_programs_that_failed_once_do_not_again(seed):
+    run(seed, alike=True)
 
 
 def test_a_seed_says_all_of_a_program():
