@@ -32,12 +32,12 @@ class Recorded:
 
 
 class Stream(Recorded, Spout):
-    """Numbers, some each millisecond; cannot go on after a restart."""
+    """Numbers, some each millisecond, the last not before the file `gate` is there; cannot go on after a restart."""
 
     parallel = True
 
-    def __init__(self, said, n, fails=""):
-        self.said, self.n, self.fails = said, n, fails
+    def __init__(self, said, n, fails="", gate=""):
+        self.said, self.n, self.fails, self.gate = said, n, fails, gate
         self.next = 0
 
     def note(self, hook, **more):
@@ -56,7 +56,8 @@ class Stream(Recorded, Spout):
         if self.next >= self.n:
             self.note("read", rows=-1)
             raise EndOfStream
-        most = min(limit, self.n - self.next, 1 + int((self.context.now() - self.begun) * 1000) - self.next, 16)
+        end = self.n if not self.gate or os.path.exists(self.gate) else self.n - 1
+        most = min(limit, end - self.next, 1 + int((self.context.now() - self.begun) * 1000) - self.next, 16)
         rows = [(i % 7, i) for i in range(self.next, self.next + max(0, most))]
         self.note("read", rows=len(rows))
         self.next += len(rows)
@@ -144,9 +145,11 @@ SPOUTS = {
 }
 
 
-def topology(said: str, spout: str = "numbers", n: int = 250, fails: str = "", name: str = "recorded") -> Topology:
+def topology(
+    said: str, spout: str = "numbers", n: int = 250, fails: str = "", name: str = "recorded", gate: str = ""
+) -> Topology:
     t = Topology(name)
-    numbers = t.spout("numbers", SPOUTS[spout](said, n, fails))
+    numbers = t.spout("numbers", SPOUTS[spout](said, n, fails, gate))
     numbers.sink("read", Rows(said))
     numbers.bolt("count", Count, by_key(), parallelism=2).sink("counts", Rows(said))
     return t
