@@ -49,7 +49,8 @@ class FileSequence:
                     self._finished = True
             elif self._index + 1 < len(self._names):
                 file.close()
-                self._index, self._start, self._finished = self._index + 1, 0, False
+                # Behind the file that is over also where the next one cannot be opened.
+                self._file, self._index, self._start, self._finished = None, self._index + 1, 0, False
                 file = self._open()
             else:
                 file.close()

@@ -75,6 +75,7 @@ class TextFiles(Spout[str, str]):
         """Find the files of this part."""
         self.context = context
         self.tally.logger = context.logger
+        self._failed = None
         part, parts = context.part, context.parts
         if self.follow:
             self._reader = FileTail(self._followed, self._form, self.tally, context.now)
@@ -121,6 +122,7 @@ class TextFiles(Spout[str, str]):
 
     def seek(self, position: Any) -> None:
         """Go on there; SourceError if the files have changed such that tuples would be lost or repeated."""
+        self._failed = None
         self._opened.seek(position)
 
     def progress(self) -> tuple[float, float] | None:

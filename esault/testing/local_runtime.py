@@ -15,6 +15,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from esault.control.run.driver import Driver
 from esault.elasticity.scaling import EVERY_UNIT
 from esault.errors import TopologyError, TopologyFailed, UsageError
 from esault.event_loop import SteppedLoop
+from esault.flow.send.recommit import go_back, recommit
+from esault.flow.send.sink_call import call_sink
 from esault.flow.worker.environment import Environment
 from esault.flow.worker.spout_unit import SpoutSubUnit
 from esault.messages.checkpoint import CompletedCheckpoint
@@ -34,7 +37,6 @@ from esault.payload.column import plain
 from esault.report import Report
 from esault.routing.table import OutputTable
 from esault.routing.table_change import merged, moved, split
-from esault.state.recommit import go_back, recommit
 from esault.state.spool import spooled
 from esault.state.state_dir import StateDir
 from esault.state.state_store import FileStateStore
@@ -169,7 +171,8 @@ class LocalRuntime:
             if self._real and not self._begun:
                 for sink in self.plan.sinks:
                     resumed = self.driver.run_checkpoints.resumed_from > 0
-                    sink.sink.begin(RunInfo(self._run, self.plan.name, sink.name, resumed=resumed))
+                    info = RunInfo(self._run, self.plan.name, sink.name, resumed=resumed)
+                    call_sink(sink.name, "begin", partial(sink.sink.begin, info))
                 self._begun = True
             self._commit_again()
             self.driver.begun(now)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Mapping
-from types import FunctionType, ModuleType
+from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 
 from esault.topology.located import Located
@@ -57,23 +57,40 @@ class _Nowhere:
         return len(data)
 
 
+#: what stands in a class besides what the user wrote
+_ATTRIBUTES = (GetSetDescriptorType, MemberDescriptorType)
+
+
+def _held(thing: Any) -> list[Any]:
+    """Return what a function or a local class holds; a class of a module is shared as the module is."""
+    if isinstance(thing, FunctionType):
+        return [*(cell.cell_contents for cell in thing.__closure__ or ()), thing.__defaults__, thing.__kwdefaults__]
+    if not isinstance(thing, type) or "<locals>" not in thing.__qualname__:
+        return []
+    held: list[Any] = list(thing.__bases__)
+    for name, member in vars(thing).items():
+        if isinstance(member, (staticmethod, classmethod)):
+            held.append(member.__func__)
+        elif isinstance(member, property):
+            held += [member.fget, member.fset, member.fdel]
+        elif isinstance(member, FunctionType) or not (
+            name.startswith(("__", "_abc_")) or isinstance(member, _ATTRIBUTES)
+        ):
+            held.append(member)
+    return held
+
+
 class _Inspector(pickle.Pickler):
     """Visits all that objects hold, also what functions and local classes do."""
 
     def __init__(self) -> None:
-        super().__init__(_Nowhere())
+        super().__init__(_Nowhere(), protocol=5, buffer_callback=lambda buffer: None)  # no copies of large arrays
         self._visited: set[int] = set()
 
     def reducer_override(self, thing: Any) -> Any:
         """Called by pickle for what is not plain."""
         if thing is tuple or not isinstance(thing, (FunctionType, type, ModuleType)):
             return NotImplemented
-        held: list[Any] = []
-        if id(thing) not in self._visited:  # a local class holds its methods, and they may hold the class
-            self._visited.add(id(thing))
-            if isinstance(thing, FunctionType):
-                held = [cell.cell_contents for cell in thing.__closure__ or ()]
-                held += [thing.__defaults__, thing.__kwdefaults__]
-            elif isinstance(thing, type) and "<locals>" in thing.__qualname__:
-                held = [member for member in vars(thing).values() if isinstance(member, FunctionType)]
-        return tuple, (held,)
+        again = id(thing) in self._visited  # a local class holds its methods, and they may hold the class
+        self._visited.add(id(thing))
+        return tuple, ([] if again else _held(thing),)

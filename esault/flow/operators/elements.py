@@ -122,7 +122,7 @@ class Elements(dict[Any, Any]):
         self._plain, self._emitted = make, emitted
 
     def __missing__(self, key: Any) -> Any:
-        if self._plain is not None and type(key) is str and not self._away:
+        if self._plain is not None and type(key) is str and key not in self._away:
             emitted = len(self._emitted)
             try:
                 element = self._plain()

@@ -11,7 +11,7 @@ from typing import Any
 
 from esault.errors import FrameError, StateError
 from esault.flow.operators.emitter import Emitter
-from esault.flow.operators.user_error import DeadLetters, UserError, hook_of, say_hook, traceback_of
+from esault.flow.operators.user_error import DeadLetters, UserError, described, hook_of, say_hook, traceback_of
 from esault.payload.class_names import named
 from esault.payload.codec import Codec
 from esault.payload.schema import Evolution, Schema, describe, describe_all
@@ -24,7 +24,6 @@ __all__ = ["STOPPING", "Operator", "by_stream", "defines"]
 
 #: ends the process, whatever the error policy says
 STOPPING = (KeyboardInterrupt, GeneratorExit)
-#: where an exception says which hook raised it, if another one had been called
 
 
 class Operator:
@@ -63,9 +62,7 @@ class Operator:
     # errors ------------------------------------------------------------------------------------
 
     def _fail(self, error: BaseException, key: Any, hook: str) -> UserError:
-        name = type(error).__name__
-        where = f"unit {self.plan.name!r}, {hook_of(error, hook)}, key {key!r}"
-        return UserError(f"{where}: {name}: {error}\n{traceback_of(error)}")
+        return UserError(f"unit {self.plan.name!r}, {hook_of(error, hook)}, key {key!r}: {described(error)}")
 
     def _attempt(self, call: Callable[[], Any], key: Any, value: Any, hook: str) -> bool:
         """Call under the unit's policy; whether it went well. Raises UserError under `fail`."""

@@ -9,8 +9,9 @@ from typing import Any, Protocol
 
 from esault.errors import EsaultError
 
-__all__ = ["DeadLetters", "UserError", "failure_text", "hook_of", "say_hook", "traceback_of"]
+__all__ = ["DeadLetters", "UserError", "described", "failure_text", "hook_of", "say_hook", "traceback_of"]
 
+#: where an exception says which hook raised it, if another one had been called
 _HOOK = "__esault_hook__"
 _PACKAGE = Path(__file__).parents[2]
 #: rooms that call user code; connectors are as a user's own
@@ -69,6 +70,11 @@ def _came_from_code(error: EsaultError) -> bool:
     while isinstance(cause, EsaultError):
         cause = cause.__cause__
     return cause is not None and not isinstance(cause, OSError)
+
+
+def described(error: BaseException) -> str:
+    """The type and text of an error of the user's code, and its traceback."""
+    return f"{type(error).__name__}: {error}\n{traceback_of(error)}"
 
 
 def failure_text(unit: str, error: Exception) -> str:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-from esault.flow.operators.user_error import traceback_of
-from esault.topology.sink import Sink
+from esault.flow.operators.user_error import described
+from esault.topology.plan import SinkPlan
 
 __all__ = ["end_sinks"]
 
 
-def end_sinks(sinks: Iterable[Sink], ok: bool, repeated: bool) -> None:
+def end_sinks(sinks: Iterable[SinkPlan], ok: bool, repeated: bool) -> None:
     """`end(ok)` of each; `repeated`: whether rows may have come more than once. Raises nothing; errors go to stderr."""
-    for sink in sinks:
+    for name, sink in [(plan.name, plan.sink) for plan in sinks]:
         try:
             sink.repeated = repeated
             sink.end(ok)
         except Exception as error:
-            text = f"{type(error).__name__}: {error}\n{traceback_of(error)}"
-            print(f"{type(sink).__name__}, end: {text}", file=sys.stderr)
+            print(f"sink {name!r}, end: {described(error)}", file=sys.stderr)

@@ -8,7 +8,7 @@ from typing import Any
 
 from esault.flow.channel.array_batch import ArrayBatch
 from esault.flow.channel.lineage import Lineage
-from esault.flow.operators.user_error import UserError, traceback_of
+from esault.flow.operators.user_error import UserError, described
 from esault.flow.send.route import Route
 from esault.flow.send.sink_writer import SinkWriter
 from esault.flow.watermark.clock import Clock
@@ -141,8 +141,6 @@ class OutletRunner:
                     continue
                 if policy.kind == "fail":
                     name = getattr(step.function, "__qualname__", repr(step.function))
-                    raise UserError(
-                        f"step {step.name!r} ({name}), key {key!r}: {type(error).__name__}: {error}\n{traceback_of(error)}"
-                    ) from error
+                    raise UserError(f"step {step.name!r} ({name}), key {key!r}: {described(error)}") from error
                 self._survive(step, error, key, value)
                 return _FAILED

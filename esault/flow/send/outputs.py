@@ -17,7 +17,7 @@ from esault.flow.channel.lineage import Lineage
 from esault.flow.channel.wire import Wire
 from esault.flow.delivery.acks import Acks
 from esault.flow.delivery.replica_acks import ReplicaAcks
-from esault.flow.operators.user_error import DeadLetters, traceback_of
+from esault.flow.operators.user_error import DeadLetters, described, traceback_of
 from esault.flow.send.outlet import OutletRunner
 from esault.flow.send.replica_route import MutedChannel, ReplicaRoute
 from esault.flow.send.route import Route, route
@@ -110,11 +110,10 @@ class Outputs:
 
     def _survive(self, step: Step, error: BaseException, key: Any, value: Any) -> None:
         self.errors += 1
-        text = f"{type(error).__name__}: {error}"
         if step.name not in self._told:
             self._told.add(step.name)
             what = "skipped" if step.on_error.kind == "skip" else f"kept in {self._dead_letters_at(step.on_error.path)}"
-            print(f"step {step.name!r}, key {key!r}: {text}\n{traceback_of(error)}", file=sys.stderr)
+            print(f"step {step.name!r}, key {key!r}: {described(error)}", file=sys.stderr)
             print(f"(the tuple is {what}; further errors of this step are only counted)", file=sys.stderr)
         if step.on_error.kind == "dead_letter":
             self.dead_letters += 1
@@ -125,7 +124,7 @@ class Outputs:
                     "hook": step.name,
                     "key": key,
                     "value": value,
-                    "error": text,
+                    "error": f"{type(error).__name__}: {error}",
                     "traceback": traceback_of(error),
                     "time": self._clock(),
                 }

@@ -17,7 +17,7 @@ from esault.flow.channel.array_batch import ArrayBatch, Numbers
 from esault.flow.channel.channel import OutChannel
 from esault.flow.channel.lineage import Lineage
 from esault.flow.channel.refused_key import no_key, refused_keys
-from esault.flow.operators.user_error import UserError, traceback_of
+from esault.flow.operators.user_error import UserError, described
 from esault.payload.column import PLAIN_TYPES, has_null
 from esault.routing.many_keys import are_keys
 from esault.routing.ring import is_ambiguous, position
@@ -321,7 +321,7 @@ class _OwnRoute(Route):
             except Exception as error:
                 raise UserError(
                     f"unit {self._unit!r}, {self._edge.grouping!r}.choose on the way to {self._edge.target!r}, key {key!r}: "
-                    f"{type(error).__name__}: {error}\n{traceback_of(error)}"
+                    f"{described(error)}"
                 ) from error
             for number in (chosen,) if isinstance(chosen, int) else chosen:
                 if not isinstance(number, int) or not 0 <= number < count:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from esault.errors import EsaultError, SinkError
 from esault.flow.channel.frame import Root
 from esault.flow.channel.lineage import Lineage
 from esault.flow.delivery.acks import Acks
-from esault.flow.operators.user_error import UserError, traceback_of
+from esault.flow.operators.user_error import UserError
+from esault.flow.send.sink_call import call_sink
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.payload.portable import explain
@@ -59,31 +59,16 @@ class SinkWriter:
         self._epoch = 0
         self._not_before = 0.0
         self._sink.context = context
-        self._call(lambda: self._sink.open(context), "open")
+        self._call("open", lambda: self._sink.open(context))
 
-    def _call(self, call: Callable[[], Any], what: str) -> Any:
-        try:
-            return call()
-        except SinkError as error:
-            raise SinkError(f"sink {self.name!r}: {error}") from error
-        except OSError as error:
-            raise SinkError(
-                f"sink {self.name!r} cannot {what}: {error.strerror or error}"
-                f"{f' ({error.filename})' if error.filename else ''}; free space or mend permissions, and run again"
-            ) from error
-        except EsaultError:
-            raise
-        except Exception as error:
-            hook = what.partition(" ")[0]
-            raise UserError(
-                f"sink {self.name!r}, {hook}: {type(error).__name__}: {error}\n{traceback_of(error)}"
-            ) from error
+    def _call(self, hook: str, call: Callable[[], Any]) -> Any:
+        return call_sink(self.name, hook, call)
 
     def write(
         self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
     ) -> None:
         """Take rows. Raises SinkError."""
-        self._call(lambda: self._sink.write_columns(keys, values, lineage.due, ids), "write")
+        self._call("write", lambda: self._sink.write_columns(keys, values, lineage.due, ids))
         if not self._marked:
             return
         if not self._rows:
@@ -109,8 +94,8 @@ class SinkWriter:
         if not self._rows:
             return
         started = self._clock()
-        handle = self._call(lambda: self._sink.prepare(self._epoch), "prepare a commit")
-        self._call(lambda: self._sink.commit(self._epoch, handle), "commit")
+        handle = self._call("prepare", lambda: self._sink.prepare(self._epoch))
+        self._call("commit", lambda: self._sink.commit(self._epoch, handle))
         self._epoch += 1
         self._rows = 0
         marks, self._marks = self._marks, {}
@@ -122,7 +107,7 @@ class SinkWriter:
 
     def prepare(self, number: int) -> Any:
         """Make what was written durable and keep it from sight, as part of a checkpoint. Raises SinkError, UserError."""
-        handle = self._call(lambda: self._sink.prepare(number), "prepare a commit")
+        handle = self._call("prepare", lambda: self._sink.prepare(number))
         reason = explain(handle)
         if reason is not None:
             raise UserError(
@@ -132,8 +117,8 @@ class SinkWriter:
 
     def complete(self, number: int, handle: Any) -> None:
         """Show what was prepared. Raises SinkError."""
-        self._call(lambda: self._sink.commit(number, handle), "commit")
+        self._call("commit", lambda: self._sink.commit(number, handle))
 
     def close(self) -> None:
         """The sub-unit stops."""
-        self._call(self._sink.close, "close")
+        self._call("close", self._sink.close)

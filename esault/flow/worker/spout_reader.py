@@ -9,7 +9,7 @@ from typing import Any
 from esault.errors import SourceError
 from esault.flow.operators.batch_emitter import BatchEmitter
 from esault.flow.operators.emitter import Emitter
-from esault.flow.operators.user_error import UserError, traceback_of
+from esault.flow.operators.user_error import UserError, described
 from esault.topology.columns import Columns
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
@@ -52,8 +52,7 @@ class SpoutReader:
         except SourceError as error:
             raise UserError(f"unit {self._unit!r}: {error}") from error
         except BaseException as error:
-            name = type(error).__name__
-            raise UserError(f"unit {self._unit!r}, {hook}: {name}: {error}\n{traceback_of(error)}") from error
+            raise UserError(f"unit {self._unit!r}, {hook}: {described(error)}") from error
 
     def read(self, limit: int) -> tuple[Any, Any] | None:
         """Return columns of keys and values, or None where there is nothing yet. Raises EndOfStream as well."""
@@ -116,4 +115,4 @@ class SpoutReader:
         except _STOPPING:
             raise
         except BaseException as error:
-            print(f"unit {self._unit!r}, close: {error}\n{traceback_of(error)}", file=sys.stderr)
+            print(f"unit {self._unit!r}, close: {described(error)}", file=sys.stderr)

@@ -9,10 +9,10 @@ import contextlib
 import os
 import sys
 import time
-import traceback
 from collections import defaultdict
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,10 @@ from esault.control.report.summary import how_ended, may_repeat, report, snapsho
 from esault.control.report.timeline import Page, Timeline
 from esault.control.run.driver import Driver
 from esault.errors import EsaultError, UsageError
-from esault.flow.operators.user_error import traceback_of
+from esault.flow.operators.user_error import UserError
 from esault.flow.send.end_sinks import end_sinks
+from esault.flow.send.recommit import go_back, recommit
+from esault.flow.send.sink_call import call_sink
 from esault.messages.control import Exited
 from esault.messages.probe import HostUsage
 from esault.runtime.actors.actor import HandlerFailed, ReportingActor, UnknownMessage
@@ -48,9 +50,9 @@ from esault.runtime.process.title import set_title
 from esault.runtime.process.usage import host_usage
 from esault.runtime.run_commands import Answered, Requested, Running
 from esault.runtime.worker.probe_loop import ProbeLoop, probe_endpoint
-from esault.state.recommit import go_back, recommit
 from esault.state.state_dir import StateDir
 from esault.topology.inherited_plan import take_plan
+from esault.topology.plan import SinkPlan
 from esault.topology.sink import RunInfo
 
 if TYPE_CHECKING:
@@ -75,7 +77,7 @@ class DriverActor(ReportingActor):
         self._keeper: Any = None
         self._addresses: dict[int, Any] = {}
         self._waiting: dict[int, list[Any]] = defaultdict(list)
-        self._begun_sinks: list[Any] = []
+        self._begun_sinks: list[SinkPlan] = []
         self._over = False
         self._tick = TICK
         #: requests whose end is still to be told: number -> what gives the last answer, or None
@@ -382,17 +384,14 @@ class DriverActor(ReportingActor):
             try:
                 if not self._begun_sinks:
                     for sink in core.plan.sinks:
-                        said = f"sink {sink.name!r}, begin"
-                        sink.sink.begin(RunInfo(spec.run, core.plan.name, sink.name, resumed=spec.kept is not None))
-                        self._begun_sinks.append(sink.sink)
-                said = "the sinks, commit and forget_staged"
+                        info = RunInfo(spec.run, core.plan.name, sink.name, resumed=spec.kept is not None)
+                        call_sink(sink.name, "begin", partial(sink.sink.begin, info))
+                        self._begun_sinks.append(sink)
                 if core.completed is not None or core.restores.all:
                     go_back(core.completed, core.plan.sinks)
                 core.begun(self._now())
-            except (EsaultError, OSError) as error:
+            except (EsaultError, UserError) as error:
                 core.fail(str(error), self._now())
-            except Exception as error:
-                core.fail(f"{said}: {type(error).__name__}: {error}\n{traceback_of(error)}", self._now())
             collect()
         for incarnation, messages in mails.items():
             if self._hosts is not None:
@@ -412,10 +411,8 @@ class DriverActor(ReportingActor):
             if core.died_late and core.failure is None:
                 try:
                     recommit(core.completed, core.plan.sinks)
-                except (EsaultError, OSError) as error:
+                except (EsaultError, UserError) as error:
                     core.failure = str(error)
-                except Exception:
-                    core.failure = f"a sink cannot commit:\n{traceback.format_exc()}"
             ended = how_ended(core)
             end_sinks(self._begun_sinks, ended == "drained", may_repeat(core))
             if self._hosts is not None:

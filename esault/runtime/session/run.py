@@ -330,7 +330,7 @@ def _run_local(
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
-        end_sinks([sink.sink for sink in plan.sinks], ended_ok, may_repeat(local.driver))
+        end_sinks(plan.sinks, ended_ok, may_repeat(local.driver))
     report = local.report()
     if metrics is not None and timeline is not None:
         page = timeline.last(local.driver, local.now())

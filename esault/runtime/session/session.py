@@ -25,7 +25,7 @@ from esault.control.report.timeline import Page
 from esault.elasticity.policy import DEFAULT
 from esault.elasticity.scaling import EVERY_UNIT, check_policies
 from esault.errors import CheckpointError, EsaultError, SinkError, SourceError, TopologyFailed, UsageError
-from esault.flow.operators.user_error import traceback_of
+from esault.flow.operators.user_error import described
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.payload.class_names import as_script
@@ -131,7 +131,7 @@ def _call_check(check: Callable[[], None], whose: str, kind: type[EsaultError]) 
     except EsaultError:
         raise
     except Exception as error:
-        raise kind(f"{whose}, check: {type(error).__name__}: {error}\n{traceback_of(error)}") from None
+        raise kind(f"{whose}, check: {described(error)}") from None
 
 
 def open_state(

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from esault.errors import SinkError
-from esault.flow.operators.user_error import traceback_of
+from esault.errors import EsaultError
+from esault.flow.operators.user_error import UserError
+from esault.flow.send.sink_call import call_sink
 from esault.payload.column import PLAIN_TYPES, plain
 from esault.spark.engine.job import Job
 from esault.spark.engine.worker_error import WorkerError
@@ -40,7 +41,7 @@ class Landing:
     def prepare(self, epoch: int) -> Iterator[tuple[str, Any]]:
         """All that was written is durable; what each sink says of it."""
         for name, sink in self._open.items():
-            yield name, _call(name, "prepare a commit", partial(sink.prepare, epoch))
+            yield name, _call(name, "prepare", partial(sink.prepare, epoch))
             _call(name, "close", sink.close)
 
 
@@ -50,17 +51,8 @@ def _write(sink: Sink, input: int, due: float, keys: Any, values: Any, ids: Any)
     sink.write_columns(keys, values, due, ids)
 
 
-def _call(name: str, what: str, call: Any) -> Any:
+def _call(name: str, hook: str, call: Any) -> Any:
     try:
-        return call()
-    except SinkError as error:
-        raise WorkerError(f"sink {name!r}: {error}") from None
-    except OSError as error:
-        where = f" ({error.filename})" if error.filename else ""
-        raise WorkerError(
-            f"sink {name!r} cannot {what}: {error.strerror or error}{where}; free space or mend permissions, and run again"
-        ) from None
-    except Exception as error:
-        raise WorkerError(
-            f"sink {name!r} cannot {what}: {type(error).__name__}: {error}\n{traceback_of(error)}"
-        ) from None
+        return call_sink(name, hook, call)
+    except (EsaultError, UserError) as error:
+        raise WorkerError(str(error)) from None

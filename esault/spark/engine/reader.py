@@ -11,7 +11,7 @@ from typing import Any
 
 from esault.errors import SourceError
 from esault.flow.operators.batch_emitter import BatchEmitter
-from esault.flow.operators.user_error import traceback_of
+from esault.flow.operators.user_error import described
 from esault.payload.codec import Codec
 from esault.payload.column import is_array
 from esault.spark.engine.job import Job
@@ -121,4 +121,4 @@ def _call(unit: str, hook: str, call: Any) -> Any:
     except SourceError as error:
         raise WorkerError(f"unit {unit!r}: {error}") from None
     except Exception as error:
-        raise WorkerError(f"unit {unit!r}, {hook}: {type(error).__name__}: {error}\n{traceback_of(error)}") from None
+        raise WorkerError(f"unit {unit!r}, {hook}: {described(error)}") from None

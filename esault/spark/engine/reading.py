@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from esault.errors import PayloadError, SourceError
-from esault.flow.operators.user_error import UserError, traceback_of
+from esault.flow.operators.user_error import UserError, described
 from esault.payload.codec import Codec
 from esault.spark.engine.offsets import Offset, pack_position, publish, unpack_position
 from esault.state.spool import Spooled, spooled
@@ -115,8 +115,7 @@ class Part:
         try:
             self.spout.close()
         except Exception as error:
-            text = f"{type(error).__name__}: {error}\n{traceback_of(error)}"
-            print(f"unit {self.unit!r}, close: {text}", file=sys.stderr)
+            print(f"unit {self.unit!r}, close: {described(error)}", file=sys.stderr)
 
     def processed(self, rows: int, position: bytes | None) -> None:
         """All before this is in an epoch that was committed."""
@@ -139,8 +138,7 @@ class Part:
         except SourceError as error:
             raise UserError(f"unit {self.unit!r}: {error}") from error
         except Exception as error:
-            text = f"{type(error).__name__}: {error}"
-            raise UserError(f"unit {self.unit!r}, {hook}: {text}\n{traceback_of(error)}") from error
+            raise UserError(f"unit {self.unit!r}, {hook}: {described(error)}") from error
 
 
 class Reading:
@@ -248,7 +246,7 @@ class Reading:
         except UserError as error:
             self.failure = str(error)
         except Exception as error:
-            self.failure = f"{type(error).__name__}: {error}\n{traceback_of(error)}"
+            self.failure = described(error)
         finally:
             self._close()
 

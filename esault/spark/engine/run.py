@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from esault.control.report.summary import Snapshot, UnitSnapshot
 from esault.errors import TopologyFailed
 from esault.flow.operators.user_error import UserError
 from esault.flow.send.end_sinks import end_sinks
+from esault.flow.send.sink_call import call_sink
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.payload.class_names import as_script
@@ -37,7 +39,7 @@ from esault.spark.master import check_master
 from esault.spark.session import session
 from esault.topology.landing_places import places
 from esault.topology.located import Located
-from esault.topology.plan import Plan
+from esault.topology.plan import Plan, SinkPlan
 from esault.topology.sink import RunInfo
 
 __all__ = ["SparkRun"]
@@ -136,7 +138,7 @@ class _Life:
         self._reading = Reading(self._plan, self._fresh, asked.run_id, str(folder), folder, kept.folder, offset)
         self._epochs.on_commit = self._reading.processed
         self._started = time.time()
-        self._begun: list[Any] = []
+        self._begun: list[SinkPlan] = []
         self._ended = "failed"
         self._failure: str | None = None
         self._signals = 0
@@ -171,8 +173,9 @@ class _Life:
     def _work(self) -> None:
         asked, kept = self._asked, self._kept
         for sink in self._plan.sinks:
-            sink.sink.begin(RunInfo(asked.run_id, self._plan.name, sink.name, resumed=kept.resumed))
-            self._begun.append(sink.sink)
+            info = RunInfo(asked.run_id, self._plan.name, sink.name, resumed=kept.resumed)
+            call_sink(sink.name, "begin", partial(sink.sink.begin, info))
+            self._begun.append(sink)
         kept.begin(self._job.layout, asked.run_id)
         if kept.resumed:
             self._epochs.again()

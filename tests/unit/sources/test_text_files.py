@@ -117,6 +117,22 @@ def test_long_lines_make_small_batches():
     assert max(sizes) < 1_100_000
 
 
+def test_a_file_that_vanished_stops_behind_the_lines_before_it():
+    write(a="1\n2\n", b="3\n", c="4\n")
+    spout = opened()
+    Path("b.txt").unlink()
+    assert spout.read(10) == [("a.txt", "1"), ("a.txt", "2")]
+    position = spout.position()
+    for _ in range(2):
+        with pytest.raises(SourceError, match=r"b\.txt"):
+            spout.read(10)
+        assert spout.position() == position
+    write(b="3\n")
+    assert rest(opened(position=position)) == [("b.txt", "3"), ("c.txt", "4")]
+    spout.seek(position)
+    assert spout.read(10) == [("b.txt", "3"), ("c.txt", "4")]
+
+
 def test_small_files_share_a_batch_and_large_ones_do_not():
     write(**{f"f{i:02}": f"{i}\n" * 10 for i in range(30)}, g="x" * 40_000 + "\n", h="1\n", i="2\n")
     spout, sizes = opened(), []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import functools
 import socket
 import sqlite3
@@ -42,6 +43,25 @@ def local_class(held):
     return Local
 
 
+def attribute_of_class(attribute):
+    class Base(Echo):
+        __slots__ = ()
+        kept = attribute
+
+        @staticmethod
+        def make():
+            return Local()
+
+        @property
+        def own(self):
+            return self.kept
+
+    class Local(Base, abc.ABC):
+        pass
+
+    return Local
+
+
 @pytest.mark.parametrize(
     "held", [1, "text", [1, {"a": {2}}], len, threading, Echo, lambda: 1], ids=lambda held: type(held).__name__
 )
@@ -49,6 +69,8 @@ def test_what_each_process_can_have_a_copy_of(held):
     assert can_be_inherited(plan(lambda: Echo(held)))
     assert can_be_inherited(plan(functools.partial(Echo, held)))
     assert can_be_inherited(plan(local_class(held)))
+    attribute = tuple(held) if isinstance(held, list) else held  # a list there is refused
+    assert can_be_inherited(plan(attribute_of_class(attribute)))
     assert can_be_inherited(plan(step=lambda value: (held, value)))
 
 
@@ -62,6 +84,7 @@ def test_what_processes_must_not_share(make):
         assert not can_be_inherited(plan(lambda inside=[held]: Echo(inside)))
         assert not can_be_inherited(plan(functools.partial(Echo, held)))
         assert not can_be_inherited(plan(local_class(held)))
+        assert not can_be_inherited(plan(attribute_of_class(held)))
         assert not can_be_inherited(plan(step=lambda value: (held, value)))
         assert not can_be_inherited(plan(step=functools.partial(lambda held, value: value, held)))
     finally:

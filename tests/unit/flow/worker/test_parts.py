@@ -371,5 +371,5 @@ def test_what_it_said_last_stands_when_it_is_asked_no_more(capsys):
     assert reader.ask() == ((1.0, 2.0), 3)
     spout.lag = lambda: 0
     reader.close()
-    assert "unit 'rows', close: cannot" in capsys.readouterr().err
+    assert "unit 'rows', close: ValueError: cannot" in capsys.readouterr().err
     assert reader.ask() == ((1.0, 2.0), 3)

@@ -468,7 +468,7 @@ def test_a_sink_that_cannot_commit_fails_the_run(bench):
     it.turns()
     it.said()
     (failed,) = it.tell(Completed(1))
-    assert "sink 'out' cannot commit" in failed.text
+    assert "sink 'out', commit: OSError: gone" in failed.text
     assert it.phase() is Phase.FAILED
 
 
