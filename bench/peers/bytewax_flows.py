@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from bytewax.inputs import DynamicSource, StatelessSourcePartition
 from bytewax.outputs import DynamicSink, StatelessSinkPartition
 from bytewax.testing import cluster_main, run_main
 
+from bench.peers.addresses import free_addresses
 from bench.workloads.loads import read
 
 __all__ = ["BATCH", "flow", "run"]
@@ -143,20 +143,9 @@ def _latency(late: list[float]) -> dict[str, float]:
     }
 
 
-def _addresses(count: int) -> list[str]:
-    """Free ports of this machine."""
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    addresses = [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
-    for each in sockets:
-        each.close()
-    return addresses
-
-
 def _cluster(processes: int) -> dict[str, Any]:
     """The same command once for each process, and what they saw together."""
-    addresses = ";".join(_addresses(processes))
+    addresses = ";".join(free_addresses(processes))
     command = [sys.executable, "-m", "bench.peers.bytewax_flows", *sys.argv[1:], "--addresses", addresses, "--process"]
     running = [subprocess.Popen([*command, str(i)], stdout=subprocess.PIPE, text=True) for i in range(processes)]
     outputs = [each.communicate()[0] for each in running]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ from bytewax.inputs import DynamicSource, StatelessSourcePartition
 from bytewax.outputs import DynamicSink, StatelessSinkPartition
 from bytewax.testing import cluster_main, run_main
 
+from bench.peers.addresses import free_addresses
 from bench.real import functions
 from bench.real.reading import batch_of, flight_delays, lines, listed
 from bench.real.seen import Store
@@ -194,17 +194,6 @@ def _flow(name: str, data: str, out: str, check: bool) -> Dataflow:
     return made
 
 
-def _addresses(count: int) -> list[str]:
-    """Free ports of this machine."""
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    addresses = [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
-    for each in sockets:
-        each.close()
-    return addresses
-
-
 def run() -> None:
     """Run as the arguments say; the first process starts the others."""
     parser = argparse.ArgumentParser()
@@ -220,7 +209,7 @@ def run() -> None:
     addresses = arguments.addresses.split(";") if arguments.addresses else []
     others: list[subprocess.Popen[bytes]] = []
     if arguments.processes > 1 and not addresses:
-        addresses = _addresses(arguments.processes)
+        addresses = free_addresses(arguments.processes)
         more = [sys.executable, "-m", "bench.real.bytewax_flows", *sys.argv[1:], "--addresses", ";".join(addresses)]
         others = [subprocess.Popen([*more, "--process", str(i)]) for i in range(1, arguments.processes)]
     made = _flow(arguments.name, arguments.data, arguments.out, arguments.check)
