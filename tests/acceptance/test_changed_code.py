@@ -13,10 +13,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).with_name("written_by_0_1")
+ROOT = str(Path(__file__).parents[2])
 
 
 def esault(folder, *arguments, timeout=90):
