@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, ClassVar, TypeVar
 
@@ -47,6 +47,8 @@ class Items(Spout[K, V]):
         #: pairs read, passes completed, pairs read in the present pass
         self._read = self._passes = self._in_pass = 0
         self._iterator: Iterator[tuple[K, V]] | None = None
+        #: what a function made: a generator may hold files, and is closed with the spout
+        self._made: Iterator[tuple[K, V]] | None = None
 
     def check(self) -> None:
         """Raises SourceError where a list holds something that is no pair."""
@@ -121,4 +123,11 @@ class Items(Spout[K, V]):
         made = self._rows()
         if not isinstance(made, Iterable):
             raise SourceError(f"Items: the function returned {reprlib.repr(made)}; it must return (key, value) pairs")
-        return iter(made)
+        self._made = iter(made)
+        return self._made
+
+    def close(self) -> None:
+        """Close the generator that the function returned, so that its `with` and `finally` end here."""
+        made, self._made, self._iterator = self._made, None, None
+        if isinstance(made, Generator):
+            made.close()

@@ -133,3 +133,19 @@ def test_a_wrong_repeat_is_refused(repeat):
 def test_seeking_costs_no_more_memory_than_a_piece():
     spout = opened(lambda: ((i, i) for i in islice(count(), 100_000)), position=99_999)
     assert rest(spout) == [(99_999, 99_999)]
+
+
+def test_a_generator_is_closed_with_the_spout():
+    done = []
+
+    def pairs():
+        try:
+            yield from ROWS
+        finally:
+            done.append(True)
+
+    spout = opened(pairs)
+    spout.read(2)
+    spout.close()
+    spout.close()
+    assert done == [True]
