@@ -200,7 +200,7 @@ class Sampler:
         per = 1.0 / length if length > 0 else 0.0
         processed = newest.processed - oldest.processed
         busy = newest.busy - oldest.busy
-        cpu, memory, read, written = _usage(source.usages)
+        cpu, cpu_wait, memory, read, written = _usage(source.usages)
         throttled, lag, growth = _spouting(source.spouting, window)
         return Sample(
             incarnation,
@@ -219,6 +219,7 @@ class Sampler:
             probe_delay=source.delay,
             probes=probes,
             cpu=cpu,
+            cpu_wait=cpu_wait,
             memory=memory,
             read=read,
             written=written,
@@ -265,15 +266,19 @@ def _totals(source: _Source, at: float) -> Totals:
     )
 
 
-def _usage(usages: deque[tuple[float, Usage]]) -> tuple[float | None, int, float, float]:
-    """Processors in use, memory, bytes read and written a second; over the last second or so."""
+def _usage(usages: deque[tuple[float, Usage]]) -> tuple[float | None, float | None, int, float, float]:
+    """Processors in use and waited for, memory, bytes read and written a second; over the last second or so."""
     if len(usages) < 2:
-        return None, usages[-1][1].memory if usages else 0, 0.0, 0.0
+        return None, None, usages[-1][1].memory if usages else 0, 0.0, 0.0
     newest_at, newest = usages[-1]
     oldest_at, oldest = usages[max(0, len(usages) - 5)]
     per = 1.0 / max(1e-9, newest_at - oldest_at)
+    waited = None
+    if newest.cpu_wait is not None and oldest.cpu_wait is not None:
+        waited = (newest.cpu_wait - oldest.cpu_wait) * per
     return (
         (newest.cpu - oldest.cpu) * per,
+        waited,
         newest.memory,
         (newest.read - oldest.read) * per,
         (newest.written - oldest.written) * per,

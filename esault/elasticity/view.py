@@ -66,6 +66,8 @@ class Sample:
     probes: tuple[ProbeSample, ...] = ()
     #: processors in use, 0 .. 1 for one thread; None where the runtime cannot tell
     cpu: float | None = None
+    #: share of its time in which it could have run and had no processor; None where the system does not tell
+    cpu_wait: float | None = None
     #: bytes
     memory: int = 0
     #: bytes a second

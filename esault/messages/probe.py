@@ -56,6 +56,8 @@ class Usage:
 
     #: seconds of processor time since its start
     cpu: float = 0.0
+    #: seconds since its start in which it could have run and had no processor; None where the system does not tell
+    cpu_wait: float | None = None
     #: bytes of memory, now
     memory: int = 0
     #: bytes read and written since its start

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from esault.elasticity.view import RunView, UnitView
+from esault.elasticity.view import RunView, Sample, UnitView
 
 __all__ = ["affordable"]
 
@@ -12,13 +12,24 @@ CPU_BOUND = 0.5
 HOST_FULL = 0.9
 #: share of its time from which a sub-unit says something about what it needs
 AT_WORK = 0.2
+#: processors that a new sub-unit needs at least
+LEAST = 0.2
 
 
 def affordable(view: RunView, unit: UnitView, wanted: int) -> int:
-    """As many of the `wanted` sub-units as find a core, where the work is the processor's."""
-    used = [(s.cpu, s.busy) for s in unit.samples if s.cpu is not None and s.busy > AT_WORK]
-    if not used or not view.hosts or sum(c for c, _ in used) < CPU_BOUND * sum(b for _, b in used):
+    """As many of the `wanted` sub-units as find a core, where the work is the processor's.
+
+    A sub-unit on a host that is full is busy for longer than it computes, as is one that waits for a service. The system knows which of
+    the two it is: it counts how long a process could have run and had no processor. Both together are what the sub-unit needs.
+    """
+    needs = [(need, s.busy) for s in unit.samples if s.busy > AT_WORK and (need := _need(s)) is not None]
+    if not needs or not view.hosts or sum(c for c, _ in needs) < CPU_BOUND * sum(b for _, b in needs):
         return wanted
     spare = sum(h.cores * max(0.0, HOST_FULL - h.cpu) for h in view.hosts)
-    per = max(0.2, sum(c for c, _ in used) / len(used))
+    per = max(LEAST, sum(c for c, _ in needs) / len(needs))
     return min(wanted, unit.width + int(spare / per))
+
+
+def _need(sample: Sample) -> float | None:
+    """Processors that it would use if there were enough of them; None where that is not known."""
+    return None if sample.cpu is None else sample.cpu + (sample.cpu_wait or 0.0)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import psutil
 
 from esault.messages.probe import HostUsage, Usage
 
 __all__ = ["host_usage", "process_usage"]
+
+#: Linux: nanoseconds on a processor, nanoseconds of waiting for one, turns; of the thread that asks
+_SCHEDSTAT = Path("/proc/thread-self/schedstat")
 
 
 def process_usage(sent: Callable[[], dict[str, int]] = dict) -> Callable[[], Usage]:
@@ -26,9 +30,18 @@ def process_usage(sent: Callable[[], dict[str, int]] = dict) -> Callable[[], Usa
                 read, written = counted.read_bytes, counted.write_bytes
             except (psutil.Error, OSError, AttributeError):
                 counts_io = False  # not in this container, or not on this system
-        return Usage(times.user + times.system, process.memory_info().rss, read, written, sent())
+        cpu = times.user + times.system
+        return Usage(cpu, _cpu_wait(), process.memory_info().rss, read, written, sent())
 
     return usage
+
+
+def _cpu_wait() -> float | None:
+    """Seconds for which this thread could have run and had no processor; None where the system does not tell."""
+    try:
+        return int(_SCHEDSTAT.read_bytes().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return None  # another system than Linux, or a kernel that does not count it
 
 
 def host_usage(host: str) -> Callable[[], HostUsage]:

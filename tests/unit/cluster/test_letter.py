@@ -43,7 +43,7 @@ def test_messages_arrive_as_what_they_were():
         1.5,
         SubUnitCounts(1, 2),
         latency=(0.1, ((3, 4),)),
-        usage=Usage(1.0, 2),
+        usage=Usage(1.0, 0.5, 2),
         key_load=KeyLoad((1, 2), (("k", 3, 0.5),)),
         sent={1: 2},
     )

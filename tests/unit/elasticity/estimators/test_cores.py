@@ -1,0 +1,54 @@
+"""Growth where the work is the processor's: only onto cores that are there."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esault.elasticity.estimators.cores import affordable
+from esault.elasticity.view import RunView, Sample, UnitView
+from esault.messages.probe import HostUsage
+from esault.topology.plan import UnitPlan
+
+FULL = HostUsage("here", cores=2, cpu=1.0)
+
+
+def grown(samples, hosts=(FULL,), wanted=4):
+    unit = UnitView("work", UnitPlan("work", "bolt"), tuple(Sample(i, **s) for i, s in enumerate(samples)))
+    return affordable(RunView(0.0, 0.0, {"work": unit}, hosts=tuple(hosts)), unit, wanted)
+
+
+def test_a_starved_process_is_no_process_that_waits():
+    # Six foreign loops on two cores, measured on Linux 6.18: busy all the time, a fourth of it on a core.
+    assert grown([{"busy": 0.98, "cpu": 0.28, "cpu_wait": 0.69}]) == 1
+    # The same share of a core, and the rest of the time it waited for a service: a second one doubles the rate.
+    assert grown([{"busy": 0.98, "cpu": 0.28, "cpu_wait": 0.01}]) == 4
+
+
+def test_where_the_system_does_not_count_it_processor_time_alone_decides():
+    assert grown([{"busy": 0.98, "cpu": 0.9}]) == 1
+    assert grown([{"busy": 0.98, "cpu": 0.1}]) == 4
+    assert grown([{"busy": 0.98}]) == 4
+
+
+def test_a_free_host_takes_as_many_as_its_cores_bear():
+    free = HostUsage("there", cores=4, cpu=0.4)
+    assert grown([{"busy": 1.0, "cpu": 0.5, "cpu_wait": 0.5}], hosts=(FULL, free), wanted=9) == 3
+
+
+def test_one_that_has_nothing_to_do_says_nothing():
+    assert grown([{"busy": 0.1, "cpu": 0.1, "cpu_wait": 0.9}]) == 4
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {"busy": st.floats(0, 1), "cpu": st.none() | st.floats(0, 1), "cpu_wait": st.none() | st.floats(0, 1)}
+        ),
+        min_size=1,
+    ),
+    st.floats(0, 1),
+    st.integers(1, 64),
+    st.integers(0, 64),
+)
+def test_never_more_than_wanted_and_never_fewer_than_there_are(samples, cpu, cores, more):
+    wanted = len(samples) + more
+    assert len(samples) <= grown(samples, [HostUsage("here", cores, cpu)], wanted) <= wanted
