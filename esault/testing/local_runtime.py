@@ -182,7 +182,7 @@ class LocalRuntime:
             if self._prober is not None:
                 self.driver.scaling.probed(self._prober.run(self.driver.probe_targets(), self.driver.epoch, now))
             self.driver.tick(now)
-        processes = [process for process in self._processes.values() if not process.paused]
+        processes = [process for process in self._processes.values() if not process.frozen]
         self._order.shuffle(processes)
         for process in processes:
             happened = process.run(self._order) or happened
@@ -222,7 +222,7 @@ class LocalRuntime:
     def _advance(self) -> None:
         """Nothing happens by itself now: let time pass until something does."""
         at = min(
-            [process.wake_at() for process in self._processes.values() if not process.paused], default=self._tick_at
+            [process.wake_at() for process in self._processes.values() if not process.frozen], default=self._tick_at
         )
         at = min(at, self._tick_at)
         if self._now is time.time:
@@ -473,13 +473,13 @@ class LocalRuntime:
         """Incarnations of the ack servers."""
         return [i for i, process in self._processes.items() if isinstance(process, LocalAcker)]
 
-    def pause(self, incarnation: int) -> None:
+    def freeze(self, incarnation: int) -> None:
         """The process stands still, as by SIGSTOP."""
-        self._processes[incarnation].paused = True
+        self._processes[incarnation].frozen = True
 
-    def resume(self, incarnation: int) -> None:
+    def thaw(self, incarnation: int) -> None:
         """The process goes on."""
-        self._processes[incarnation].paused = False
+        self._processes[incarnation].frozen = False
 
     def garble(self, incarnation: int, data: bytes, express: bool = False) -> None:
         """A stranger sends bytes to a process."""

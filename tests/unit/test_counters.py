@@ -16,7 +16,7 @@ from esault.runtime.session.metrics_tables import WINDOWS
 def test_each_number_of_a_sub_unit_is_declared_with_a_meaning_and_a_unit():
     counters = declared(SubUnitCounts)
     assert set(counters) == {each.name for each in fields(SubUnitCounts)}
-    assert set(counters) == {*declared(UnitCounts), *declared(RunCounts), "elements", "throttled"}
+    assert set(counters) == {*declared(UnitCounts), *declared(RunCounts), "elements", "backpressured"}
     for counter in counters.values():
         assert counter.meaning.endswith(".")
         assert counter.unit

@@ -144,8 +144,8 @@ class Operator:
         marks = self.emitter.marks()
         well = self._attempt(call, key, value, hook)
         if self.plan.wants_id:
-            # Copies of a unit put out the same at their ends: named by key, it is known to be.
-            own = f"{self.plan.original}:{hook[0]}{key!r}" if self.plan.copies > 1 else None
+            # Replicas of a unit put out the same at their ends: named by key, it is known to be.
+            own = f"{self.plan.original}:{hook[0]}{key!r}" if self.plan.replicas > 1 else None
             self.emitter.name(marks, own or f"{self.context.sub_unit}:{hook[0]}{self.ordinal}")
             self.ordinal += 1
         self._settle()

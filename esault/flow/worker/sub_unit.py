@@ -92,7 +92,7 @@ class SubUnit:
         #: messages to the unit, in order
         self.outbox: deque[Any] = deque()
         say = self.outbox.append
-        self.acks, self.roots = acks_and_roots(plan.lanes, build, self.codec, wire, self._emit_payload, clock)
+        self.acks, self.roots = acks_and_roots(plan.tracks_replicas, build, self.codec, wire, self._emit_payload, clock)
         self.emitter = emitter(plan, build.settings, self.codec)
         self.outputs = Outputs(
             build, plan, self.context, wire, self.codec, self.acks, environment.dead_letters, self._random, clock

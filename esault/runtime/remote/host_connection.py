@@ -147,23 +147,23 @@ class HostConnection(threading.Thread):
 
     def run(self) -> None:
         """The thread."""
-        pause = _AGAIN
+        backoff = _AGAIN
         while not self._leaving:
             try:
                 self._once()
-                pause = _AGAIN
+                backoff = _AGAIN
             except (Lost, Refused) as error:
                 if self.up is None:
                     self._tell(Refusing(f"{self.address}: {error}", isinstance(error, Refused)))
                 else:
                     name, self.up = self.up, None
-                    pause = _AGAIN
+                    backoff = _AGAIN
                     self._tell(LostHost(name, str(error)))
             except Exception as error:  # a mistake in the engine: told, not swallowed
                 name, self.up = self.up or self.address, None
                 self._tell(LostHost(name, f"the link to it failed: {type(error).__name__}: {error}"))
-            until = time.monotonic() + pause
-            pause = min(2 * pause, _AGAIN_AT_MOST)
+            until = time.monotonic() + backoff
+            backoff = min(2 * backoff, _AGAIN_AT_MOST)
             while not self._leaving and time.monotonic() < until:
                 time.sleep(0.05)
 

@@ -70,6 +70,6 @@ def test_one_of_ones_own_promises_nothing():
 def test_replicas_name_the_groupings_that_they_take():
     t = Topology("t")
     stream = t.spout("in", Items([]))
-    with pytest.raises(TopologyError, match=r"a bolt with copies takes by_key\(\) or shuffle\(\)"):
+    with pytest.raises(TopologyError, match=r"a bolt with replicas takes by_key\(\) or shuffle\(\)"):
         stream.bolt("same", Same, grouping=Odd(), replicas=2)
     stream.bolt("keyed", Same, grouping=by_key(), replicas=2)

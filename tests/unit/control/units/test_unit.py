@@ -48,7 +48,7 @@ def test_a_unit_without_replicas_is_never_down():
     one = OneUnit().running()
     one.unit.died(1, "killed", one.now)
     assert not one.unit.down
-    assert list(one.unit.all_copies) == [one.unit]
+    assert list(one.unit.all_replicas) == [one.unit]
     assert not one.unit.ended_here(1)
 
 
