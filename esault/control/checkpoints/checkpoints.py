@@ -1,4 +1,4 @@
-"""Checkpoints under way: one is complete when all have done their part (PROTOCOL section 6)."""
+"""Checkpoints under way: one is complete when all have done their part (docs/explanation/checkpoints.md)."""
 
 from __future__ import annotations
 

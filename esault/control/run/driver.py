@@ -391,7 +391,7 @@ class Driver:
             self.go_back(f"{unit.name}/{message.incarnation} missed frames ({message.text})", now)
 
     def go_back(self, why: str, now: float) -> None:
-        """Have all go back to the newest complete checkpoint, in new processes (PROTOCOL section 7)."""
+        """Have all go back to the newest complete checkpoint, in new processes (docs/explanation/checkpoints.md, Going back)."""
         if self.phase in ("stopping", "ended"):
             return
         self.checkpoints.abandon()

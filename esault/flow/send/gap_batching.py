@@ -1,4 +1,4 @@
-"""The paper's batching in front of each target (esault.md 3.1, public code), under its own rule.
+"""The paper's batching in front of each target (Zhan et al. 2017, the authors' code), under its own rule.
 
 A tuple that comes when nothing is buffered, more than the gap after the last one, goes at once; else it is buffered, and the
 buffer goes as one block a gap after buffering began. The engine's own rule (`OutChannel`) sends full buffers at once and

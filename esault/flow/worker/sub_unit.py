@@ -1,4 +1,4 @@
-"""A sub-unit: one part of a unit, in one process; the loop of PROTOCOL section 2 without its sockets.
+"""A sub-unit: one part of a unit, in one process; its loop without its sockets (docs/explanation/design.md).
 
 The shell around it has `read` take frames and `handle` control messages, calls `turn` while that does work, and delivers
 what stands in `outbox` to the sub-unit's unit. Nothing here blocks, sleeps or asks for the time but through `clock`.

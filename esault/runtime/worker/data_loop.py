@@ -1,4 +1,4 @@
-"""The data loop of a process: sockets around a core (PROTOCOL section 2), in a thread beside the actor."""
+"""The data loop of a process: sockets around a core, in a thread beside the actor."""
 
 from __future__ import annotations
 
