@@ -25,6 +25,7 @@ from esault.control.run.driver import Driver
 from esault.elasticity.scaling import EVERY_UNIT
 from esault.errors import TopologyError, TopologyFailed, UsageError
 from esault.event_loop import SteppedLoop
+from esault.flow.operators.user_error import pack_cause, read_cause
 from esault.flow.send.recommit import go_back, recommit
 from esault.flow.send.sink_call import call_sink
 from esault.flow.worker.environment import Environment
@@ -239,7 +240,7 @@ class LocalRuntime:
             if self._now() > until:
                 raise TopologyFailed(f"{self.plan.name}: not drained after {most_seconds} s", self.report())
         if self.driver.failure is not None:
-            raise TopologyFailed(self.driver.failure, self.report())
+            raise TopologyFailed(self.driver.failure, self.report()) from read_cause(self.driver.cause)
 
     def run_for(self, seconds: float) -> None:
         """Run for so long, or until the end. Raises TopologyFailed."""
@@ -248,7 +249,7 @@ class LocalRuntime:
             if not self.step():
                 self._advance()
         if self.driver.failure is not None:
-            raise TopologyFailed(self.driver.failure, self.report())
+            raise TopologyFailed(self.driver.failure, self.report()) from read_cause(self.driver.cause)
 
     def drain(self) -> None:
         """Have the spouts read no more."""
@@ -293,7 +294,7 @@ class LocalRuntime:
                     ),
                 )
             except Exception as error:
-                self.driver.fail(str(error), self._now())
+                self.driver.fail(str(error), self._now(), pack_cause(error))
                 return
             if not self._real:
                 process.core.observer = self._observe

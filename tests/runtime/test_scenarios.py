@@ -69,6 +69,15 @@ def test_both_runtimes_land_the_same_rows(name):
         assert (report.units[unit].arrivals, report.units[unit].dropped) == (counts.arrivals, 0)
 
 
+def test_on_both_runtimes_a_failure_has_the_exception_of_the_user_s_code_as_its_cause():
+    located = locate(f"{PLACE}:failing")
+    for run in (LocalRuntime(located.build({}).plan()).run_until_drained, Session(located, {}, view=Silent()).run):
+        with pytest.raises(TopologyFailed) as caught:
+            run()
+        cause = caught.value.__cause__
+        assert (type(cause).__name__, str(cause), cause.code) == ("NoTown", "no town Nowhere", 404)
+
+
 @pytest.mark.parametrize("what", ["none", "float", "list", "inside"])
 def test_on_both_runtimes_a_key_that_cannot_be_one_is_refused_in_one_set_of_words_however_wide_the_unit(what):
     located = locate(f"{PLACE}:bad_key")

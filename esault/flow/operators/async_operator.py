@@ -73,12 +73,14 @@ class AsyncOperator(Operator):
                     return
                 if isinstance(error, (StateError, UserError)):
                     self.failure = UserError(str(error))
+                    self.failure.__cause__ = error
                     break
                 if tries < policy.retries and call.hook != "open":
                     tries += 1
                     continue
                 if policy.kind == "fail" or call.hook == "open":
                     self.failure = self._fail(error, call.key, call.hook)
+                    self.failure.__cause__ = error
                     break
                 self._survive(error, call.key, call.value, call.hook)
                 break

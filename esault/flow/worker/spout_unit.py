@@ -196,7 +196,7 @@ class SpoutSubUnit(SubUnit):
                 try:
                     self._spout.commit(position)
                 except UserError as error:
-                    self._fail(str(error))
+                    self._fail(str(error), error)
 
     _HANDLERS: ClassVar[dict[type, str]] = {
         **SubUnit._HANDLERS,
@@ -222,11 +222,11 @@ class SpoutSubUnit(SubUnit):
         try:
             self._spout.ask()  # how it stands in the end
         except UserError as error:
-            self._fail(str(error))
+            self._fail(str(error), error)
         self._spout.close()
 
-    def _fail(self, text: str) -> None:
-        super()._fail(text)
+    def _fail(self, text: str, error: BaseException | None = None) -> None:
+        super()._fail(text, error)
         self._spout.give_up()
 
     def _next_report(self, now: float) -> float:

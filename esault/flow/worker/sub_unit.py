@@ -19,7 +19,7 @@ from esault.flow.channel.lineage import Lineage
 from esault.flow.delivery.replica_acks import acks_and_roots
 from esault.flow.delivery.roots import Payload
 from esault.flow.operators.batch_emitter import emitter
-from esault.flow.operators.user_error import failure_text
+from esault.flow.operators.user_error import failure_text, pack_cause
 from esault.flow.send.outputs import Outputs
 from esault.flow.worker.checkpoints import Checkpoints
 from esault.flow.worker.ending import Ending
@@ -219,7 +219,7 @@ class SubUnit:
         try:
             self.checkpoints.complete(message.number)
         except Exception as error:
-            self._fail(failure_text(self.plan.name, error))
+            self._fail(failure_text(self.plan.name, error), error)
 
     def _on_throttle(self, message: Throttle) -> None:
         self.rate_limit.change(message.rate, message.seconds, self.clock())
@@ -274,7 +274,7 @@ class SubUnit:
         try:
             return self._turn()
         except Exception as error:
-            self._fail(failure_text(self.plan.name, error))
+            self._fail(failure_text(self.plan.name, error), error)
             return False
 
     def _turn(self) -> bool:
@@ -379,9 +379,10 @@ class SubUnit:
         self.outputs.close()
         self.acks.close(deliver=self.leaving)
 
-    def _fail(self, text: str) -> None:
+    def _fail(self, text: str, error: BaseException | None = None) -> None:
         self.lifecycle.on(Event.FAIL)
-        self.outbox.append(Failed(self.incarnation, self.plan.name, text))
+        cause = b"" if error is None else pack_cause(error)
+        self.outbox.append(Failed(self.incarnation, self.plan.name, text, cause))
 
     # reporting ---------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from esault.control.report.summary import how_ended, may_repeat, report, snapsho
 from esault.control.report.timeline import Page, Timeline
 from esault.control.run.driver import Driver
 from esault.errors import EsaultError, UsageError
-from esault.flow.operators.user_error import UserError
+from esault.flow.operators.user_error import UserError, pack_cause
 from esault.flow.send.end_sinks import end_sinks
 from esault.flow.send.recommit import go_back, recommit
 from esault.flow.send.sink_call import call_sink
@@ -347,7 +347,7 @@ class DriverActor(Supervisor):
                     go_back(core.completed, core.plan.sinks)
                 core.begun(self._now())
             except (EsaultError, UserError) as error:
-                core.fail(str(error), self._now())
+                core.fail(str(error), self._now(), pack_cause(error))
             collect()
         for incarnation, messages in mails.items():
             if self._hosts is not None:
@@ -364,13 +364,13 @@ class DriverActor(Supervisor):
                 try:
                     recommit(core.completed, core.plan.sinks)
                 except (EsaultError, UserError) as error:
-                    core.failure = str(error)
+                    core.failure, core.cause = str(error), pack_cause(error)
             ended = how_ended(core)
             end_sinks(self._begun_sinks, ended == "drained", may_repeat(core))
             if self._hosts is not None:
                 self._hosts.leave()
             if self._timeline is not None:
                 self._show(self._timeline.last(core, self._now()))
-            self.send(self._command, RunEnded(report(core, "actors", ended, self._now())))
+            self.send(self._command, RunEnded(report(core, "actors", ended, self._now()), core.cause))
             if self._hosts is None:
                 self.send(self.keeper, Leave())

@@ -20,6 +20,7 @@ from esault.control.replication.replicas import check_settings
 from esault.control.report.timeline import Timeline
 from esault.elasticity.scaling import EVERY_UNIT, check_policies
 from esault.errors import TopologyFailed, UsageError
+from esault.flow.operators.user_error import read_cause
 from esault.flow.send.end_sinks import end_sinks
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
@@ -341,7 +342,7 @@ def _run_local(
         state.ended(report.ended == "drained")
         report = replace(report, checkpoints=replace(report.checkpoints, directory=str(state.path)))
     if local.driver.failure is not None:
-        raise TopologyFailed(local.driver.failure, report)
+        raise TopologyFailed(local.driver.failure, report) from read_cause(local.driver.cause)
     return replace(report, collected=local.collected(), landed=places(plan.sinks))
 
 

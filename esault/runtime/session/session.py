@@ -25,7 +25,7 @@ from esault.control.report.timeline import Page
 from esault.elasticity.policy import DEFAULT
 from esault.elasticity.scaling import EVERY_UNIT, check_policies
 from esault.errors import CheckpointError, EsaultError, SinkError, SourceError, TopologyFailed, UsageError
-from esault.flow.operators.user_error import described
+from esault.flow.operators.user_error import described, read_cause
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.payload.class_names import as_script
@@ -231,6 +231,7 @@ class Session:
         self._slots = slots
         self._seconds = seconds
         self._signals = 0
+        self._cause = b""
         self._control_server: ControlServer | None = None
 
     def _check(self, slots: int, policies: Mapping[str, str] | None) -> None:
@@ -313,7 +314,7 @@ class Session:
             if spec.stdin_fd is not None:
                 os.close(spec.stdin_fd)
         if report.failure is not None:
-            raise TopologyFailed(report.failure, report)
+            raise TopologyFailed(report.failure, report) from read_cause(self._cause)
         return report
 
     def _mark_ended(self, state: RunState, report: Report) -> None:
@@ -373,6 +374,7 @@ class Session:
                 if isinstance(message, Answered) and self._control_server is not None:
                     self._control_server.answered(message)
                 if isinstance(message, RunEnded):
+                    self._cause = message.cause
                     if isinstance(message.report, Report):
                         return message.report
                     raise TopologyFailed(str(message.report))

@@ -18,7 +18,7 @@ from typing import Any
 from esault.errors import EsaultError
 from esault.flow.delivery.ack_server import AckServer
 from esault.flow.operators.event_loop import EventLoop
-from esault.flow.operators.user_error import UserError
+from esault.flow.operators.user_error import UserError, pack_cause
 from esault.flow.sub_unit_factory import sub_unit
 from esault.flow.worker.async_unit import AsyncSubUnit
 from esault.flow.worker.environment import Environment
@@ -86,7 +86,7 @@ class DataLoop(threading.Thread):
         try:
             self.serve()
         except (UserError, EsaultError) as error:
-            self.say(Failed(self.build.incarnation, self.build.unit, str(error)))
+            self.say(Failed(self.build.incarnation, self.build.unit, str(error), pack_cause(error)))
         except BaseException:
             text = f"the engine itself failed in {self.build.unit or 'an ack server'}:\n{traceback.format_exc()}"
             self.say(Failed(self.build.incarnation, self.build.unit, text))
