@@ -47,10 +47,7 @@ def test_every_counter_is_described():
             assert f"| `{metric}` |" in metrics, metric
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["new", "check", "run", "policies", "status", "scale", "throttle", "stop", "node", "keys", "analyze", "bench"],
-)
+@pytest.mark.parametrize("name", cli.list_commands(None))
 def test_every_command_and_option_is_described(name):
     text = (REFERENCE / "cli.md").read_text()
     assert f"`esault {name}" in text
