@@ -36,7 +36,7 @@ def test_report_fields_of_before_are_there():
 
 
 def test_a_window_has_a_column_for_each_counter_that_says_so():
-    assert IN_WINDOWS == [name for name, each in declared(UnitCounts).items() if each.in_windows]
+    assert [name for name, each in declared(UnitCounts).items() if each.in_windows] == IN_WINDOWS
     assert "errors" in IN_WINDOWS
     assert list(WINDOWS)[-len(IN_WINDOWS) :] == IN_WINDOWS
     assert WINDOWS["errors"] is int
