@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bench.kit.quiet_view import QuietView
 from esault.elasticity.scaling import EVERY_UNIT
+from esault.runtime.session.request import Request
 from esault.runtime.session.session import Session
 from esault.topology.locate import locate
 
@@ -25,7 +26,7 @@ def run() -> None:
         out = Path(folder) / "out"
         params = {"out": str(out), "rows": rows, "seconds": seconds, "concurrency": concurrency}
         place = locate(f"{Path(__file__).with_name('topology.py')}:topology")
-        report = Session(place, params, view=QuietView(), policies={EVERY_UNIT: "none"}).run()
+        report = Session(Request(place, params, view=QuietView(), policies={EVERY_UNIT: "none"})).run()
         seen = [json.loads(line) for line in out.read_text().splitlines()]
     filled = [s for s in seen if s["rows"]]
     result = {

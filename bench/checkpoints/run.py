@@ -25,6 +25,7 @@ from esault.control.report.summary import Snapshot
 from esault.elasticity.scaling import EVERY_UNIT
 from esault.errors import CheckpointError
 from esault.messages.settings import Settings
+from esault.runtime.session.request import Request
 from esault.runtime.session.session import Session
 from esault.state import manifest
 from esault.topology.locate import locate
@@ -144,12 +145,14 @@ def run() -> None:
         state = Path(folder) / "state"
         watch = _Watch(state, arguments.keys)
         report = Session(
-            locate(f"{__file__}:topology"),
-            {"keys": arguments.keys, "seconds": arguments.seconds},
-            settings=Settings(delivery="eo", checkpoint_every=1.0),
-            view=QuietView(watch.step),
-            policies={EVERY_UNIT: "none"},
-            state=state,
+            Request(
+                locate(f"{__file__}:topology"),
+                {"keys": arguments.keys, "seconds": arguments.seconds},
+                settings=Settings(delivery="eo", checkpoint_every=1.0),
+                view=QuietView(watch.step),
+                policies={EVERY_UNIT: "none"},
+                state=state,
+            )
         ).run()
     print(
         json.dumps(

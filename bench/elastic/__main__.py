@@ -1,8 +1,8 @@
 """The eSault paper's two experiments on growing and shrinking, live on actors, and the model beside them.
 
-Two cycles of load (up in steps of 500 tuples/s each 10 s, a plateau, down, a trough; esault.md 5.2, reading B) into a counter whose
+Two cycles of load (up in steps of 500 tuples/s each 10 s, a plateau, down, a trough; Zhan et al. 2017, Fig. 6) into a counter whose
 sub-units take a slept 1/560 s a tuple. Elastic from two sub-units under the policies `esault` (the paper's) and `probe` (ours), and
-fixed at 1, 2, 4, 6, 8, 10. Times are divided by 2.5 and rates multiplied (8.1); what is shown is in the paper's time.
+fixed at 1, 2, 4, 6, 8, 10. Times are divided by 2.5 and rates multiplied; what is shown is in the paper's time.
 
 python -m bench.elastic --out DIR [--quick] [--runs SEEDS]
 """

@@ -14,7 +14,7 @@ __all__ = ["CLAIMS", "claims", "demand", "figures", "from_model", "spec_metrics"
 
 #: share of its time that a sub-unit may be busy where the demand is drawn
 BUSY = 0.8
-#: heartbeats come through the same mailbox; so many seconds without one is a failure (esault.md E6 and 8.3)
+#: heartbeats come through the same mailbox; so many seconds without one is a failure (as the paper tells of its fixed runs)
 HEARTBEAT = 10.0
 #: (second, tuples, mean latency in seconds, largest)
 Line = tuple[int, int, float, float]
@@ -98,7 +98,7 @@ def spec_metrics(
     }
 
 
-#: of esault.md 8.5
+#: what the paper says of its Fig. 6 and 7, see docs/explanation/elasticity.md
 CLAIMS = ("R1", "R2", "R3", "R4", "R5", "R6")
 
 

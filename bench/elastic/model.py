@@ -1,6 +1,6 @@
 """The reference model of the elasticity bench, in virtual time: FIFO servers behind a table, scaled by the engine's own policies.
 
-It models what esault.md 8.4 models (arrivals in bursts of 64, keys uniform over 2 028 words, one FIFO server a sub-unit, 0.3 s
+It models the paper's experiment (Zhan et al. 2017; arrivals in bursts of 64, keys uniform over 2 028 words, one FIFO server a sub-unit, 0.3 s
 until a new one serves), but the judging is done by the very policy objects that the engine runs, through views.
 """
 
@@ -30,12 +30,12 @@ WORDS = tuple(a + b + c for a in _LETTERS for b in _LETTERS for c in "abc")
 
 @dataclass(frozen=True)
 class Shape:
-    """The load of esault.md 5.2 and 6.8: up in steps, a plateau, down in steps, a trough. Times in seconds, rates in tuples/s."""
+    """The load of the experiment: up in steps, a plateau, down in steps, a trough. Times in seconds, rates in tuples/s."""
 
     base: float = 20.0
     step: float = 500.0
     levels: int = 4
-    #: all times are divided by this, all rates multiplied (8.1)
+    #: all times are divided by this, all rates multiplied
     speed: float = 1.0
 
     @property

@@ -16,6 +16,7 @@ from typing import Any
 from bench.elastic.topology import BURST
 from bench.kit.quiet_view import QuietView
 from esault.messages.settings import Settings
+from esault.runtime.session.request import Request
 from esault.runtime.session.session import Session
 from esault.topology.locate import locate
 
@@ -50,7 +51,7 @@ def run() -> None:
             params.update(start=arguments.fixed, least=arguments.fixed, most=arguments.fixed)
         place = locate(f"{Path(__file__).with_name('topology.py')}:topology")
         session = Session(
-            place, params, settings=settings, slots=32, view=QuietView(), policies={"count": arguments.policy}
+            Request(place, params, settings=settings, slots=32, view=QuietView(), policies={"count": arguments.policy})
         )
         report = session.run()
         bins: dict[int, list[float]] = {}

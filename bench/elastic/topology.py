@@ -1,4 +1,4 @@
-"""The paper's experiment (esault.md 5.1 and 8.1): words in bursts, counted by sub-units of a set service time.
+"""The paper's experiment (Zhan et al. 2017): words in bursts, counted by sub-units of a set service time.
 
 The service time is slept, not computed: each sub-unit is one FIFO server. What each tuple took goes to a file by the sub-unit's
 process, summed up by second of the experiment.

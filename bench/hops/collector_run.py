@@ -18,6 +18,7 @@ from bench.hops.collector import POLICIES, Collections, in_place_of_the_engine
 from bench.kit.quiet_view import QuietView
 from bench.workloads.topologies import Count, Counted, Offered, Split
 from esault import Topology, by_key, shuffle
+from esault.runtime.session.request import Request
 from esault.runtime.session.session import Session
 from esault.topology.locate import locate
 
@@ -111,7 +112,7 @@ def run() -> None:
         out = Path(folder) / "out"
         place = locate(f"{Path(__file__)}:watched")
         params = {"load": arguments.load, "passes": arguments.passes, "policy": arguments.policy, "out": str(out)}
-        Session(place, params, view=QuietView()).run()
+        Session(Request(place, params, view=QuietView())).run()
         (seen,) = [each for line in out.read_text().splitlines() if (each := json.loads(line))["rows"]]
         processes = {
             unit: json.loads((Path(folder) / f"{unit}.watched").read_text()) for unit in ("lines", "split", "count")

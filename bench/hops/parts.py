@@ -23,6 +23,7 @@ from esault.flow.operators.element_operator import ElementOperator
 from esault.flow.operators.emitter import Emitter
 from esault.flow.operators.factory import operator
 from esault.flow.operators.object_operator import ObjectOperator
+from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.send.outlet import OutletRunner
 from esault.flow.send.outputs import Outputs
 from esault.flow.send.sink_writer import SinkWriter
@@ -171,7 +172,7 @@ def _timed(core: BoltSubUnit, factory: Callable[[], Any], kept: list[Batch]) -> 
     """An operator like the core's with these objects, on fresh tuples as they come off the wire; medians of some rounds."""
     plan = replace(core.plan, factory=factory)
     emitter = Emitter(plan.name, plan.streams, 0, False, core.codec)
-    made = operator(plan, core.context, emitter, core.codec, core.operator.dead_letter_sink, 0.0)
+    made = operator(OperatorParameters(plan, core.context, emitter, core.codec, core.operator.dead_letter_sink, 0.0))
     columns, clock = (emitter.outs[""].keys, emitter.outs[""].values), time.perf_counter_ns
     rounds = []
     for _ in range(ROUNDS + 1):

@@ -20,6 +20,7 @@ from bench.kit.quiet_view import QuietView
 from esault.elasticity.policy import DEFAULT, NONE, POLICIES
 from esault.elasticity.scaling import EVERY_UNIT
 from esault.messages.settings import Settings
+from esault.runtime.session.request import Request
 from esault.runtime.session.session import Session
 from esault.topology.locate import locate
 
@@ -82,12 +83,14 @@ def run() -> None:
         place = locate(f"{WORKLOADS / TOPOLOGIES[arguments.topology]}:{arguments.topology}")
         state = Path(folder) / "state" if settings.delivery == "eo" else None
         report = Session(
-            place,
-            {**params, "out": str(out)},
-            settings=settings,
-            policies={EVERY_UNIT: arguments.policy},
-            view=QuietView(),
-            state=state,
+            Request(
+                place,
+                {**params, "out": str(out)},
+                settings=settings,
+                policies={EVERY_UNIT: arguments.policy},
+                view=QuietView(),
+                state=state,
+            )
         ).run()
         seen = [json.loads(line) for line in out.read_text().splitlines()]
     filled = [s for s in seen if s["rows"]]

@@ -13,7 +13,8 @@ from bench.kit.quiet_view import QuietView
 from esault.elasticity.policy import DEFAULT
 from esault.elasticity.scaling import EVERY_UNIT
 from esault.report import Report
-from esault.runtime.session.run import Request, execute
+from esault.runtime.session.request import Request
+from esault.runtime.session.run import execute
 from esault.topology.located import Located
 
 __all__ = ["figures", "run_topology"]

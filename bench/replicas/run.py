@@ -18,6 +18,7 @@ from typing import Any
 from bench.kit.quiet_view import QuietView
 from esault.control.report.summary import Snapshot
 from esault.elasticity.scaling import EVERY_UNIT
+from esault.runtime.session.request import Request
 from esault.runtime.session.session import Session
 from esault.topology.locate import locate
 
@@ -45,7 +46,7 @@ def run() -> None:
         params: dict[str, Any] = {"folder": folder, "rows": arguments.rows, "rate": arguments.rate}
         params["replicas"] = arguments.replicas
         place = locate(f"{Path(__file__).with_name('topology.py')}:topology")
-        report = Session(place, params, view=QuietView(step), policies={EVERY_UNIT: "none"}).run()
+        report = Session(Request(place, params, view=QuietView(step), policies={EVERY_UNIT: "none"})).run()
         seen: Counter[int] = Counter()
         for path in Path(folder).glob("ids-*"):
             seen.update(map(int, path.read_text().split()))

@@ -22,6 +22,7 @@ from bench.kit.esault_run import settings_of
 from bench.kit.quiet_view import QuietView
 from esault.control.report.summary import Snapshot
 from esault.elasticity.scaling import EVERY_UNIT
+from esault.runtime.session.request import Request
 from esault.runtime.session.session import Session
 from esault.topology.locate import locate
 
@@ -122,12 +123,14 @@ def run() -> None:
         }
         place = locate(f"{Path(__file__).with_name('topology.py')}:served")
         report = Session(
-            place,
-            params,
-            settings=settings,
-            slots=arguments.n + SLOTS_BESIDE,
-            view=QuietView(taken.take),
-            policies={EVERY_UNIT: arguments.policy},
+            Request(
+                place,
+                params,
+                settings=settings,
+                slots=arguments.n + SLOTS_BESIDE,
+                view=QuietView(taken.take),
+                policies={EVERY_UNIT: arguments.policy},
+            )
         ).run()
         lines = [json.loads(line) for line in out.read_text().splitlines()]
     offered = next(line for line in lines if "offered" in line)

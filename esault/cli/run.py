@@ -145,7 +145,8 @@ def command(
     place = place_of(topology)
     params = params_of(place, settings)
     # The engine starts with these processes' memory: what is imported only to show things comes later.
-    from esault.runtime.session.run import Request, execute, with_checkpoints
+    from esault.runtime.session.request import Request
+    from esault.runtime.session.run import execute, with_checkpoints
     from esault.ui.choose import choose
     from esault.ui.prometheus import served
 

@@ -34,7 +34,7 @@ _USER_TIMEOUT = 3000
 _PATIENT = (30, 10, 6)
 #: where the other end always reads: milliseconds between two tries to send what was not acknowledged, at most. Python has no name for it. Not
 #: for sub-units: the number of tries does not change, and a connection would be given up after fifteen seconds, not minutes
-_TCP_RTO_MAX_MS, _LONGEST_PAUSE = 44, 1000
+_TCP_RTO_MAX_MS, _LONGEST_RETRY = 44, 1000
 
 
 class Lost(Exception):
@@ -259,7 +259,7 @@ def prepare(made: socket.socket, always_read: bool) -> None:
         options.append(("TCP_USER_TIMEOUT", _USER_TIMEOUT))
         if sys.platform == "linux":
             with contextlib.suppress(OSError):  # before 6.15
-                made.setsockopt(socket.IPPROTO_TCP, _TCP_RTO_MAX_MS, _LONGEST_PAUSE)
+                made.setsockopt(socket.IPPROTO_TCP, _TCP_RTO_MAX_MS, _LONGEST_RETRY)
     for name, value in options:
         if hasattr(socket, name):
             made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

@@ -65,7 +65,7 @@ class Guard:
                 refusals.append("one change of a unit at a time: a move stands alone")
             return Verdict((), tuple(refusals), slowed, tuple(moves[:1]), 1)
         allowed: list[Action] = []
-        width, copies = unit.width, unit.plan.copies
+        width, copies = unit.width, unit.plan.replicas
         free = view.free_slots // copies
         least, most = unit.plan.min_parallelism, unit.plan.max_parallelism
         for action in wanted:

@@ -1,4 +1,4 @@
-"""The load of a unit over the ring, and tables that share it (what esault.md 7.2 asks for in place of midpoints).
+"""The load of a unit over the ring, and tables that share it (the paper splits at midpoints: Zhan et al. 2017, growth).
 
 Load is measured, not assumed: each sub-unit samples the keys that come to it, and its rate is spread over where they
 fall. Ranges are given from those who have too much to those who have too little, and nothing else moves: with n

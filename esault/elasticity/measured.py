@@ -76,7 +76,7 @@ class MeasuredUnit(Protocol):
         ...
 
     @property
-    def all_copies(self) -> Sequence[MeasuredUnit]:
+    def all_replicas(self) -> Sequence[MeasuredUnit]:
         """Its active replicas, or itself alone."""
         ...
 

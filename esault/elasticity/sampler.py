@@ -40,7 +40,7 @@ class _Source:
     delay: float | None = None
     probed_at: float = 0.0
     usages: deque[tuple[float, Usage]] = field(default_factory=deque)
-    #: of a spout: (now, throttled seconds, lag)
+    #: of a spout: (now, backpressured seconds, lag)
     spouting: deque[tuple[float, float, int | None]] = field(default_factory=deque)
     #: of which unit; empty until totals were asked for
     unit: str = ""
@@ -76,7 +76,7 @@ class Sampler:
             _keep(source.usages, (status.now, status.usage), status.now)
         if status.key_load is not None:
             source.key_load = status.key_load
-        _keep(source.spouting, (status.now, rows.throttled, status.lag), status.now)
+        _keep(source.spouting, (status.now, rows.backpressured, status.lag), status.now)
 
     def probed(self, readings: Iterable[ProbeReading]) -> None:
         """Take what has happened to probes, in order."""
@@ -128,7 +128,7 @@ class Sampler:
     def unit(self, unit: MeasuredUnit, spouts: tuple[str, ...], now: float, window: float, consume: bool) -> UnitView:
         """A view of the unit; with `consume` probes are told once."""
         samples: list[Sample] = []
-        for copy in unit.all_copies:
+        for copy in unit.all_replicas:
             order = list(copy.subs) if copy.plan.kind == "spout" or copy.table is None else copy.table.owners()
             ranges: dict[int, list[tuple[int, int]]] = {}
             if copy.table is not None:
@@ -138,15 +138,15 @@ class Sampler:
             for i in order:
                 own = tuple(ranges.get(i, ()))
                 sample = self._sample(i, copy.subs.get(i), own, shares.get(i), now, window, consume)
-                if copy.plan.copy or i in self.hosts:
-                    sample = replace(sample, copy=copy.plan.copy, host=self.hosts.get(i, sample.host))
+                if copy.plan.replica_index or i in self.hosts:
+                    sample = replace(sample, replica=copy.plan.replica_index, host=self.hosts.get(i, sample.host))
                 samples.append(sample)
-        changing = any(copy.changing for copy in unit.all_copies)
-        ended = [copy.changes[-1] for copy in unit.all_copies if copy.changes]
+        changing = any(copy.changing for copy in unit.all_replicas)
+        ended = [copy.changes[-1] for copy in unit.all_replicas if copy.changes]
         last = max(ended, key=lambda record: record.at + record.seconds, default=None)
         changed_at = None if last is None else last.at + last.seconds
         buffer = None if unit.plan.buffer is None else float(unit.plan.buffer * max(1, unit.width))
-        died_at = max((copy.died_at for copy in unit.all_copies if copy.died_at is not None), default=None)
+        died_at = max((copy.died_at for copy in unit.all_replicas if copy.died_at is not None), default=None)
         return UnitView(unit.name, unit.plan, tuple(samples), changing, changed_at, spouts, last, None, buffer, died_at)
 
     def _shares(self, ranges: Mapping[int, list[tuple[int, int]]], copy: MeasuredUnit) -> dict[int, float]:
@@ -201,7 +201,7 @@ class Sampler:
         processed = newest.processed - oldest.processed
         busy = newest.busy - oldest.busy
         cpu, cpu_wait, memory, read, written = _usage(source.usages)
-        throttled, lag, growth = _spouting(source.spouting, window)
+        backpressured, lag, growth = _spouting(source.spouting, window)
         return Sample(
             incarnation,
             ranges,
@@ -226,7 +226,7 @@ class Sampler:
             key_load=source.key_load,
             lag=lag,
             lag_growth=growth,
-            throttled=throttled,
+            backpressured=backpressured,
         )
 
 
@@ -248,10 +248,10 @@ def _totals(source: _Source, at: float) -> Totals:
     share = min(max(0.0, (at - before.at) / length), 1.0 + FORESEEN / length) if length > 0 else 1.0
     between: Callable[[float, float], float] = lambda a, b: a + (b - a) * share
     spouting = source.spouting
-    throttled, lag = 0.0, None
+    backpressured, lag = 0.0, None
     if spouting:
         newest = min(spouting, key=lambda s: abs(s[0] - at))
-        throttled, lag = newest[1], newest[2]
+        backpressured, lag = newest[1], newest[2]
     read = [between(before[i], after[i]) for i in (1, 2, 3, 4)]
     is_spout = spouting and after.arrivals == 0 and after.emitted > 0
     return Totals(
@@ -262,7 +262,7 @@ def _totals(source: _Source, at: float) -> Totals:
         busy=read[3],
         waiting=max(0.0, between(before.backlog, after.backlog)) if share <= 1.0 else float(after.backlog),
         lag=None if lag is None else float(lag),
-        throttled=throttled,
+        backpressured=backpressured,
     )
 
 
@@ -286,7 +286,7 @@ def _usage(usages: deque[tuple[float, Usage]]) -> tuple[float | None, float | No
 
 
 def _spouting(spouting: deque[tuple[float, float, int | None]], window: float) -> tuple[float, int | None, float]:
-    """Share of the time that it was throttled, lag, growth of the lag a second."""
+    """Share of the time that it was backpressured, lag, growth of the lag a second."""
     if not spouting:
         return 0.0, None, 0.0
     newest = spouting[-1]

@@ -62,7 +62,7 @@ def _may_change(unit: UnitPlan, policy: Policy) -> bool:
     fixed = unit.max_parallelism is not None and unit.max_parallelism <= unit.min_parallelism
     if fixed and not getattr(policy, "moves_only", False):
         return False
-    return unit.objects != "unit" and not unit.gate and not unit.copy  # replicas change together
+    return unit.objects != "unit" and not unit.merger and not unit.replica_index  # replicas change together
 
 
 class Samples(Protocol):
@@ -191,7 +191,7 @@ class Scaling:
         return {
             record.incarnation: (record.built.endpoint, self.period(name))
             for name in self.judges
-            for unit in units[name].all_copies
+            for unit in units[name].all_replicas
             for record in unit.subs.values()
             if record.started_at is not None and record.built is not None and not record.leaving and not record.stopped
         }
@@ -235,7 +235,7 @@ class Scaling:
             if schedule.aligned:
                 schedule.judge.decide(RunView(*seen_by_all), units, now)
             else:
-                schedule.judge.decide(View(*seen_by_all, unit=views[names[0]].first_copy), units, now)
+                schedule.judge.decide(View(*seen_by_all, unit=views[names[0]].first_replica), units, now)
 
     def _aligned(
         self, schedule: _Schedule, units: Mapping[str, Any], now: float, since_start: float

@@ -21,7 +21,7 @@ class Totals(NamedTuple):
     #: of a spout: tuples due and not read; None where it cannot be known
     lag: float | None = None
     #: of a spout: seconds in which its window was closed, all parts together
-    throttled: float = 0.0
+    backpressured: float = 0.0
     width: int = 1
 
     def plus(self, other: Totals) -> Totals:
@@ -35,7 +35,7 @@ class Totals(NamedTuple):
             self.busy + other.busy,
             self.waiting + other.waiting,
             sum(lags) if lags else None,
-            self.throttled + other.throttled,
+            self.backpressured + other.backpressured,
             self.width + other.width,
         )
 
@@ -55,5 +55,5 @@ class Totals(NamedTuple):
             width=self.width,
             lag_before=before.lag,
             lag=self.lag,
-            throttled=min(1.0, max(0.0, self.throttled - before.throttled) / seconds / max(1, self.width)),
+            backpressured=min(1.0, max(0.0, self.backpressured - before.backpressured) / seconds / max(1, self.width)),
         )

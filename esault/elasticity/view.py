@@ -37,8 +37,8 @@ class Sample:
     #: ((first, last place on the ring), ...)
     ranges: tuple[tuple[int, int], ...] = ()
     host: str = "localhost"
-    #: which of the active replicas of its ranges, from 0
-    copy: int = 0
+    #: index of the active replica that it belongs to, from 0
+    replica: int = 0
     #: seconds since it was started
     age: float = 0.0
     #: seconds that were measured; 0 where nothing is known yet
@@ -79,7 +79,7 @@ class Sample:
     #: of a spout: growth of `lag`, tuples a second
     lag_growth: float = 0.0
     #: of a spout: share of the window in which its window of open roots was closed
-    throttled: float = 0.0
+    backpressured: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class UnitWindow:
     lag_before: float | None = None
     lag: float | None = None
     #: of a spout: share of the window in which it might not read, since too much of it was in flight
-    throttled: float = 0.0
+    backpressured: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -133,7 +133,7 @@ class UnitWindow:
     @property
     def blind(self) -> bool:
         """Of a spout: it was held back for most of the window, and it is unknown how much more there is."""
-        return self.throttled > HELD_BACK and (self.lag is None or self.lag_before is None)
+        return self.backpressured > HELD_BACK and (self.lag is None or self.lag_before is None)
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class UnitView:
 
     name: str
     plan: UnitPlan
-    #: of each sub-unit that owns a part of the ring, in ring order, copy by copy; of each part of a spout
+    #: of each sub-unit that owns a part of the ring, in ring order, replica by replica; of each part of a spout
     samples: tuple[Sample, ...] = ()
     #: a change is on
     changing: bool = False
@@ -162,7 +162,7 @@ class UnitView:
     @property
     def width(self) -> int:
         """Return the number of its sub-units; active replicas of one count once."""
-        return sum(sample.copy == 0 for sample in self.samples)
+        return sum(sample.replica == 0 for sample in self.samples)
 
     @property
     def heaviest_share(self) -> float:
@@ -171,11 +171,11 @@ class UnitView:
         return max(known, default=1.0 / max(1, self.width))
 
     @property
-    def first_copy(self) -> UnitView:
-        """The same with the samples of one copy: for who adds samples up."""
-        if self.plan.copies == 1:
+    def first_replica(self) -> UnitView:
+        """The same with the samples of one replica, for sums of samples."""
+        if self.plan.replicas == 1:
             return self
-        return replace(self, samples=tuple(sample for sample in self.samples if sample.copy == 0))
+        return replace(self, samples=tuple(sample for sample in self.samples if sample.replica == 0))
 
 
 @dataclass(frozen=True)

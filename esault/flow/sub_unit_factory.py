@@ -22,7 +22,7 @@ def sub_unit(build: Build, plan: UnitPlan, environment: Environment) -> SubUnit:
         kind: type[SubUnit] = SpoutSubUnit
     else:
         plain = BoltSubUnit if plan.window is None else WindowSubUnit
-        kind = MergerSubUnit if plan.gate else ReplicaSubUnit if plan.copies > 1 else plain
+        kind = MergerSubUnit if plan.merger else ReplicaSubUnit if plan.replicas > 1 else plain
         if plan.concurrency:
             kind = AsyncSubUnit
     return kind(build, plan, environment)

@@ -1,4 +1,4 @@
-"""Control messages of a live change (PROTOCOL section 5), by who says them to whom. `version` is that of the table as it will be."""
+"""Control messages of a live change (docs/explanation/rescaling.md), by who says them to whom. `version` is that of the table as it will be."""
 
 from __future__ import annotations
 

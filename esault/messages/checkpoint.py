@@ -1,4 +1,4 @@
-"""Control messages of checkpoints (PROTOCOL section 6). Checkpoints are numbered from 1 over all lives of a topology."""
+"""Control messages of checkpoints (docs/explanation/checkpoints.md). Checkpoints are numbered from 1 over all lives of a topology."""
 
 from __future__ import annotations
 

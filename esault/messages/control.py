@@ -253,6 +253,8 @@ class Failed:
     unit: str
     #: what went wrong, for people, with the user's traceback where there is one
     text: str
+    #: the exception behind it, packed by `pack_cause`; empty where there is none
+    cause: bytes = b""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ __all__ = ["Copy", "CopyOver", "CopyReady"]
 
 @dataclass(frozen=True)
 class Copy:
-    """To one of the living copy: when the mark of this number has come from all senders, send the state of these ranges."""
+    """To a sub-unit of a living replica: when the mark of this number has come from all senders, send the state of these ranges."""
 
     number: int
     #: (first place, last place, who gets it)
@@ -25,7 +25,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class CopyOver:
-    """To one of the living copy: this one is given up."""
+    """To a sub-unit of a living replica: this one is given up."""
 
     number: int
 

@@ -21,7 +21,7 @@ class SubUnitCounts(UnitCounts, RunCounts):
     """Counts of one sub-unit, cumulative over its life unless said otherwise: what is shown of it, and what is not."""
 
     elements: int = counter("Elements with state.", "elements", gauge=True)
-    throttled: float = counter(
+    backpressured: float = counter(
         "Of a spout: seconds in which it was not asked for more because its window was closed.", "seconds", default=0.0
     )
 

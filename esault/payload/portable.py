@@ -59,7 +59,7 @@ def explain(value: Any, owner: Any = None) -> str | None:
         place = f"{place[:60]}...{place[-30:]}"
     name = "it" if _KEY in place or _ELEMENT in place else f"value{place}"
     inside = f" at value{place}" if place else ""
-    return f"{type_name(type(thing))}{inside} {_reason(thing, name, error)}"
+    return f"{type_name(type(thing))}{inside}{_reason(thing, name, error)}"
 
 
 def _failure(thing: Any, owner: Any) -> BaseException | None:
@@ -73,16 +73,17 @@ def _failure(thing: Any, owner: Any) -> BaseException | None:
 
 
 def _reason(thing: Any, name: str, error: BaseException) -> str:
+    """Return what follows the name of the thing: some errors say themselves that it cannot travel."""
     if isinstance(error, RecursionError):
-        return "is nested too deeply and cannot travel; flatten it"
+        return " is nested too deeply and cannot travel; flatten it"
     known = known_remedy(thing, name)
     if known is not None:
-        return f"cannot travel; {known}"
+        return f" cannot travel; {known}"
     if isinstance(error, PayloadError):
-        return f"cannot travel: {error}"
+        return f": {error}" if "travel" in str(error) else f" cannot travel: {error}"
     if type(error) is TypeError and "pickle" in str(error):
-        return f"cannot travel; {remedy(thing, name)}"
-    return f"cannot travel, since it fails when it is read: {_brief_error(error)}; {remedy(thing, name)}"
+        return f" cannot travel; {remedy(thing, name)}"
+    return f" cannot travel, since it fails when it is read: {_brief_error(error)}; {remedy(thing, name)}"
 
 
 def _parts(thing: Any) -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""Changes of an output table: split, merge, move, rescale (esault.md 3.1, 3.3 and 3.4). Each returns a new table."""
+"""Changes of an output table: split, merge, move, rescale (Zhan et al. 2017, growth and shrinkage). Each returns a new table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["merged", "moved", "rescaled", "split"]
 
 
 def split(table: OutputTable, owner: int, new: int, at: int | None = None) -> OutputTable:
-    """The owner's largest interval, in two; the upper part goes to `new` (esault.md 3.1 and 3.3)."""
+    """The owner's largest interval, in two; the upper part goes to `new` (Zhan et al. 2017, Fig. 4)."""
     after = table.copy()
     low, _ = max(table.ranges(owner), key=lambda r: r[1] - r[0])
     after.split(low, new, at)
@@ -18,7 +18,7 @@ def split(table: OutputTable, owner: int, new: int, at: int | None = None) -> Ou
 
 
 def merged(table: OutputTable, owner: int) -> OutputTable:
-    """The owner's intervals join their neighbours (esault.md 3.4). Raises ValueError for the only owner."""
+    """The owner's intervals join their neighbours (Zhan et al. 2017, shrinkage). Raises ValueError for the only owner."""
     after = table.copy()
     if len(table.owners()) == 1:
         raise ValueError("the only sub-unit cannot be merged away")

@@ -151,6 +151,8 @@ class RunEnded:
     """The run has ended; its report."""
 
     report: Any
+    #: the exception of the user's code that ended it, packed; empty where there is none
+    cause: bytes = b""
 
 
 # driver <-> keeper <-> sub-unit

@@ -101,7 +101,7 @@ class Sine:
 
 @dataclass(frozen=True)
 class Ramp:
-    """autoscale.md 8.2: low, exponential growth, a plateau, down in steps, low."""
+    """The load of AUTOSCALE's experiments (Kotto-Kombi et al. 2017): low, exponential growth, a plateau, down in steps, low."""
 
     low: float = 4.0
     high: float = 140.0
@@ -138,7 +138,7 @@ class Ramp:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Every `every` seconds another rate, uniform between `low` and `high` (craa.md 5.3 and 8.2: random)."""
+    """Every `every` seconds another rate, uniform between `low` and `high` (random: Li et al. 2017)."""
 
     low: float = 1000.0
     high: float = 50_000.0

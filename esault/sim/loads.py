@@ -16,7 +16,7 @@ __all__ += ["esault_steps", "levels", "load", "migration", "scaled"]
 
 
 def esault_steps(base: float = 20.0, step: float = 500.0, levels: int = 4) -> Steps:
-    """esault.md 5.2, reading B: up by `step` every 10 s, a plateau until 100 s, down every 20 s, a trough of 70 s."""
+    """The load of the experiments of Zhan et al. (2017): up by `step` every 10 s, a plateau until 100 s, down every 20 s, a trough of 70 s."""
     up = [(10.0 * i, base + step * (i + 1)) for i in range(levels)]
     down = [(100.0 + 20.0 * i, base + step * (levels - 1 - i)) for i in range(levels)]
     times, rates = zip(*up, *down)
@@ -24,11 +24,11 @@ def esault_steps(base: float = 20.0, step: float = 500.0, levels: int = 4) -> St
 
 
 def levels(delta: float = 0.45, unit: float = 1000.0) -> Steps:
-    """orientstream.md 8.2: rates of 2, 8 and 4 `unit`, in turn, another every `delta` seconds."""
+    """The loads of OrientStream+ (Wang et al. 2019): rates of 2, 8 and 4 `unit`, in turn, another every `delta` seconds."""
     return Steps((0.0, delta, 2 * delta), (2 * unit, 8 * unit, 4 * unit), 3 * delta)
 
 
-#: adaptive_migration.md 5.3: ten cycles of 60 s, high or low, of the workers 1 to 13
+#: Sousa 2014, chapter 4: ten cycles of 60 s, high or low, of the workers 1 to 13
 WORKERS = [
     "HHLLHHHLLL",
     "HLLLHHHHLL",
@@ -47,7 +47,7 @@ WORKERS = [
 
 
 def migration(worker: int = 0, ramp: float = 10.0) -> Lines:
-    """adaptive_migration.md 5.3: the varied load of a worker from 1 to 13, or 0: of all; transitions take `ramp` seconds.
+    """Sousa 2014, chapter 4: the varied load of a worker from 1 to 13, or 0: of all; transitions take `ramp` seconds.
 
     High is 600 and low 100 events/s for odd workers, 550 and 50 for even ones. Raises UsageError for another worker.
     """

@@ -7,9 +7,9 @@ from collections import deque
 
 from esault.errors import UsageError
 from esault.routing.table import OutputTable
-from esault.sim.lane import Parcel
 from esault.sim.model import Source
 from esault.sim.random_counts import arrivals
+from esault.sim.station import Parcel
 from esault.topology.plan import UnitPlan
 
 __all__ = ["ModelledSource"]
@@ -34,7 +34,7 @@ class ModelledSource:
         self._factor = 1.0
         self.due: deque[Parcel] = deque()
         self.lag = 0.0
-        self.offered = self.read = self.throttled = 0.0
+        self.offered = self.read = self.backpressured = 0.0
         self._cap = float("inf")
         self._cap_until = 0.0
 
@@ -79,5 +79,5 @@ class ModelledSource:
             self.lag = max(0.0, self.lag - amount)
             self.read += amount
         if self.due:
-            self.throttled += length
+            self.backpressured += length
         return out

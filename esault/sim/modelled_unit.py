@@ -14,8 +14,8 @@ from esault.messages.change_record import ChangeRecord
 from esault.messages.probe import KeyLoad
 from esault.routing.ring import RING, position
 from esault.routing.table import OutputTable
-from esault.sim.lane import Lane, Parcel
 from esault.sim.model import Host, Operator, Timing
+from esault.sim.station import Parcel, Station
 from esault.topology.grouping import by_key, shuffle
 from esault.topology.plan import Input, UnitPlan
 
@@ -73,11 +73,11 @@ class ModelledUnit:
         self.pooled = not part.keys and len(hosts) == 1
         self.started = dict.fromkeys(numbers, 0.0)
         self.host_of = {n: self._hosts[i % len(self._hosts)] for i, n in enumerate(numbers)}
-        self.lanes: dict[int, Lane] = {}
+        self.stations: dict[int, Station] = {}
         if self.pooled:
-            self.lanes[0] = Lane(0, part.service, part.width)
+            self.stations[0] = Station(0, part.service, part.width)
         else:
-            self.lanes = {n: Lane(n, part.service, host=self.host_of[n]) for n in numbers}
+            self.stations = {n: Station(n, part.service, host=self.host_of[n]) for n in numbers}
         self._gone = [0.0] * 5
         #: of the table: who owns a part, how many that are, and their ranges
         self.owners: list[int] = []
@@ -184,7 +184,7 @@ class ModelledUnit:
         change.serving = min(change.before, self.width)
         if not self.pooled:
             for number in change.news:
-                self.lanes[number] = Lane(number, self.part.service, host=self.host_of[number])
+                self.stations[number] = Station(number, self.part.service, host=self.host_of[number])
         if self.places:
             moved = self._move_keys(old_points)
         elif not self.pooled:
@@ -206,7 +206,7 @@ class ModelledUnit:
                     count += 1
         for (old, owner), weight in flows.items():
             part = weight / weights[old] if weights[old] > 0 else 0.0
-            old_owner, new_owner = self.lanes[old], self.lanes[owner]
+            old_owner, new_owner = self.stations[old], self.stations[owner]
             given = [(born, amount * part) for born, amount in old_owner.parcels]
             new_owner.held += given
             new_owner.waiting += sum(amount for _, amount in given)
@@ -215,19 +215,19 @@ class ModelledUnit:
         for old in {old for old, _ in flows}:
             gone = sum(weight for (old_owner_of, _), weight in flows.items() if old_owner_of == old)
             kept = max(0.0, 1.0 - gone / weights[old]) if weights[old] > 0 else 1.0
-            lane = self.lanes[old]
-            lane.parcels = deque((born, amount * kept) for born, amount in lane.parcels if amount * kept > 1e-9)
-            lane.waiting = sum(a for _, a in lane.parcels) + sum(a for _, a in lane.held)
+            station = self.stations[old]
+            station.parcels = deque((born, amount * kept) for born, amount in station.parcels if amount * kept > 1e-9)
+            station.waiting = sum(a for _, a in station.parcels) + sum(a for _, a in station.held)
         return count / len(self.places)
 
     def _move_evenly(self) -> None:
         """Without keys what waits is shared anew."""
-        everything = sorted(p for lane in self.lanes.values() for p in lane.parcels)
+        everything = sorted(p for station in self.stations.values() for p in station.parcels)
         owners = self.owners
-        for number, lane in self.lanes.items():
+        for number, station in self.stations.items():
             part = 1.0 / len(owners) if number in owners else 0.0
-            lane.parcels = deque((born, amount * part) for born, amount in everything if part)
-            lane.waiting = sum(a for _, a in lane.parcels)
+            station.parcels = deque((born, amount * part) for born, amount in everything if part)
+            station.waiting = sum(a for _, a in station.parcels)
 
     def _end(self, change: _Change, now: float) -> None:
         owners = set(self.owners)
@@ -235,11 +235,11 @@ class ModelledUnit:
             del self.started[number]
             del self.host_of[number]
             if not self.pooled:
-                lane = self.lanes.pop(number)
-                counted = (lane.arrived, lane.processed, lane.emitted, lane.dropped, lane.busy)
+                station = self.stations.pop(number)
+                counted = (station.arrived, station.processed, station.emitted, station.dropped, station.busy)
                 self._gone = [a + b for a, b in zip(self._gone, counted)]
-        for lane in self.lanes.values():
-            lane.release()
+        for station in self.stations.values():
+            station.release()
         self.change = None
         assert change.switched_at is not None
         record = ChangeRecord(
@@ -269,23 +269,23 @@ class ModelledUnit:
         most = self._cap * length if now <= self._cap_until else float("inf")
         out: list[Parcel] = []
         if self.pooled:
-            lane = self.lanes[0]
+            station = self.stations[0]
             change = self.change
             on = change is not None and change.switched_at is not None
-            lane.servers = change.serving if change is not None and on else self.width
+            station.servers = change.serving if change is not None and on else self.width
             if inflow:
-                lane.admit(inflow, 1.0, self._room(lane, part.buffer, length, most))
-            if lane.parcels:
-                out = self._work(lane, length, most)
+                station.admit(inflow, 1.0, self._room(station, part.buffer, length, most))
+            if station.parcels:
+                out = self._work(station, length, most)
         else:
-            room = None if part.buffer is None else part.buffer / len(self.lanes)
-            most /= len(self.lanes)
-            for lane in self.lanes.values():
-                share = self.shares.get(lane.number, 0.0)
+            room = None if part.buffer is None else part.buffer / len(self.stations)
+            most /= len(self.stations)
+            for station in self.stations.values():
+                share = self.shares.get(station.number, 0.0)
                 if inflow and share:
-                    lane.admit(inflow, share, self._room(lane, room, length, most))
-                if lane.parcels:
-                    out += self._work(lane, length, most)
+                    station.admit(inflow, share, self._room(station, room, length, most))
+                if station.parcels:
+                    out += self._work(station, length, most)
         if part.delay and (out or self._line):
             if out:
                 self._line.append((now + part.delay, out))
@@ -297,52 +297,52 @@ class ModelledUnit:
                 out += arrived
         return _merged(out, length)
 
-    def _seconds(self, lane: Lane, length: float) -> float:
+    def _seconds(self, station: Station, length: float) -> float:
         """Of its servers together, in a step."""
-        if self.part.cpu and lane.level < length * self.part.cpu:
-            return lane.level / self.part.cpu * lane.servers
-        return length * lane.servers
+        if self.part.cpu and station.level < length * self.part.cpu:
+            return station.level / self.part.cpu * station.servers
+        return length * station.servers
 
-    def _room(self, lane: Lane, buffer: float | None, length: float, most: float) -> float:
+    def _room(self, station: Station, buffer: float | None, length: float, most: float) -> float:
         """Tuples that find room in a step: while they come others are processed, however small the buffer is."""
         if buffer is None:
             return float("inf")
-        return buffer + min(most, self._seconds(lane, length) / self.part.service)
+        return buffer + min(most, self._seconds(station, length) / self.part.service)
 
-    def _work(self, lane: Lane, length: float, most: float) -> list[Parcel]:
-        done = lane.work(self._seconds(lane, length), most)
+    def _work(self, station: Station, length: float, most: float) -> list[Parcel]:
+        done = station.work(self._seconds(station, length), most)
         selectivity, age = self.part.selectivity, self.part.service + self._timing.net
         out = [(born - age, amount * selectivity) for born, amount in done]
-        lane.emitted += sum(amount for _, amount in out)
+        station.emitted += sum(amount for _, amount in out)
         return out
 
-    def wants(self, length: float) -> list[tuple[Lane, float]]:
-        """Seconds of a processor that each lane's servers would use in a step, one server's."""
+    def wants(self, length: float) -> list[tuple[Station, float]]:
+        """Seconds of a processor that each station's servers would use in a step, one server's."""
         share = self.part.cpu
         if not share:
             return []
         found = []
-        for lane in self.lanes.values():
+        for station in self.stations.values():
             # What it did in the last step it will want to do again, and what waits besides.
-            work = lane.busy - lane.busy_before + lane.waiting * self.part.service
-            lane.busy_before = lane.busy
-            found.append((lane, min(length, work / max(1e-9, lane.servers)) * share))
+            work = station.busy - station.busy_before + station.waiting * self.part.service
+            station.busy_before = station.busy
+            found.append((station, min(length, work / max(1e-9, station.servers)) * share))
         return found
 
     @property
     def waiting(self) -> float:
         """Tuples in all of its queues."""
-        return sum(lane.waiting for lane in self.lanes.values())
+        return sum(station.waiting for station in self.stations.values())
 
     def counted(self) -> tuple[float, float, float, float, float]:
         """Arrived, processed, emitted, dropped; seconds busy. All so far."""
         a, p, e, d, b = self._gone
-        for lane in self.lanes.values():
-            a += lane.arrived
-            p += lane.processed
-            e += lane.emitted
-            d += lane.dropped
-            b += lane.busy
+        for station in self.stations.values():
+            a += station.arrived
+            p += station.processed
+            e += station.emitted
+            d += station.dropped
+            b += station.busy
         return a, p, e, d, b
 
 

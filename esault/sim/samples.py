@@ -12,9 +12,9 @@ from esault.elasticity.load_share import LONGEST, SHORTEST, load_shares
 from esault.elasticity.totals import Totals
 from esault.elasticity.view import ProbeSample, Sample, UnitView
 from esault.messages.probe import KeyLoad
-from esault.sim.lane import Lane
 from esault.sim.modelled_source import ModelledSource
 from esault.sim.modelled_unit import ModelledUnit
+from esault.sim.station import Station
 
 __all__ = ["ModelledSamples"]
 
@@ -77,13 +77,13 @@ class ModelledSamples:
             self._totals[name] = (self._totals.get(name, (counted, counted))[1], counted)
             if isinstance(part, ModelledSource):
                 queue = self._sources.setdefault(name, deque())
-                queue.append((now, part.read, part.lag, part.throttled))
+                queue.append((now, part.read, part.lag, part.backpressured))
                 while queue[0][0] < now - KEPT:
                     queue.popleft()
                 continue
-            for lane in part.lanes.values():
-                counts = self._counts.setdefault((name, lane.number), deque())
-                counts.append((now, lane.arrived, lane.processed, lane.emitted, lane.busy))
+            for station in part.stations.values():
+                counts = self._counts.setdefault((name, station.number), deque())
+                counts.append((now, station.arrived, station.processed, station.emitted, station.busy))
                 while counts[0][0] < now - KEPT:
                     counts.popleft()
 
@@ -108,7 +108,7 @@ class ModelledSamples:
         if isinstance(unit, ModelledSource):
             read = unit.read
             lag = unit.lag if unit.part.knows_lag else None
-            return Totals(read, read, read, 0.0, 0.0, 0.0, lag, unit.throttled, 1)
+            return Totals(read, read, read, 0.0, 0.0, 0.0, lag, unit.backpressured, 1)
         arrived, processed, emitted, dropped, busy = unit.counted()
         return Totals(arrived, processed, emitted, dropped, busy, unit.waiting, None, 0.0, unit.width)
 
@@ -118,26 +118,26 @@ class ModelledSamples:
             return UnitView(unit.name, unit.plan, (self._source(unit, now, window),))
         pooled = unit.pooled
         if pooled:
-            shared = self._figures(unit, unit.lanes[0], now, window)
+            shared = self._figures(unit, unit.stations[0], now, window)
         samples = []
         width = unit.width
         last = unit.records[-1] if unit.records else None
         changed_at = None if last is None else last.at + last.seconds
         shares = {} if pooled else self._shares(unit, now, changed_at or 0.0)
         for owner in unit.owners:
-            lane = unit.lanes[0] if pooled else unit.lanes.get(owner)
+            station = unit.stations[0] if pooled else unit.stations.get(owner)
             ranges = unit.ranges[owner]
             started = unit.started.get(owner, now)
-            if lane is None:
+            if station is None:
                 samples.append(Sample(owner, ranges, unit.host_of.get(owner, "localhost"), age=now - started))
                 continue
-            length, arrivals, processed, emitted, busy = shared if pooled else self._figures(unit, lane, now, window)
+            length, arrivals, processed, emitted, busy = shared if pooled else self._figures(unit, station, now, window)
             per = 1.0 / width if pooled else 1.0
-            backlog = lane.waiting * per
-            delay = lane.waiting * unit.part.service / max(1.0, lane.servers if pooled else 1.0)
+            backlog = station.waiting * per
+            delay = station.waiting * unit.part.service / max(1.0, station.servers if pooled else 1.0)
             probes = self._probes.setdefault(owner, _Probes())
             if consume:
-                probes.send(now, delay + 2 * self._net, lane.processed * per)
+                probes.send(now, delay + 2 * self._net, station.processed * per)
             samples.append(
                 Sample(
                     owner,
@@ -158,7 +158,7 @@ class ModelledSamples:
                     probes=probes.told(now) if consume else (),
                     cpu=busy * per * unit.part.cpu,
                     memory=int(unit.part.state * unit.shares.get(owner, 0.0)),
-                    key_load=self._key_load(unit, owner, lane),
+                    key_load=self._key_load(unit, owner, station),
                 )
             )
         return UnitView(
@@ -177,10 +177,10 @@ class ModelledSamples:
             counted[owner] = counts[-1][1] - counts[min(first, len(counts) - 1)][1]
         return load_shares(counted, {o: sum(high - low + 1 for low, high in unit.ranges[o]) for o in unit.owners})
 
-    def _key_load(self, unit: ModelledUnit, owner: int, lane: Lane) -> KeyLoad:
+    def _key_load(self, unit: ModelledUnit, owner: int, station: Station) -> KeyLoad:
         """Return a sample of the tuples that came since its ranges are its own: drawn anew when it has become twice as large."""
-        since, load = unit.key_loads.get(owner, (lane.arrived, KeyLoad()))
-        size = min(SAMPLED, int(lane.arrived - since))
+        since, load = unit.key_loads.get(owner, (station.arrived, KeyLoad()))
+        size = min(SAMPLED, int(station.arrived - since))
         if size > load.size and (size >= 2 * load.size or size == SAMPLED):
             load = self._drawn(unit.key_points.get(owner, []), size)
         unit.key_loads[owner] = since, load
@@ -192,9 +192,9 @@ class ModelledSamples:
         drawn = self._order.choices([p for p, _ in points], [w for _, w in points], k=size)
         return KeyLoad.of(drawn, lambda place: f"key at {place}")
 
-    def _figures(self, unit: ModelledUnit, lane: Lane, now: float, window: float) -> _Count:
+    def _figures(self, unit: ModelledUnit, station: Station, now: float, window: float) -> _Count:
         """Seconds, and rates of arrivals, processed, emitted, busy."""
-        counts = self._counts.get((unit.name, lane.number))
+        counts = self._counts.get((unit.name, station.number))
         if not counts or len(counts) < 2:
             return 0.0, 0.0, 0.0, 0.0, 0.0
         newest = counts[-1]
@@ -228,5 +228,5 @@ class ModelledSamples:
             processed=(newest[1] - oldest[1]) / length,
             lag=int(newest[2]) if knows else None,
             lag_growth=(newest[2] - oldest[2]) / length if knows else 0.0,
-            throttled=min(1.0, (newest[3] - oldest[3]) / length),
+            backpressured=min(1.0, (newest[3] - oldest[3]) / length),
         )

@@ -13,12 +13,12 @@ from esault.elasticity.scaling import EVERY_UNIT, Scaling
 from esault.errors import UsageError
 from esault.messages.change_record import ChangeRecord
 from esault.messages.probe import HostUsage
-from esault.sim.lane import Lane, Parcel
 from esault.sim.latencies import Latencies
 from esault.sim.model import Model, Source
 from esault.sim.modelled_source import ModelledSource
 from esault.sim.modelled_unit import ModelledUnit
 from esault.sim.samples import ModelledSamples
+from esault.sim.station import Parcel, Station
 from esault.topology.plan import Plan
 
 __all__ = ["OperatorRun", "Run", "simulate"]
@@ -183,24 +183,24 @@ class _Simulation:
                     self.latency.add(now, now - born, amount / (unit.part.selectivity or 1.0))
 
     def _share_processors(self) -> None:
-        """Max-min fair shares on each host, from what lanes wanted when the step began."""
-        wants: dict[str, list[tuple[float, float, Lane]]] = {}
+        """Max-min fair shares on each host, from what stations wanted when the step began."""
+        wants: dict[str, list[tuple[float, float, Station]]] = {}
         for unit in self.units.values():
-            for lane, want in unit.wants(self.step):
-                wants.setdefault(lane.host if not unit.pooled else self.model.hosts[0].name, []).append(
-                    (want, lane.servers, lane)
+            for station, want in unit.wants(self.step):
+                wants.setdefault(station.host if not unit.pooled else self.model.hosts[0].name, []).append(
+                    (want, station.servers, station)
                 )
         for host in self.model.hosts:
             left = host.cores * self.step
             if sum(w * n for w, n, _ in wants.get(host.name, ())) <= left:
-                for _, _, lane in wants.get(host.name, ()):
-                    lane.level = float("inf")
+                for _, _, station in wants.get(host.name, ()):
+                    station.level = float("inf")
                 continue
             order = sorted(wants[host.name], key=lambda w: w[0])
             many = sum(n for _, n, _ in order)
-            for want, n, lane in order:
+            for want, n, station in order:
                 level = left / many
-                lane.level = min(want, level) if want > level else float("inf")
+                station.level = min(want, level) if want > level else float("inf")
                 left -= min(want, level) * n
                 many -= n
 
@@ -209,9 +209,9 @@ class _Simulation:
         for host in self.model.hosts:
             used = 0.0
             for unit in self.units.values():
-                for lane in unit.lanes.values():
-                    if unit.pooled or lane.host == host.name:
-                        used += lane.busy * unit.part.cpu
+                for station in unit.stations.values():
+                    if unit.pooled or station.host == host.name:
+                        used += station.busy * unit.part.cpu
             before = self._cpu_used.get(host.name, 0.0)
             self._cpu_used[host.name] = used
             share = max(0.0, used - before) / self.tick / host.cores

@@ -20,7 +20,7 @@ __all__ = ["TcpLines"]
 #: seconds the first connection may take, and each further attempt
 _PATIENCE = 5.0
 #: seconds until the next attempt to connect again: at first, and at most
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+_SHORTEST_BACKOFF, _LONGEST_BACKOFF = 0.1, 5.0
 #: characters of lines that wait to be read; beyond, bytes are left to TCP, which slows down who sends them
 _BUFFER = 1024 * 1024
 #: connections at once; further ones wait in the listening socket's queue
@@ -71,7 +71,7 @@ class TcpLines(Spout[str, str]):
         self._attempt: socket.socket | None = None
         self._attempted = 0.0
         self._next_attempt: float | None = None
-        self._pause = _SHORTEST_PAUSE
+        self._backoff = _SHORTEST_BACKOFF
         self._ended = False
 
     @property
@@ -187,7 +187,7 @@ class TcpLines(Spout[str, str]):
                 connection = self._connections[key.fd]
                 lines = connection.receive()
                 if lines:
-                    self._pause = _SHORTEST_PAUSE
+                    self._backoff = _SHORTEST_BACKOFF
                     self._buffered += sum(map(len, lines))
                     self._waiting.append((connection.peer, deque(lines)))
                 if not connection.alive:
@@ -237,7 +237,7 @@ class TcpLines(Spout[str, str]):
         if self._attempt is not None and now - self._attempted > _PATIENCE:
             self._give_up(self._attempt)
         # a clock that was set back must not make us wait for it
-        if self._next_attempt is None or 0 < self._next_attempt - now <= _LONGEST_PAUSE:
+        if self._next_attempt is None or 0 < self._next_attempt - now <= _LONGEST_BACKOFF:
             return
         # the addresses of a host are tried in turn
         family, kind, protocol, _, address = self._addresses[0]
@@ -269,5 +269,5 @@ class TcpLines(Spout[str, str]):
         self._try_later()
 
     def _try_later(self) -> None:
-        self._next_attempt = self.context.now() + self._pause
-        self._pause = min(_LONGEST_PAUSE, self._pause * 2)
+        self._next_attempt = self.context.now() + self._backoff
+        self._backoff = min(_LONGEST_BACKOFF, self._backoff * 2)

@@ -33,7 +33,7 @@ class _LocalProcess:
         self.messages: deque[Any] = deque()
         #: messages for the driver
         self.outbox: deque[Any] = deque()
-        self.paused = False
+        self.frozen = False
         self.gone = False
         self.outbox.append(Built(incarnation, 0, self.endpoint, self.express))
 

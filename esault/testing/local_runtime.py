@@ -25,6 +25,7 @@ from esault.control.run.driver import Driver
 from esault.elasticity.scaling import EVERY_UNIT
 from esault.errors import TopologyError, TopologyFailed, UsageError
 from esault.event_loop import SteppedLoop
+from esault.flow.operators.user_error import pack_cause, read_cause
 from esault.flow.send.recommit import go_back, recommit
 from esault.flow.send.sink_call import call_sink
 from esault.flow.worker.environment import Environment
@@ -182,7 +183,7 @@ class LocalRuntime:
             if self._prober is not None:
                 self.driver.scaling.probed(self._prober.run(self.driver.probe_targets(), self.driver.epoch, now))
             self.driver.tick(now)
-        processes = [process for process in self._processes.values() if not process.paused]
+        processes = [process for process in self._processes.values() if not process.frozen]
         self._order.shuffle(processes)
         for process in processes:
             happened = process.run(self._order) or happened
@@ -222,7 +223,7 @@ class LocalRuntime:
     def _advance(self) -> None:
         """Nothing happens by itself now: let time pass until something does."""
         at = min(
-            [process.wake_at() for process in self._processes.values() if not process.paused], default=self._tick_at
+            [process.wake_at() for process in self._processes.values() if not process.frozen], default=self._tick_at
         )
         at = min(at, self._tick_at)
         if self._now is time.time:
@@ -239,7 +240,7 @@ class LocalRuntime:
             if self._now() > until:
                 raise TopologyFailed(f"{self.plan.name}: not drained after {most_seconds} s", self.report())
         if self.driver.failure is not None:
-            raise TopologyFailed(self.driver.failure, self.report())
+            raise TopologyFailed(self.driver.failure, self.report()) from read_cause(self.driver.cause)
 
     def run_for(self, seconds: float) -> None:
         """Run for so long, or until the end. Raises TopologyFailed."""
@@ -248,7 +249,7 @@ class LocalRuntime:
             if not self.step():
                 self._advance()
         if self.driver.failure is not None:
-            raise TopologyFailed(self.driver.failure, self.report())
+            raise TopologyFailed(self.driver.failure, self.report()) from read_cause(self.driver.cause)
 
     def drain(self) -> None:
         """Have the spouts read no more."""
@@ -293,7 +294,7 @@ class LocalRuntime:
                     ),
                 )
             except Exception as error:
-                self.driver.fail(str(error), self._now())
+                self.driver.fail(str(error), self._now(), pack_cause(error))
                 return
             if not self._real:
                 process.core.observer = self._observe
@@ -473,13 +474,13 @@ class LocalRuntime:
         """Incarnations of the ack servers."""
         return [i for i, process in self._processes.items() if isinstance(process, LocalAcker)]
 
-    def pause(self, incarnation: int) -> None:
+    def freeze(self, incarnation: int) -> None:
         """The process stands still, as by SIGSTOP."""
-        self._processes[incarnation].paused = True
+        self._processes[incarnation].frozen = True
 
-    def resume(self, incarnation: int) -> None:
+    def thaw(self, incarnation: int) -> None:
         """The process goes on."""
-        self._processes[incarnation].paused = False
+        self._processes[incarnation].frozen = False
 
     def garble(self, incarnation: int, data: bytes, express: bool = False) -> None:
         """A stranger sends bytes to a process."""

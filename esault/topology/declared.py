@@ -43,7 +43,9 @@ def misfits(plan: Plan) -> list[str]:
     said = []
     for sender, edge, sent in _edges(plan):
         taken = _taken(plan.units[edge.target])
-        if any(map(_apart, sent, taken)) and not plan.units[edge.target].copy:  # a replica takes what the first takes
+        if (
+            any(map(_apart, sent, taken)) and not plan.units[edge.target].replica_index
+        ):  # a replica takes what the first takes
             said.append(
                 f"unit {edge.target!r} takes {written_pair(taken)}, but what comes from {sender!r} is {written_pair(sent)}"
             )

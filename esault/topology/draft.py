@@ -181,10 +181,10 @@ class Draft:
         settings = dataclasses.replace(settings, concurrency=check_concurrency(settings, options.concurrency))
         if window is not None and settings.concurrency is not None:
             raise TopologyError(f"{where}: its process is async, which windows do not take; write a plain def")
-        settings = dataclasses.replace(settings, copies=check_replicas(settings, options.replicas))
+        settings = dataclasses.replace(settings, replicas=check_replicas(settings, options.replicas))
         timed = all(outlet.has_time or start is not None for (outlet, _), start in zip(checked, starts))
         # Which of several replicas' rows go on, and when, follows no watermark.
-        unit = self._add(settings, parallelism, streams, timed, timed and settings.copies == 1)
+        unit = self._add(settings, parallelism, streams, timed, timed and settings.replicas == 1)
         aheads = [outlet.ahead if start is None else start.ahead for (outlet, _), start in zip(checked, starts)]
         for stream, emitted in unit.streams.items():
             # What a window emits has been believed already, and the window's end as its time may be far ahead when the run ends.
@@ -277,7 +277,7 @@ class Draft:
             needs = unit.timed and (passes or (plan.window is not None and plan.window.timed))
             plan = dataclasses.replace(plan, watermarks=needs, watermark_targets=told)
             wants_id = any(s.sink.wants_id for s in plan.sinks) or any(
-                plans[t].wants_id or plans[t].copies > 1 for t in plan.targets
+                plans[t].wants_id or plans[t].replicas > 1 for t in plan.targets
             )
             plans[name] = dataclasses.replace(plan, wants_id=wants_id)
         check_places(sink for plan in reversed(plans.values()) for sink in plan.sinks)

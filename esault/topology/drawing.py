@@ -88,7 +88,7 @@ def _tree(head: str, children: list[list[str]]) -> list[str]:
 
 def _about(unit: UnitPlan) -> str:
     """Return a few words about a unit."""
-    if unit.gate:
+    if unit.merger:
         return "merger, passes the first result for each row on"
     least, most = unit.min_parallelism, unit.max_parallelism
     bounds = "" if most == 1 else f" ({least} or more)" if most is None else f" ({least} to {most})"
@@ -99,8 +99,8 @@ def _about(unit: UnitPlan) -> str:
         words[-1] = f"one object per key and {unit.window.kind!r}"
     if unit.concurrency is not None:
         words.append(f"concurrency {unit.concurrency}")
-    if unit.copies > 1:
-        words.append(f"replica {unit.copy + 1} of {unit.copies}")
+    if unit.replicas > 1:
+        words.append(f"replica {unit.replica_index + 1} of {unit.replicas}")
     for argument in ("idle_after", "expire_after", "tick_every"):
         seconds = getattr(unit, argument)
         if seconds is not None:
@@ -117,7 +117,7 @@ def _keyed_batch(unit: UnitPlan) -> bool:
 
 
 def _class_name(unit: UnitPlan) -> str:
-    return "merger" if unit.gate else name_of(type(unit.spout) if unit.kind == "spout" else unit.factory)
+    return "merger" if unit.merger else name_of(type(unit.spout) if unit.kind == "spout" else unit.factory)
 
 
 def _policy(policy: ErrorPolicy) -> str:

@@ -18,10 +18,10 @@ from esault.topology.spout import Spout, has_position
 from esault.topology.step import Step
 from esault.topology.windowing import WindowPlan
 
-__all__ = ["MOST_COPIES", "Edge", "Input", "Outlet", "Plan", "SinkPlan", "UnitPlan"]
+__all__ = ["MOST_REPLICAS", "Edge", "Input", "Outlet", "Plan", "SinkPlan", "UnitPlan"]
 
 #: active replicas of a unit, at most
-MOST_COPIES = 4
+MOST_REPLICAS = 4
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Edge:
     #: which of the receiving unit's inputs, an index into `UnitPlan.inputs`
     input: int
     grouping: Grouping
-    #: of an edge to a replica of a unit: what rows that go there are accounted for under; 0 else
-    lane: int = 0
+    #: of an edge to a replica of a unit: the replica's id, which rows that go there are accounted for under; 0 else
+    replica_id: int = 0
 
 
 @dataclass(frozen=True)
@@ -107,18 +107,18 @@ class UnitPlan:
     buffer: int | None = None
     #: True when a sink below wants row ids, so that this unit carries them
     wants_id: bool = False
-    #: active replicas; see `topology/replicas.py`
-    copies: int = 1
+    #: active replicas of this unit; see `topology/replicas.py`
+    replicas: int = 1
     #: which of them this is, from 0
-    copy: int = 0
-    #: the account number of this replica; 0 where there are none
-    lane: int = 0
+    replica_index: int = 0
+    #: number of this replica in the topology, from 1: its account is kept under it; 0 where there are none
+    replica_id: int = 0
     #: for replicas and their merger: the name that the user gave; empty else
     original: str = ""
     #: a merger: passes the first result for each row on
-    gate: bool = False
-    #: the topology has units with replicas
-    lanes: bool = False
+    merger: bool = False
+    #: the topology has units with replicas, so that roots have an account for each
+    tracks_replicas: bool = False
     #: one object per key and window; None: per key
     window: WindowPlan | None = None
     #: whether it is sent watermarks by all its senders
@@ -177,9 +177,11 @@ class Plan:
     def apart(self, unit: str) -> tuple[str, ...]:
         """Names of the units on whose hosts sub-units of `unit` are not to be, if there are others: the other replicas of the same."""
         of = self.units[unit]
-        if of.copies == 1:
+        if of.replicas == 1:
             return ()
-        return tuple(u.name for u in self.units.values() if u.copies > 1 and u.original == of.original and u is not of)
+        return tuple(
+            u.name for u in self.units.values() if u.replicas > 1 and u.original == of.original and u is not of
+        )
 
     @property
     def sinks(self) -> tuple[SinkPlan, ...]:

@@ -13,16 +13,16 @@ from dataclasses import replace
 from esault.errors import TopologyError
 from esault.topology.factory import class_behind
 from esault.topology.grouping import BUILT_IN, single
-from esault.topology.plan import MOST_COPIES, Edge, Input, Outlet, UnitPlan
+from esault.topology.plan import MOST_REPLICAS, Edge, Input, Outlet, UnitPlan
 
 __all__ = ["check_replicas", "expanded", "has_finish", "merger_name", "replica_name", "width"]
 
 _FOR_REPLICAS = " or ".join(f"{make.__name__}()" for kind, make in BUILT_IN.items() if kind.promises.for_replicas)
 
 
-def replica_name(unit: str, copy: int) -> str:
+def replica_name(unit: str, index: int) -> str:
     """Return the name of a replica, from 0; the first one has the unit's. Users' names have no `~`."""
-    return f"{unit}~{copy}" if copy else unit
+    return f"{unit}~{index}" if index else unit
 
 
 def merger_name(unit: str) -> str:
@@ -33,8 +33,8 @@ def merger_name(unit: str) -> str:
 def check_replicas(unit: UnitPlan, replicas: object) -> int:
     """`replicas`, if this bolt can have so many. Raises TopologyError."""
     where = f"unit {unit.name!r}: replicas={replicas!r}"
-    if isinstance(replicas, bool) or not isinstance(replicas, int) or not 1 <= replicas <= MOST_COPIES:
-        raise TopologyError(f"{where} must be a whole number from 1, no replicas, to {MOST_COPIES}")
+    if isinstance(replicas, bool) or not isinstance(replicas, int) or not 1 <= replicas <= MOST_REPLICAS:
+        raise TopologyError(f"{where} must be a whole number from 1, no replicas, to {MOST_REPLICAS}")
     if replicas == 1:
         return 1
     if unit.concurrency is not None:
@@ -49,7 +49,7 @@ def check_replicas(unit: UnitPlan, replicas: object) -> int:
     for each in unit.inputs:
         if not each.grouping.promises.for_replicas:
             raise TopologyError(
-                f"{where}, but its input {each.stream!r} comes by {each.grouping!r}; a bolt with copies takes {_FOR_REPLICAS}"
+                f"{where}, but its input {each.stream!r} comes by {each.grouping!r}; a bolt with replicas takes {_FOR_REPLICAS}"
             )
     for argument in ("tick_every", "expire_after"):
         if getattr(unit, argument) is not None:
@@ -77,26 +77,27 @@ def has_finish(cls: type) -> bool:
 
 
 def expanded(units: Mapping[str, UnitPlan]) -> dict[str, UnitPlan]:
-    """Return the units of the plan with replicas and mergers in place of the units that have `copies`. Raises TopologyError."""
-    replicated = [name for name, unit in units.items() if unit.copies > 1]
+    """Return the units of the plan with replicas and mergers in place of the units that have `replicas`. Raises TopologyError."""
+    replicated = [name for name, unit in units.items() if unit.replicas > 1]
     if not replicated:
         return dict(units)
-    lanes = {
-        name: [1 + group * MOST_COPIES + c for c in range(units[name].copies)] for group, name in enumerate(replicated)
+    ids = {
+        name: [1 + group * MOST_REPLICAS + index for index in range(units[name].replicas)]
+        for group, name in enumerate(replicated)
     }
     made: dict[str, UnitPlan] = {}
     for name, asked in units.items():
         _check_ancestors(units, asked)
-        inputs = tuple(replace(i, source=merger_name(i.source)) if i.source in lanes else i for i in asked.inputs)
-        streams = {stream: _to_replicas(outlet, lanes) for stream, outlet in asked.streams.items()}
-        unit = replace(asked, inputs=inputs, streams=streams, lanes=True)
-        if name not in lanes:
+        inputs = tuple(replace(i, source=merger_name(i.source)) if i.source in ids else i for i in asked.inputs)
+        streams = {stream: _to_replicas(outlet, ids) for stream, outlet in asked.streams.items()}
+        unit = replace(asked, inputs=inputs, streams=streams, tracks_replicas=True)
+        if name not in ids:
             made[name] = unit
             continue
         taken = [stream for stream, outlet in streams.items() if outlet != Outlet()]
         if not taken:
             raise TopologyError(
-                f"unit {name!r}: replicas={unit.copies}, but nothing takes what it emits, so that replicas are of no use; "
+                f"unit {name!r}: replicas={unit.replicas}, but nothing takes what it emits, so that replicas are of no use; "
                 "give its stream a .bolt(...) or a .sink(...)"
             )
         merger = merger_name(name)
@@ -104,15 +105,15 @@ def expanded(units: Mapping[str, UnitPlan]) -> dict[str, UnitPlan]:
             stream: Outlet(edges=(Edge(merger, taken.index(stream), single()),)) if stream in taken else Outlet()
             for stream in streams
         }
-        for copy, lane in enumerate(lanes[name]):
-            replica = replica_name(name, copy)
+        for index, id in enumerate(ids[name]):
+            replica = replica_name(name, index)
             made[replica] = replace(
                 unit,
                 name=replica,
                 streams=behind,
                 wants_id=True,
-                copy=copy,
-                lane=lane,
+                replica_index=index,
+                replica_id=id,
                 original=name,
                 watermark_targets=frozenset(),
             )
@@ -126,31 +127,31 @@ def expanded(units: Mapping[str, UnitPlan]) -> dict[str, UnitPlan]:
             parallelism=1,
             max_parallelism=1,
             wants_id=unit.wants_id,
-            lanes=True,
+            tracks_replicas=True,
             original=name,
-            gate=True,
+            merger=True,
             watermark_targets=asked.watermark_targets,
         )
     return made
 
 
-def _to_replicas(outlet: Outlet, lanes: Mapping[str, list[int]]) -> Outlet:
+def _to_replicas(outlet: Outlet, ids: Mapping[str, list[int]]) -> Outlet:
     """The outlet with an edge to each replica in place of one to their unit."""
     edges: list[Edge] = []
     for edge in outlet.edges:
-        if edge.target in lanes:
+        if edge.target in ids:
             edges += [
-                replace(edge, target=replica_name(edge.target, c), lane=lane)
-                for c, lane in enumerate(lanes[edge.target])
+                replace(edge, target=replica_name(edge.target, index), replica_id=id)
+                for index, id in enumerate(ids[edge.target])
             ]
         else:
             edges.append(edge)
-    return replace(outlet, edges=tuple(edges), branches=tuple(_to_replicas(b, lanes) for b in outlet.branches))
+    return replace(outlet, edges=tuple(edges), branches=tuple(_to_replicas(b, ids) for b in outlet.branches))
 
 
 def _check_ancestors(units: Mapping[str, UnitPlan], unit: UnitPlan) -> None:
     """Rows are told apart by their ids, which name the way of a row and not the sub-unit that made it."""
-    if unit.copies == 1:
+    if unit.replicas == 1:
         return
     seen: set[str] = set()
     todo = [each.source for each in unit.inputs]
@@ -162,7 +163,7 @@ def _check_ancestors(units: Mapping[str, UnitPlan], unit: UnitPlan) -> None:
         for each in units[name].inputs:
             if each.grouping.promises.to_several:
                 raise TopologyError(
-                    f"unit {unit.name!r}: replicas={unit.copies}, but unit {name!r} before it takes its tuples by {each.grouping!r}, so "
+                    f"unit {unit.name!r}: replicas={unit.replicas}, but unit {name!r} before it takes its tuples by {each.grouping!r}, so "
                     "that several sub-units may emit rows of one id, of which only one would be taken; take another grouping "
                     "there, or leave replicas out"
                 )
@@ -171,6 +172,6 @@ def _check_ancestors(units: Mapping[str, UnitPlan], unit: UnitPlan) -> None:
 
 def width(unit: UnitPlan, chosen: Mapping[str, int]) -> int:
     """Return the number of sub-units that a unit starts with, where these were chosen by the names that the user gave."""
-    if unit.gate:
+    if unit.merger:
         return unit.parallelism
     return chosen.get(unit.name, chosen.get(unit.original, unit.parallelism))

@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Iterator
 
-from esault.runtime.session.session import View
+from esault.runtime.session.request import View
 from esault.ui.shielded import ShieldedView
 
 __all__ = ["choose"]

@@ -10,7 +10,7 @@ from typing import Any
 from esault.control.report.summary import Snapshot, UnitSnapshot
 from esault.counters import Counter, declared
 from esault.errors import UsageError
-from esault.runtime.session.session import View
+from esault.runtime.session.request import View
 
 __all__ = ["PrometheusView", "served"]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from esault.control.report.summary import Snapshot
-from esault.runtime.session.session import View
+from esault.runtime.session.request import View
 
 __all__ = ["ShieldedView"]
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import cProfile
 import re
 import sys
 from pathlib import Path
 
 import pytest
+
+from esault import Bolt, Topology, by_key
+from esault.sinks import JsonLines
+from esault.sources import Items
+from esault.testing import LocalRuntime
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
@@ -36,6 +42,25 @@ def test_a_walk_names_files_that_are_there(name, walk):
         path = (drawings.PAGE.parent / place).resolve()
         assert path.is_file(), f"{name}: {said} is elsewhere"
         assert path == drawings.CODE / said
+
+
+class Same(Bolt):
+    def process(self, key, value):
+        self.emit(key, value)
+
+
+def test_a_tuple_passes_the_files_of_its_walk():
+    """All but the sockets, which `LocalRuntime` has none of."""
+    t = Topology("t")
+    spout = t.spout("in", Items([(i % 7, i) for i in range(5000)])).map(abs)
+    spout.bolt("same", Same, grouping=by_key()).sink("out", JsonLines("unused"))
+    local = LocalRuntime(t)
+    profile = cProfile.Profile()
+    profile.runcall(local.run_until_drained)
+    passed = {Path(code.co_filename) for entry in profile.getstats() if not isinstance(code := entry.code, str)}
+    named = re.findall(r"`([^`]+\.py)`", dict(WALKS)["tuple"])
+    left_out = {place for place in named if drawings.CODE / place not in passed}
+    assert left_out == {"runtime/net/links.py", "runtime/net/inlets.py"}
 
 
 def test_an_arrow_that_follows_from_others_is_left_out():

@@ -143,7 +143,8 @@ def sections() -> dict[str, list[tuple[str, list[tuple[list[str], list[str]]]]]]
                         before.append(line[1:])
                     if line[:1] in ("+", " ", ""):
                         after.append(line[1:])
-        found[title] = files
+        if files:
+            found[title] = files
     return found
 
 

@@ -47,6 +47,8 @@ PRIVATE = frozenset(
         "getters",
         "tender",
         "tenders",
+        "lane",
+        "lanes",
     ]
 )
 #: which process, sender or reader is meant?

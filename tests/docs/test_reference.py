@@ -15,7 +15,8 @@ from esault.counters import UnitCounts, declared
 from esault.messages.settings import Settings
 from esault.runtime.session.metrics_tables import CHANGES, RUNS, WINDOWS
 
-REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+ROOT = Path(__file__).parents[2]
+REFERENCE = ROOT / "docs" / "reference"
 
 
 def test_every_setting_is_described():
@@ -46,10 +47,7 @@ def test_every_counter_is_described():
             assert f"| `{metric}` |" in metrics, metric
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["new", "check", "run", "policies", "status", "scale", "throttle", "stop", "node", "keys", "analyze", "bench"],
-)
+@pytest.mark.parametrize("name", cli.list_commands(None))
 def test_every_command_and_option_is_described(name):
     text = (REFERENCE / "cli.md").read_text()
     assert f"`esault {name}" in text
@@ -70,3 +68,10 @@ def test_options_that_are_described_exist():
     }
     for option in re.findall(r"`(--[a-z-]+)", text):
         assert option in known | {"--help"}
+
+
+def test_pages_that_the_code_cites_are_there():
+    for folder in ("esault", "bench", "topologies"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for page in re.findall(r"[\w./-]+\.md\b", path.read_text()):
+                assert (ROOT / page).is_file(), f"{path.relative_to(ROOT)} cites {page}"

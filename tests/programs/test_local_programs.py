@@ -34,7 +34,7 @@ def found(*runs):
 
 
 def scalable(plan):
-    return [unit for unit in plan.units.values() if unit.kind == "bolt" and not unit.gate]
+    return [unit for unit in plan.units.values() if unit.kind == "bolt" and not unit.merger]
 
 
 def may_change(local):

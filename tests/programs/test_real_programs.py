@@ -34,7 +34,7 @@ def bolts(run):
     return {
         unit.name: min(unit.max_parallelism or 3, 3)
         for unit in plan.units.values()
-        if unit.kind == "bolt" and not unit.gate and unit.objects != "unit" and unit.max_parallelism != 1
+        if unit.kind == "bolt" and not unit.merger and unit.objects != "unit" and unit.max_parallelism != 1
     }
 
 

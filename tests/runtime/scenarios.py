@@ -83,6 +83,19 @@ class Name(Bolt):
         self.emit("row", (repr(key), self.count))
 
 
+class NoTown(Exception):
+    """As libraries write them: made of other arguments than its text."""
+
+    def __init__(self, town: str, code: int) -> None:
+        super().__init__(f"no town {town}")
+        self.code = code
+
+
+class Refuses(Bolt):
+    def process(self, key, value):
+        raise NoTown("Nowhere", 404)
+
+
 def _one(bolt, rows=ROWS, **options) -> Topology:
     t = Topology("scenario")
     t.spout("rows", Items(rows)).bolt("worker", bolt, **options).sink("out", Collect())
@@ -119,6 +132,10 @@ def batched() -> Topology:
 
 def finished() -> Topology:
     return _one(Last, grouping=by_key(), parallelism=2)
+
+
+def failing() -> Topology:
+    return _one(Refuses, grouping=by_key())
 
 
 def skipped() -> Topology:

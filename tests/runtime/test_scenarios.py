@@ -9,6 +9,7 @@ import pytest
 
 from esault import TopologyFailed
 from esault.messages.settings import Settings
+from esault.runtime.session.request import Request
 from esault.runtime.session.session import Session
 from esault.testing import LocalRuntime
 from esault.topology.locate import locate
@@ -60,13 +61,25 @@ def test_both_runtimes_land_the_same_rows(name):
     local.run_until_drained()
     expected = rows({sink.name: [(r.key, r.value) for r in local.landed(sink.name)] for sink in plan.sinks})
     assert any(expected.values())
-    report = Session(located, {}, view=Silent(), settings=Settings(ackers=len(name) % 2)).run()
+    report = Session(Request(located, {}, view=Silent(), settings=Settings(ackers=len(name) % 2))).run()
     assert rows(report.collected) == expected
     assert report.roots.replayed == 0
     for unit, counts in local.report().units.items():
         assert report.units[unit].tuples_in == counts.tuples_in
         assert report.units[unit].tuples_out == counts.tuples_out
         assert (report.units[unit].arrivals, report.units[unit].dropped) == (counts.arrivals, 0)
+
+
+def test_on_both_runtimes_a_failure_has_the_exception_of_the_user_s_code_as_its_cause():
+    located = locate(f"{PLACE}:failing")
+    for run in (
+        LocalRuntime(located.build({}).plan()).run_until_drained,
+        Session(Request(located, {}, view=Silent())).run,
+    ):
+        with pytest.raises(TopologyFailed) as caught:
+            run()
+        cause = caught.value.__cause__
+        assert (type(cause).__name__, str(cause), cause.code) == ("NoTown", "no town Nowhere", 404)
 
 
 @pytest.mark.parametrize("what", ["none", "float", "list", "inside"])
@@ -78,7 +91,7 @@ def test_on_both_runtimes_a_key_that_cannot_be_one_is_refused_in_one_set_of_word
             LocalRuntime(located.build({"what": what, "p": p}).plan(), settings=Settings()).run_until_drained()
         said.add(str(caught.value))
     with pytest.raises(TopologyFailed) as caught:
-        Session(located, {"what": what}, view=Silent()).run()
+        Session(Request(located, {"what": what}, view=Silent())).run()
     said.add(str(caught.value))
     assert len(said) == 1
     assert said.pop().startswith("unit 'late' emitted a tuple with")
@@ -95,7 +108,7 @@ def test_in_both_runtimes_what_does_not_fit_is_dropped_and_nothing_else_is_missi
         report, landed = local.report(), [(r.key, r.value) for r in local.landed("out")]
     else:
         state = tmp_path / "state" if delivery == "eo" else None
-        report = Session(located, {}, view=Silent(), settings=settings, state=state).run()
+        report = Session(Request(located, {}, view=Silent(), settings=settings, state=state)).run()
         landed = report.collected["out"]
     worker, echo = report.units["worker"], report.units["echo"]
     assert worker.arrivals == 7000 == worker.tuples_in + worker.dropped

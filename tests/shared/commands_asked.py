@@ -15,8 +15,8 @@ CHANGES = ("split", "merge", "move", "scale")
 def may_change(local, unit, what, n=0):
     """Whether this unit can be changed so now; `n`: to how many sub-units."""
     asked = local.driver.units[unit]
-    together = [asked] if what == "move" else asked.all_copies
-    copies, width = asked.plan.copies, asked.width
+    together = [asked] if what == "move" else asked.all_replicas
+    copies, width = asked.plan.replicas, asked.width
     after, more = {
         "split": (width + 1, copies),
         "merge": (width - 1, 0),

@@ -149,7 +149,7 @@ class Ours:
             samples = tuple(self._sample(r, look) for r in pair)
             units[plan.name] = UnitView(plan.name, plan, samples, any(r in look.moving for r in pair), changed)
         view = RunView(look.now, look.now, units, self._hosts, len(REPLICAS), tuple(units))
-        by_number = {s.sub_unit: (w, s.copy) for w, plan in self._plans.items() for s in units[plan.name].samples}
+        by_number = {s.sub_unit: (w, s.replica) for w, plan in self._plans.items() for s in units[plan.name].samples}
         wanted = []
         for action in self.policy.decide(view):
             if isinstance(action, Migrate):

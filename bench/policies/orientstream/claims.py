@@ -1,4 +1,4 @@
-"""Claims of OrientStream+'s paper (orientstream.md 5.2, 8.5), each with a check whether it came out."""
+"""Claims of OrientStream+'s paper (Wang et al. 2019), each with a check whether it came out."""
 
 from __future__ import annotations
 

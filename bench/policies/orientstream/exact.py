@@ -1,4 +1,4 @@
-"""S3 of orientstream.md 8.5: three queries over pipelines that run out of order give what one pipeline gives, tuple for tuple.
+"""S3: three queries over pipelines that run out of order give what one pipeline gives, tuple for tuple.
 
 What depends on one tuple only (splitting, mapping, filtering) runs in the pipelines; the time-stamp map puts its results in order;
 what depends on the order or on state (counting, averaging, joining) follows. TM and WC on seeded data; Q3 on rows of TPC-H's form,

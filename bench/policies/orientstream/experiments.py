@@ -1,6 +1,6 @@
 """OrientStream+'s experiment: switching at each change of a stream against grouping, its learners, and what it takes.
 
-Columns: the reference is the queue model of orientstream.md 3.3.2 and the learner trial of 8.3; ours (sim) are the engine's own
+Columns: the reference is the queue model (`model`) and the learner trial (`trial`); ours (sim) are the engine's own
 pipelines over an operator that stops for each change, and the policy itself in the simulator, where changes stop nothing.
 """
 

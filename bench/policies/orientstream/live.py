@@ -24,6 +24,7 @@ import psutil
 
 from bench.kit.quiet_view import QuietView
 from bench.policies.orientstream.topology import MAP, SPEED
+from esault.runtime.session.request import Request
 from esault.runtime.session.session import Session
 from esault.topology.locate import locate
 
@@ -79,7 +80,7 @@ def _run(system: str, seconds: float, seed: int) -> dict[str, Any]:
     taken = _Taken(("map", "speed"))
     start = time.monotonic()
     try:
-        session = Session(place, params, parallelism=widths, slots=24, view=QuietView(), policies={"": policy})
+        session = Session(Request(place, params, parallelism=widths, slots=24, view=QuietView(), policies={"": policy}))
         report = session.run()
     finally:
         taken.stop()

@@ -1,4 +1,4 @@
-"""The queue model of orientstream.md 3.3.2, in virtual time: what switching each time and grouping do to latency.
+"""A queue model of configurations in turn, in virtual time: what switching each time and grouping do to latency.
 
 Slices of a stream whose rate changes every `delta` seconds ask for three configurations in turn; a change of configuration
 stops the one server for `change` seconds. It shows where Algorithm 1 leaves a gap, which is what the bench measures against.

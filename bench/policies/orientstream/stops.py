@@ -1,4 +1,4 @@
-"""S1 and S2 of orientstream.md 8.5: the engine's own pipelines over an operator that stops for each change, in virtual time.
+"""S1 and S2: the engine's own pipelines over an operator that stops for each change, in virtual time.
 
 The same load as in the queue model, but windows are cut, grouped and let go by `esault.control.run.pipelines`, tuples are whole, and
 changes take 100 to 300 ms at random or 300 ms always.

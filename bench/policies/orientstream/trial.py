@@ -1,4 +1,4 @@
-"""The learner trial of orientstream.md 8.3: four learners and their ensembles on synthetic samples, tested then trained.
+"""The learner trial: four learners and their ensembles on synthetic samples, tested then trained.
 
 Each sample is one window of a query under some configuration: five features, and its use of processors and memory in percent,
 with noise and one drift at half time. Three variants: sound learners, a Hoeffding tree that diverges, naive Bayes with gross errors.

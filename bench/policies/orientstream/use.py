@@ -1,4 +1,4 @@
-"""S5 of orientstream.md 8.5: what the policy takes against a configuration that is fixed for the peak, in the simulator.
+"""S5: what the policy takes against a configuration that is fixed for the peak, in the simulator.
 
 Three topologies with the shape of the paper's queries, under a load whose mean is about half of its peak.
 """
@@ -54,7 +54,7 @@ def _words(widths: Mapping[str, int]) -> list[Source | Operator]:
 
 
 def _q3(widths: Mapping[str, int]) -> list[Source | Operator]:
-    # Rates as the tables' sizes, selectivities as counted at scale 0.01 (orientstream.md 6.8).
+    # Rates as the tables' sizes, selectivities as counted at scale 0.01 (TPC-H's third query).
     return [
         Source("customer", load(60), noise=0.05, burst=BURST),
         Source("orders", load(600), noise=0.05, burst=BURST),

@@ -1,4 +1,4 @@
-"""Checkpoints under way: one is complete when all have done their part (PROTOCOL section 6)."""
+"""Checkpoints under way: one is complete when all have done their part (docs/explanation/checkpoints.md)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["Checkpoints", "Cut"]
 PUT_OFF = 0.25
 #: most seconds after one in which no other begins, so that units can change in between: policies look a few times in them
 BREATH = 0.6
-#: longest pause between two, seconds, when they cannot be completed
-LONGEST_PAUSE = 30.0
-#: times that the pause is doubled; from a millisecond on this is the longest
+#: seconds between two at most, when they cannot be completed
+LONGEST_BACKOFF = 30.0
+#: times that the seconds between two are doubled; from a millisecond on this is the longest
 MOST_DOUBLED = 15
 
 
@@ -140,7 +140,7 @@ class Checkpoints:
         self._failed += 1
         if self._due is not None:
             # A full disk may last for days: the power is bounded, beyond 2**1023 there is no float.
-            self._due = now + min(LONGEST_PAUSE, self._every * 2 ** min(self._failed, MOST_DOUBLED))
+            self._due = now + min(LONGEST_BACKOFF, self._every * 2 ** min(self._failed, MOST_DOUBLED))
         self._troubled(text)
         self.abandon()
 
@@ -177,7 +177,7 @@ class Checkpoints:
             self._failed = 0
             if self._due is not None:
                 # Where units are overloaded, barriers wait behind what waits, maybe longer than from one checkpoint to the next. Without
-                # a pause one would always be on, and units could not grow. It is as long as the checkpoint was: short ones stay on time.
+                # time between them one would always be on, and units could not grow. It is as long as the checkpoint was: short ones stay on time.
                 self._due = max(self._due, now + min(BREATH, now - cut.begun_at))
             self.newest = cut.number
             for parts in cut.parts.values():

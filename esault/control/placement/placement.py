@@ -145,7 +145,7 @@ class Cluster:
             )
         taking = [host for host in fitting if not host.draining] or fitting
         pack = self.rules.strategy == "pack"
-        avoided = {*request.copies, *self.rules.apart.get(request.original, ())}
+        avoided = {*request.replicas, *self.rules.apart.get(request.original, ())}
 
         def badness(host: HostRecord) -> tuple[object, ...]:
             share = host.used / host.slots

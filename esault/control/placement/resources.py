@@ -30,7 +30,7 @@ class SlotRequest:
     #: units that it gets from or sends to
     neighbours: frozenset[str] = frozenset()
     #: other replicas of the same unit: a host that is lost should not take two of them
-    copies: frozenset[str] = frozenset()
+    replicas: frozenset[str] = frozenset()
     #: the one host that will do
     host: str | None = None
     #: ... since the process that it goes on in is there, whatever else holds of that host

@@ -1,15 +1,16 @@
 """One active replica of a unit: a unit of its own, which is restored by another replica where it lost a sub-unit.
 
 ```
-whole -> (a sub-unit dies) -> down: its rows are dropped at the senders, roots do not wait for its account
-      -> a successor is made and known -> it holds rows, the old owners wait for marks
-      -> the table names it, marks go to the old owners with it, state comes
-      -> whole: roots wait for its account again
+WHOLE --a sub-unit dies--> DOWN --a successor is known to all--> HOLDING --all are ready--> COPYING --state is there--> DOWN
+DOWN --all sub-units have all of their state--> WHOLE          HOLDING, COPYING --something else comes between--> DOWN
 ```
 
+- WHOLE: roots wait for its account.
+- DOWN: its rows are dropped at the senders, and roots do not wait for its account. This is so until it is WHOLE.
+- HOLDING: the successor holds rows, and sub-units of another replica, the source, get ready to send it their state.
+- COPYING: the table names the successor, marks go to the source with it, and state comes.
+
 Until it is whole nothing depends on it: if anything goes wrong meanwhile, the successor is ended and the next one made.
-It is one module since every step looks at the same few facts: which sub-units are dead, spoiled, given up, and being
-restored.
 
 It is one module of over 300 lines: losing a sub-unit and being restored is one course of events, drawn above.
 """
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 
 from esault.control.units.rescale_table import RescaleState
 from esault.control.units.signals import (
@@ -40,12 +42,30 @@ from esault.messages.replicas import Copy, CopyOver, CopyReady
 from esault.messages.status import Status
 from esault.routing.table import OutputTable
 
-__all__ = ["Replica"]
+__all__ = ["Replica", "ReplicaState"]
+
+
+class ReplicaState(Enum):
+    """The progress of a replica, from whole to whole; see the module."""
+
+    WHOLE = "whole"
+    DOWN = "down"
+    HOLDING = "holding"
+    COPYING = "copying"
+
+
+#: the states that may follow each
+NEXT: Mapping[ReplicaState, frozenset[ReplicaState]] = {
+    ReplicaState.WHOLE: frozenset({ReplicaState.DOWN}),
+    ReplicaState.DOWN: frozenset({ReplicaState.HOLDING, ReplicaState.WHOLE}),
+    ReplicaState.HOLDING: frozenset({ReplicaState.COPYING, ReplicaState.DOWN}),
+    ReplicaState.COPYING: frozenset({ReplicaState.DOWN}),
+}
 
 
 @dataclass
 class _Restoring:
-    """A sub-unit that gets the state of another replica."""
+    """A sub-unit that gets the state of another replica; there is one in HOLDING and in COPYING."""
 
     number: int
     new: int
@@ -54,7 +74,6 @@ class _Restoring:
     old_owners: set[int]
     #: sub-units that have not answered
     waiting: set[int] = field(default_factory=set)
-    moving: bool = False
     installed: StateInstalled | None = None
     at: float = 0.0
     #: when the table was published
@@ -89,8 +108,7 @@ class Replica(Component):
         self._group = group
         group.append(self)
         self._state = unit.state
-        #: a sub-unit died and its place is not filled yet, or some of its state is missing
-        self.down = False
+        self.progress = ReplicaState.WHOLE
         self.restoring: _Restoring | None = None
         #: sub-units that were ended because what they had was not whole
         self._given_up: set[int] = set()
@@ -125,9 +143,12 @@ class Replica(Component):
         return [replica for replica in self._group if replica is not self]
 
     @property
-    def _whole(self) -> bool:
-        """Return whether it lacks nothing, and nothing is being made up for."""
-        return not self.down and self.restoring is None
+    def down(self) -> bool:
+        return self.progress is not ReplicaState.WHOLE
+
+    def _enter(self, state: ReplicaState) -> None:
+        assert state in NEXT[self.progress], f"{self.unit.name}: {self.progress} is not followed by {state}"
+        self.progress = state
 
     @property
     def busy(self) -> bool:
@@ -140,7 +161,7 @@ class Replica(Component):
         return self.unit.change is not None or self.unit.senders.registering or self.unit.senders.expecting
 
     def check_change(self) -> None:
-        if not all(replica._whole for replica in self._group):
+        if any(replica.down for replica in self._group):
             raise UsageError(
                 f"unit {self.unit.plan.original!r} cannot be changed now: one of its replicas is being brought up to "
                 "date; try again in a moment"
@@ -151,7 +172,7 @@ class Replica(Component):
         subs, restoring = self._state.subs, self.restoring
         peers = {owner: peer if owner in subs else ("", "", 0) for owner, peer in table.peers.items()}
         marks = {}
-        if restoring is not None and restoring.moving:
+        if restoring is not None and self.progress is ReplicaState.COPYING:
             marks = {restoring.source.unit.name: restoring.number}
         return replace(table, peers=peers, marks=marks)
 
@@ -168,7 +189,7 @@ class Replica(Component):
             self._spoiled |= change.new_owners | ({incarnation} if owned else set())
             owned = owned or incarnation in change.giving
         if owned and not self.down:
-            self.down = True
+            self._enter(ReplicaState.DOWN)
             state.event("reachable")
         if any(self._holders(record)):
             state.measurements.died(incarnation, state_too=False)  # another replica has its state
@@ -248,6 +269,7 @@ class Replica(Component):
         overlap = _overlap(table, record.replaces, theirs)
         old_owners = {owner for _, _, owner in overlap}
         new = record.incarnation
+        self._enter(ReplicaState.HOLDING)
         self.restoring = _Restoring(number, new, source, old_owners, {new, *old_owners}, at=now)
         olds = {owner: source._express(owner) for owner in old_owners}
         self._state.tell(new, HoldRanges(number, tuple(overlap), olds, len(old_owners) == 1))
@@ -271,12 +293,13 @@ class Replica(Component):
 
     def _answered(self, incarnation: int, number: int, now: float) -> None:
         restoring = self.restoring
-        if restoring is None or restoring.number != number or restoring.moving:
+        if restoring is None or restoring.number != number or self.progress is not ReplicaState.HOLDING:
             return
         restoring.waiting.discard(incarnation)
         if restoring.waiting:
             return
-        restoring.moving, restoring.published_at = True, now
+        self._enter(ReplicaState.COPYING)
+        restoring.published_at = now
         self.unit.lives.take_over(self._state.subs[restoring.new], now, after_death=False)
 
     def _on_installed(self, message: StateInstalled, now: float) -> bool:
@@ -291,6 +314,7 @@ class Replica(Component):
         """Give up restoring, since something is not as it was when it began: the next successor begins anew."""
         restoring, self.restoring = self.restoring, None
         assert restoring is not None
+        self._enter(ReplicaState.DOWN)
         source = restoring.source._state
         for record in source.subs.values():  # marks go to all of them
             if record.built is not None:
@@ -329,6 +353,7 @@ class Replica(Component):
     def check(self, now: float) -> None:
         restoring = self.restoring
         if restoring is not None and restoring.installed is not None and not self.unit.senders.switching:
+            self._enter(ReplicaState.DOWN)
             self.restoring = None
             self._state.changes.append(restoring.record(self.unit, now, self.unit.alone.new_id()))
             self._poke()
@@ -356,7 +381,7 @@ class Replica(Component):
         if table is None or self.restoring is not None or self._spoiled or senders.switching or senders.registering:
             return
         if all(self._has(owner) and owner not in self._given_up for owner in table.owners()):
-            self.down = False
+            self._enter(ReplicaState.WHOLE)
             self._state.event("reachable")
             self._poke()
             self.unit.handle(MayEnd(), now)

@@ -28,7 +28,7 @@ def make_units(
     groups: dict[str, list[Replica]] = {}
     members: dict[str, list[Unit]] = {}
     for unit in units.values():
-        if unit.plan.copies > 1 and not unit.plan.gate:
+        if unit.plan.replicas > 1 and not unit.plan.merger:
             original = unit.plan.original
             members.setdefault(original, []).append(unit)
             unit.replicate(Replica(unit, groups.setdefault(original, [])), GroupRequests(unit, members[original]))
@@ -37,7 +37,7 @@ def make_units(
 
 def check_settings(plan: Plan, settings: Settings) -> None:
     """Refuse settings that replicas cannot go with: they need acks, at the owners of the roots. Raises UsageError."""
-    names = [name for name, unit in plan.units.items() if unit.copies > 1 and not unit.copy]
+    names = [name for name, unit in plan.units.items() if unit.replicas > 1 and not unit.replica_index]
     if not names:
         return
     said = f"unit {names[0]!r} has replicas, which do not go together with"
@@ -53,9 +53,9 @@ def check_settings(plan: Plan, settings: Settings) -> None:
 
 def down(units: Iterable[Unit]) -> tuple[int, ...]:
     """Return the accounts of replicas that are not whole."""
-    return tuple(sorted(unit.plan.lane for unit in units if unit.down))
+    return tuple(sorted(unit.plan.replica_id for unit in units if unit.down))
 
 
 def mergers(units: Iterable[Unit]) -> tuple[int, ...]:
     """Return the sub-units of mergers: they must be told which roots are done."""
-    return tuple(r.incarnation for u in units if u.plan.gate for r in u.subs.values() if r.built is not None)
+    return tuple(r.incarnation for u in units if u.plan.merger for r in u.subs.values() if r.built is not None)

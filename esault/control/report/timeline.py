@@ -50,7 +50,7 @@ class UnitRecord:
     lag: int | None
     #: seconds of processing, all sub-units together
     busy: float
-    #: of a spout: share of the time in which it might not read
+    #: of a spout: share of the time in which it was backpressured; named as the column of the table, which keeps its name
     throttled: float
     #: seconds that one tuple takes one sub-unit; None when none was processed
     service: float | None
@@ -158,7 +158,7 @@ class Timeline:
             waiting=round(window.waiting),
             lag=None if window.lag is None else round(window.lag),
             busy=window.busy,
-            throttled=window.throttled,
+            throttled=window.backpressured,
             service=window.service if bolt else None,
             p50_ms=1000 * recent.quantile(0.5) if len(recent) else None,
             p99_ms=1000 * recent.quantile(0.99) if len(recent) else None,
@@ -178,7 +178,7 @@ def _counted(unit: Unit) -> Totals:
         busy=counts.busy_seconds,
         waiting=counts.backlog,
         lag=None,
-        throttled=counts.throttled,
+        backpressured=counts.backpressured,
         width=len(unit.subs),
     )
 
@@ -190,7 +190,7 @@ def _least(seen: Totals, counted: Totals) -> Totals:
         emitted=min(seen.emitted, counted.emitted),
         dropped=min(seen.dropped, counted.dropped),
         busy=min(seen.busy, counted.busy),
-        throttled=min(seen.throttled, counted.throttled),
+        backpressured=min(seen.backpressured, counted.backpressured),
     )
 
 
@@ -201,7 +201,7 @@ def _highest(before: Totals, now: Totals) -> Totals:
         emitted=max(before.emitted, now.emitted),
         dropped=max(before.dropped, now.dropped),
         busy=max(before.busy, now.busy),
-        throttled=max(before.throttled, now.throttled),
+        backpressured=max(before.backpressured, now.backpressured),
     )
 
 

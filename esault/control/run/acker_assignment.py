@@ -1,4 +1,4 @@
-"""The ack servers of a run by number, and the sub-units that were told where acks go (PROTOCOL section 3)."""
+"""The ack servers of a run by number, and the sub-units that were told where acks go (docs/explanation/delivery.md)."""
 
 from __future__ import annotations
 

@@ -44,13 +44,13 @@ class Commands:
         unit = self.elastic(name)
         if n >= 1:
             unit.check_change(n)
-        change = self.elastic(name, max(0, n - unit.width) * unit.plan.copies).rescale(n, now, reason, policy)
+        change = self.elastic(name, max(0, n - unit.width) * unit.plan.replicas).rescale(n, now, reason, policy)
         self._driver.deliver(now)
         return change
 
     def split(self, name: str, owner: int, now: float, at: int | None = None) -> int:
         """Give a new sub-unit half of what the owner has, and return the change's id. Raises UsageError."""
-        change = self.elastic(name, self._unit(name).plan.copies).split(owner, now, at)
+        change = self.elastic(name, self._unit(name).plan.replicas).split(owner, now, at)
         self._driver.deliver(now)
         return change
 

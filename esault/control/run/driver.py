@@ -92,6 +92,7 @@ class Driver:
         self.outbox: deque[tuple[Any, Any]] = deque()
         self.phase = "building"
         self.failure: str | None = None  # what ended the run, for people
+        self.cause = b""  # the exception behind it, packed
         self.draining = False
         #: the run ended because every unit had finished
         self.finished_in_order = False
@@ -225,7 +226,7 @@ class Driver:
             self._acker_assignment.routed(message.incarnation, message.version)
             self._check_ack_routing()
         elif isinstance(message, Failed):
-            self.fail(message.text, now)
+            self.fail(message.text, now, message.cause)
         elif isinstance(message, Snapped):
             self.checkpoints.snapped(message, now)
         elif isinstance(message, NotSnapped):
@@ -391,7 +392,7 @@ class Driver:
             self.go_back(f"{unit.name}/{message.incarnation} missed frames ({message.text})", now)
 
     def go_back(self, why: str, now: float) -> None:
-        """Have all go back to the newest complete checkpoint, in new processes (PROTOCOL section 7)."""
+        """Have all go back to the newest complete checkpoint, in new processes (docs/explanation/checkpoints.md, Going back)."""
         if self.phase in ("stopping", "ended"):
             return
         self.checkpoints.abandon()
@@ -447,10 +448,10 @@ class Driver:
         self._stop(True, now)
         self.deliver(now)
 
-    def fail(self, text: str, now: float) -> None:
+    def fail(self, text: str, now: float, cause: bytes = b"") -> None:
         """End with this failure; the first one counts."""
         if self.failure is None and self.phase != "ended":
-            self.failure = text
+            self.failure, self.cause = text, cause
             self._stop(True, now)
 
     def _stop(self, at_once: bool, now: float) -> None:

@@ -1,4 +1,4 @@
-"""The search for frames that were lost at the end of a channel, where no later frame shows the gap (PROTOCOL section 1).
+"""The search for frames that were lost at the end of a channel, where no later frame shows the gap.
 
 A sender says in its status how many frames it has sent to whom, a receiver how many it has seen of whom. What a receiver with
 nothing in its inbox has not seen a while after it was sent will not come: the channel is broken. Two looks must find it so,

@@ -1,4 +1,4 @@
-"""Micro-batches through pipelines of configurations (orientstream.md 2.1, 3.2, 3.3): changes and releases in order.
+"""Micro-batches through pipelines of configurations (Wang et al. 2019): changes and releases in order.
 
 A window of the stream is collected in slices. When it closes, each slice is given the configuration that its rate asks for,
 `mpdc` groups them, and the pipelines go through one after the other: the units are changed, when none is changing any more the

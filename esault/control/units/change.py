@@ -1,4 +1,4 @@
-"""One change of a unit's table while tuples flow, from its request to its end (PROTOCOL section 5)."""
+"""One change of a unit's table while tuples flow, from its request to its end (docs/explanation/rescaling.md)."""
 
 from __future__ import annotations
 

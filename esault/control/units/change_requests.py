@@ -66,7 +66,7 @@ class ChangeRequests:
     def check(self, after: int) -> None:
         """Refuse a change to so many sub-units that cannot be. Raises UsageError with one clear line."""
         plan, name = self._state.plan, self._state.name
-        if plan.gate:
+        if plan.merger:
             raise UsageError(f"unit {name!r} is the merger of {plan.original!r}: it cannot be changed")
         self._check_replicas()
         if plan.kind == "spout":

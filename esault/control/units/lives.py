@@ -1,6 +1,6 @@
 """The lives of a unit's sub-units: forked, built, made known, started, and replaced when they die.
 
-One that dies before its unit finishes is replaced by a new incarnation with the same ranges (PROTOCOL section 7):
+One that dies before its unit finishes is replaced by a new incarnation with the same ranges:
 the replacement is introduced on both sides, started, and only then named in a table that the senders get.
 """
 

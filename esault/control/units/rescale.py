@@ -1,4 +1,4 @@
-"""One change of a unit's table, from its request to its end (PROTOCOL section 5; esault.md 3.3 and 3.4).
+"""One change of a unit's table, from its request to its end (docs/explanation/rescaling.md; Zhan et al. 2017, growth and shrinkage).
 
 Every change is a list of moves (range, old owner, new owner) and one new table version. New owners are forked and made
 known to all senders first. They hold rows of what they get (`HoldRanges`) before the table is published. Old owners carry

@@ -1,8 +1,8 @@
 """The senders of a unit: those that may send to it, the table that each has, and those that are leaving.
 
 A sender registers, our sub-units confirm that they know it, and only then it gets the output table. From then on it gets
-each new version and says when it has switched. One that leaves may go when all of ours have read its END (PROTOCOL
-section 5, step 6).
+each new version and says when it has switched. One that leaves may go when all of ours have read its END
+(docs/explanation/rescaling.md).
 """
 
 from __future__ import annotations

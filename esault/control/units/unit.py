@@ -189,7 +189,7 @@ class Unit:
         return not ending and state.table is not None and all(r.started_at is not None for r in state.subs.values())
 
     @property
-    def all_copies(self) -> Sequence[Unit]:
+    def all_replicas(self) -> Sequence[Unit]:
         """The active replicas of this unit, itself included; it alone where it has none."""
         return self.replication.units
 

@@ -1,6 +1,6 @@
 """The next seconds of a unit's queue: what will wait there, if so many sub-units serve what is going to come.
 
-A fluid queue in equal steps, in the manner of CRAA's association model (craa.md eq. 2 to 4): what a unit receives is what its
+A fluid queue in equal steps, in the manner of CRAA's association model (Li et al. 2017, (2) to (4)): what a unit receives is what its
 senders emit, which follows from what comes to them, what waits there, and how fast they are.
 """
 

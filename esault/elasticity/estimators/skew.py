@@ -57,7 +57,7 @@ class Skew:
         if now - self._uneven_since < self._calm:
             return None
         self._uneven_since = None
-        if not _gains(unit.first_copy):
+        if not _gains(unit.first_replica):
             return None
         text = f"sub-unit {heaviest.sub_unit} has {share:.0%} of the load, {1 / n:.0%} would be its part"
         return Rescale(text, n, unit=unit.name)

@@ -6,7 +6,7 @@ arrivals of its n sub-intervals (2); expected arrivals and what waits (3) over t
 activity of an operator (6); with the sign of the slope it gives a local action (table 1), which must agree with what was
 decided upstream (table 2). The new degree is min(maxP, ceil(degree * activity)), or one more.
 
-ProbeReadings where the paper is unclear: the line is read at the instants of the next iteration, each value 0 at least, since the
+Readings where the paper is unclear: the line is read at the instants of the next iteration, each value 0 at least, since the
 printed sum gives back the arrivals (R1, `mode`); the correction of the capacity is 0 (R3, `correct`); upstream are the
 direct senders with what was decided for them (R4); a scale-out at an activity of 1 or less adds one, also when it is
 inherited (R5), capped (R8); never below the least (R6); the last known latency where nothing was processed, and no

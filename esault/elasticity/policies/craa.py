@@ -7,7 +7,7 @@ change are slowed down for a window (algorithm 1, (5) to (7)). Full, or nearly e
 as bring the buffer to `delta` (10), (11), unless the input of the window after it, from what is planned upstream, says that
 this would soon be undone (12), (13). All changes of a window are made together (algorithm 2).
 
-ProbeReadings where the paper is unclear: (5) is a rate (R2); UP, UO and the choice of whom to slow (R3 to R6); the usage test (R7,
+Readings where the paper is unclear: (5) is a rate (R2); UP, UO and the choice of whom to slow (R3 to R6); the usage test (R7,
 `rule`); shrinking rounds towards zero (R8, `shrink`); whole sub-units in (8) (R9); occupancies are not clamped (R10); e is 1
 (R14); a slow-down caps the sender's rate in the next window, and ends with it (R20, and of R21 the variant that can be had
 live: in the exact one the sender keeps what it has just produced). P_unit is 1 over the measured service time, CR and the

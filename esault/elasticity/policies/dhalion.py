@@ -111,8 +111,8 @@ class Dhalion:
 
     def _pressure(self, view: RunView) -> float:
         """Share of the window in which some spout might not read, or of its arrivals that some unit dropped."""
-        throttled = max((u.window.throttled for u in view.units.values() if u.window), default=0.0)
-        return max(throttled, *(_dropped(u) for u in view.units.values()))
+        backpressured = max((u.window.backpressured for u in view.units.values() if u.window), default=0.0)
+        return max(backpressured, *(_dropped(u) for u in view.units.values()))
 
     def _judge(self, view: RunView, pressure: float, cause: UnitView | None) -> None:
         """Judge the effect of the last action."""

@@ -5,7 +5,7 @@ Eventos*, master's dissertation, Universidade Federal de Campina Grande, 2014, c
 is too high differs by operator, and a busy but steady host needs no action: so trouble is told by its effect. Every
 `period` each sub-unit reports its mean latency; every `round` the sum of all increases of more than the share `d`,
 over the first report, says who got worse, and the worst are candidates first (degradation.py). A candidate goes to a
-host on which no resource would end up higher, and one lower, than on its present host (destination.py). Active copies
+host on which no resource would end up higher, and one lower, than on its present host (destination.py). Active replicas
 of the same ranges never share a host. At most `limit` are moved in a round, and rounds wait until all moves have
 ended. Chosen here, where the text says nothing: of several hosts the least loaded, the mean use in the window,
 planned moves count as done, a candidate without a host is skipped, and a move begins all windows anew.
@@ -19,13 +19,13 @@ What an operator should know:
 - Growth is relative, without a floor: from 2 to 4 ms counts as from 2 to 4 s. At low load and small `d` noise moves
   sub-units for nothing, and one noisy pair of reports is enough. In the dissertation's model
   (bench/policies/migration/model.py) `d` of 0.25, 0.5 and 0.75 moved 31, 10 and 4 sub-units in ten minutes, and p99
-  of the faster copies fell from 5.2 s to 25, 185, 166 ms.
+  of the faster replicas fell from 5.2 s to 25, 185, 166 ms.
 - The destination rule is conservative: a slightly fuller memory forbids to relieve a full processor. Where sub-units
   take about the same memory they only go to hosts with fewer of them; `memory=false` lifts that, and moved 1.6 to 1.8
   times as many. This rule does most of the work: with it `random` did as well or better in the model, without it far
   worse.
 - What a sub-unit takes is measured where it starves, so it may take more where it goes.
-- Each copy is judged alone: both of one range may be moved in a round with `limit` above 1, and the faster one may be
+- Each replica is judged alone: both of one range may be moved in a round with `limit` above 1, and the faster one may be
   the one.
 - State goes along; its size, and so the length of the move, is no part of the choice. No swaps, no forecast.
 """

@@ -128,7 +128,7 @@ class MigrationRounds:
         if ended is not None and ended > self._since:
             self._begin(ended)
         # Under the name of each replica the samples of all replicas are told again.
-        units = {name: unit for name, unit in view.units.items() if not unit.plan.copy}
+        units = {name: unit for name, unit in view.units.items() if not unit.plan.replica_index}
         now = {self._replica(name, s): s for name, unit in units.items() for s in unit.samples}
         self._arrived(now, view.now if ended is None else ended)
         for replica, sample in now.items():
@@ -162,7 +162,7 @@ class MigrationRounds:
 
     @staticmethod
     def _replica(unit: str, sample: Sample) -> Replica:
-        return Replica(unit, sample.ranges or sample.sub_unit, sample.copy)
+        return Replica(unit, sample.ranges or sample.sub_unit, sample.replica)
 
     def _arrived(self, now: Mapping[Replica, Sample], ended: float) -> None:
         """Nothing changes: what was planned is done, or was given up."""

@@ -140,7 +140,7 @@ class Probe:
             if known and read > 0:
                 # What is due and not read counts as it grows; what has piled up is catch_up's business.
                 factor = max(factor, min(MOST_DEMAND, 1.0 + max(0.0, sum(s.lag_growth for s in known)) / read))
-            elif not known and any(s.throttled > HELD_BACK for s in spout.samples):
+            elif not known and any(s.backpressured > HELD_BACK for s in spout.samples):
                 blind = True
         return factor, blind
 

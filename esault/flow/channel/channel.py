@@ -281,7 +281,7 @@ def _culprit(unit: str, batches: Sequence[_OpenBatch]) -> PayloadError:
                 if reason is not None:
                     refused = refused_key(unit, key) if what == "key" else None
                     return refused or PayloadError(
-                        f"unit {unit!r} emitted a tuple with key {key!r} whose {what} cannot travel: {reason}"
+                        f"unit {unit!r} emitted a tuple with key {key!r} whose {what} is refused: {reason}"
                     )
     return PayloadError(
         f"unit {unit!r} emitted rows that are too large to travel in one frame, or nested too deeply; "

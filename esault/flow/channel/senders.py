@@ -1,4 +1,4 @@
-"""Senders: the channels from them, and the frames that may be taken from them (PROTOCOL section 1)."""
+"""Senders: the channels from them, and the frames that may be taken from them (docs/explanation/runtime.md, Channels)."""
 
 from __future__ import annotations
 

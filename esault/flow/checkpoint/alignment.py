@@ -1,4 +1,4 @@
-"""The cut through the streams that come in (PROTOCOL section 6, steps 1 to 3)."""
+"""The cut through the streams that come in (docs/explanation/checkpoints.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of the moment of the cut, written bit by bit while tuples are processed again (PROTOCOL section 6, step 3)."""
+"""The state of the moment of the cut, written bit by bit while tuples are processed again (docs/explanation/checkpoints.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An ack server: a ledger outside the owners of the roots (esault.md 2.2 and 3.8)."""
+"""An ack server: a ledger outside the owners of the roots (Zhan et al. 2017, at-least-once; docs/explanation/delivery.md)."""
 
 from __future__ import annotations
 

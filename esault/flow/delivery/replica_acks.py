@@ -23,7 +23,7 @@ from esault.flow.delivery.roots import OpenRoot, Payload, Roots
 from esault.messages.control import Build
 from esault.messages.settings import Settings
 from esault.payload.codec import Codec
-from esault.topology.plan import MOST_COPIES
+from esault.topology.plan import MOST_REPLICAS
 
 __all__ = ["LOW", "ReplicaAcks", "ReplicaRoots", "acks_and_roots", "for_replica"]
 
@@ -167,7 +167,7 @@ class ReplicaRoots(Roots):
         """For each unit with replicas that the root reached, the accounts of the replicas that were there throughout."""
         groups: dict[int, list[list[int]]] = {}
         for replica, sums in fork.accounts.items():
-            whole = groups.setdefault((replica - 1) // MOST_COPIES, [])
+            whole = groups.setdefault((replica - 1) // MOST_REPLICAS, [])
             if replica not in self._down and fork.serial > self._up_after.get(replica, 0):
                 whole.append(sums)
         return iter(groups.values())
@@ -198,8 +198,8 @@ class ReplicaRoots(Roots):
                 continue
             doubtful = True
             for replica in fork.accounts:
-                group = (replica - 1) // MOST_COPIES
-                same = [other for other in fork.accounts if (other - 1) // MOST_COPIES == group]
+                group = (replica - 1) // MOST_REPLICAS
+                same = [other for other in fork.accounts if (other - 1) // MOST_REPLICAS == group]
                 if any(other not in self._down for other in same) and all(
                     other in self._down or fork.serial <= self._up_after.get(other, 0) for other in same
                 ):

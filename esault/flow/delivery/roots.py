@@ -1,6 +1,6 @@
 """The roots that one sub-unit owns: its window, its unfinished tuples, and what must be replayed.
 
-PROTOCOL section 3. A root is done when its two XORs are zero. p = 0, processed, gives the window its credit
+See docs/explanation/delivery.md. A root is done when its two XORs are zero. p = 0, processed, gives the window its credit
 back; d = 0, durable, lets the position before it be committed. A replay is a new attempt with a name of its own
 in the ledger and new batch ids: with the same names, x ^ x = 0 would read as done with nothing processed.
 """

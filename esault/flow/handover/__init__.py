@@ -1,6 +1,6 @@
 """Live change: rows and state of moved keys go from their old owner to their new one while all else flows.
 
-PROTOCOL section 5. `StateSender` is the old owner's side, `StateReceiver` the new owner's; both are plain cores that the sub-unit
+The protocol is in docs/explanation/rescaling.md. `StateSender` is the old owner's side, `StateReceiver` the new owner's; both are plain cores that the sub-unit
 asks about every batch it reads while a change is on. The one invariant: at no time may two sub-units process a key.
 
 One thing is done earlier than the protocol asks: the state of moved keys is sent from HandOverRanges on, not from the last

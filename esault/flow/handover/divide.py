@@ -1,4 +1,4 @@
-"""Dividing a batch: the only way to treat its rows differently (PROTOCOL section 3)."""
+"""Dividing a batch: the only way to treat its rows differently (docs/explanation/delivery.md, Roots and the ledger)."""
 
 from __future__ import annotations
 

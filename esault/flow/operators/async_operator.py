@@ -19,6 +19,7 @@ from esault.flow.operators.element_operator import ElementOperator
 from esault.flow.operators.event_loop import EventLoop
 from esault.flow.operators.object_operator import ObjectOperator
 from esault.flow.operators.operator import STOPPING, Operator, by_stream
+from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import UserError
 from esault.routing.ring import Name, canonical
 from esault.topology.function import is_async
@@ -73,12 +74,14 @@ class AsyncOperator(Operator):
                     return
                 if isinstance(error, (StateError, UserError)):
                     self.failure = UserError(str(error))
+                    self.failure.__cause__ = error
                     break
                 if tries < policy.retries and call.hook != "open":
                     tries += 1
                     continue
                 if policy.kind == "fail" or call.hook == "open":
                     self.failure = self._fail(error, call.key, call.hook)
+                    self.failure.__cause__ = error
                     break
                 self._survive(error, call.key, call.value, call.hook)
                 break
@@ -136,10 +139,10 @@ async def wait_for(result: Any) -> None:
 class AsyncElementOperator(AsyncOperator, ElementOperator):
     """One object per key, with one call at a time."""
 
-    def __init__(self, *arguments: Any) -> None:
+    def __init__(self, parameters: OperatorParameters) -> None:
         #: elements whose `open` waits and has not been called, by id
         self._unopened: dict[int, Any] = {}
-        super().__init__(*arguments)
+        super().__init__(parameters)
 
     async def _run(self, stream: str, call: Call) -> None:
         element = self.elements[call.key]
@@ -228,9 +231,9 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
 class AsyncObjectOperator(AsyncOperator, ObjectOperator):
     """One object for the sub-unit or the unit: its tuples wait side by side, those of one key one after the other."""
 
-    def __init__(self, *arguments: Any) -> None:
+    def __init__(self, parameters: OperatorParameters) -> None:
         self._must_open = False
-        super().__init__(*arguments)
+        super().__init__(parameters)
 
     def attach(self, calls: Calls, loop: EventLoop) -> None:
         super().attach(calls, loop)

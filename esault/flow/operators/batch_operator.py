@@ -9,18 +9,15 @@ from typing import Any
 from esault.errors import PayloadError
 from esault.flow.operators.batch_emitter import BatchEmitter
 from esault.flow.operators.elements import maker
-from esault.flow.operators.emitter import Emitter
 from esault.flow.operators.keyed import Keyed
 from esault.flow.operators.operator import STOPPING, Operator
-from esault.flow.operators.user_error import DeadLetters, UserError
-from esault.payload.codec import Codec
+from esault.flow.operators.operator_parameters import OperatorParameters
+from esault.flow.operators.user_error import UserError
 from esault.payload.column import PLAIN_TYPES, plain
 from esault.payload.remedy import type_name
 from esault.routing.many_keys import have_bools, names_of
 from esault.routing.ring import Name, check_key, key_of
 from esault.topology.bolt import BatchBolt, takes_columns
-from esault.topology.context import Context
-from esault.topology.plan import UnitPlan
 
 __all__ = ["BatchOperator"]
 
@@ -31,16 +28,9 @@ TRIED = 64
 class BatchOperator(Operator):
     """A BatchBolt: the policy covers a batch, since the engine does not see its tuples."""
 
-    def __init__(
-        self,
-        plan: UnitPlan,
-        context: Context,
-        emitter: Emitter,
-        codec: Codec,
-        dead_letter_sink: DeadLetters,
-        now: float,
-    ) -> None:
-        super().__init__(plan, context, emitter, codec, dead_letter_sink, now)
+    def __init__(self, parameters: OperatorParameters) -> None:
+        super().__init__(parameters)
+        plan, context, emitter = self.plan, self.context, self.emitter
         assert plan.factory is not None and isinstance(emitter, BatchEmitter)
         members = {
             "emit_batch": emitter.batch_function(),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from esault.flow.operators.operator import STOPPING
+from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.window_operator import WindowOperator
 from esault.topology.window import CountWindow, Window
 
@@ -39,8 +40,8 @@ class _Counted:
 class CountOperator(WindowOperator):
     """Closes a window with its last row. What is left when all ends is finished as it is."""
 
-    def __init__(self, *of: Any) -> None:
-        super().__init__(*of)
+    def __init__(self, parameters: OperatorParameters) -> None:
+        super().__init__(parameters)
         assert self.plan.window is not None and isinstance(self.plan.window.kind, CountWindow)
         self.size = self.plan.window.kind.size
         #: the windows of a key whose last row has just come

@@ -8,16 +8,13 @@ from typing import Any
 
 from esault.errors import StateError
 from esault.flow.operators.elements import Elements, pack_state, put_state
-from esault.flow.operators.emitter import Emitter
 from esault.flow.operators.idle import IdleSweep
 from esault.flow.operators.keyed_operator import KeyedOperator
 from esault.flow.operators.operator import STOPPING, by_stream, defines
-from esault.flow.operators.user_error import DeadLetters, UserError
-from esault.payload.codec import Codec
+from esault.flow.operators.operator_parameters import OperatorParameters
+from esault.flow.operators.user_error import UserError
 from esault.routing.many_keys import names_of
 from esault.routing.ring import Name
-from esault.topology.context import Context
-from esault.topology.plan import UnitPlan
 
 __all__ = ["ElementOperator"]
 
@@ -25,17 +22,10 @@ __all__ = ["ElementOperator"]
 class ElementOperator(KeyedOperator):
     """One object per key."""
 
-    def __init__(
-        self,
-        plan: UnitPlan,
-        context: Context,
-        emitter: Emitter,
-        codec: Codec,
-        dead_letter_sink: DeadLetters,
-        now: float,
-    ) -> None:
-        super().__init__(plan, context, emitter, codec, dead_letter_sink, now)
-        self.elements = Elements(plan.name, self._made, self._opened, self._close, codec)
+    def __init__(self, parameters: OperatorParameters) -> None:
+        super().__init__(parameters)
+        plan, now = self.plan, parameters.now
+        self.elements = Elements(plan.name, self._made, self._opened, self._close, self.codec)
         self._partial = plan.objects == "partial_key"
         self._idle = IdleSweep(plan.idle_after, now) if plan.idle_after else None
         self._expiry = IdleSweep(plan.expire_after, now, generations=4) if plan.expire_after else None

@@ -1,4 +1,4 @@
-"""Layer two of the routing: the input table of a sub-unit, key -> element (esault.md 3.2).
+"""Layer two of the routing: the input table of a sub-unit, key -> element (Zhan et al. 2017, two-layer routing).
 
 An element is the user's object for one key, made on the key's first tuple and put away when it is idle.
 """

@@ -179,7 +179,7 @@ class Emitter:
                 packed = self._codec.pack_value(value)
             except PayloadError as error:
                 raise PayloadError(
-                    f"unit {self._unit!r} emitted a tuple with key {key!r} whose value cannot travel: {error}"
+                    f"unit {self._unit!r} emitted a tuple with key {key!r} whose value is refused: {error}"
                 ) from None
             if self._watching:
                 self._watched.append((key, value, packed))

@@ -6,16 +6,12 @@ from esault.flow.operators.async_operator import AsyncElementOperator, AsyncObje
 from esault.flow.operators.batch_operator import BatchOperator
 from esault.flow.operators.count_operator import CountOperator
 from esault.flow.operators.element_operator import ElementOperator
-from esault.flow.operators.emitter import Emitter
 from esault.flow.operators.object_operator import ObjectOperator
 from esault.flow.operators.operator import Operator
+from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.session_operator import SessionOperator
 from esault.flow.operators.time_window_operator import TimeWindowOperator
-from esault.flow.operators.user_error import DeadLetters
 from esault.flow.operators.window_operator import WindowOperator
-from esault.payload.codec import Codec
-from esault.topology.context import Context
-from esault.topology.plan import UnitPlan
 from esault.topology.window import CountWindow, SessionWindow, TimeWindow, WindowKind
 
 __all__ = ["operator"]
@@ -29,16 +25,15 @@ _WINDOWS: dict[type[WindowKind], type[WindowOperator]] = {
 }
 
 
-def operator(
-    plan: UnitPlan, context: Context, emitter: Emitter, codec: Codec, dead_letter_sink: DeadLetters, now: float
-) -> Operator:
+def operator(parameters: OperatorParameters) -> Operator:
     """The operator that fits the plan of a bolt."""
+    plan = parameters.plan
     if plan.window is not None:
         windows = next(_WINDOWS[each] for each in type(plan.window.kind).__mro__ if each in _WINDOWS)
-        return windows(plan, context, emitter, codec, dead_letter_sink, now)
+        return windows(parameters)
     kind: type[Operator]
     if plan.concurrency:
         kind = AsyncElementOperator if plan.objects.endswith("key") else AsyncObjectOperator
     else:
         kind = BatchOperator if plan.batch else ElementOperator if plan.objects.endswith("key") else ObjectOperator
-    return kind(plan, context, emitter, codec, dead_letter_sink, now)
+    return kind(parameters)

@@ -1,4 +1,4 @@
-"""Finding idle elements: a sweep every so often (esault.md 3.6).
+"""Finding idle elements: a sweep every so often (Zhan et al. 2017, the authors' code).
 
 With one generation this is the paper's rule: a sweep removes what the last sweep flagged and nothing has used
 since, and flags all the rest, so that an element lives between one and two periods after its last tuple. More

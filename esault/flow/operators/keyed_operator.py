@@ -7,14 +7,11 @@ from typing import Any
 
 from esault.errors import StateError
 from esault.flow.operators.elements import Elements, maker
-from esault.flow.operators.emitter import Emitter
 from esault.flow.operators.operator import Operator, by_stream
-from esault.flow.operators.user_error import DeadLetters, UserError
-from esault.payload.codec import Codec
+from esault.flow.operators.operator_parameters import OperatorParameters
+from esault.flow.operators.user_error import UserError
 from esault.routing.ring import Name, canonical
 from esault.topology.bolt import Bolt
-from esault.topology.context import Context
-from esault.topology.plan import UnitPlan
 
 __all__ = ["KeyedOperator"]
 
@@ -24,19 +21,12 @@ class KeyedOperator(Operator):
 
     elements: Elements
 
-    def __init__(
-        self,
-        plan: UnitPlan,
-        context: Context,
-        emitter: Emitter,
-        codec: Codec,
-        dead_letter_sink: DeadLetters,
-        now: float,
-    ) -> None:
-        super().__init__(plan, context, emitter, codec, dead_letter_sink, now)
-        assert plan.factory is not None
-        members = {"emit": emitter.function(), "context": context}
-        self._make, cls = maker(plan.factory, members, Bolt)
+    def __init__(self, parameters: OperatorParameters) -> None:
+        super().__init__(parameters)
+        emitter, factory = self.emitter, self.plan.factory
+        assert factory is not None
+        members = {"emit": emitter.function(), "context": self.context}
+        self._make, cls = maker(factory, members, Bolt)
         #: of the objects, where it is known: each has the hooks of the first one
         self._cls: type[Any] | None = cls
         self._by_stream: bool | None = None if cls is None else by_stream(cls)

@@ -7,13 +7,10 @@ from typing import Any
 
 from esault.errors import StateError
 from esault.flow.operators.elements import maker, pack_state, put_state
-from esault.flow.operators.emitter import Emitter
 from esault.flow.operators.operator import STOPPING, Operator, by_stream
-from esault.flow.operators.user_error import DeadLetters, UserError
-from esault.payload.codec import Codec
+from esault.flow.operators.operator_parameters import OperatorParameters
+from esault.flow.operators.user_error import UserError
 from esault.topology.bolt import Bolt
-from esault.topology.context import Context
-from esault.topology.plan import UnitPlan
 
 __all__ = ["ObjectOperator"]
 
@@ -21,19 +18,12 @@ __all__ = ["ObjectOperator"]
 class ObjectOperator(Operator):
     """One object for the whole sub-unit, or for the whole unit."""
 
-    def __init__(
-        self,
-        plan: UnitPlan,
-        context: Context,
-        emitter: Emitter,
-        codec: Codec,
-        dead_letter_sink: DeadLetters,
-        now: float,
-    ) -> None:
-        super().__init__(plan, context, emitter, codec, dead_letter_sink, now)
-        assert plan.factory is not None
-        members = {"emit": emitter.function(), "context": context}
-        self._new, _ = maker(plan.factory, members, Bolt)
+    def __init__(self, parameters: OperatorParameters) -> None:
+        super().__init__(parameters)
+        emitter, factory = self.emitter, self.plan.factory
+        assert factory is not None
+        members = {"emit": emitter.function(), "context": self.context}
+        self._new, _ = maker(factory, members, Bolt)
         try:
             self.object = self._silent(self._new, "__init__")
             self.object.key = None

@@ -10,15 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from esault.errors import FrameError, StateError
-from esault.flow.operators.emitter import Emitter
-from esault.flow.operators.user_error import DeadLetters, UserError, described, hook_of, say_hook, traceback_of
+from esault.flow.operators.operator_parameters import OperatorParameters
+from esault.flow.operators.user_error import UserError, described, hook_of, say_hook, traceback_of
 from esault.payload.class_names import named
-from esault.payload.codec import Codec
 from esault.payload.schema import Evolution, Schema, describe, describe_all
 from esault.routing.ring import Canonical, Name, canonical
 from esault.topology.bolt import Bolt
-from esault.topology.context import Context
-from esault.topology.plan import UnitPlan
 
 __all__ = ["STOPPING", "Operator", "by_stream", "defines"]
 
@@ -32,20 +29,12 @@ class Operator:
     #: whether `run` takes arrays; else it gets tuples
     takes_arrays = False
 
-    def __init__(
-        self,
-        plan: UnitPlan,
-        context: Context,
-        emitter: Emitter,
-        codec: Codec,
-        dead_letter_sink: DeadLetters,
-        now: float,
-    ) -> None:
-        self.plan = plan
-        self.context = context
-        self.emitter = emitter
-        self.codec = codec
-        self.dead_letter_sink = dead_letter_sink
+    def __init__(self, parameters: OperatorParameters) -> None:
+        plan = self.plan = parameters.plan
+        self.context = parameters.context
+        emitter = self.emitter = parameters.emitter
+        self.codec = parameters.codec
+        self.dead_letter_sink = parameters.dead_letter_sink
         self.errors = 0
         #: tuples whose window had closed
         self.late = 0
@@ -144,8 +133,8 @@ class Operator:
         marks = self.emitter.marks()
         well = self._attempt(call, key, value, hook)
         if self.plan.wants_id:
-            # Copies of a unit put out the same at their ends: named by key, it is known to be.
-            own = f"{self.plan.original}:{hook[0]}{key!r}" if self.plan.copies > 1 else None
+            # Replicas of a unit put out the same at their ends: named by key, it is known to be.
+            own = f"{self.plan.original}:{hook[0]}{key!r}" if self.plan.replicas > 1 else None
             self.emitter.name(marks, own or f"{self.context.sub_unit}:{hook[0]}{self.ordinal}")
             self.ordinal += 1
         self._settle()

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.window_operator import WindowOperator
 from esault.topology.window import SessionWindow, Window
 
@@ -59,8 +60,8 @@ class SessionOperator(WindowOperator):
     So no two sessions ever turn out to be one, and their objects need not be merged.
     """
 
-    def __init__(self, *of: Any) -> None:
-        super().__init__(*of)
+    def __init__(self, parameters: OperatorParameters) -> None:
+        super().__init__(parameters)
         assert self.plan.window is not None and isinstance(self.plan.window.kind, SessionWindow)
         self.gap = self.plan.window.kind.gap
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from esault.errors import StateError
 from esault.flow.operators.operator import STOPPING
+from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import UserError
 from esault.flow.operators.window_operator import NoTime, WindowOperator
 from esault.routing.many_keys import names_of
@@ -56,8 +57,8 @@ class _Late:
 class TimeWindowOperator(WindowOperator):
     """Rows into the windows that contain their times; a window closes when the watermark reaches its end."""
 
-    def __init__(self, *of: Any) -> None:
-        super().__init__(*of)
+    def __init__(self, parameters: OperatorParameters) -> None:
+        super().__init__(parameters)
         assert self.plan.window is not None and isinstance(self.plan.window.kind, TimeWindow)
         self.kind = self.plan.window.kind
         self._bounds: dict[int, Window] = {}

@@ -8,8 +8,19 @@ from types import FrameType, TracebackType
 from typing import Any, Protocol
 
 from esault.errors import EsaultError
+from esault.payload.codec import Codec
 
-__all__ = ["DeadLetters", "UserError", "described", "failure_text", "hook_of", "say_hook", "traceback_of"]
+__all__ = [
+    "DeadLetters",
+    "UserError",
+    "described",
+    "failure_text",
+    "hook_of",
+    "pack_cause",
+    "read_cause",
+    "say_hook",
+    "traceback_of",
+]
 
 #: where an exception says which hook raised it, if another one had been called
 _HOOK = "__esault_hook__"
@@ -85,3 +96,25 @@ def failure_text(unit: str, error: Exception) -> str:
         return f"{error}\n{traceback_of(error)}"
     what = str(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
     return f"unit {unit!r}: {what}\n{traceback_of(error)}"
+
+
+def pack_cause(error: BaseException) -> bytes:
+    """Return the exception of the user's code behind an error as bytes; none where there is none, or it cannot travel."""
+    cause = error.__cause__ if isinstance(error, UserError) else error
+    if cause is None:
+        return b""
+    try:
+        return Codec().pack_value(cause)
+    except Exception:  # what the user's exception holds may raise anything
+        return b""
+
+
+def read_cause(data: bytes) -> BaseException | None:
+    """Return the exception that `pack_cause` packed; None where there is none, or it cannot be read here."""
+    if not data:
+        return None
+    try:
+        cause = Codec().unpack(data)
+    except Exception:
+        return None
+    return cause if isinstance(cause, BaseException) else None

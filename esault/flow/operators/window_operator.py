@@ -10,18 +10,15 @@ from typing import Any, Protocol
 
 from esault.errors import EsaultError, FrameError, StateError
 from esault.flow.operators.elements import Elements, pack_state, put_state
-from esault.flow.operators.emitter import Emitter
 from esault.flow.operators.keyed_operator import KeyedOperator
 from esault.flow.operators.operator import STOPPING, by_stream, defines
-from esault.flow.operators.user_error import DeadLetters, UserError
+from esault.flow.operators.operator_parameters import OperatorParameters
+from esault.flow.operators.user_error import UserError
 from esault.flow.watermark.clock import END_OF_TIME, as_time
 from esault.flow.watermark.levels import Levels
 from esault.flow.watermark.timers import Timers
-from esault.payload.codec import Codec
 from esault.payload.schema import Evolution
 from esault.routing.ring import Name, canonical
-from esault.topology.context import Context
-from esault.topology.plan import UnitPlan
 from esault.topology.window import Window
 from esault.topology.windowing import LATE
 
@@ -51,16 +48,9 @@ class WindowsOfKey(Protocol):
 class WindowOperator(KeyedOperator):
     """Base of those for the kinds of windows. `elements` holds, for each key, its windows."""
 
-    def __init__(
-        self,
-        plan: UnitPlan,
-        context: Context,
-        emitter: Emitter,
-        codec: Codec,
-        dead_letter_sink: DeadLetters,
-        now: float,
-    ) -> None:
-        super().__init__(plan, context, emitter, codec, dead_letter_sink, now)
+    def __init__(self, parameters: OperatorParameters) -> None:
+        super().__init__(parameters)
+        plan = self.plan
         assert plan.window is not None
         # CPython loads attributes of an object that has more than 30 a little slower: 5 % of a row's way through here.
         self.times = plan.window.times
@@ -69,7 +59,7 @@ class WindowOperator(KeyedOperator):
         self.levels = Levels()
         self.timers = Timers()
         self._made = False
-        self.elements = Elements(plan.name, self.windows_of_key, lambda windows, key: None, self._close_all, codec)
+        self.elements = Elements(plan.name, self.windows_of_key, lambda windows, key: None, self._close_all, self.codec)
 
     # for the kinds -----------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ class MergerSubUnit(SubUnit):
 
     def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
         super().__init__(build, plan, environment)
-        self.copies = Deduplicator()
+        self.deduplicator = Deduplicator()
         #: sub-units of the replicas, the dead ones included
         self._replicas: set[int] = set()
         #: stream by input
@@ -61,7 +61,7 @@ class MergerSubUnit(SubUnit):
             return True
         if self._forget_at is not None and now >= self._forget_at:
             self._forget_at = None
-            self.copies.living(self._owners)
+            self.deduplicator.living(self._owners)
         reader, metrics = self.reader, self.metrics
         if not reader.inbox:
             if self.lifecycle.phase is Phase.RUNNING and reader.senders and reader.senders.ended:
@@ -94,7 +94,7 @@ class MergerSubUnit(SubUnit):
         if ids is None:  # no replica sends such; passed on at least
             return [(self._names[batch.input], keys, values, None)]
         # A replica owns the roots of what it puts out at its end.
-        first = self.copies.admit(batch.root, ids, own=batch.root[0] in self._replicas)
+        first = self.deduplicator.admit(batch.root, ids, own=batch.root[0] in self._replicas)
         if not first:
             return []
         if len(first) < len(ids):
@@ -105,7 +105,7 @@ class MergerSubUnit(SubUnit):
 
     def _on_mark(self, root: Root, flags: int) -> None:
         if flags & LOW:
-            self.copies.done(root[0], root[1])
+            self.deduplicator.done(root[0], root[1])
 
     def _on_ack_routing(self, message: AckRouting) -> None:
         super()._on_ack_routing(message)

@@ -102,9 +102,9 @@ class Outputs:
     def _make_route(self, edge: Edge, clock: Clock | None) -> Route:
         self.clocks[edge.target].append(clock)
         made = route(self._plan.name, edge, self._build.settings.route_cache)
-        if edge.lane:
+        if edge.replica_id:
             assert isinstance(self._acks, ReplicaAcks)
-            made = ReplicaRoute(made, edge.lane, self._acks)
+            made = ReplicaRoute(made, edge.replica_id, self._acks)
         self._routes[edge.target].append(made)
         return made
 

@@ -1,4 +1,4 @@
-"""Layer one of the routing, at the sender: which sub-unit a row goes to (esault.md 3.1).
+"""Layer one of the routing, at the sender: which sub-unit a row goes to (Zhan et al. 2017, two-layer routing).
 
 One route for each edge. Behind a route stands the target's output table and a channel to each of its sub-units;
 routes to the same unit share both.

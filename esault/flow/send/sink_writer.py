@@ -111,7 +111,7 @@ class SinkWriter:
         reason = explain(handle)
         if reason is not None:
             raise UserError(
-                f"sink {self.name!r}, prepare: the handle that it returned cannot travel, and commit needs it: {reason}"
+                f"sink {self.name!r}, prepare: the handle that it returned is refused, and commit needs it: {reason}"
             )
         return handle
 

@@ -309,8 +309,8 @@ class AsyncSubUnit(BoltSubUnit):
     def _close_objects(self) -> None:
         """Do nothing: they were closed when the sub-unit was told to stop."""
 
-    def _fail(self, text: str) -> None:
-        super()._fail(text)
+    def _fail(self, text: str, error: BaseException | None = None) -> None:
+        super()._fail(text, error)
         self._cancel()
 
     def _cancel(self) -> None:

@@ -17,6 +17,7 @@ from esault.flow.handover.divide import Entry, cut, in_rows
 from esault.flow.handover.handover import Handover
 from esault.flow.operators.factory import operator
 from esault.flow.operators.operator import Operator
+from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.worker.bounded_inbox import BoundedInbox
 from esault.flow.worker.environment import Environment
 from esault.flow.worker.key_load import KeyLoadSampler
@@ -91,7 +92,9 @@ class BoltSubUnit(SubUnit):
 
     def _make(self, environment: Environment) -> Operator:
         dead_letters = environment.dead_letters(self.plan.on_error.path)
-        return operator(self.plan, self.context, self.emitter, self.codec, dead_letters, self.clock())
+        return operator(
+            OperatorParameters(self.plan, self.context, self.emitter, self.codec, dead_letters, self.clock())
+        )
 
     def _new_surplus(self) -> Operator:
         trusted = self.emitter.on_trusted  # which is the main one's

@@ -105,7 +105,7 @@ class Ending:
         self,
         at_once: bool,
         close_objects: Callable[[], None],
-        fail: Callable[[str], None],
+        fail: Callable[[str, BaseException | None], None],
         status: Callable[[], Status],
     ) -> None:
         """Close objects and sinks, and say the last word, once; `at_once`: without a commit before."""
@@ -117,10 +117,10 @@ class Ending:
                 self._outputs.commit(self._clock(), closing=True)
                 self._acks.send()
             except Exception as error:
-                fail(failure_text(self._unit, error))
+                fail(failure_text(self._unit, error), error)
         close_objects()
         for text in self._outputs.close_sinks():
             if lifecycle.phase is not Phase.FAILED:
-                fail(text)
+                fail(text, None)
         lifecycle.on(Event.STOP)
         self._say(Stopped(self._incarnation, status()))

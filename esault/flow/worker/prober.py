@@ -1,4 +1,4 @@
-"""The prober: sends a probe to each sub-unit now and then, down the socket that its data comes in by (esault.md 3.7).
+"""The prober: sends a probe to each sub-unit now and then, down the socket that its data comes in by (Zhan et al. 2017, probes).
 
 A probe waits in the inbox behind all that has been read before it, so what it takes is what a tuple suffers. The
 sub-unit answers twice: when it has read it (its counters are fresh even when it is overloaded), and when it has come

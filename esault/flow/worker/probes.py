@@ -1,4 +1,4 @@
-"""Probes on their way through one sub-unit (esault.md 3.7)."""
+"""Probes on their way through one sub-unit (Zhan et al. 2017, probes)."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class SpoutSubUnit(SubUnit):
         self._cuts: dict[int, Any] = {}
         #: when the window was found closed, and for how long it has been before
         self._closed_at: float | None = None
-        self._throttled = 0.0
+        self._backpressured = 0.0
         if build.position is not None:
             position, rows = committed = self.codec.unpack(build.position)
             self.roots.committed = self._told = committed
@@ -77,7 +77,7 @@ class SpoutSubUnit(SubUnit):
                 self._closed_at = now
             return False
         if self._closed_at is not None:
-            self._throttled += now - self._closed_at
+            self._backpressured += now - self._closed_at
             self._closed_at = None
         limit = roots.size.rows
         if self.rate_limit.cap is not None:
@@ -196,7 +196,7 @@ class SpoutSubUnit(SubUnit):
                 try:
                     self._spout.commit(position)
                 except UserError as error:
-                    self._fail(str(error))
+                    self._fail(str(error), error)
 
     _HANDLERS: ClassVar[dict[type, str]] = {
         **SubUnit._HANDLERS,
@@ -222,11 +222,11 @@ class SpoutSubUnit(SubUnit):
         try:
             self._spout.ask()  # how it stands in the end
         except UserError as error:
-            self._fail(str(error))
+            self._fail(str(error), error)
         self._spout.close()
 
-    def _fail(self, text: str) -> None:
-        super()._fail(text)
+    def _fail(self, text: str, error: BaseException | None = None) -> None:
+        super()._fail(text, error)
         self._spout.give_up()
 
     def _next_report(self, now: float) -> float:
@@ -241,10 +241,10 @@ class SpoutSubUnit(SubUnit):
         position = None
         if self._spout.seekable and self.roots.committed is not None:
             position = self.codec.pack_value(self.roots.committed)
-        throttled = self._throttled
+        backpressured = self._backpressured
         if self._closed_at is not None and not self.exhausted:
-            throttled += self.clock() - self._closed_at
-        rows = replace(status.rows, throttled=throttled)
+            backpressured += self.clock() - self._closed_at
+        rows = replace(status.rows, backpressured=backpressured)
         return replace(
             status,
             rows=rows,

@@ -1,4 +1,4 @@
-"""A sub-unit: one part of a unit, in one process; the loop of PROTOCOL section 2 without its sockets.
+"""A sub-unit: one part of a unit, in one process; its loop without its sockets (docs/explanation/design.md).
 
 The shell around it has `read` take frames and `handle` control messages, calls `turn` while that does work, and delivers
 what stands in `outbox` to the sub-unit's unit. Nothing here blocks, sleeps or asks for the time but through `clock`.
@@ -19,7 +19,7 @@ from esault.flow.channel.lineage import Lineage
 from esault.flow.delivery.replica_acks import acks_and_roots
 from esault.flow.delivery.roots import Payload
 from esault.flow.operators.batch_emitter import emitter
-from esault.flow.operators.user_error import failure_text
+from esault.flow.operators.user_error import failure_text, pack_cause
 from esault.flow.send.outputs import Outputs
 from esault.flow.worker.checkpoints import Checkpoints
 from esault.flow.worker.ending import Ending
@@ -92,7 +92,7 @@ class SubUnit:
         #: messages to the unit, in order
         self.outbox: deque[Any] = deque()
         say = self.outbox.append
-        self.acks, self.roots = acks_and_roots(plan.lanes, build, self.codec, wire, self._emit_payload, clock)
+        self.acks, self.roots = acks_and_roots(plan.tracks_replicas, build, self.codec, wire, self._emit_payload, clock)
         self.emitter = emitter(plan, build.settings, self.codec)
         self.outputs = Outputs(
             build, plan, self.context, wire, self.codec, self.acks, environment.dead_letters, self._random, clock
@@ -219,7 +219,7 @@ class SubUnit:
         try:
             self.checkpoints.complete(message.number)
         except Exception as error:
-            self._fail(failure_text(self.plan.name, error))
+            self._fail(failure_text(self.plan.name, error), error)
 
     def _on_throttle(self, message: Throttle) -> None:
         self.rate_limit.change(message.rate, message.seconds, self.clock())
@@ -274,7 +274,7 @@ class SubUnit:
         try:
             return self._turn()
         except Exception as error:
-            self._fail(failure_text(self.plan.name, error))
+            self._fail(failure_text(self.plan.name, error), error)
             return False
 
     def _turn(self) -> bool:
@@ -379,9 +379,10 @@ class SubUnit:
         self.outputs.close()
         self.acks.close(deliver=self.leaving)
 
-    def _fail(self, text: str) -> None:
+    def _fail(self, text: str, error: BaseException | None = None) -> None:
         self.lifecycle.on(Event.FAIL)
-        self.outbox.append(Failed(self.incarnation, self.plan.name, text))
+        cause = b"" if error is None else pack_cause(error)
+        self.outbox.append(Failed(self.incarnation, self.plan.name, text, cause))
 
     # reporting ---------------------------------------------------------------------------------
 

@@ -1,1 +1,1 @@
-"""Thespian, and all that keeps it in bounds. Only this room and the actors of the others import it."""
+"""Thespian, and all that keeps it in bounds. No other folder imports it."""

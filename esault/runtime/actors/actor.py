@@ -6,6 +6,7 @@ A subclass writes `receiveMsg_<Type>(self, message, sender)` for each type that 
 - a message without a handler, or one that cannot be read, is reported as an `UnknownMessage`, an exception in a handler
   as a `HandlerFailed` (Thespian would drop the first and call the handler a second time for the second);
 - `send` keeps order per address, whatever the others do (see `outbox`);
+- `tick` is called some seconds after `tick_after`;
 - `watch` calls a handler when a file descriptor can be read: the way for a thread to wake its actor.
 """
 
@@ -18,6 +19,7 @@ import threading
 import traceback
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from thespian.actors import (
@@ -28,6 +30,7 @@ from thespian.actors import (
     InvalidActorAddress,
     PoisonMessage,
     ThespianWatch,
+    WakeupMessage,
     WatchMessage,
 )
 from thespian.system.addressManager import ActorLocalAddress, CannotPickleAddress
@@ -116,6 +119,20 @@ class ReportingActor(ActorTypeDispatcher):  # type: ignore[misc]
                 onError=lambda result, intent: done(False),
             )
         )
+
+    # -- waiting ------------------------------------------------------------------------------
+
+    def tick_after(self, seconds: float) -> None:
+        """Call `tick` once, that many seconds from now."""
+        self.wakeupAfter(timedelta(seconds=seconds))
+
+    def tick(self) -> None:
+        """Do what an actor does now and then; only called after `tick_after`."""
+        raise NotImplementedError
+
+    def receiveMsg_WakeupMessage(self, message: WakeupMessage, sender: ActorAddress) -> None:
+        """Thespian tells that the time is up."""
+        self.tick()
 
     # -- receiving ----------------------------------------------------------------------------
 

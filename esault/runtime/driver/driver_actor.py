@@ -5,36 +5,28 @@ It is one module of over 300 lines: Thespian finds the handlers of an actor by n
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from thespian.actors import WakeupMessage
 
 from esault.control.report.summary import how_ended, may_repeat, report, snapshot
 from esault.control.report.timeline import Page, Timeline
 from esault.control.run.driver import Driver
 from esault.errors import EsaultError, UsageError
-from esault.flow.operators.user_error import UserError
+from esault.flow.operators.user_error import UserError, pack_cause
 from esault.flow.send.end_sinks import end_sinks
 from esault.flow.send.recommit import go_back, recommit
 from esault.flow.send.sink_call import call_sink
 from esault.messages.control import Exited
 from esault.messages.probe import HostUsage
-from esault.runtime.actors.actor import HandlerFailed, ReportingActor, UnknownMessage
 from esault.runtime.driver.policy_thread import PolicyThread
 from esault.runtime.messages import (
     DrainRun,
     DriverStarted,
-    ForkedChild,
-    KeeperStarted,
     Leave,
     Messages,
     Notice,
@@ -50,6 +42,7 @@ from esault.runtime.process.title import set_title
 from esault.runtime.process.usage import host_usage
 from esault.runtime.run_commands import Answered, Requested, Running
 from esault.runtime.worker.probe_loop import ProbeLoop, probe_endpoint
+from esault.runtime.worker.supervisor import Supervisor
 from esault.state.state_dir import StateDir
 from esault.topology.inherited_plan import take_plan
 from esault.topology.plan import SinkPlan
@@ -66,7 +59,7 @@ TICK = 0.1
 HOST_EVERY = 0.5
 
 
-class DriverActor(ReportingActor):
+class DriverActor(Supervisor):
     """Carries messages between the core, the keeper, the sub-units and the command."""
 
     def __init__(self) -> None:
@@ -74,12 +67,9 @@ class DriverActor(ReportingActor):
         self._core: Driver | None = None
         self._spec: RunSpec | None = None
         self._command: Any = None
-        self._keeper: Any = None
-        self._addresses: dict[int, Any] = {}
-        self._waiting: dict[int, list[Any]] = defaultdict(list)
         self._begun_sinks: list[SinkPlan] = []
         self._over = False
-        self._tick = TICK
+        self._period = TICK
         #: requests whose end is still to be told: number -> what gives the last answer, or None
         self._commands: dict[int, Callable[[], dict[str, Any] | None]] = {}
         #: requests that wait for the end of a checkpoint
@@ -89,12 +79,8 @@ class DriverActor(ReportingActor):
         self._targets: dict[int, tuple[str, float]] = {}
         self._host_usage: Callable[[], HostUsage] | None = None
         self._host_at = 0.0
-        self._keeping: Owner | None = None
         #: of a run on several hosts; these have the keepers then
         self._hosts: Hosts | None = None
-        self._read_fd, self._write_fd = os.pipe()
-        os.set_blocking(self._read_fd, False)
-        os.set_blocking(self._write_fd, False)
         self._timeline: Timeline | None = None
 
     def _now(self) -> float:
@@ -104,24 +90,24 @@ class DriverActor(ReportingActor):
     def receiveMsg_StartRun(self, message: StartRun, sender: Any) -> None:
         """The command wants this run."""
         spec = self._spec = message.spec
-        self._command, self._keeper = sender, message.keeper
+        self._command, self.keeper = sender, message.keeper
         set_title(f"esault {spec.name} driver")
         sys.stdout = MarkedStream(spec.console_fd, "driver")
         sys.stderr = MarkedStream(spec.console_fd, "driver")
         self.send(self._command, DriverStarted(Owner.current()))
         if spec.hosts is None:
-            self.send(self._keeper, StartKeeper(spec, Owner.current()))
+            self.send(self.keeper, StartKeeper(spec, Owner.current()))
             self._begin_core(spec)
         else:
             from esault.runtime.driver.hosts import Hosts
 
             try:
-                self._hosts = Hosts(spec, spec.hosts, self._woken)
+                self._hosts = Hosts(spec, spec.hosts, self.waker.wake)
             except UsageError as error:  # there is too much code to send
                 self._fail(str(error))
                 return
-            self.watch(self._read_fd, self._hear_hosts)
-        self.wakeupAfter(timedelta(seconds=self._tick))
+            self.watch(self.waker.fileno(), self._hear_hosts)
+        self.tick_after(self._period)
 
     def _begin_core(self, spec: RunSpec) -> None:
         """Begin the run: the keeper is there."""
@@ -146,7 +132,7 @@ class DriverActor(ReportingActor):
         self._timeline = Timeline() if spec.timeline else None
         period = self._core.scaling.shortest_period
         if period is not None:
-            self._tick = min(TICK, period)
+            self._period = min(TICK, period)
         if period is not None and hosts is None:
             self._prober = ProbeLoop(spec.run_dir, self._core.epoch, spec.clock_offset)
             self._prober.start()
@@ -156,17 +142,10 @@ class DriverActor(ReportingActor):
 
     # other hosts -------------------------------------------------------------------------------------
 
-    def _woken(self) -> None:
-        """In a thread of a host's link: there is something."""
-        with contextlib.suppress(BlockingIOError):
-            os.write(self._write_fd, b"w")
-
     def _hear_hosts(self) -> None:
         hosts, spec = self._hosts, self._spec
         assert hosts is not None and spec is not None
-        with contextlib.suppress(BlockingIOError):
-            while len(os.read(self._read_fd, 4096)) == 4096:
-                pass
+        self.waker.clear()
         hosts.read_events()
         while hosts.notices:
             self._notice(hosts.notices.popleft())
@@ -213,17 +192,6 @@ class DriverActor(ReportingActor):
                 self._targets = targets
                 hosts.probe(targets, self._core.epoch)
 
-    def receiveMsg_KeeperStarted(self, message: KeeperStarted, sender: Any) -> None:
-        """The keeper is there."""
-        self._keeping = message.process
-
-    def receiveMsg_ForkedChild(self, message: ForkedChild, sender: Any) -> None:
-        """A process is there; what waited for it goes."""
-        self._addresses[message.incarnation] = message.address
-        waiting = self._waiting.pop(message.incarnation, None)
-        if waiting:
-            self.send(message.address, Messages(tuple(waiting)))
-
     def receiveMsg_Messages(self, message: Messages, sender: Any) -> None:
         """From a sub-unit or an ack server."""
         assert self._core is not None
@@ -236,7 +204,7 @@ class DriverActor(ReportingActor):
     def receiveMsg_Exited(self, message: Exited, sender: Any) -> None:
         """A process died."""
         if self._core is not None:
-            self._addresses.pop(message.incarnation, None)
+            self.addresses.pop(message.incarnation, None)
             self._core.handle(message, self._now())
             self._carry()
 
@@ -287,17 +255,9 @@ class DriverActor(ReportingActor):
                 del self._commands[number]
                 self._answer(number, said)
 
-    def receiveMsg_UnknownMessage(self, message: UnknownMessage, sender: Any) -> None:
-        """An actor of this run reports a mistake in the engine."""
-        self._fail(f"the engine itself failed: {message}")
-
-    def receiveMsg_HandlerFailed(self, message: HandlerFailed, sender: Any) -> None:
-        """An actor of this run reports a mistake in the engine."""
-        self._fail(f"the engine itself failed in {message.actor} at {message.type}:\n{message.traceback}")
-
-    def _report(self, report: UnknownMessage | HandlerFailed) -> None:
-        text = report.traceback if isinstance(report, HandlerFailed) else str(report)
-        self._fail(f"the engine itself failed in the driver:\n{text}")
+    def engine_failed(self, text: str) -> None:
+        """End the run."""
+        self._fail(text)
 
     def _fail(self, text: str) -> None:
         if self._core is None:
@@ -310,14 +270,14 @@ class DriverActor(ReportingActor):
         self._core.fail(text, self._now())
         self._carry()
 
-    def receiveMsg_WakeupMessage(self, message: WakeupMessage, sender: Any) -> None:
-        """A tick."""
+    def tick(self) -> None:
+        """Measure, and let the core do what is due."""
         if self._over or self._spec is None:
             return
         if self._hosts is not None:
             self._look_at_hosts()
         if self._core is None:
-            self.wakeupAfter(timedelta(seconds=self._tick))
+            self.tick_after(self._period)
             return
         now = self._now()
         self._measure(self._core, now)
@@ -325,8 +285,7 @@ class DriverActor(ReportingActor):
         if self._later and not self._core.busy:
             self.receiveMsg_Requested(self._later.pop(0), None)
         self._core.tick(now)
-        if self._keeping is not None and not self._keeping.alive():
-            self._keeping = None
+        if self.keeper_died():
             self._core.fail("the keeper's process died (was it killed?): the run ends here", now)
             for incarnation in [i for unit in self._core.units.values() for i in unit.subs]:
                 self._core.handle(Exited(incarnation, "it ended with the keeper, which had forked it"), now)
@@ -336,16 +295,13 @@ class DriverActor(ReportingActor):
             if self._timeline is not None:
                 self._show(self._timeline.take(self._core, now))
         self._carry()
-        self.wakeupAfter(timedelta(seconds=self._tick))
+        self.tick_after(self._period)
 
     def _measure(self, core: Driver, now: float) -> None:
         """Take what the prober has found, and tell it whom to probe."""
         if self._prober is None:
             return
-        readings = []
-        while self._prober.readings:
-            readings.append(self._prober.readings.popleft())
-        core.scaling.probed(readings)
+        core.scaling.probed(self._prober.take_readings())
         if self._host_usage is not None and now >= self._host_at:
             self._host_at = now + HOST_EVERY
             core.hosts = (self._host_usage(),)
@@ -375,7 +331,7 @@ class DriverActor(ReportingActor):
                 if address == "keeper" and self._hosts is not None:
                     self._hosts.keeper(message)
                 elif address == "keeper":
-                    self.send(self._keeper, message)
+                    self.send(self.keeper, message)
                 else:
                     mails[address].append(message)
 
@@ -391,17 +347,13 @@ class DriverActor(ReportingActor):
                     go_back(core.completed, core.plan.sinks)
                 core.begun(self._now())
             except (EsaultError, UserError) as error:
-                core.fail(str(error), self._now())
+                core.fail(str(error), self._now(), pack_cause(error))
             collect()
         for incarnation, messages in mails.items():
             if self._hosts is not None:
                 self._hosts.deliver(incarnation, tuple(messages))
-                continue
-            address = self._addresses.get(incarnation)
-            if address is None:
-                self._waiting[incarnation].extend(messages)
             else:
-                self.send(address, Messages(tuple(messages)))
+                self.deliver(incarnation, messages)
         while core.notices:
             self._notice(core.notices.popleft())
         if core.phase == "ended" and not self._over:
@@ -412,13 +364,13 @@ class DriverActor(ReportingActor):
                 try:
                     recommit(core.completed, core.plan.sinks)
                 except (EsaultError, UserError) as error:
-                    core.failure = str(error)
+                    core.failure, core.cause = str(error), pack_cause(error)
             ended = how_ended(core)
             end_sinks(self._begun_sinks, ended == "drained", may_repeat(core))
             if self._hosts is not None:
                 self._hosts.leave()
             if self._timeline is not None:
                 self._show(self._timeline.last(core, self._now()))
-            self.send(self._command, RunEnded(report(core, "actors", ended, self._now())))
+            self.send(self._command, RunEnded(report(core, "actors", ended, self._now()), core.cause))
             if self._hosts is None:
-                self.send(self._keeper, Leave())
+                self.send(self.keeper, Leave())

@@ -1,4 +1,4 @@
-"""Links between processes of one host: a stream socket of Unix each, frames behind their length (PROTOCOL section 1).
+"""Links between processes of one host: a stream socket of Unix each, frames behind their length (docs/explanation/runtime.md).
 
 The sending end. What the operating system does not take at once waits here, a part of one frame at most, and goes on as
 soon as the receiver has read. Why not a library: docs/explanation/runtime.md has the measurements.

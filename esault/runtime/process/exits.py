@@ -4,24 +4,13 @@ from __future__ import annotations
 
 import signal
 from multiprocessing.process import BaseProcess
-from typing import Any
 
-__all__ = ["LAST_THREADS", "exit_code", "how_ended", "newest_child"]
+__all__ = ["LAST_THREADS", "exit_code", "how_ended"]
 
 #: seconds that the threads of a process may take to end after it
 LAST_THREADS = 0.5
 
 _CRASHES = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGTRAP", "SIGSYS"}
-
-
-def newest_child(actor: Any) -> BaseProcess | None:
-    """The process of the actor that this one made last; None where this Thespian does not tell.
-
-    Thespian reaps its children; what they ended with is kept in these objects alone (`MultiProcReplicator._child_procs`, 4.0.1).
-    """
-    children = getattr(getattr(actor, "_myRef", None), "_child_procs", None)
-    process = getattr(children[-1], "childProc", None) if children else None
-    return process if isinstance(process, BaseProcess) else None
 
 
 def exit_code(child: BaseProcess, patience: float = 0.0) -> int | None:

@@ -9,7 +9,6 @@ ranges of its sub-units to others by then, or will.
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import time
 from collections import deque
@@ -21,6 +20,7 @@ from esault.cluster.key import ClusterKey
 from esault.cluster.messages import Attach, Attached, Detach, Heartbeat
 from esault.cluster.tls import Refused
 from esault.runtime.process.lease import LeaseHolder
+from esault.runtime.process.waker import Waker
 
 __all__ = ["BEAT_EVERY", "SILENCE", "DriverConnection"]
 
@@ -52,15 +52,12 @@ class DriverConnection(threading.Thread):
         self.over: str | None = None
         self._strangers = Strangers(f"run {run}")
         self._driver: Connection | None = None
-        self._wake_read, self._wake_write = os.pipe()
-        os.set_blocking(self._wake_read, False)
-        os.set_blocking(self._wake_write, False)
+        self._waker = Waker()
 
     def say(self, message: Any) -> None:
         """To the driver, in order."""
         self._outbox.append(message)
-        with contextlib.suppress(BlockingIOError):
-            os.write(self._wake_write, b"s")
+        self._waker.wake()
 
     @property
     def waiting(self) -> int:
@@ -132,10 +129,9 @@ class DriverConnection(threading.Thread):
                 driver.send(Heartbeat())
             while self._outbox:
                 driver.send(self._outbox.popleft())
-            ready = driver.wait(max(0.0, beat_at - time.monotonic()), self._wake_read)
-            if self._wake_read in ready:
-                with contextlib.suppress(BlockingIOError):
-                    os.read(self._wake_read, 65536)
+            ready = driver.wait(max(0.0, beat_at - time.monotonic()), self._waker.fileno())
+            if self._waker.fileno() in ready:
+                self._waker.clear()
             if driver.fileno() in ready:
                 words = [word for word in driver.receive() if not isinstance(word, Heartbeat)]
                 heard = time.monotonic()

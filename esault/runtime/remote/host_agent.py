@@ -6,16 +6,10 @@ of its host, so that a probe's time is what a tuple suffers there and not the wa
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
 import time
-from collections import defaultdict
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import Any
-
-from thespian.actors import WakeupMessage
 
 from esault.cluster.messages import (
     Detach,
@@ -29,11 +23,9 @@ from esault.cluster.messages import (
 )
 from esault.messages.control import Exited, Failed, Fork
 from esault.messages.probe import ProbeReading
-from esault.runtime.actors.actor import HandlerFailed, ReportingActor, UnknownMessage
+from esault.runtime.actors.actor import UnknownMessage
 from esault.runtime.messages import (
     DriverStarted,
-    ForkedChild,
-    KeeperStarted,
     Leave,
     Messages,
     Notice,
@@ -49,6 +41,7 @@ from esault.runtime.process.title import set_title
 from esault.runtime.process.usage import host_usage
 from esault.runtime.remote.driver_connection import DriverConnection
 from esault.runtime.worker.probe_loop import ProbeLoop, probe_endpoint
+from esault.runtime.worker.supervisor import Supervisor
 
 __all__ = ["HostAgent", "Opened", "Receive"]
 
@@ -75,61 +68,47 @@ class Opened:
     port: int
 
 
-class HostAgent(ReportingActor):
+class HostAgent(Supervisor):
     """See the module."""
 
     def __init__(self) -> None:
         super().__init__()
         self._spec: RunSpec | None = None
         self._host_process: Any = None
-        self._keeper: Any = None
         self._line: DriverConnection | None = None
-        self._addresses: dict[int, Any] = {}
-        self._waiting: dict[int, list[Any]] = defaultdict(list)
         self._prober: ProbeLoop | None = None
         self._readings: list[ProbeReading] = []
         self._usage = host_usage("")
         self._usage_at = 0.0
-        self._keeping: Owner | None = None
         self._over = False
-        self._read_fd, self._write_fd = os.pipe()
-        os.set_blocking(self._read_fd, False)
-        os.set_blocking(self._write_fd, False)
 
     def receiveMsg_Receive(self, message: Receive, sender: Any) -> None:
         """The first message."""
         spec = self._spec = message.spec
         assert spec.host_context is not None
-        self._host_process, self._keeper = sender, message.keeper
+        self._host_process, self.keeper = sender, message.keeper
         set_title(f"esault {spec.name} agent")
         sys.stdout = sys.stderr = MarkedStream(spec.console_fd, f"agent@{spec.host_context.host}")
         self._usage = host_usage(spec.host_context.host)
         self.send(self._host_process, DriverStarted(Owner.current()))
-        self.send(self._keeper, StartKeeper(spec, Owner.current()))
+        self.send(self.keeper, StartKeeper(spec, Owner.current()))
         self._line = DriverConnection(
             spec.run,
             spec.host_context.address,
             spec.host_context.key,
             LeaseHolder(spec.host_context.lease),
-            self._woken,
+            self.waker.wake,
         )
-        self.watch(self._read_fd, self._read)
+        self.watch(self.waker.fileno(), self._read)
         self._line.start()
         ConsoleReader(self._heard, message.console_read_fd).start()
         self.send(self._host_process, Opened(self._line.port))
-        self.wakeupAfter(timedelta(seconds=TICK))
-
-    def _woken(self) -> None:
-        """In the line's thread: there are words."""
-        with contextlib.suppress(BlockingIOError):
-            os.write(self._write_fd, b"w")
+        self.tick_after(TICK)
 
     # from the driver ---------------------------------------------------------------------------------
 
     def _read(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            while len(os.read(self._read_fd, 4096)) == 4096:
-                pass
+        self.waker.clear()
         assert self._line is not None
         while self._line.inbox:
             self._take(self._line.inbox.popleft())
@@ -139,17 +118,13 @@ class HostAgent(ReportingActor):
     def _take(self, word: Any) -> None:
         assert self._spec is not None
         if isinstance(word, ToSubUnit):
-            address = self._addresses.get(word.incarnation)
-            if address is None:
-                self._waiting[word.incarnation].extend(word.messages)
-            else:
-                self.send(address, Messages(word.messages))
+            self.deliver(word.incarnation, word.messages)
         elif isinstance(word, ToKeeper):
             message = word.message
             if isinstance(message, Fork):
                 probes = probe_endpoint(self._spec.run_dir) if message.build.probes else ""
                 message = replace(message, build=replace(message.build, probes=probes))
-            self.send(self._keeper, message)
+            self.send(self.keeper, message)
         elif isinstance(word, ProbeTargets):
             self._probe(word)
         elif isinstance(word, Detach):
@@ -178,49 +153,26 @@ class HostAgent(ReportingActor):
             time.sleep(0.01)
         self._line.say(OutputLine(mark, text))
 
-    def receiveMsg_KeeperStarted(self, message: KeeperStarted, sender: Any) -> None:
-        """The keeper is there."""
-        self._keeping = message.process
-
-    def receiveMsg_ForkedChild(self, message: ForkedChild, sender: Any) -> None:
-        """A process is there; what waited for it goes."""
-        self._addresses[message.incarnation] = message.address
-        waiting = self._waiting.pop(message.incarnation, None)
-        if waiting:
-            self.send(message.address, Messages(tuple(waiting)))
-
     def receiveMsg_Messages(self, message: Messages, sender: Any) -> None:
         """From a sub-unit or an ack server."""
         self._say(FromSubUnits(message.messages))
 
     def receiveMsg_Exited(self, message: Exited, sender: Any) -> None:
         """A process died."""
-        self._addresses.pop(message.incarnation, None)
+        self.addresses.pop(message.incarnation, None)
         self._say(ProcessDied(message.incarnation, message.reason))
 
-    def receiveMsg_UnknownMessage(self, message: UnknownMessage, sender: Any) -> None:
-        """An actor of this run reports a mistake in the engine."""
-        self._say(FromSubUnits((Failed(0, "", f"the engine itself failed: {message}"),)))
-
-    def receiveMsg_HandlerFailed(self, message: HandlerFailed, sender: Any) -> None:
-        """An actor of this run reports a mistake in the engine."""
-        text = f"the engine itself failed in {message.actor} at {message.type}:\n{message.traceback}"
+    def engine_failed(self, text: str) -> None:
+        """Pass it on as if a sub-unit had failed."""
         self._say(FromSubUnits((Failed(0, "", text),)))
 
-    def _report(self, report: UnknownMessage | HandlerFailed) -> None:
-        if isinstance(report, HandlerFailed):
-            self.receiveMsg_HandlerFailed(report, None)
-        else:
-            self.receiveMsg_UnknownMessage(report, None)
-
-    def receiveMsg_WakeupMessage(self, message: WakeupMessage, sender: Any) -> None:
-        """A tick."""
+    def tick(self) -> None:
+        """Report what the probes and this host say, and look after the keeper."""
         if self._over:
             return
         now = time.monotonic()
         if self._prober is not None:
-            while self._prober.readings:
-                self._readings.append(self._prober.readings.popleft())
+            self._readings += self._prober.take_readings()
         usage = None
         if now >= self._usage_at:
             self._usage_at = now + HOST_EVERY
@@ -228,10 +180,10 @@ class HostAgent(ReportingActor):
         if self._readings or usage is not None:
             self._say(ProbeReadings(tuple(self._readings), usage))
             self._readings.clear()
-        if self._keeping is not None and not self._keeping.alive():
+        if self.keeper_died():
             self._end("its keeper's process died (was it killed?)")
             return
-        self.wakeupAfter(timedelta(seconds=TICK))
+        self.tick_after(TICK)
 
     def _end(self, why: str) -> None:
         """Nothing more is done here: the host process ends all processes."""
@@ -241,6 +193,6 @@ class HostAgent(ReportingActor):
         self._say(Detach(why))
         if self._prober is not None:
             self._prober.stop()
-        self.send(self._keeper, Leave())
+        self.send(self.keeper, Leave())
         self.send(self._host_process, Notice(why))
         self.send(self._host_process, RunEnded(None))

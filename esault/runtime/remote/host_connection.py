@@ -8,7 +8,6 @@ asked for: to the run that is another host's slots that have just joined.
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import time
 from collections import deque
@@ -36,6 +35,7 @@ from esault.cluster.messages import (
 )
 from esault.cluster.tls import Refused
 from esault.cluster.versions import differences, hello
+from esault.runtime.process.waker import Waker
 from esault.runtime.remote.driver_connection import BEAT_EVERY
 
 __all__ = ["HostConnection", "Joined", "LostHost", "News", "Refusing"]
@@ -118,34 +118,28 @@ class HostConnection(threading.Thread):
         #: the driver knows of this host process: until then its messages were meant for the one before
         self._begun = False
         self._leaving = self._releasing = False
-        self._wake_read, self._wake_write = os.pipe()
-        os.set_blocking(self._wake_read, False)
-        os.set_blocking(self._wake_write, False)
+        self._waker = Waker()
 
     def begin(self) -> None:
         """`Joined` was heard: what is said from now on is for this host process, and what was said before for one that is no more."""
         self._outbox.clear()
         self._begun = True
-        self._wake()
+        self._waker.wake()
 
     def say(self, word: Any) -> None:
         """To the host process, in order. Words to a host that is lost go nowhere."""
         self._outbox.append(word)
-        self._wake()
+        self._waker.wake()
 
     def release(self) -> None:
         """The run needs this host no more: its host process may end. The host is called again, should it come back."""
         self._releasing = True
-        self._wake()
+        self._waker.wake()
 
     def leave(self) -> None:
         """The run is over: say goodbye and end."""
         self._leaving = True
-        self._wake()
-
-    def _wake(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            os.write(self._wake_write, b"s")
+        self._waker.wake()
 
     def _tell(self, event: Any) -> None:
         self.events.append(event)
@@ -153,23 +147,23 @@ class HostConnection(threading.Thread):
 
     def run(self) -> None:
         """The thread."""
-        pause = _AGAIN
+        backoff = _AGAIN
         while not self._leaving:
             try:
                 self._once()
-                pause = _AGAIN
+                backoff = _AGAIN
             except (Lost, Refused) as error:
                 if self.up is None:
                     self._tell(Refusing(f"{self.address}: {error}", isinstance(error, Refused)))
                 else:
                     name, self.up = self.up, None
-                    pause = _AGAIN
+                    backoff = _AGAIN
                     self._tell(LostHost(name, str(error)))
             except Exception as error:  # a mistake in the engine: told, not swallowed
                 name, self.up = self.up or self.address, None
                 self._tell(LostHost(name, f"the link to it failed: {type(error).__name__}: {error}"))
-            until = time.monotonic() + pause
-            pause = min(2 * pause, _AGAIN_AT_MOST)
+            until = time.monotonic() + backoff
+            backoff = min(2 * backoff, _AGAIN_AT_MOST)
             while not self._leaving and time.monotonic() < until:
                 time.sleep(0.05)
 
@@ -230,11 +224,10 @@ class HostConnection(threading.Thread):
                 host_process.send(Heartbeat())
             while self._begun and self._outbox:
                 host_process.send(self._outbox.popleft())
-            also = [self._wake_read, *([node.fileno()] if node_there else [])]
+            also = [self._waker.fileno(), *([node.fileno()] if node_there else [])]
             ready = host_process.wait(max(0.0, beat_at - time.monotonic()), *also)
-            if self._wake_read in ready:
-                with contextlib.suppress(BlockingIOError):
-                    os.read(self._wake_read, 65536)
+            if self._waker.fileno() in ready:
+                self._waker.clear()
             if node_there and node.fileno() in ready:
                 node_there = self._hear(node)
             if host_process.fileno() in ready:

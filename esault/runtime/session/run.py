@@ -12,7 +12,7 @@ import os
 import signal
 import stat
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +20,14 @@ from esault.control.replication.replicas import check_settings
 from esault.control.report.timeline import Timeline
 from esault.elasticity.scaling import EVERY_UNIT, check_policies
 from esault.errors import TopologyFailed, UsageError
+from esault.flow.operators.user_error import read_cause
 from esault.flow.send.end_sinks import end_sinks
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.report import Report
 from esault.runtime.process.signals import ending_signals, leave_terminal
-from esault.runtime.session.session import SLOTS, Quiet, Session, View, check_plan, new_run, open_metrics, open_state
+from esault.runtime.session.request import Quiet, Request, View
+from esault.runtime.session.session import SLOTS, Session, check_plan, new_run, open_metrics, open_state
 from esault.state.run_state import RunState
 from esault.topology.builder import Topology
 from esault.topology.landing_places import places
@@ -36,42 +38,9 @@ from esault.topology.plan import Plan
 if TYPE_CHECKING:
     from esault.runtime.session.metrics_tables import MetricsTables
 
-__all__ = ["Request", "execute", "run", "with_checkpoints"]
+__all__ = ["execute", "run", "with_checkpoints"]
 
 ENGINES = ("actors", "local", "spark")
-
-
-@dataclass(frozen=True)
-class Request:
-    """All that can be said about a run."""
-
-    #: where the topology function is (Located); or, for the local engine alone, the function itself
-    topology: Any
-    params: Mapping[str, Any] = field(default_factory=dict)
-    engine: str = "actors"
-    settings: Settings = field(default_factory=Settings)
-    parallelism: Mapping[str, int] = field(default_factory=dict)
-    #: places for sub-units; None: 16 on one machine, all that are free on several
-    slots: int | None = None
-    #: end in order after so long; None: when the spouts have ended
-    seconds: float | None = None
-    #: where report.json goes; None: nowhere
-    report: str | Path | None = None
-    view: View | None = None
-    #: what scales units by themselves, by name; the empty name stands for all that are not named
-    policies: Mapping[str, str] = field(default_factory=dict)
-    #: where checkpoints are kept; None: .esault/NAME
-    state: str | Path | None = None
-    #: go on from what is kept there, or begin anew; neither: refuse where a run did not finish
-    resume: bool = False
-    restart: bool = False
-    #: the other machines to run on, a hosts.toml, and the file of their key where that does not name it
-    hosts: str | Path | None = None
-    key: str | Path | None = None
-    #: of the Spark engine: the URL of a cluster; None: all cores of this machine
-    master: str | None = None
-    #: the folder where the run's own metrics land as tables; None: nowhere
-    land_metrics: str | Path | None = None
 
 
 def run(
@@ -197,23 +166,7 @@ def _unwritten(path: str | Path, error: OSError) -> str:
 
 
 def _actors(request: Request) -> Report:
-    assert isinstance(request.topology, Located)
-    return Session(
-        request.topology,
-        request.params,
-        settings=request.settings,
-        parallelism=request.parallelism,
-        slots=request.slots,
-        seconds=request.seconds,
-        view=request.view,
-        policies=request.policies,
-        state=request.state,
-        resume=request.resume,
-        restart=request.restart,
-        hosts=request.hosts,
-        key=request.key,
-        land_metrics=request.land_metrics,
-    ).run()
+    return Session(request).run()
 
 
 def _spark(request: Request) -> Report:
@@ -248,9 +201,7 @@ def _local(request: Request) -> Report:
     check_settings(plan, request.settings)
     view = request.view or Quiet()
     metrics = open_metrics(request.land_metrics, view.notice)
-    state = open_state(
-        plan, request.settings, request.state, request.resume, request.restart, request.parallelism, view.notice
-    )
+    state = open_state(request, plan, view.notice)
     try:
         return _run_local(request, plan, plan_of, state, view, metrics)
     finally:
@@ -341,7 +292,7 @@ def _run_local(
         state.ended(report.ended == "drained")
         report = replace(report, checkpoints=replace(report.checkpoints, directory=str(state.path)))
     if local.driver.failure is not None:
-        raise TopologyFailed(local.driver.failure, report)
+        raise TopologyFailed(local.driver.failure, report) from read_cause(local.driver.cause)
     return replace(report, collected=local.collected(), landed=places(plan.sinks))
 
 

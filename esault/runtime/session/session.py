@@ -9,13 +9,12 @@ import os
 import secrets
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from esault.control.checkpoints.completed import check_plan as check_kept
 from esault.control.checkpoints.completed import renamed, widths
@@ -25,9 +24,8 @@ from esault.control.report.timeline import Page
 from esault.elasticity.policy import DEFAULT
 from esault.elasticity.scaling import EVERY_UNIT, check_policies
 from esault.errors import CheckpointError, EsaultError, SinkError, SourceError, TopologyFailed, UsageError
-from esault.flow.operators.user_error import described
+from esault.flow.operators.user_error import described, read_cause
 from esault.messages.delivery import Delivery
-from esault.messages.settings import Settings
 from esault.payload.class_names import as_script
 from esault.report import Report
 from esault.runtime.actors import system
@@ -48,6 +46,7 @@ from esault.runtime.process.signals import ending_signals, leave_terminal
 from esault.runtime.run_commands import Answered
 from esault.runtime.session.control_server import ControlServer
 from esault.runtime.session.control_socket import ControlSocket
+from esault.runtime.session.request import Quiet, Request
 from esault.state.run_state import RunState, check_tables, state_path
 from esault.topology.inherited_plan import leave_plan
 from esault.topology.landing_places import places
@@ -58,42 +57,13 @@ from esault.topology.replicas import width
 if TYPE_CHECKING:
     from esault.runtime.session.metrics_tables import MetricsTables
 
-__all__ = ["Quiet", "Session", "View", "check_plan", "new_run", "open_metrics", "open_state"]
+__all__ = ["Session", "check_plan", "new_run", "open_metrics", "open_state"]
 
 
 #: places for sub-units on one machine, where nothing is said
 SLOTS = 16
 #: what is said where the actor system died under a run
 FIRST_DIED = "the run's first process died (was it killed?): the run ends here"
-
-
-class View(Protocol):
-    """The interface of a view that shows a run to the user."""
-
-    def line(self, mark: str, text: str) -> None:
-        """A line that a process printed; may be called in another thread."""
-        ...
-
-    def notice(self, text: str) -> None:
-        """Something the user should know."""
-        ...
-
-    def update(self, snapshot: Snapshot) -> None:
-        """The run as it is; a few times a second."""
-        ...
-
-
-class Quiet:
-    """Prints what user code prints and what goes wrong, nothing else."""
-
-    def line(self, mark: str, text: str) -> None:
-        print(f"[{mark}] {text}", flush=True)
-
-    def notice(self, text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
-
-    def update(self, snapshot: Snapshot) -> None:
-        """Nothing to see."""
 
 
 def new_run() -> str:
@@ -134,27 +104,20 @@ def _call_check(check: Callable[[], None], whose: str, kind: type[EsaultError]) 
         raise kind(f"{whose}, check: {described(error)}") from None
 
 
-def open_state(
-    plan: Plan,
-    settings: Settings,
-    state: str | Path | None,
-    resume: bool,
-    restart: bool,
-    parallelism: Mapping[str, int],
-    notice: Callable[[str], None],
-) -> RunState | None:
+def open_state(request: Request, plan: Plan, notice: Callable[[str], None]) -> RunState | None:
     """The state directory, if there are to be checkpoints. Raises UsageError, CheckpointError."""
-    if settings.delivery is not Delivery.EXACTLY_ONCE:
-        for name, said in (("--state", state is not None), ("--resume", resume), ("--restart", restart)):
+    if request.settings.delivery is not Delivery.EXACTLY_ONCE:
+        options = {"--state": request.state is not None, "--resume": request.resume, "--restart": request.restart}
+        for name, said in options.items():
             if said:
                 raise UsageError(f"{name} is about checkpoints: say how often with --checkpoint SECONDS")
         return None
-    made = RunState(state_path(plan, state), resume, restart, notice)
+    made = RunState(state_path(plan, request.state), request.resume, request.restart, notice)
     try:
         if made.kept is not None:
             made.kept = renamed(made.kept, plan)
-            check_kept(made.kept, plan, parallelism)
-        elif resume:
+            check_kept(made.kept, plan, request.parallelism)
+        elif request.resume:
             check_tables(plan, made.path)
     except BaseException:
         made.close()
@@ -176,68 +139,46 @@ def open_metrics(folder: str | Path | None, notice: Callable[[str], None]) -> Me
 class Session:
     """A run on actors. `run` blocks until it has ended and gives its report."""
 
-    def __init__(
-        self,
-        located: Located,
-        params: Mapping[str, Any],
-        *,
-        plan: Plan | None = None,
-        settings: Settings | None = None,
-        parallelism: Mapping[str, int] | None = None,
-        slots: int | None = None,
-        seconds: float | None = None,
-        view: View | None = None,
-        policies: Mapping[str, str] | None = None,
-        state: str | Path | None = None,
-        resume: bool = False,
-        restart: bool = False,
-        hosts: str | Path | None = None,
-        key: str | Path | None = None,
-        land_metrics: str | Path | None = None,
-    ) -> None:
-        """Checks everything that can be checked; nothing is started. `state` .. `restart`: with delivery="eo";
-        `land_metrics`: the folder for the run's own tables.
-
-        `hosts`: a hosts.toml; None: this machine alone. `slots`: 16 on one machine, all that are free on several.
-
-        Raises EsaultError.
-        """
-        self.plan = plan or located.build(dict(params)).plan()
-        self._view = view or Quiet()
-        self._parallelism = dict(parallelism or {})
-        self._settings = settings or Settings()
+    def __init__(self, request: Request) -> None:
+        """Checks everything that can be checked; nothing is started. Raises EsaultError."""
+        located = request.topology
+        assert isinstance(located, Located)
+        self.plan = located.build(dict(request.params)).plan()
+        self._view = request.view or Quiet()
+        self._parallelism = dict(request.parallelism)
+        self._settings = request.settings
         check_settings(self.plan, self._settings)
-        self._metrics = open_metrics(land_metrics, self._view.notice)
-        self._state = open_state(
-            self.plan, self._settings, state, resume, restart, self._parallelism, self._view.notice
-        )
+        self._metrics = open_metrics(request.land_metrics, self._view.notice)
+        self._state = open_state(request, self.plan, self._view.notice)
         self._hosts: HostsSpec | None = None
         try:
-            if hosts is not None:
+            slots = request.slots
+            if request.hosts is not None:
                 from esault.runtime.session.resolve_hosts import reach
 
                 kept = None if self._state is None else self._state.path
-                self._hosts = reach(self.plan, hosts, key, slots, kept, self._view.notice)
+                self._hosts = reach(self.plan, request.hosts, request.key, slots, kept, self._view.notice)
                 slots = sum(each for _, each in self._hosts.nodes)
-            elif key is not None:
+            elif request.key is not None:
                 raise UsageError("--key is about several hosts: name them with --hosts hosts.toml")
             slots = slots or SLOTS
-            self._check(slots, policies)
+            self._check(slots, request.policies)
         except BaseException:
             self._let_go()
             raise
         self._located = located
-        self._params = dict(params)
+        self._params = dict(request.params)
         self._slots = slots
-        self._seconds = seconds
+        self._seconds = request.seconds
         self._signals = 0
+        self._cause = b""
         self._control_server: ControlServer | None = None
 
-    def _check(self, slots: int, policies: Mapping[str, str] | None) -> None:
+    def _check(self, slots: int, policies: Mapping[str, str]) -> None:
         kept = self._state.kept if self._state is not None else None
         widened = {**(widths(kept, self.plan) if kept is not None else {}), **self._parallelism}
         check_plan(self.plan, slots, widened, "" if self._hosts is None else "start more nodes")
-        self._policies = {EVERY_UNIT: DEFAULT, **(policies or {})}
+        self._policies = {EVERY_UNIT: DEFAULT, **policies}
         check_policies(self.plan, self._policies)
 
     def _let_go(self) -> None:
@@ -313,7 +254,7 @@ class Session:
             if spec.stdin_fd is not None:
                 os.close(spec.stdin_fd)
         if report.failure is not None:
-            raise TopologyFailed(report.failure, report)
+            raise TopologyFailed(report.failure, report) from read_cause(self._cause)
         return report
 
     def _mark_ended(self, state: RunState, report: Report) -> None:
@@ -373,6 +314,7 @@ class Session:
                 if isinstance(message, Answered) and self._control_server is not None:
                     self._control_server.answered(message)
                 if isinstance(message, RunEnded):
+                    self._cause = message.cause
                     if isinstance(message.report, Report):
                         return message.report
                     raise TopologyFailed(str(message.report))

@@ -1,4 +1,4 @@
-"""The data loop of a process: sockets around a core (PROTOCOL section 2), in a thread beside the actor."""
+"""The data loop of a process: sockets around a core, in a thread beside the actor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 from esault.errors import EsaultError
 from esault.flow.delivery.ack_server import AckServer
 from esault.flow.operators.event_loop import EventLoop
-from esault.flow.operators.user_error import UserError
+from esault.flow.operators.user_error import UserError, pack_cause
 from esault.flow.sub_unit_factory import sub_unit
 from esault.flow.worker.async_unit import AsyncSubUnit
 from esault.flow.worker.environment import Environment
@@ -30,6 +30,7 @@ from esault.runtime.net.inlets import Inlets
 from esault.runtime.net.links import UnixWire
 from esault.runtime.process.lease import Lease
 from esault.runtime.process.usage import process_usage
+from esault.runtime.process.waker import Waker
 from esault.state.dead_letter_file import DeadLetterFile
 from esault.state.spool import spooled
 from esault.state.state_store import FileStateStore
@@ -60,9 +61,7 @@ class DataLoop(threading.Thread):
         self.messages: deque[Any] = deque()
         self.outbox: deque[Any] = deque()
         self._on_outbox = on_outbox
-        self._wake_read, self._wake_write = os.pipe()
-        os.set_blocking(self._wake_read, False)
-        os.set_blocking(self._wake_write, False)
+        self._waker = Waker()
         self._offset = spec.clock_offset
         self.leave = False
         #: of a run on several hosts
@@ -74,10 +73,7 @@ class DataLoop(threading.Thread):
 
     def wake(self) -> None:
         """There is mail. Any thread may call this."""
-        try:
-            os.write(self._wake_write, b"w")
-        except BlockingIOError:
-            pass  # it is awake, or about to be
+        self._waker.wake()
 
     def say(self, message: Any) -> None:
         """A message for the driver."""
@@ -90,7 +86,7 @@ class DataLoop(threading.Thread):
         try:
             self.serve()
         except (UserError, EsaultError) as error:
-            self.say(Failed(self.build.incarnation, self.build.unit, str(error)))
+            self.say(Failed(self.build.incarnation, self.build.unit, str(error), pack_cause(error)))
         except BaseException:
             text = f"the engine itself failed in {self.build.unit or 'an ack server'}:\n{traceback.format_exc()}"
             self.say(Failed(self.build.incarnation, self.build.unit, text))
@@ -120,13 +116,6 @@ class DataLoop(threading.Thread):
         """The driver has not been heard of late: others may own by now what this process owned. The keeper ends it soon."""
         while not lease.holds():
             time.sleep(0.02)
-
-    def _drop_wake_ups(self) -> None:
-        try:
-            while len(os.read(self._wake_read, 4096)) == 4096:
-                pass
-        except BlockingIOError:
-            pass
 
 
 def _event_loop(clock: Callable[[], float]) -> EventLoop:
@@ -176,7 +165,7 @@ class SubUnitLoop(DataLoop):
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
-        inlets.watch(self._wake_read)
+        inlets.watch(self._waker.fileno())
         inlets.watch(wire.fileno())
         if isinstance(core, AsyncSubUnit):
             inlets.watch(core.loop.fileno())
@@ -211,7 +200,7 @@ class SubUnitLoop(DataLoop):
             if worked or self.messages:
                 continue
             inlets.wait(min(core.wake_at() - self.clock(), LONGEST_WAIT), core.may_read)
-            self._drop_wake_ups()
+            self._waker.clear()
         self.outbox.extend(core.outbox)
         self._on_outbox()
         core.close()
@@ -232,7 +221,7 @@ class AckerLoop(DataLoop):
     def _serve(self, inlets: Inlets, wire: UnixWire) -> None:
         build = self.build
         core = AckServer(build.incarnation, build.epoch, build.settings, wire)
-        inlets.watch(self._wake_read)
+        inlets.watch(self._waker.fileno())
         inlets.watch(wire.fileno())
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
@@ -257,4 +246,4 @@ class AckerLoop(DataLoop):
                 core.watch(now)
             if not came:
                 inlets.wait(0.05, False)
-                self._drop_wake_ups()
+                self._waker.clear()

@@ -9,17 +9,14 @@ import contextlib
 import gc
 import os
 import signal
-from datetime import timedelta
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from thespian.actors import ActorExitRequest, ChildActorExited, WakeupMessage
-
 import esault.runtime.worker.sub_unit_actor  # noqa: F401 - so that children find it imported
 from esault.messages.control import Exited, Fork, Kill, Release
-from esault.runtime.actors.actor import ReportingActor
+from esault.runtime.actors.parent import ParentActor
 from esault.runtime.messages import ChildSpec, ForkedChild, KeeperStarted, Leave, Pid, RunSpec, StartKeeper, Wake
-from esault.runtime.process.exits import LAST_THREADS, exit_code, how_ended, newest_child
+from esault.runtime.process.exits import LAST_THREADS, exit_code, how_ended
 from esault.runtime.process.owner import Owner
 from esault.runtime.process.title import set_title
 from esault.runtime.worker.sub_unit_actor import SubUnitActor
@@ -27,11 +24,11 @@ from esault.runtime.worker.sub_unit_actor import SubUnitActor
 __all__ = ["Keeper"]
 
 
-#: between two looks at who lives
-LOOK_EVERY = timedelta(seconds=0.25)
+#: seconds between two looks at who lives
+LOOK_EVERY = 0.25
 
 
-class Keeper(ReportingActor):
+class Keeper(ParentActor):
     """One per host."""
 
     def __init__(self) -> None:
@@ -60,7 +57,7 @@ class Keeper(ReportingActor):
         # it. Each newcomer did so for itself once, for 30 ms of a processor while tuples flowed (the collector's share of a split).
         # It is not collected first: imports leave some hundred dead objects, and the run waits for its first sub-units.
         gc.freeze()
-        self.wakeupAfter(LOOK_EVERY)
+        self.tick_after(LOOK_EVERY)
 
     def receiveMsg_Fork(self, message: Fork, sender: Any) -> None:
         """A process for a sub-unit or an ack server."""
@@ -69,9 +66,9 @@ class Keeper(ReportingActor):
         if message.reused:
             self._rename(message.reused, incarnation)
             return
-        address = self.createActor(SubUnitActor, ChildSpec(self._spec, message.build, self._driver))
+        address, child = self.fork(SubUnitActor, ChildSpec(self._spec, message.build, self._driver))
         self._addresses[incarnation] = address
-        if (child := newest_child(self)) is not None:
+        if child is not None:
             self._children[incarnation] = child
         self.send(address, Wake())
         self.send(self._driver, ForkedChild(incarnation, address))
@@ -109,12 +106,12 @@ class Keeper(ReportingActor):
         """One has said its last word."""
         address = self._addresses.get(message.incarnation)
         if address is not None:
-            self.send(address, ActorExitRequest())
+            self.ask_to_exit(address)
 
-    def receiveMsg_ChildActorExited(self, message: ChildActorExited, sender: Any) -> None:
-        """A child is gone."""
-        for incarnation, address in list(self._addresses.items()):
-            if address == message.childAddress:
+    def child_exited(self, address: Any) -> None:
+        """Tell the driver."""
+        for incarnation, known in list(self._addresses.items()):
+            if known == address:
                 self._gone(incarnation)
 
     def _gone(self, incarnation: int, patience: float = 0.0) -> None:
@@ -133,12 +130,12 @@ class Keeper(ReportingActor):
         """All have said their last word: they may go."""
         self._leaving = True
         for address in self._addresses.values():
-            self.send(address, ActorExitRequest())
+            self.ask_to_exit(address)
 
-    def receiveMsg_WakeupMessage(self, message: WakeupMessage, sender: Any) -> None:
-        """Now and then: without a driver there is nothing to keep, and a signal of a child's death may be lost.
+    def tick(self) -> None:
+        """Look who lives: without a driver there is nothing to keep, and a signal of a child's death may be lost.
 
-        Thespian hears of it by SIGCHLD, which is forgotten where it comes while another child is being made.
+        The actor system hears of it by SIGCHLD, which is forgotten where it comes while another child is being made.
         """
         if self._driver_process is not None and not self._driver_process.alive():
             for process in self._processes.values():
@@ -149,4 +146,4 @@ class Keeper(ReportingActor):
             if incarnation in self._addresses and not process.alive():
                 # A process that says itself that it goes may take its time, and is not waited for; it has at most threads that are on their way out.
                 self._gone(incarnation, LAST_THREADS)
-        self.wakeupAfter(LOOK_EVERY)
+        self.tick_after(LOOK_EVERY)

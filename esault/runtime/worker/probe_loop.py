@@ -25,7 +25,7 @@ def probe_endpoint(run_dir: str) -> str:
 
 
 class ProbeLoop(threading.Thread):
-    """Serves the prober until `stop`. `readings` is filled here and emptied by the driver's actor."""
+    """Serves the prober until `stop`. The driver's actor takes the readings away."""
 
     def __init__(self, run_dir: str, epoch: int, clock_offset: float) -> None:
         super().__init__(name="esault-probes", daemon=True)
@@ -34,11 +34,18 @@ class ProbeLoop(threading.Thread):
         self._offset = clock_offset
         self._targets: tuple[Mapping[int, tuple[str, float]], int] = ({}, epoch)
         self._stopping = False
-        self.readings: deque[ProbeReading] = deque()
+        self._readings: deque[ProbeReading] = deque()
 
     def probe(self, targets: Mapping[int, tuple[str, float]], epoch: int) -> None:
         """Set the sub-units to probe from now on: incarnation -> (data endpoint, seconds between two probes), and their epoch."""
         self._targets = (targets, epoch)
+
+    def take_readings(self) -> list[ProbeReading]:
+        """Return what was read since the last call."""
+        readings = []
+        while self._readings:
+            readings.append(self._readings.popleft())
+        return readings
 
     def stop(self) -> None:
         """End soon."""
@@ -61,7 +68,7 @@ class ProbeLoop(threading.Thread):
                 known = self._targets
                 prober.targets(*known)
             now = time.monotonic() + self._offset
-            self.readings.extend(prober.send(now))
+            self._readings.extend(prober.send(now))
             due = prober.next_at()
             wait = LONGEST_WAIT if due is None else min(LONGEST_WAIT, max(0.0, due - now))
             answers.wait(wait)
@@ -72,4 +79,4 @@ class ProbeLoop(threading.Thread):
     def _read(self, prober: Prober, data: memoryview) -> None:
         reading = prober.read(data, time.monotonic() + self._offset)
         if reading is not None:
-            self.readings.append(reading)
+            self._readings.append(reading)

@@ -12,6 +12,7 @@ from esault.runtime.actors.actor import ReportingActor
 from esault.runtime.messages import ChildSpec, Messages, Pid, Wake
 from esault.runtime.process.console import MarkedStream
 from esault.runtime.process.title import set_title
+from esault.runtime.process.waker import Waker
 from esault.runtime.worker.data_loop import AckerLoop, DataLoop, SubUnitLoop
 
 __all__ = ["SubUnitActor"]
@@ -24,12 +25,10 @@ class SubUnitActor(ReportingActor):
         super().__init__()
         birth = self._birth = requirements
         self.reporter = birth.driver
-        self._read_fd, self._write_fd = os.pipe()
-        os.set_blocking(self._read_fd, False)
-        os.set_blocking(self._write_fd, False)
+        self._waker = Waker()
         # Made now, begun at `Wake`: that comes from the keeper, and the driver's first words may overtake it.
         loop = SubUnitLoop if birth.build.unit else AckerLoop
-        self._loop: DataLoop = loop(birth.spec, birth.build, self._said)
+        self._loop: DataLoop = loop(birth.spec, birth.build, self._waker.wake)
 
     def receiveMsg_Wake(self, message: Wake, sender: Any) -> None:
         """Begin."""
@@ -42,22 +41,11 @@ class SubUnitActor(ReportingActor):
         handler = logging.StreamHandler(streams[1])
         handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
         logging.root.handlers[:] = [handler]
-        self.watch(self._read_fd, self._send_out)
+        self.watch(self._waker.fileno(), self._send_out)
         self._loop.start()
 
-    def _said(self) -> None:
-        """In the data loop's thread: wake the actor."""
-        try:
-            os.write(self._write_fd, b"s")
-        except BlockingIOError:
-            pass  # it is awake, or about to be
-
     def _send_out(self) -> None:
-        try:
-            while len(os.read(self._read_fd, 4096)) == 4096:
-                pass
-        except BlockingIOError:
-            pass
+        self._waker.clear()
         messages = []
         while self._loop.outbox:
             messages.append(self._loop.outbox.popleft())

@@ -77,7 +77,7 @@ class Outbox:
                     reason = explain(key) or explain(value)
                     if reason is not None:
                         raise PayloadError(
-                            f"unit {unit!r} emitted a tuple with key {key!r} whose value cannot travel: {reason}"
+                            f"unit {unit!r} emitted a tuple with key {key!r} whose value is refused: {reason}"
                         ) from None
             raise
 

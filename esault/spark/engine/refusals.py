@@ -32,7 +32,7 @@ def _of_unit(unit: UnitPlan) -> list[str]:
             "MicroBatches waits for a policy to release its slices, and nothing scales on Spark, whose batches are of its own; "
             "pass the spout within"
         )
-    if unit.copies > 1 or unit.gate:
+    if unit.replicas > 1 or unit.merger:
         why.append("Spark runs a task that was lost again, and has no active replicas; leave replicas out")
     if unit.buffer is not None:
         why.append(

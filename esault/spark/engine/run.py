@@ -148,6 +148,7 @@ class _Life:
         return asked.located.build(dict(asked.params)).plan()
 
     def run(self) -> Report:
+        cause: BaseException | None = None
         try:
             with self._signalled():
                 try:
@@ -155,7 +156,7 @@ class _Life:
                 finally:
                     self._reading.stop()
         except UserError as error:
-            self._failure = str(error)
+            self._failure, cause = str(error), error.__cause__
         finally:
             ok = self._failure is None and self._ended == "drained"
             end_sinks(self._begun, ok, repeated=False)
@@ -167,7 +168,7 @@ class _Life:
             }
         report = self._report(collected)
         if self._failure is not None:
-            raise TopologyFailed(self._failure, report)
+            raise TopologyFailed(self._failure, report) from cause
         return report
 
     def _work(self) -> None:

@@ -13,6 +13,7 @@ from esault.flow.channel.lineage import Lineage
 from esault.flow.operators.batch_emitter import emitter
 from esault.flow.operators.factory import operator
 from esault.flow.operators.operator import Operator
+from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import failure_text, traceback_of
 from esault.flow.send.outlet import OutletRunner
 from esault.flow.send.route import Route, route
@@ -64,9 +65,8 @@ class Runner:
         self._guarded = False
         if plan.kind == "bolt":
             dead_letters = runners.dead_letters(plan.on_error.path, number)
-            self.operator = self.call(
-                lambda: operator(plan, self.context, self.emitter, runners.codec, dead_letters, time.time())
-            )
+            of = OperatorParameters(plan, self.context, self.emitter, runners.codec, dead_letters, time.time())
+            self.operator = self.call(lambda: operator(of))
             self._begin()
             self._guarded = job.layout.inlined(plan.name)
         self._fresh = self.call(self._kept) if self._guarded else None

@@ -15,7 +15,8 @@ import pytest
 
 from esault.errors import TopologyFailed, UsageError
 from esault.messages.settings import Settings
-from esault.runtime.session.run import Request, execute
+from esault.runtime.session.request import Request
+from esault.runtime.session.run import execute
 from esault.sinks import JsonLines
 from esault.spark import read_table
 from esault.spark.engine.journal import Journal

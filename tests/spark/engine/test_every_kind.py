@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from esault.messages.settings import Settings
-from esault.runtime.session.run import Request, execute
+from esault.runtime.session.request import Request
+from esault.runtime.session.run import execute
 from esault.topology.locate import locate
 
 FILE = Path(__file__).parents[2] / "acceptance" / "every_kind.py"

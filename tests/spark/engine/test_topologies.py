@@ -13,7 +13,8 @@ import pytest
 
 from esault import EndOfStream
 from esault.errors import TopologyError
-from esault.runtime.session.run import Request, execute
+from esault.runtime.session.request import Request
+from esault.runtime.session.run import execute
 from esault.sources import Paced, TextFiles
 from esault.testing import LocalRuntime
 from esault.topology.locate import locate

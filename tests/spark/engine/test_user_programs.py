@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from esault.runtime.session.run import Request, execute
+from esault.runtime.session.request import Request
+from esault.runtime.session.run import execute
 from esault.topology.locate import locate
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "programs"))

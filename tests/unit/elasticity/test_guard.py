@@ -41,7 +41,7 @@ def test_bounds_of_the_unit_hold():
     assert Guard().check(view(10, samples(1, 2), least=2), [Merge("why", 1, 2)]).allowed == ()
 
 
-def test_one_change_at_a_time_and_a_pause_after_it():
+def test_one_change_at_a_time_and_a_time_after_it():
     assert Guard().check(view(10, samples(1), changing=True), [Split("why", 1)]).refusals == (
         "a change of this unit is on",
     )

@@ -34,6 +34,6 @@ def test_windows_in_a_row_offer_all_that_was_read_and_all_that_waits(steps):
 
 
 def test_it_is_blind_where_it_was_held_back_and_nobody_knows_what_is_due():
-    assert of_source(throttled=0.9).blind
-    assert not of_source(throttled=0.4).blind
-    assert not of_source(throttled=0.9, lag_before=0.0, lag=10.0).blind
+    assert of_source(backpressured=0.9).blind
+    assert not of_source(backpressured=0.4).blind
+    assert not of_source(backpressured=0.9, lag_before=0.0, lag=10.0).blind

@@ -386,7 +386,11 @@ def test_emits_out_of_place_are_refused():
     [
         (np.int64(5), 1, r"a key in Keeps\.keyed cannot be moved or saved: numpy\.int64 cannot be a key.*\.item\(\)"),
         ("a", lambda: 1, r"the state of key 'a' in Keeps\.keyed .*a lambda cannot travel; write a function"),
-        ("a", [iter("a")], r"the state of key 'a' in Keeps\.keyed .*str_.*iterator at value\[0\] cannot travel"),
+        (
+            "a",
+            [iter("a")],
+            r"the state of key 'a' in Keeps\.keyed .*str_.*iterator at value\[0\]: code does not travel",
+        ),
     ],
 )
 def test_state_that_cannot_be_moved_is_found_with_the_first_batch(key, value, said):

@@ -76,7 +76,7 @@ def test_a_commit_that_fails_is_named():
 
 
 def test_a_handle_that_cannot_travel_is_told_when_it_is_prepared():
-    assert "sink 'mine', prepare: the handle that it returned cannot travel" in said(Wrong("handle"), "eo")
+    assert "sink 'mine', prepare: the handle that it returned is refused" in said(Wrong("handle"), "eo")
 
 
 def test_a_flat_map_of_one_value_is_told_what_to_return():
@@ -101,3 +101,67 @@ def test_of_the_errors_of_close_the_first_is_printed(capsys):
     err = capsys.readouterr().err
     assert err.count("unit 'echo', close, key") == 1
     assert "further errors of close are not shown" in err
+
+
+class Refused(Exception):
+    def __init__(self, text, code):
+        super().__init__(text)
+        self.code = code
+
+
+class RefusingSink(Wrong):
+    def _fail(self, hook):
+        if self.hook == hook:
+            raise Refused("busy", 503)
+
+
+class Unsendable(Exception):
+    def __init__(self):
+        super().__init__("it holds a lock")
+        self.lock = threading.Lock()
+
+
+class Raising(Bolt):
+    kind = ValueError("boo")
+
+    def process(self, key, value):
+        raise self.kind
+
+
+class RaisingOwn(Raising):
+    kind = Refused("no such town", 404)
+
+
+class RaisingUnsendable(Raising):
+    kind = Unsendable()
+
+
+def cause(**named):
+    with pytest.raises(TopologyFailed) as failed:
+        run(**named)
+    return failed.value.__cause__
+
+
+def test_a_failed_run_has_the_exception_of_the_user_s_code_as_its_cause():
+    assert cause(bolt=Raising).args == ("boo",)
+    found = cause(bolt=RaisingOwn)
+    assert type(found) is Refused
+    assert (str(found), found.code) == ("no such town", 404)
+    assert cause(sink=RefusingSink("commit"), delivery="eo").code == 503
+
+
+def test_an_exception_that_cannot_travel_is_told_in_words_alone():
+    assert cause(bolt=RaisingUnsendable) is None
+
+
+class EmitsLambda(Bolt):
+    def process(self, key, value):
+        self.emit(key, [lambda: 1])
+
+
+def test_that_a_value_cannot_travel_is_said_once():
+    line = said(bolt=EmitsLambda).splitlines()[0]
+    assert line.count("cannot travel") == 1
+    assert line.endswith(
+        "whose value is refused: function at value[0]: a lambda cannot travel; write a function at the top of the file, by `def`, or functools.partial of one"
+    )

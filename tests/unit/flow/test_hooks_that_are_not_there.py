@@ -15,6 +15,7 @@ from esault.flow.operators.calls import Calls
 from esault.flow.operators.elements import Elements
 from esault.flow.operators.factory import operator
 from esault.flow.operators.operator import Operator
+from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.watermark.timers import Timers
 from esault.messages.settings import Settings
 from esault.payload.codec import Codec
@@ -78,7 +79,7 @@ def made(bolt, window=None, grouping=None, **options):
         rows.window("count", bolt, window, **timed)
     plan, codec = t.plan().units["count"], Codec()
     emits = emitter(plan, Settings(checked_emits=0), codec)
-    found = operator(plan, Context(unit="count", sub_unit=1), emits, codec, None, 0.0)
+    found = operator(OperatorParameters(plan, Context(unit="count", sub_unit=1), emits, codec, None, 0.0))
     if plan.concurrency:
         found.attach(Calls(plan.concurrency), SteppedLoop(time.monotonic))
     return found

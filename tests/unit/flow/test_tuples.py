@@ -74,7 +74,7 @@ def test_a_value_that_cannot_travel_is_named_with_unit_key_and_type(checked):
     rows = t.spout("rows", small.Items([("a", 1)]))
     rows.bolt("first", Emits, grouping=shuffle()).bolt("second", small.Echo, grouping=by_key())
     with pytest.raises(
-        TopologyFailed, match=r"unit 'first' emitted a tuple with key 'a' whose value cannot travel: object"
+        TopologyFailed, match=r"unit 'first' emitted a tuple with key 'a' whose value is refused: object"
     ):
         small.run(t, settings=Settings(checked_emits=checked))
 

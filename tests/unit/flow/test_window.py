@@ -39,7 +39,7 @@ def runtime(sub_units, **settings):
 def open_roots(local):
     """How many roots are open when nobody processes anything."""
     for incarnation in local.sub_units("worker"):
-        local.pause(incarnation)
+        local.freeze(incarnation)
     local.run_for(2.0)
     return local.report().roots.open
 

@@ -13,6 +13,7 @@ from esault import Bolt, Topology, dead_letter, fail, skip
 from esault.errors import TopologyFailed
 from esault.flow.operators.emitter import Emitter
 from esault.flow.operators.factory import operator
+from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import UserError
 from esault.payload.codec import Codec
 from esault.sinks import Collect
@@ -254,7 +255,7 @@ class Made:
         self.emitter = Emitter("w", self.plan.streams, 0, False, Codec())
         now = 1.0e9
         context = Context(unit="w", now=lambda: now)
-        self.operator = operator(self.plan, context, self.emitter, Codec(), self.letters, now)
+        self.operator = operator(OperatorParameters(self.plan, context, self.emitter, Codec(), self.letters, now))
 
     def take(self):
         for stream, keys, values, _ in self.emitter.pop_emitted(False):

@@ -251,7 +251,7 @@ def test_a_tuple_is_late_by_the_watermark_however_long_windows_take_to_close():
             local = LocalRuntime(t, settings=Settings(root_rows=64, frame_rows=16, max_pending=2, pending_rows=1))
             local.run_for(1.0)
             if slow:
-                local.pause(local.sub_units("slow")[0])
+                local.freeze(local.sub_units("slow")[0])
             feed.append(("z", {"at": 15, "n": 15}))  # the very end of a window
             local.run_for(1.0)
             feed += [(key, {"at": time, "n": -time}) for key in keys for time in (7, 12)]
@@ -260,7 +260,7 @@ def test_a_tuple_is_late_by_the_watermark_however_long_windows_take_to_close():
             assert core.metrics.tuples_in == len(feed)
             if slow:
                 assert core.roots.open_count == 2  # no more may come out
-                local.resume(local.sub_units("slow")[0])
+                local.thaw(local.sub_units("slow")[0])
             local.drain()
             local.run_until_drained()
             late = sorted((row.key, row.value["n"]) for row in local.landed("late"))

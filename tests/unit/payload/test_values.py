@@ -216,7 +216,7 @@ def _local():
 
 @pytest.mark.parametrize(("thing", "message"), [case[1:] for case in refused()], ids=[case[0] for case in refused()])
 def test_what_cannot_travel_is_refused_with_place_and_remedy(thing, message):
-    with pytest.raises(PayloadError, match=r"at value\['x'\]\[0\] .*" + message):
+    with pytest.raises(PayloadError, match=r"at value\['x'\]\[0\](:| cannot travel).*" + message):
         codec.pack_value({"x": [thing]})
     assert as_value("after a refusal the codec works on") == "after a refusal the codec works on"
 

@@ -186,10 +186,10 @@ class Handover(Walk):
         living = [i for u in self.local.driver.units.values() for i in u.subs if self.local.lives(i)]
         if living:
             frozen = living[which % len(living)]
-            self.local.pause(frozen)
+            self.local.freeze(frozen)
             self.go_on(steps)
             if self.local.lives(frozen):
-                self.local.resume(frozen)
+                self.local.thaw(frozen)
 
     def certain(self):
         self.begin(seed=1, ackers=0)

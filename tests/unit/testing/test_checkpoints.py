@@ -130,11 +130,11 @@ def test_a_checkpoint_that_somebody_does_not_answer_is_given_up_and_the_next_one
     while len(local.emitted("count")) < 100:
         local.step()
     frozen = local.sub_units("count")[0]
-    local.pause(frozen)
+    local.freeze(frozen)
     local.checkpoint()
     local.run_for(31.0)
     assert local.driver.checkpoints.current is None
-    local.resume(frozen)
+    local.thaw(frozen)
     for _ in range(3):
         local.step()
     number = local.checkpoint()

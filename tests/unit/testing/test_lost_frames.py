@@ -98,8 +98,8 @@ def test_a_channel_that_breaks_while_a_change_is_prepared_does_not_take_its_vers
 def test_a_slow_receiver_is_not_taken_for_a_lossy_channel():
     local = begin(1)
     frozen = local.sub_units("count")[0]
-    local.pause(frozen)
+    local.freeze(frozen)
     local.run_for(5.0)
-    local.resume(frozen)
+    local.thaw(frozen)
     drained(local)
     assert local.report().roots.replayed == 0

@@ -114,7 +114,7 @@ def test_shuffled_copies_without_state_as_well(done_in_all, seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_copies_behind_copies(done_in_all, seed):
+def test_replicas_behind_replicas(done_in_all, seed):
     t = Topology("twice")
     split = t.spout("lines", Nothing()).bolt("split", Split, grouping=shuffle(), parallelism=2, replicas=2)
     count = split.bolt("count", Tally, grouping=by_key(), parallelism=2, replicas=2, streams=("totals",))
@@ -148,11 +148,11 @@ def test_a_move_of_one_copy_leaves_the_other_processing():
     # Nobody hears of the move: what it holds stays held, and the stream goes on.
     unit = local.driver.units["count"]
     until(local, lambda: unit.rescaling.state is RescaleState.MOVING)
-    local.pause(old)
+    local.freeze(old)
     landed = len(local.emitted("count~merger"))
     until(local, lambda: len(local.emitted("count~merger")) > landed + 200)
     assert local.sub_units("count~1") == other
-    local.resume(old)
+    local.thaw(old)
     run_out(local)
     assert wrong(local, 3) == []
     assert [c.kind for c in unit.changes] == ["move"]
@@ -162,27 +162,27 @@ def test_what_the_gate_remembers_is_forgotten_when_it_is_done():
     local = runtime(4, settings=Settings(max_pending=4, root_rows=16, commit_every=0.01))
     most = 0
     until(local, lambda: counted(local) > 0)
-    (gate,) = local.sub_units("count~merger")
-    core = local._processes[gate].core
+    (merger,) = local.sub_units("count~merger")
+    core = local._processes[merger].core
 
     def look():
         nonlocal most
-        most = max(most, len(core.copies))
+        most = max(most, len(core.deduplicator))
         return False
 
     until(local, look)
     assert wrong(local, 4) == []
-    assert len(core.copies) <= len(local.landed("ends")) + most
+    assert len(core.deduplicator) <= len(local.landed("ends")) + most
 
 
-def test_views_have_the_samples_of_all_copies():
+def test_views_have_the_samples_of_all_replicas():
     local = runtime(5)
     until(local, lambda: counted(local) > 100)
     view = Sampler().unit(local.driver.units["count"], ("lines",), local.now(), 0.5, False)
-    assert [s.copy for s in view.samples] == [0, 0, 1, 1]
+    assert [s.replica for s in view.samples] == [0, 0, 1, 1]
     assert [s.sub_unit for s in view.samples] == [*local.sub_units("count"), *local.sub_units("count~1")]
     assert view.width == 2
-    assert [s.copy for s in view.first_copy.samples] == [0, 0]
+    assert [s.replica for s in view.first_replica.samples] == [0, 0]
 
 
 def test_copies_are_scaled_together_and_moved_alone():
@@ -200,7 +200,7 @@ def test_copies_are_scaled_together_and_moved_alone():
     assert wrong(local, 6) == []
 
 
-def test_what_a_policy_wants_is_done_to_all_copies():
+def test_what_a_policy_wants_is_done_to_all_replicas():
     local = runtime(8)
     until(local, lambda: counted(local) > 100)
     unit = local.driver.units["count"]
@@ -215,7 +215,7 @@ def test_what_a_policy_wants_is_done_to_all_copies():
     assert wrong(local, 8) == []
 
 
-def test_a_policy_judges_the_first_copy_and_all_are_probed():
+def test_a_policy_judges_the_first_replica_and_all_are_probed():
     local = LocalRuntime(
         twins(),
         spouts={"lines": text(LINES, 10)},

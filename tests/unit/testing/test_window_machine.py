@@ -74,14 +74,14 @@ class Windows(Walk):
         """One process stands still while the others go on, and meanwhile units may change: owners come unevenly far."""
         owner = self.owner(unit, which)
         if self.frozen is None and self.local.lives(owner):
-            self.local.pause(owner)
+            self.local.freeze(owner)
             self.frozen = owner
 
     @precondition(lambda self: self.frozen is not None)
     @rule()
     def thaw(self):
         if self.frozen is not None and self.local.lives(self.frozen):
-            self.local.resume(self.frozen)
+            self.local.thaw(self.frozen)
         self.frozen = None
 
     @precondition(lambda self: self.local.driver.settings.delivery == "eo")

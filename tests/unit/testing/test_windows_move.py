@@ -36,7 +36,7 @@ def uneven(seed, which):
     local.run_for(0.05)
     owners = local.sub_units("window")
     behind = owners[which]
-    local.pause(behind)
+    local.freeze(behind)
     put(feed, 13, 45)
     steps(local, 300)
     return feed, local, behind, owners[1 - which]
@@ -62,7 +62,7 @@ def test_rows_that_were_on_time_where_they_came_from_are_on_time_where_they_go(s
     else:
         getattr(local, what)("window", behind if from_behind else ahead)
     steps(local, 300)
-    local.resume(behind)
+    local.thaw(behind)
     put(feed, 45, 60)
     steps(local, 300)
     check(feed, local)
@@ -73,7 +73,7 @@ def test_the_owners_of_this_test_are_unevenly_far():
     apart = 0
     for seed in range(4):
         _, local, behind, ahead = uneven(seed, seed % 2)
-        local.resume(behind)
+        local.thaw(behind)
         standing = [local._processes[owner].core.watermarks.merging.current for owner in (behind, ahead)]
         apart += standing[0] < 10 < 20 < standing[1]
     assert apart

@@ -97,7 +97,7 @@ def wrong(local, seed, lines=LINES, exactly=True, ends=True):
 
 def whole(local):
     """Whether no copy lacks anything, and nothing is open any more for which one was not there."""
-    if any(local.driver.units[name].down for name in local.plan.units if local.plan.units[name].copies > 1):
+    if any(local.driver.units[name].down for name in local.plan.units if local.plan.units[name].replicas > 1):
         return False
     for seat in local._processes.values():
         roots = seat.core.roots
@@ -109,7 +109,7 @@ def whole(local):
 
 def counted(local):
     """Rows that came out of the copy that is ahead."""
-    return max(len(local.emitted(name)) for name in local.plan.units if local.plan.units[name].copies > 1)
+    return max(len(local.emitted(name)) for name in local.plan.units if local.plan.units[name].replicas > 1)
 
 
 def walk(seed, kills, lines=LINES, between=None, singly=True, **options):

@@ -76,7 +76,7 @@ class Placed:
         moves: dict[str, Migrate] = {}
         for name in view.managed:
             for sample in view.units[name].samples:
-                host = first_host(name, sample.copy)
+                host = first_host(name, sample.replica)
                 if sample.host != host:
                     moves[name] = Migrate("the first placement", sample.sub_unit, host, unit=name)
         if not moves and all(len(view.units[name].samples) == 2 for name in view.managed):

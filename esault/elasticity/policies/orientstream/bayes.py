@@ -46,7 +46,7 @@ class _Bin:
 
 
 class NaiveBayes:
-    """John and Langley's learner, read as a regression (orientstream.md 3.5): sum over bins of posterior times the bin's mean."""
+    """John and Langley's learner, read as a regression (Wang et al. 2019): sum over bins of posterior times the bin's mean."""
 
     def __init__(self, bins: int = 10, low: float | None = None, high: float | None = None) -> None:
         """`bins` of equal width from `low` to `high`, both in the target's unit; without them the range follows what was seen."""

@@ -1,4 +1,4 @@
-"""Our own ensemble, `blend`: what orientstream.md 7.2 lists as weak in ODRegression, done otherwise.
+"""Our own ensemble, `blend`: what is weak in ODRegression, done otherwise.
 
 A learner counts by its recent error among the samples nearest to this one, not by what the majority says; one that lies far from
 the others by its own measure counts little for this sample, however good it mostly is; no prediction leaves the range of what was

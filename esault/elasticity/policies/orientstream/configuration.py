@@ -1,4 +1,4 @@
-"""Configurations: how wide each unit is, what is predicted of that, and which one is best (orientstream.md 2.2, 2.3, 3.6)."""
+"""Configurations: how wide each unit is, what is predicted of that, and which one is best (Wang et al. 2019, (1) to (4))."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The four learners of OrientStream+ (orientstream.md 3.5), each behind the same two calls."""
+"""The four learners of OrientStream+ (Wang et al. 2019), each behind the same two calls."""
 
 from __future__ import annotations
 

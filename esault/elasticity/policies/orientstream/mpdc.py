@@ -1,4 +1,4 @@
-"""MPDC, the multiple pipeline data cache (orientstream.md 3.3, Algorithm 1): slices of a window, grouped by configuration.
+"""MPDC, the multiple pipeline data cache (Wang et al. 2019, algorithm 1): slices of a window, grouped by configuration.
 
 Where the configurations that are predicted for the slices of one micro-batch change more often than there is time for, slices
 of the same configuration go through one after the other, and what is too much joins configurations of higher parallelism.

@@ -1,5 +1,8 @@
-"""The policy `orientstream` (orientstream.md): in every window it learns what each configuration brought, and takes the cheapest
-that is predicted to keep latency and throughput.
+"""The policy `orientstream`: in every window it learns what each configuration brought, and takes the cheapest that is
+predicted to keep latency and throughput.
+
+Wang, Zhuang, Shi: System resource allocation for variable data streams, CAAI Transactions on Intelligent Systems 14(6),
+2019, pp. 1278-1285, DOI 10.11992/tis.201908011.
 
 Guard rails of ours: while too little is learnt, and in a window in which what was measured lies far outside of what was
 predicted, capacity decides; no configuration is offered that cannot keep up; a unit shrinks only after `patience` windows.

@@ -1,6 +1,6 @@
 """From the predictions of several learners to one: ODRegression, EDKRegression as it is read here, and three others.
 
-ODRegression (orientstream.md 3.5, Algorithm 2) leaves out, for one sample, the learners that are farther from the mean than the
+ODRegression (Wang et al. 2019, algorithm 2) leaves out, for one sample, the learners that are farther from the mean than the
 spread; EDKRegression weighs the rest by the inverse of their recent error. The paper says "variance" for the spread; that has
 the square of the target's unit, so the standard deviation is the default.
 """

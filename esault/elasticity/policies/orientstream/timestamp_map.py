@@ -1,4 +1,4 @@
-"""The time-stamp map (orientstream.md 3.4): results of pipelines that ran out of order, in the order of one pipeline."""
+"""The time-stamp map (Wang et al. 2019): results of pipelines that ran out of order, in the order of one pipeline."""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ def _made(name, folder, size=0.002):
 
 
 def _local(spec, **params):
-    from esault.runtime.session.run import Request, execute
+    from esault.runtime.session.request import Request
+    from esault.runtime.session.run import execute
     from esault.topology.locate import locate
 
     return execute(Request(locate(spec), params, "local"))

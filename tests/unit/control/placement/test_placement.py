@@ -45,8 +45,8 @@ def test_pack_keeps_neighbours_together_and_fills_a_host():
 
 def test_copies_and_those_that_are_named_are_kept_apart():
     made = cluster(PlacementRules(apart={"sink": ("count~1",)}), a=9, b=1)
-    assert hosts(made, SlotRequest("count~1", "count", copies=frozenset({"count~2"}))) == ["a"]
-    assert hosts(made, SlotRequest("count~2", "count", copies=frozenset({"count~1"}))) == ["b"]
+    assert hosts(made, SlotRequest("count~1", "count", replicas=frozenset({"count~2"}))) == ["a"]
+    assert hosts(made, SlotRequest("count~2", "count", replicas=frozenset({"count~1"}))) == ["b"]
     made = cluster(PlacementRules(apart={"sink": ("count",)}), a=9, b=9)
     assert hosts(made, COUNT, SlotRequest("sink", "sink"), SlotRequest("sink", "sink")) == ["a", "b", "b"]
 

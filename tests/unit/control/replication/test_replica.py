@@ -24,7 +24,7 @@ class Twins:
         numbers, new_id, group, units = count(1), count(1).__next__, [], []
         self.pair = []
         for i, name in enumerate(("count", "count~1")):
-            plan = unit_plan(name, keyed=keyed, copies=2, copy=i, lane=i + 1, original="count")
+            plan = unit_plan(name, keyed=keyed, replicas=2, replica_index=i, replica_id=i + 1, original="count")
             one = OneUnit(plan=plan, numbers=numbers, new_id=new_id)
             units.append(one.unit)
             one.unit.replicate(Replica(one.unit, group), GroupRequests(one.unit, units))

@@ -74,7 +74,7 @@ def test_as_many_as_there_are_is_no_change():
         ({"objects": "unit"}, 3, "has one object"),
         ({"min_parallelism": 2}, 1, "its min_parallelism is 2"),
         ({"max_parallelism": 2}, 3, "its max_parallelism is 2"),
-        ({"gate": True, "original": "count"}, 3, "is the merger of 'count'"),
+        ({"merger": True, "original": "count"}, 3, "is the merger of 'count'"),
     ],
 )
 def test_what_the_topology_forbids_is_refused(plan, after, why):

@@ -14,6 +14,7 @@ from esault import UsageError
 from esault.control.units.rescale_table import RescaleState
 from esault.messages.change import (
     HandOverRanges,
+    HandOverTo,
     HoldRanges,
     LostOldOwner,
     RangesHandedOver,
@@ -48,7 +49,7 @@ def test_a_unit_without_replicas_is_never_down():
     one = OneUnit().running()
     one.unit.died(1, "killed", one.now)
     assert not one.unit.down
-    assert list(one.unit.all_copies) == [one.unit]
+    assert list(one.unit.all_replicas) == [one.unit]
     assert not one.unit.ended_here(1)
 
 
@@ -63,6 +64,9 @@ class Neighbours(RuleBasedStateMachine):
         self.versions = [1]
         self.published = []
         self.unborn = False
+        #: new owners whose `RangesHeld` is on its way -> it is followed by `StateInstalled`, since no state is to come
+        self.holding = {}
+        self.held = set()
         self.take()
 
     def take(self):
@@ -72,12 +76,17 @@ class Neighbours(RuleBasedStateMachine):
             elif isinstance(message, Add):
                 self.mail.append(("say", to, Added(to, tuple(s for s, _ in message.senders))))
             elif isinstance(message, HoldRanges):
+                self.holding[to] = not message.olds
                 self.mail.append(("say", to, RangesHeld(to, message.version)))
             elif isinstance(message, HandOverRanges):
                 news = tuple(message.news)
                 self.mail.append(("say", to, RangesHandedOver(to, message.version, news)))
                 self.mail.extend(("say", new, StateInstalled(new, message.version)) for new in news)
-            elif isinstance(message, LostOldOwner):
+            elif isinstance(message, HandOverTo):
+                self.mail.append(("say", message.new, StateInstalled(message.new, message.version)))
+            elif isinstance(message, LostOldOwner) and to in self.holding:
+                self.holding[to] = True
+            elif isinstance(message, LostOldOwner) and to in self.held:
                 self.mail.append(("say", to, StateInstalled(to, message.version)))
             elif isinstance(message, (TableFor, Registered)):
                 self.published.append(message.table)
@@ -95,6 +104,10 @@ class Neighbours(RuleBasedStateMachine):
                 self.one.built(rest[0])
         elif rest[0] is None or rest[0] in self.unit.subs:
             self.one.say(rest[1])
+            if isinstance(rest[1], RangesHeld) and rest[0] in self.holding:
+                self.held.add(rest[0])
+                if self.holding.pop(rest[0]):  # a sub-unit says that it holds before it says that all is there
+                    self.mail.append(("say", rest[0], StateInstalled(rest[0], rest[1].version)))
         self.take()
 
     @precondition(lambda self: self.mail)

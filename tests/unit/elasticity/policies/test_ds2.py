@@ -78,12 +78,12 @@ def test_exactly_full_is_no_more():
 
 
 def test_lag_that_grows_is_load():
-    seen = chain(read=250.0, lag_before=0.0, lag=7500.0, throttled=0.5)
+    seen = chain(read=250.0, lag_before=0.0, lag=7500.0, backpressured=0.5)
     assert widths(eager().decide(seen)) == {"split": 4, "count": 5}
 
 
-def test_a_throttled_source_without_a_lag_counts_as_seen():
-    assert eager().decide(chain(read=250.0, throttled=0.9, count={"width": 2})) == ()
+def test_a_backpressured_source_without_a_lag_counts_as_seen():
+    assert eager().decide(chain(read=250.0, backpressured=0.9, count={"width": 2})) == ()
 
 
 def test_nothing_due_is_one_sub_unit():

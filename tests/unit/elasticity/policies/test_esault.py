@@ -1,4 +1,4 @@
-"""The paper's policy against the vectors of its specification (esault.md 6.3, 6.4 and 3.5)."""
+"""The paper's policy against vectors reckoned from its rules (Zhan et al. 2017: probes, judgements, merge partners)."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_new_sub_unit_is_not_judged():
 
 
 def test_a_return_after_max_latency_is_ignored():
-    """esault.md 6.4: sent at 0 ms, back at 99 ms: in time; not back at 100 ms: late, and a return at 130 ms changes nothing."""
+    """Sent at 0 ms, back at 99 ms: in time; not back at 100 ms: late, and a return at 130 ms changes nothing."""
     policy = ESault(start_adaptive=0, overload_time=1, overload_factor=1.0)
     assert not policy.decide(view(0.100, [sample(1, [in_time(1, 0.0, 10, delay=0.099), ProbeSample(2, 0.1)])]))
     assert policy.decide(view(0.201, [sample(1, [ProbeSample(3, 0.2)])]))

@@ -108,7 +108,7 @@ def test_copies_count_once_although_each_has_a_unit_with_all_of_them():
     for now in range(1, 11):
         others = {"b": [grown(3, "A", now, cpu=0.5)], "other": [sub(4, "A", 0.01, cpu=1.0)]}
         looked = view(float(now), {"a": pair, "a~1": pair, **others}, managed=("a", "b", "other"))
-        second = replace(looked.units["a~1"], plan=UnitPlan("a~1", "bolt", copies=2, copy=1, original="a"))
+        second = replace(looked.units["a~1"], plan=UnitPlan("a~1", "bolt", replicas=2, replica_index=1, original="a"))
         actions = policy.decide(replace(looked, units={**looked.units, "a~1": second}))
     assert [(a.unit, a.host) for a in actions] == [
         ("b", "B")

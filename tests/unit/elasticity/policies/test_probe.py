@@ -112,7 +112,7 @@ def test_a_source_that_lags_tells_how_much_more_would_come():
 
 def test_a_source_that_cannot_know_lets_a_full_unit_double():
     source = UnitPlan("lines", "spout")
-    held = UnitView("lines", source, (sample(9, emitted=100.0, throttled=0.9),))
+    held = UnitView("lines", source, (sample(9, emitted=100.0, backpressured=0.9),))
     unit = Unit(n=2, spouts=("lines",), units={"lines": held})
     unit.run(200, 5, busy=1.0, processed=100.0, carry_out=False)
     assert unit.rescales[0].n == 4

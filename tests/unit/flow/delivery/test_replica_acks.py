@@ -1,4 +1,4 @@
-"""When a root is done whose rows went to copies: lanes, deaths, and what is told to gates."""
+"""When a root is done whose rows went to replicas: accounts, deaths, and what is told to mergers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from esault.flow.delivery.replica_acks import LOW, ReplicaAcks, ReplicaRoots, fo
 from esault.messages.settings import Settings
 from esault.payload.codec import Codec
 from esault.testing.memory_wire import MemoryWire
-from esault.topology.plan import MOST_COPIES
+from esault.topology.plan import MOST_REPLICAS
 
 OWNER, GATE = 1, 9
-#: lanes of two units with two copies each
+#: ids of two units with two replicas each
 A, B = 1, 2
-C, D = 1 + MOST_COPIES, 2 + MOST_COPIES
+C, D = 1 + MOST_REPLICAS, 2 + MOST_REPLICAS
 
 
 def roots_and_wire(emit, incarnation=OWNER, **options):
@@ -33,12 +33,12 @@ def roots_and_wire(emit, incarnation=OWNER, **options):
 
 
 def fork(*ids):
-    """Emits that divide a root among lanes, each with its id."""
+    """Emits that divide a root among replicas, each with its id."""
 
     def emit(acks, lineage: Lineage, payload):
-        for lane, id in ids:
-            if lane:
-                acks.fork(for_replica(lineage.root, lane), id, id)
+        for replica, id in ids:
+            if replica:
+                acks.fork(for_replica(lineage.root, replica), id, id)
             else:
                 lineage.p ^= id
                 lineage.d ^= id
@@ -66,14 +66,14 @@ def test_a_root_waits_for_all_lanes_and_its_window_for_one():
 
 def test_its_own_account_counts_as_well():
     roots, *_ = opened((0, 3), (A, 5), (B, 6))
-    for lane, id in ((A, 5), (B, 6)):
-        roots.ack(for_replica((OWNER, 0, 0), lane), id, id, 0.0)
+    for replica, id in ((A, 5), (B, 6)):
+        roots.ack(for_replica((OWNER, 0, 0), replica), id, id, 0.0)
     assert roots.open_count == 1
     roots.ack((OWNER, 0, 0), 3, 3, 0.0)
     assert roots.open_count == 0
 
 
-def test_a_copy_that_is_down_is_not_waited_for_and_the_other_is():
+def test_a_replica_that_is_down_is_not_waited_for_and_the_other_is():
     roots, *_ = opened((A, 5), (B, 6))
     roots.set_replicas((A,), (), 0.0)
     assert roots.open_count == 1
@@ -81,7 +81,7 @@ def test_a_copy_that_is_down_is_not_waited_for_and_the_other_is():
     assert roots.open_count == 0
 
 
-def test_a_copy_that_came_back_is_waited_for_by_later_roots_only():
+def test_a_replica_that_came_back_is_waited_for_by_later_roots_only():
     roots, *_ = opened((A, 5), (B, 6))
     roots.set_replicas((A,), (), 0.0)
     roots.set_replicas((), (), 0.0)
@@ -93,7 +93,7 @@ def test_a_copy_that_came_back_is_waited_for_by_later_roots_only():
     assert roots.open_count == 0
 
 
-def test_a_root_for_which_no_copy_was_there_throughout_is_replayed_when_one_is_there():
+def test_a_root_for_which_no_replica_was_there_throughout_is_replayed_when_one_is_there():
     roots, *_ = opened((A, 5), (B, 6))
     roots.set_replicas((A, B), (), 0.0)
     roots.ack(for_replica((OWNER, 0, 0), A), 5, 5, 0.0)
@@ -109,7 +109,7 @@ def test_a_root_for_which_no_copy_was_there_throughout_is_replayed_when_one_is_t
     assert roots.open_count == 0
 
 
-def test_one_copy_after_the_other_is_not_enough():
+def test_one_replica_after_the_other_is_not_enough():
     roots, *_ = opened((A, 5), (B, 6))
     roots.set_replicas((A,), (), 0.0)
     roots.set_replicas((), (), 0.1)
@@ -119,7 +119,7 @@ def test_one_copy_after_the_other_is_not_enough():
     assert roots.overdue
 
 
-def test_each_unit_with_copies_must_have_one():
+def test_each_unit_with_replicas_must_have_one():
     roots, *_ = opened((A, 5), (B, 6), (C, 7), (D, 8))
     roots.set_replicas((A,), (), 0.0)
     roots.ack(for_replica((OWNER, 0, 0), B), 6, 6, 0.0)
@@ -151,12 +151,12 @@ def test_lanes_are_told_before_what_they_came_from_is_acked():
     assert not acks
 
 
-def test_gates_are_told_what_is_done():
+def test_mergers_are_told_what_is_done():
     roots, _, inlet, codec = opened((A, 5), (B, 6))
     roots.set_replicas((), (GATE,), 0.0)
     roots.open([("", ["k"], [2], None)], 0.0, "later", 0.0)
-    for lane, id in ((A, 5), (B, 6)):
-        roots.ack(for_replica((OWNER, 0, 0), lane), id, id, 0.0)
+    for replica, id in ((A, 5), (B, 6)):
+        roots.ack(for_replica((OWNER, 0, 0), replica), id, id, 0.0)
     roots.watch(0.1)
     roots.watch(0.2)
     (link,) = inlet.waiting()
@@ -165,9 +165,9 @@ def test_gates_are_told_what_is_done():
 
 
 class Lanes(RuleBasedStateMachine):
-    """A root's rows go through processes that divide them among lanes, to copies, to the gate; acks come in any order of senders.
+    """A root's rows go through processes that divide them among replicas, to replicas, to the merger; acks come in any order of senders.
 
-    What must hold: a root is done only if some copy that was there throughout had all its rows taken by the gate.
+    What must hold: a root is done only if some replica that was there throughout had all its rows taken by the merger.
     """
 
     def __init__(self):
@@ -175,15 +175,19 @@ class Lanes(RuleBasedStateMachine):
         self.order = random.Random(1)
         self.roots, *_ = roots_and_wire(self.emit)
         self.roots.set_replicas((), (), 0.0)
-        #: batches at the process before the copies: (root, id)
+        #: batches at the process before the replicas: (root, id)
         self.before: list[tuple[tuple[int, int, int], int]] = []
-        #: batches at the copies and at the gate: (root, lane, id)
-        self.at_copies: list[tuple[tuple[int, int, int], int, int]] = []
-        self.at_gate: list[tuple[tuple[int, int, int], int, int]] = []
+        #: batches at the replicas and at the merger: (root, replica, id)
+        self.at_replicas: list[tuple[tuple[int, int, int], int, int]] = []
+        self.at_merger: list[tuple[tuple[int, int, int], int, int]] = []
         #: acks on their way, by who sent them: what one sends stays in order
-        self.acks: dict[str, list[list[tuple[tuple[int, int, int], int]]]] = {"before": [], "copies": [], "gate": []}
+        self.acks: dict[str, list[list[tuple[tuple[int, int, int], int]]]] = {
+            "before": [],
+            "replicas": [],
+            "merger": [],
+        }
         self.down: set[int] = set()
-        #: attempt -> copies that were there throughout, and what each has still to bring to the gate
+        #: attempt -> replicas that were there throughout, and what each has still to bring to the merger
         self.whole: dict[tuple[int, int, int], set[int]] = {}
         self.left: dict[tuple[int, int, int], dict[int, int]] = {}
         self.sent = 0
@@ -210,41 +214,41 @@ class Lanes(RuleBasedStateMachine):
     def divide(self, place):
         root, id = self.before.pop(place % len(self.before))
         frame = []
-        for lane in (A, B):
+        for replica in (A, B):
             own = self.id()
-            frame.append((for_replica(root, lane), own))
-            if lane not in self.down:  # else nobody gets it
-                self.at_copies.append((root, lane, own))
+            frame.append((for_replica(root, replica), own))
+            if replica not in self.down:  # else nobody gets it
+                self.at_replicas.append((root, replica, own))
         self.acks["before"].append([*frame, (root, id)])
 
-    @precondition(lambda self: self.at_copies)
+    @precondition(lambda self: self.at_replicas)
     @rule(place=st.integers(0, 50))
     def process(self, place):
-        root, lane, id = self.at_copies.pop(place % len(self.at_copies))
+        root, replica, id = self.at_replicas.pop(place % len(self.at_replicas))
         own = self.id()
-        self.at_gate.append((root, lane, own))
-        self.acks["copies"].append([(for_replica(root, lane), id ^ own)])
+        self.at_merger.append((root, replica, own))
+        self.acks["replicas"].append([(for_replica(root, replica), id ^ own)])
 
-    @precondition(lambda self: self.at_gate)
+    @precondition(lambda self: self.at_merger)
     @rule(place=st.integers(0, 50))
     def take(self, place):
-        root, lane, id = self.at_gate.pop(place % len(self.at_gate))
-        self.left[root][lane] -= 1
-        self.acks["gate"].append([(for_replica(root, lane), id)])
+        root, replica, id = self.at_merger.pop(place % len(self.at_merger))
+        self.left[root][replica] -= 1
+        self.acks["merger"].append([(for_replica(root, replica), id)])
 
-    @rule(who=st.sampled_from(["before", "copies", "gate"]))
+    @rule(who=st.sampled_from(["before", "replicas", "merger"]))
     def deliver(self, who):
         if self.acks[who]:
             for name, id in self.acks[who].pop(0):
                 self.roots.ack(name, id, id, 0.0)
 
-    @rule(lane=st.sampled_from([A, B]), told=st.booleans())
-    def die(self, lane, told):
-        self.down.add(lane)
-        self.at_copies = [each for each in self.at_copies if each[1] != lane]
-        self.at_gate = [each for each in self.at_gate if each[1] != lane]
-        for copies in self.whole.values():
-            copies.discard(lane)
+    @rule(replica=st.sampled_from([A, B]), told=st.booleans())
+    def die(self, replica, told):
+        self.down.add(replica)
+        self.at_replicas = [each for each in self.at_replicas if each[1] != replica]
+        self.at_merger = [each for each in self.at_merger if each[1] != replica]
+        for replicas in self.whole.values():
+            replicas.discard(replica)
         if told:
             self.roots.set_replicas(self.down, (), 0.0)
 
@@ -265,7 +269,7 @@ class Lanes(RuleBasedStateMachine):
         for number in range(self.sent):
             if number not in open_now:
                 attempts = [root for root in self.left if root[1] == number]
-                assert any(self.left[root][lane] == 0 for root in attempts for lane in (A, B)), number
+                assert any(self.left[root][replica] == 0 for root in attempts for replica in (A, B)), number
         self.roots.check()
 
     def teardown(self):
@@ -277,9 +281,9 @@ class Lanes(RuleBasedStateMachine):
             self.watch()
             while self.before:
                 self.divide(0)
-            while self.at_copies:
+            while self.at_replicas:
                 self.process(0)
-            while self.at_gate:
+            while self.at_merger:
                 self.take(0)
             for who in self.acks:
                 while self.acks[who]:

@@ -10,49 +10,49 @@ from esault.flow.replica.deduplicator import Deduplicator
 
 
 def test_the_first_copy_of_a_row_is_taken_and_the_others_are_not():
-    copies = Deduplicator()
-    assert list(copies.admit((1, 0, 0), ("a", "b"))) == [0, 1]
-    assert list(copies.admit((1, 0, 0), ("b", "c"))) == [1]
-    assert list(copies.admit((1, 0, 5), ("a", "b", "c"))) == []
+    first = Deduplicator()
+    assert list(first.admit((1, 0, 0), ("a", "b"))) == [0, 1]
+    assert list(first.admit((1, 0, 0), ("b", "c"))) == [1]
+    assert list(first.admit((1, 0, 5), ("a", "b", "c"))) == []
 
 
 def test_a_row_that_comes_twice_in_one_batch_is_taken_once():
-    copies = Deduplicator()
-    assert list(copies.admit((1, 0, 0), ("a", "a", "b"))) == [0, 2]
-    assert list(copies.admit((1, 0, 0), ("b", "c", "c"))) == [1]
+    first = Deduplicator()
+    assert list(first.admit((1, 0, 0), ("a", "a", "b"))) == [0, 2]
+    assert list(first.admit((1, 0, 0), ("b", "c", "c"))) == [1]
 
 
 def test_what_is_done_is_forgotten_and_takes_nothing_any_more():
-    copies = Deduplicator()
-    copies.admit((1, 0, 0), ("a",))
-    copies.admit((1, 7, 0), ("b",))
-    copies.admit((2, 0, 0), ("c",))
-    copies.done(1, 7)
-    assert len(copies) == 2
-    assert list(copies.admit((1, 0, 1), ("a", "late"))) == []
-    assert list(copies.admit((1, 7, 1), ("b", "d"))) == [1]
-    copies.done(1, 3)  # an old word
-    assert list(copies.admit((1, 6, 0), ("e",))) == []
+    first = Deduplicator()
+    first.admit((1, 0, 0), ("a",))
+    first.admit((1, 7, 0), ("b",))
+    first.admit((2, 0, 0), ("c",))
+    first.done(1, 7)
+    assert len(first) == 2
+    assert list(first.admit((1, 0, 1), ("a", "late"))) == []
+    assert list(first.admit((1, 7, 1), ("b", "d"))) == [1]
+    first.done(1, 3)  # an old word
+    assert list(first.admit((1, 6, 0), ("e",))) == []
 
 
 def test_roots_of_the_dead_are_forgotten():
-    copies = Deduplicator()
-    copies.admit((1, 0, 0), ("a",))
-    copies.admit((2, 0, 0), ("b",))
-    copies.living({2})
-    assert len(copies) == 1
+    first = Deduplicator()
+    first.admit((1, 0, 0), ("a",))
+    first.admit((2, 0, 0), ("b",))
+    first.living({2})
+    assert len(first) == 1
 
 
 def test_what_copies_put_out_at_their_end_is_remembered_whoever_owns_it():
-    copies = Deduplicator()
-    assert list(copies.admit((5, 0, 0), ("count:f'a'.0",), own=True)) == [0]
-    copies.done(5, 1)
-    copies.living(())
-    assert list(copies.admit((6, 3, 0), ("count:f'a'.0", "count:f'b'.0"), own=True)) == [1]
+    first = Deduplicator()
+    assert list(first.admit((5, 0, 0), ("count:f'a'.0",), own=True)) == [0]
+    first.done(5, 1)
+    first.living(())
+    assert list(first.admit((6, 3, 0), ("count:f'a'.0", "count:f'b'.0"), own=True)) == [1]
 
 
 class TwoCopies(RuleBasedStateMachine):
-    """Roots with rows, two copies that bring them in their own time, die, come back with all that is open, and replays.
+    """Roots with rows, two first that bring them in their own time, die, come back with all that is open, and replays.
 
     A root is done when one copy that was there throughout has brought all of it, as `ReplicaRoots` has it.
     """
@@ -61,13 +61,13 @@ class TwoCopies(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.copies = Deduplicator()
+        self.first = Deduplicator()
         self.number = 0
         self.rows: dict[int, list[str]] = {}
         self.passed: list[str] = []
         #: copy -> root -> rows that it has still to bring
         self.owed: list[dict[int, list[str]]] = [{}, {}]
-        #: root -> copies that were there throughout
+        #: root -> first that were there throughout
         self.throughout: dict[int, set[int]] = {}
         self.done: set[int] = set()
         self.low = 0
@@ -97,7 +97,7 @@ class TwoCopies(RuleBasedStateMachine):
         copy, number, ids = batch
         if not ids:
             return
-        self.passed += [ids[i] for i in self.copies.admit((1, number, attempt), ids)]
+        self.passed += [ids[i] for i in self.first.admit((1, number, attempt), ids)]
         if (
             copy in self.throughout[number]
             and not self.owed[copy][number]
@@ -122,7 +122,7 @@ class TwoCopies(RuleBasedStateMachine):
     def tell(self):
         while self.low in self.done:
             self.low += 1
-        self.copies.done(1, self.low)
+        self.first.done(1, self.low)
 
     @invariant()
     def nothing_passes_twice(self):
@@ -130,15 +130,15 @@ class TwoCopies(RuleBasedStateMachine):
 
     @invariant()
     def only_what_is_open_is_remembered(self):
-        assert len(self.copies) <= sum(
-            len(rows) for number, rows in self.rows.items() if number >= self.copies._low.get(1, 0)
+        assert len(self.first) <= sum(
+            len(rows) for number, rows in self.rows.items() if number >= self.first._low.get(1, 0)
         )
 
     def teardown(self):
         for copy in (0, 1):
             for number, rows in list(self.owed[copy].items()):
                 if rows:
-                    self.passed += [rows[i] for i in self.copies.admit((1, number, 0), rows)]
+                    self.passed += [rows[i] for i in self.first.admit((1, number, 0), rows)]
         assert len(self.passed) == len(set(self.passed))
         lost = {id for number, rows in self.rows.items() if number in self.done for id in rows} - set(self.passed)
         assert not lost

@@ -82,9 +82,9 @@ def test_a_copy_is_acked_as_durable_when_the_first_one_is(bench):
 def test_ids_are_forgotten_when_their_root_is_done(bench):
     it = merger(bench)
     rows(it, 1, "a", root=4)
-    assert len(it.core.copies) == 1
+    assert len(it.core.deduplicator) == 1
     it.frame(MARK, 30, (((OWNER, 5, 0), LOW),))
-    assert len(it.core.copies) == 0
+    assert len(it.core.deduplicator) == 0
     rows(it, 2, "a", root=4)
     assert it.rows() == [("k", 1)]  # too late to be the first
 
@@ -94,11 +94,11 @@ def test_ids_of_owners_that_died_are_kept_for_a_while(bench):
     rows(it, 1, "a")
     it.tell(AckRouting(2, {}))
     it.turns()
-    assert len(it.core.copies) == 1
+    assert len(it.core.deduplicator) == 1
     assert it.core.wake_at() <= it.clock() + 30
     it.clock.advance(30)
     it.turns()
-    assert len(it.core.copies) == 0
+    assert len(it.core.deduplicator) == 0
 
 
 def test_what_copies_emit_at_their_end_has_no_root_that_is_ever_done(bench):

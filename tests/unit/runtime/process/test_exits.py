@@ -13,7 +13,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from esault.runtime.process.exits import exit_code, how_ended, newest_child
+from esault.runtime.actors.parent import newest_child
+from esault.runtime.process.exits import exit_code, how_ended
 from esault.runtime.process.owner import Owner
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from esault.cluster.connection import Lost
@@ -38,8 +36,7 @@ class Wire:
 def link():
     made = HostConnection("127.0.0.1:1", None, None, lambda: None, lambda: 0.0)
     yield made
-    os.close(made._wake_read)
-    os.close(made._wake_write)
+    made._waker.close()
 
 
 def test_words_that_were_meant_for_the_host_process_before_do_not_go_to_the_next(link):

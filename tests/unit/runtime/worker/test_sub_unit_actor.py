@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from types import SimpleNamespace
 
 from esault.runtime.messages import ChildSpec, Messages
@@ -17,5 +16,5 @@ def test_what_the_driver_says_before_the_keeper_wakes_it_is_not_lost():
         actor.receiveMsg_Messages(Messages(("first", "second")), None)
         assert list(actor._loop.messages) == ["first", "second"]
     finally:
-        for fd in (actor._read_fd, actor._write_fd, actor._loop._wake_read, actor._loop._wake_write):
-            os.close(fd)
+        actor._waker.close()
+        actor._loop._waker.close()

@@ -166,63 +166,6 @@ def test_plans_are_the_same(seed, hosts, replicas, limit):
         assert not any(after[o] == target and group[o] == group[name] for o in names if o != name)
 
 
-# the protocol ----------------------------------------------------------------------------------------
-
-
-def migration(done, copied_from):
-    from bench.policies.migration.protocol import Migration
-
-    return Migration(done, copied_from)
-
-
-def test_a_copy_takes_over_without_a_gap_and_without_repeating():
-    move = migration(104, 105)
-    assert move.may_copy
-    for number in (105, 106, 107):
-        move.arrives(number)
-        move.processed(number)
-    move.stop()
-    for number in range(108, 113):
-        move.arrives(number)
-    assert move.left_for_copy() == [108, 109, 110, 111, 112]
-
-
-def test_the_copy_waits_until_all_that_came_before_its_queue_is_processed():
-    move = migration(107, 110)  # 108 and 109 wait for x alone
-    assert not move.may_copy
-    with pytest.raises(ValueError, match="events 108 to 109 would be lost"):
-        move.stop()
-    move.processed(108)
-    assert not move.may_copy
-    move.processed(109)
-    assert move.may_copy
-    move.stop()
-    with pytest.raises(ValueError, match="x has stopped"):
-        move.processed(110)
-    with pytest.raises(ValueError, match="event 109 goes to x alone"):
-        move.arrives(109)
-
-
-@given(st.integers(1, 30), st.integers(0, 30), st.integers(0, 30), st.integers(0, 2**16))
-def test_every_event_is_processed_once_whatever_the_moment(copied_from, behind, stop_after, seed):
-    draw = random.Random(seed)
-    done = max(0, copied_from - 1 - behind)
-    move, by_x, waiting, last = migration(done, copied_from), list(range(1, done + 1)), [], copied_from + 40
-    waiting = list(range(done + 1, copied_from))  # for x alone
-    for number in range(copied_from, last + 1):
-        move.arrives(number)
-        waiting.append(number)
-        while waiting and not move.stopped and draw.random() < 0.7:
-            by_x.append(waiting.pop(0))
-            move.processed(by_x[-1])
-        if number - copied_from >= stop_after and move.may_copy and not move.stopped:
-            move.stop()
-    while not move.may_copy:  # x catches up
-        by_x.append(waiting.pop(0))
-        move.processed(by_x[-1])
-    assert by_x + move.left_for_copy() == list(range(1, last + 1))
-
-
 # the experiment --------------------------------------------------------------------------------------
 
 

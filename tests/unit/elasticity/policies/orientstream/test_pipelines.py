@@ -1,4 +1,4 @@
-"""MPDC, the time-stamp map and the choice of a configuration: the vectors of orientstream.md 6.1 to 6.4 and 6.7."""
+"""MPDC, the time-stamp map and the choice of a configuration: vectors reckoned from the paper (Wang et al. 2019)."""
 
 from __future__ import annotations
 

@@ -277,7 +277,7 @@ def test_a_source_that_is_held_back_is_taken_to_offer_more():
     spout = view.units["lines"]
     for window, rate in (
         (UnitWindow(0.0, 1.0, 100, 100, 100, lag_before=0.0, lag=50.0), "150 tuples/s"),
-        (UnitWindow(0.0, 1.0, 100, 100, 100, throttled=0.9), "200 tuples/s"),
+        (UnitWindow(0.0, 1.0, 100, 100, 100, backpressured=0.9), "200 tuples/s"),
     ):
         units = {**view.units, "lines": UnitView(**{**spout.__dict__, "window": window})}
         actions = OrientStream().decide(RunView(**{**view.__dict__, "units": units}))

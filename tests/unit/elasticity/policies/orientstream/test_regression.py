@@ -1,4 +1,4 @@
-"""Learners and ensembles: the vectors of orientstream.md 6.5 and 6.6."""
+"""Learners and ensembles: vectors reckoned from the paper (Wang et al. 2019, algorithm 2)."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from heapq import merge
 
-__all__ = ["Lane", "Parcel"]
+__all__ = ["Parcel", "Station"]
 
 #: (when its tuples came into being, how many there are)
 Parcel = tuple[float, float]
@@ -13,7 +13,7 @@ Parcel = tuple[float, float]
 NOTHING = 1e-9
 
 
-class Lane:
+class Station:
     """FIFO. `servers` take `service` seconds a tuple each."""
 
     __slots__ = ("arrived", "busy", "busy_before", "dropped", "emitted", "held", "host", "level", "moved_in", "number", "parcels", "processed", "servers", "service", "waiting")  # fmt: skip

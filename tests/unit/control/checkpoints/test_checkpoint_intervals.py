@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.control.checkpoints.checkpoints import BREATH, LONGEST_PAUSE, PUT_OFF, Checkpoints
+from esault.control.checkpoints.checkpoints import BREATH, LONGEST_BACKOFF, PUT_OFF, Checkpoints
 from esault.messages.checkpoint import Checkpoint, NotSnapped, Snapped
 
 TICK = 0.1
@@ -55,7 +55,7 @@ def walked(every, lasts, seconds):
         (10.0, 5.0, 10.0),
     ],
 )
-def test_a_pause_follows_each_that_takes_long(every, lasts, between):
+def test_an_interval_follows_each_that_takes_long(every, lasts, between):
     begun, _, _ = walked(every, lasts, 60.0)
     gaps = {round(after - before, 6) for before, after in pairwise(begun)}
     assert {round(gap / TICK) for gap in gaps} <= {round(between / TICK), round(between / TICK) + 1}, gaps
@@ -87,4 +87,4 @@ def test_where_none_can_be_completed_for_a_day_the_run_goes_on():
     assert len(told) == 1100
     gaps = [after - before for before, after in pairwise(tried)]
     assert gaps[:3] == [2.0, 4.0, 8.0]
-    assert set(gaps[10:]) == {LONGEST_PAUSE}
+    assert set(gaps[10:]) == {LONGEST_BACKOFF}

@@ -1,0 +1,26 @@
+"""The parameters that all operators are made of, in one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from esault.flow.operators.emitter import Emitter
+from esault.flow.operators.user_error import DeadLetters
+from esault.payload.codec import Codec
+from esault.topology.context import Context
+from esault.topology.plan import UnitPlan
+
+__all__ = ["OperatorParameters"]
+
+
+@dataclass(frozen=True)
+class OperatorParameters:
+    """A unit's plan, and the surroundings of its user code in one sub-unit."""
+
+    plan: UnitPlan
+    context: Context
+    emitter: Emitter
+    codec: Codec
+    dead_letter_sink: DeadLetters
+    #: seconds since the epoch when it is made
+    now: float

@@ -1,0 +1,71 @@
+"""The actor that the keeper, the sub-units and the ack servers of a host report to: the driver, or the host agent for it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from esault.runtime.actors.actor import HandlerFailed, ReportingActor, UnknownMessage
+from esault.runtime.messages import ForkedChild, KeeperStarted, Messages
+from esault.runtime.process.owner import Owner
+from esault.runtime.process.waker import Waker
+
+__all__ = ["Supervisor"]
+
+
+class Supervisor(ReportingActor):
+    """Knows the processes of one host by incarnation. A subclass says in `engine_failed` what a mistake of the engine does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keeper: Any = None
+        self.addresses: dict[int, Any] = {}
+        #: is readable when a thread of this process has something for this actor
+        self.waker = Waker()
+        self._keeper_process: Owner | None = None
+        self._waiting: dict[int, list[Any]] = defaultdict(list)
+
+    def deliver(self, incarnation: int, messages: Sequence[Any]) -> None:
+        """Send to a sub-unit, as soon as its process is there."""
+        address = self.addresses.get(incarnation)
+        if address is None:
+            self._waiting[incarnation].extend(messages)
+        else:
+            self.send(address, Messages(tuple(messages)))
+
+    def keeper_died(self) -> bool:
+        """Return True, once, when the keeper's process is gone."""
+        if self._keeper_process is None or self._keeper_process.alive():
+            return False
+        self._keeper_process = None
+        return True
+
+    def engine_failed(self, text: str) -> None:
+        """End the run: an actor has met a mistake in the engine."""
+        raise NotImplementedError
+
+    def receiveMsg_KeeperStarted(self, message: KeeperStarted, sender: Any) -> None:
+        """The keeper is there."""
+        self._keeper_process = message.process
+
+    def receiveMsg_ForkedChild(self, message: ForkedChild, sender: Any) -> None:
+        """A process is there; what waited for it goes."""
+        self.addresses[message.incarnation] = message.address
+        waiting = self._waiting.pop(message.incarnation, None)
+        if waiting:
+            self.deliver(message.incarnation, waiting)
+
+    def receiveMsg_UnknownMessage(self, message: UnknownMessage, sender: Any) -> None:
+        """An actor of this run reports a mistake in the engine."""
+        self.engine_failed(f"the engine itself failed: {message}")
+
+    def receiveMsg_HandlerFailed(self, message: HandlerFailed, sender: Any) -> None:
+        """An actor of this run reports a mistake in the engine."""
+        self.engine_failed(f"the engine itself failed in {message.actor} at {message.type}:\n{message.traceback}")
+
+    def _report(self, report: UnknownMessage | HandlerFailed) -> None:
+        if isinstance(report, HandlerFailed):
+            self.receiveMsg_HandlerFailed(report, None)
+        else:
+            self.receiveMsg_UnknownMessage(report, None)
