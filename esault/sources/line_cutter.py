@@ -89,7 +89,8 @@ class LineCutter:
         self._held.clear()
         self._size = 0
         self._start = start + held + cut
-        self._hold(data[cut:])
+        if cut < len(data):
+            self._hold(data[cut:])
         return block
 
     def finish(self) -> Block:
