@@ -30,8 +30,8 @@ __all__ = ["MAX_BATCH_ROWS", "InChannel", "OutChannel"]
 #: rows of one batch at most: a bolt may turn one tuple into a million
 MAX_BATCH_ROWS = 4096
 
-#: what half of a surrogate pair begins with in a frame; so do some syllables of Korean
-_MAYBE_SURROGATE = b"\xed"
+#: the first byte of half a surrogate pair in a frame, and what the second and third may be; some numbers look so too
+_FIRST_BYTE, _SECOND_BYTES, _THIRD_BYTES = b"\xed", range(0xA0, 0xC0), range(0x80, 0xC0)
 
 
 class _OpenBatch:
@@ -195,7 +195,7 @@ class OutChannel:
             frame = self._data(batches, now)
         except PayloadError:
             raise _culprit(self._unit, batches) from None
-        if _MAYBE_SURROGATE in frame:
+        if _may_hold_surrogate(frame):
             for batch in batches:
                 keys = batch.keys if not batch.whole else getattr(batch.keys, "rows", ())
                 _check_texts(self._unit, keys)
@@ -263,6 +263,16 @@ class OutChannel:
         self.queue.clear()
         self._batches.clear()
         self.rows = 0
+
+
+def _may_hold_surrogate(frame: bytes) -> bool:
+    """Return whether half of a surrogate pair may stand in a frame: to look at each key takes as long as to pack it."""
+    at = frame.find(_FIRST_BYTE)
+    while 0 <= at < len(frame) - 2:
+        if frame[at + 1] in _SECOND_BYTES and frame[at + 2] in _THIRD_BYTES:
+            return True
+        at = frame.find(_FIRST_BYTE, at + 1)
+    return False
 
 
 def _check_texts(unit: str, keys: Sequence[Any]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from esault.errors import FrameError
+from esault.errors import FrameError, PayloadError
 from esault.flow.channel.channel import OutChannel
 from esault.flow.channel.frame import DATA, decode, encode_plain
 from esault.flow.channel.lineage import Lineage
@@ -119,3 +119,17 @@ def test_a_piece_of_batches_that_is_cut_or_changed_is_read_or_refused(data):
         decode(frame[:at] + bytes([data.draw(st.integers(0, 255))]) + frame[at + 1 :], Codec())
     except FrameError:
         pass
+
+
+@settings(max_examples=40)
+@given(st.lists(st.text(max_size=3), max_size=3), st.sampled_from(["\ud800", "\udc80", "\udfff"]), st.booleans())
+def test_half_of_a_surrogate_pair_among_the_keys_is_refused_wherever_it_stands(before, half, objects):
+    rows = [(key, 1) for key in before] + [(f"a{half}", Order(1) if objects else 1)]
+    with pytest.raises(PayloadError, match="lone surrogate"):
+        sent([rows])
+
+
+def test_numbers_and_syllables_that_look_like_it_are_let_through():
+    rows = [(0x80A0ED, -0x80A0ED), ("\ud7a3", "\ud800"), ("k", 0xEDEDED)]
+    (frame,) = sent([rows])
+    assert list(zip(read(frame)[1][0].keys, read(frame)[1][0].values)) == rows
