@@ -9,8 +9,6 @@ roots for that, and paid 10 us a tuple in place of 2.5. What it is shows when a 
 
 from __future__ import annotations
 
-from statistics import median
-
 __all__ = ["FIRST", "HELD", "LONG", "QUICK", "SLOW", "TRIED", "RootSize"]
 
 #: tuples of the first roots, and the fewest that are asked for
@@ -76,7 +74,7 @@ class RootSize:
         self._took.append(seconds)
         if len(self._took) < 2 * TRIED:
             return
-        share, before = median(self._took[TRIED:]) / self.rows, self._share
+        share, before = sorted(self._took[TRIED:])[TRIED // 2] / self.rows, self._share
         worth = before is None or share <= WORTH * before
         if worth and self.rows < self._most:
             self._change(min(self._most, self.rows * 2))
