@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from esault.messages.value import value
 
 __all__ = [
     "Cancel",
@@ -27,7 +28,7 @@ __all__ = [
 Ranges = tuple[tuple[int, int, int], ...]
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class HoldRanges:
     """To a new owner: hold rows of these ranges from now on; they come from the incarnations named."""
 
@@ -39,7 +40,7 @@ class HoldRanges:
     everything: bool = False
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class HandOverRanges:
     """To an old owner: carry rows of these ranges from now on, give them and their state to the incarnations named."""
 
@@ -52,7 +53,7 @@ class HandOverRanges:
     everything: bool = False
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class HandOverTo:
     """To an old owner: a new owner died; this one takes its place in the change."""
 
@@ -62,7 +63,7 @@ class HandOverTo:
     express: str
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class LostOldOwner:
     """To a new owner: this old owner died; what has not come from it will not."""
 
@@ -70,12 +71,12 @@ class LostOldOwner:
     old: int
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Leave:
     """A change has taken your ranges: no new senders will come; say Ended when those you know have ended or are gone."""
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Cancel:
     """To a new owner: the change was dropped."""
 
@@ -85,7 +86,7 @@ class Cancel:
 # sub-unit -> unit ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class RangesHeld:
     """Answer to HoldRanges."""
 
@@ -93,7 +94,7 @@ class RangesHeld:
     version: int
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class StateInstalled:
     """A new owner has all that was to come."""
 
@@ -105,7 +106,7 @@ class StateInstalled:
     held: float = 0.0
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class RangesHandedOver:
     """An old owner has given everything and it was confirmed."""
 
@@ -117,7 +118,7 @@ class RangesHandedOver:
     moved_bytes: int = 0
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class EndRead:
     """A receiver has read END from this sender."""
 
@@ -128,14 +129,14 @@ class EndRead:
 # unit <-> unit ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Leaving:
     """Unit to the units it sends to: this sender has sent END; say Left when all have read it."""
 
     incarnation: int
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Left:
     """Answer to Leaving."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from esault.messages.value import value
 
 __all__ = ["ChangeRecord"]
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class ChangeRecord:
     """A change that has ended, for reports."""
 

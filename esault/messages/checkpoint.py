@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from esault.messages.value import value
 
 __all__ = [
     "Abandon",
@@ -19,7 +21,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Checkpoint:
     """Driver to those that no channel leads to any more: cut here; then say Snapped."""
 
@@ -28,7 +30,7 @@ class Checkpoint:
     last: bool = False
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Piece:
     """A file of state that a sub-unit has written: durable, and part of nothing yet."""
 
@@ -40,7 +42,7 @@ class Piece:
     checksum: int
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Restore:
     """Begin with the state of a checkpoint."""
 
@@ -53,7 +55,7 @@ class Restore:
     finished: bool = False
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Snapped:
     """A sub-unit has done its part of checkpoint `number`."""
 
@@ -71,7 +73,7 @@ class Snapped:
     ended: bool = False
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class NotSnapped:
     """A sub-unit cannot do its part of checkpoint `number`, such as when the disk is full; the run goes on."""
 
@@ -80,14 +82,14 @@ class NotSnapped:
     text: str
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Completed:
     """Driver to all: checkpoint `number` is complete; sinks commit what they prepared for it."""
 
     number: int
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Abandon:
     """Driver to all: checkpoint `number` will not be completed; what was put aside for it goes on."""
 
@@ -97,7 +99,7 @@ class Abandon:
 # what a complete checkpoint consists of --------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Handle:
     """The handle that a sink in a sub-unit of `unit` prepared for checkpoint `number`."""
 
@@ -107,7 +109,7 @@ class Handle:
     handle: Any
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class CompletedUnit:
     """One unit's share in a checkpoint. Its sub-units are numbered from 0 here, by part."""
 
@@ -128,7 +130,7 @@ class CompletedUnit:
     finished: bool = False
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class CompletedCheckpoint:
     """A complete checkpoint: all that a run goes back to, or a later one goes on from."""
 

@@ -9,11 +9,12 @@ It is one module of over 300 lines: it is a list of small values and no logic.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from esault.messages.checkpoint import Restore
 from esault.messages.settings import Settings
 from esault.messages.status import Status
+from esault.messages.value import value
 
 __all__ = [
     "AckRouting",
@@ -57,7 +58,7 @@ Pairs = tuple[tuple[int, int], ...]
 # unit -> sub-unit ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Build:
     """Be this sub-unit: build the topology, make the objects, open the sockets; then say Built."""
 
@@ -81,14 +82,14 @@ class Build:
     probes: str = ""
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Add:
     """These senders will send to you: (incarnation, channel number)."""
 
     senders: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Gone:
     """This sender is dead, or has left in order: what it sent and you have not read is dropped; it counts as every barrier and END."""
 
@@ -97,7 +98,7 @@ class Gone:
     last: bool = False
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Table:
     """The output table of a unit you send to, with the way to each of its sub-units."""
 
@@ -114,14 +115,14 @@ class Table:
     gave: Mapping[int, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Connect:
     """The first tables, one for each unit you send to; then say Switched for each."""
 
     tables: tuple[Table, ...]
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class AckRouting:
     """The addresses for acks: express endpoint by incarnation of a root's owner, or the ack servers' by number."""
 
@@ -139,12 +140,12 @@ class AckRouting:
     mergers: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Start:
     """Everything is wired: go."""
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Grace:
     """A process died or a channel broke: what is open now is replayed if it is not done within the grace."""
 
@@ -152,7 +153,7 @@ class Grace:
     acker: int | None = None
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Drain:
     """To spouts: read no more, end as if the source had ended."""
 
@@ -160,7 +161,7 @@ class Drain:
     read: int = 0
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Throttle:
     """Process (a spout: read) so many tuples a second at most, for so many seconds from now; 0 seconds: as many as you can."""
 
@@ -168,7 +169,7 @@ class Throttle:
     seconds: float
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class ReleaseSlices:
     """To a spout that collects windows: these slices of that one go on, in this order; none: say when a window has closed."""
 
@@ -176,7 +177,7 @@ class ReleaseSlices:
     slices: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Finish:
     """All your unit has ended, or you leave it: finish, see your own roots done, send END; then say Finished."""
 
@@ -184,7 +185,7 @@ class Finish:
     leaving: bool = False
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Stop:
     """Close the objects and leave; then say Stopped. `now`: without finishing anything."""
 
@@ -194,7 +195,7 @@ class Stop:
 # sub-unit or ack server -> unit or driver ---------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Built:
     """The sub-unit stands and can be reached."""
 
@@ -206,7 +207,7 @@ class Built:
     express: str
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Added:
     """Answer to Add."""
 
@@ -214,7 +215,7 @@ class Added:
     senders: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Switched:
     """From here on this sub-unit sends to `target` by table `version`."""
 
@@ -223,7 +224,7 @@ class Switched:
     version: int
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class AckRoutingSet:
     """Answer to AckRouting: acks go there from now on."""
 
@@ -231,21 +232,21 @@ class AckRoutingSet:
     version: int
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Ended:
     """A spout has ended and its roots are done; a bolt has read END from all its senders and is empty."""
 
     incarnation: int
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Finished:
     """Elements finished, own roots done, END sent."""
 
     incarnation: int
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Failed:
     """The topology must end: user code raised under `fail`, or something that cannot be gone on from."""
 
@@ -257,7 +258,7 @@ class Failed:
     cause: bytes = b""
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Broken:
     """Frames from a sender are missing: its channel is broken, its roots must be replayed."""
 
@@ -266,7 +267,7 @@ class Broken:
     text: str
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Stopped:
     """The last word of a sub-unit."""
 
@@ -277,7 +278,7 @@ class Stopped:
 # unit <-> unit ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Register:
     """These sub-units of unit `sender` will send to you."""
 
@@ -285,7 +286,7 @@ class Register:
     incarnations: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Registered:
     """All sub-units of unit `target` know the sender `incarnation`; this is its table."""
 
@@ -294,7 +295,7 @@ class Registered:
     table: Table
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Unregister:
     """This sender is dead."""
 
@@ -303,7 +304,7 @@ class Unregister:
     last: bool = False
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class TableFor:
     """A new table of the unit named in it, for the sender `incarnation`."""
 
@@ -311,7 +312,7 @@ class TableFor:
     table: Table
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class SenderSwitched:
     """The sender `incarnation` sends by this version from now on."""
 
@@ -322,7 +323,7 @@ class SenderSwitched:
 # driver <-> keeper -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Fork:
     """Start a process for a sub-unit, or for an ack server where `build.unit` is empty."""
 
@@ -331,21 +332,21 @@ class Fork:
     reused: int = 0
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Kill:
     """End this incarnation's process at once."""
 
     incarnation: int
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Release:
     """This incarnation has said its last word: its process ends in order, its slot is free."""
 
     incarnation: int
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Exited:
     """The process of this incarnation is gone."""
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
+
+from esault.messages.value import value
 
 __all__ = ["Counters", "HostUsage", "KeyLoad", "ProbeReading", "Usage"]
 
@@ -50,7 +52,7 @@ class ProbeReading(NamedTuple):
     counters: Counters | None = None
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Usage:
     """The resources that a process takes from its host."""
 
@@ -67,7 +69,7 @@ class Usage:
     sent: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class KeyLoad:
     """The places on the ring where a sub-unit's tuples fall, from a sample of those that came of late."""
 
@@ -89,7 +91,7 @@ class KeyLoad:
         return cls(points, tuple([(name(place), place, count / n) for place, count in counts]), n)
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class HostUsage:
     """The load of a host."""
 

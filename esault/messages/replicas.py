@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from esault.messages.change import Ranges
+from esault.messages.value import value
 
 __all__ = ["Copy", "CopyOver", "CopyReady"]
 
 # unit -> sub-unit ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Copy:
     """To a sub-unit of a living replica: when the mark of this number has come from all senders, send the state of these ranges."""
 
@@ -23,7 +23,7 @@ class Copy:
     news: Mapping[int, str]
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class CopyOver:
     """To a sub-unit of a living replica: this one is given up."""
 
@@ -33,7 +33,7 @@ class CopyOver:
 # sub-unit -> unit ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class CopyReady:
     """Answer to Copy."""
 

@@ -63,14 +63,14 @@ class Rows:
 class RowPacker:
     """Writes columns. Keeps buffers between calls: one for each thread."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Writer, plain: PlainWriter) -> None:
         self._writer = writer
-        self._plain = PlainWriter()
+        self._plain = plain
 
-    def pack_plain(self, rows: Sequence[Any]) -> bytes | None:
+    def _pack_plain(self, rows: Sequence[Any]) -> bytes | None:
         """As bytes in the form P; None where that cannot say it."""
         try:
-            return b"P" + self._plain.write(tuple(rows))
+            return self._plain.write(tuple(rows), b"P")
         except (NotPlain, ValueError, RecursionError):
             return None  # it holds objects, or itself
 
@@ -78,7 +78,7 @@ class RowPacker:
         """As bytes. Raises what `Writer.write` raises."""
         kind: type = type(rows[0]) if rows else tuple
         if kind in _PLAIN:
-            plain = self.pack_plain(rows)
+            plain = self._pack_plain(rows)
             if plain is not None:
                 return plain
         if kind is dict and len(rows) > _FEW:

@@ -116,9 +116,10 @@ class PlainWriter(pickle.Pickler):
         super().__init__(self._buffer, PROTOCOL)
         self.fast = True
 
-    def write(self, thing: Any) -> bytes:
-        """As bytes. Raises NotPlain, ValueError or RecursionError for what is nested too deeply or contains itself."""
+    def write(self, thing: Any, head: bytes) -> bytes:
+        """As bytes behind `head`. Raises NotPlain, ValueError or RecursionError for what is nested too deeply or contains itself."""
         buffer = self._buffer
+        buffer.write(head)  # here, for to put it before what is written would copy that
         try:
             self.dump(thing)
             return buffer.getvalue()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from esault.control.placement.placement import PlacementRules
 from esault.messages.checkpoint import CompletedCheckpoint
 from esault.messages.control import Build
 from esault.messages.settings import Settings
+from esault.messages.value import value
 from esault.runtime.process.owner import Owner
 from esault.topology.located import Located
 
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class HostsSpec:
     """The hosts of a run, for its driver."""
 
@@ -56,7 +57,7 @@ class HostsSpec:
     sharing: Sharing
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class HostContext:
     """On which of several hosts these processes are, and how they reach the others."""
 
@@ -70,7 +71,7 @@ class HostContext:
     lease: str
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class RunSpec:
     """One run."""
 
@@ -111,7 +112,7 @@ class RunSpec:
 # command -> driver
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class StartRun:
     """Run this; the keeper forks."""
 
@@ -119,12 +120,12 @@ class StartRun:
     keeper: Any
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class DrainRun:
     """End in order."""
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class StopRun:
     """End at once."""
 
@@ -132,21 +133,21 @@ class StopRun:
 # driver -> command
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class DriverStarted:
     """The driver's process, so that its death is noticed."""
 
     process: Owner
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Notice:
     """A line for the user."""
 
     text: str
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class RunEnded:
     """The run has ended; its report."""
 
@@ -158,7 +159,7 @@ class RunEnded:
 # driver <-> keeper <-> sub-unit
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class StartKeeper:
     """Driver to keeper: whose processes these are."""
 
@@ -166,14 +167,14 @@ class StartKeeper:
     driver: Owner
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class KeeperStarted:
     """Keeper to driver: the keeper's process, so that its death is noticed: all others it has forked die with it."""
 
     process: Owner
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Pid:
     """Driver to keeper: the process of this incarnation."""
 
@@ -181,7 +182,7 @@ class Pid:
     pid: int
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class ForkedChild:
     """Keeper to driver: where the actor of this incarnation can be reached."""
 
@@ -189,7 +190,7 @@ class ForkedChild:
     address: Any
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class ChildSpec:
     """Keeper to a new sub-unit, by fork: who it is."""
 
@@ -198,18 +199,18 @@ class ChildSpec:
     driver: Any
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Wake:
     """Keeper to a new sub-unit: you may begin (an actor cannot send before its first message)."""
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Messages:
     """Several control messages in one, in order."""
 
     messages: tuple[Any, ...]
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Leave:
     """Driver to keeper: all is over."""

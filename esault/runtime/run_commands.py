@@ -7,10 +7,11 @@ A request is a line of JSON: `{"do": "scale", "unit": "count", "n": 4}`. `parse`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, asdict, fields
 from typing import TYPE_CHECKING, Any, ClassVar, get_type_hints
 
 from esault.elasticity.scaling import EVERY_UNIT
+from esault.messages.value import value
 
 if TYPE_CHECKING:
     from esault.control.run.driver import Driver
@@ -39,7 +40,7 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Running:
     """The run, for a command."""
 
@@ -48,7 +49,7 @@ class Running:
     policies: Mapping[str, str]
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Answer:
     """A line for who asked, and what there is to say later."""
 
@@ -75,14 +76,14 @@ class RunCommand:
         raise NotImplementedError(f"{type(self).__name__} must define carry_out(run, now)")
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class ShowStatus(RunCommand):
     """The run as it is; the command's own process knows."""
 
     do = "status"
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class StopTopology(RunCommand):
     """End in order, or at once; answered when the run is over, by the command's own process."""
 
@@ -91,7 +92,7 @@ class StopTopology(RunCommand):
     now: bool = False
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class ScaleUnit(RunCommand):
     """Give a unit so many sub-units. The last answer is the record of the change."""
 
@@ -120,7 +121,7 @@ class ScaleUnit(RunCommand):
         return Answer({"begun": True}, ended)
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class ChangeUnit(RunCommand):
     """Split, merge or move one sub-unit of a unit."""
 
@@ -138,7 +139,7 @@ class ChangeUnit(RunCommand):
         return Answer({"begun": True})
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class ThrottleUnit(RunCommand):
     """Slow a unit down for a while."""
 
@@ -183,7 +184,7 @@ def parse(request: Any) -> RunCommand:
     return made
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Requested:
     """Command to driver: carry this out."""
 
@@ -192,7 +193,7 @@ class Requested:
     number: int = 0
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Answered:
     """Driver to command: a line for who asked."""
 

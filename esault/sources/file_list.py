@@ -13,6 +13,9 @@ from esault.errors import SourceError, TopologyError
 
 __all__ = ["FileList", "deal", "fingerprints", "part_of", "unreadable"]
 
+#: whether rights are asked for as this process has them, and not for those of who started it
+_EFFECTIVE = os.access in os.supports_effective_ids
+
 
 class FileList:
     """The files that the user named. `find` looks anew each time it is called; relative names mean the working directory."""
@@ -39,30 +42,34 @@ class FileList:
         found: dict[str, str] = {}
         for path in self.paths:
             for name in self._expand(path):
-                found.setdefault(os.path.abspath(name), name)
+                if not os.path.isdir(name):
+                    found.setdefault(os.path.abspath(name), name)
         return sorted(found.values())
 
-    def check(self, growing: bool) -> None:
-        """Raises SourceError unless there is something to read, and it can be read.
+    def measure(self, growing: bool = False) -> dict[str, int]:
+        """The names of `find` with the files' sizes in bytes, in one pass. Raises SourceError unless there is something to read, and
+        it can be read.
 
         With `growing`, files may be missing for now; the folders that they are expected in may not.
         """
+        found: dict[str, tuple[str, int]] = {}
         for path in self.paths:
-            names = sorted(self._expand(path))
-            if not names and not growing:
+            sizes = [(name, size) for name in sorted(self._expand(path)) if (size := _checked_size(name)) is not None]
+            if not sizes and not growing:
                 raise SourceError(self._missing(path))
-            if not names:
+            if not sizes:
                 self._check_folder(path)
-            for name in names:
-                _check_file(name)
+            for each in sizes:
+                found.setdefault(os.path.abspath(each[0]), each)
+        return dict(sorted(found.values()))
 
     def _expand(self, path: str) -> list[str]:
+        """Names that a path stands for; folders may be among those of a glob."""
         if os.path.isdir(path):
-            inside = glob.glob(os.path.join(glob.escape(path), self.pattern), recursive=True)
-            return [name for name in inside if not os.path.isdir(name)]
+            return glob.glob(os.path.join(glob.escape(path), self.pattern), recursive=True)
         if os.path.lexists(path):  # also a name that looks like a glob: data[1].txt
             return [path]
-        return [name for name in glob.glob(path, recursive=True) if not os.path.isdir(name)]
+        return glob.glob(path, recursive=True)
 
     def _missing(self, path: str) -> str:
         if "://" in path:
@@ -87,20 +94,25 @@ class FileList:
             )
 
 
-def _check_file(name: str) -> None:
+def _checked_size(name: str) -> int | None:
+    """The size of a file in bytes; None for a folder. Raises SourceError for what else is no file, or cannot be read."""
+    try:
+        found = os.stat(name)
+    except OSError as error:
+        raise unreadable(name, error) from error
+    if stat.S_ISDIR(found.st_mode):
+        return None
     try:
         name.encode()
     except UnicodeEncodeError:
         raise SourceError(
             f"{name!a}: the file's name is no UTF-8, so it cannot be the key of a tuple; rename it"
         ) from None
-    try:
-        if not stat.S_ISREG(os.stat(name).st_mode):
-            raise SourceError(f"{name}: is not a regular file; a pipe can be read as standard input, with Lines()")
-        with open(name, "rb"):
-            pass
-    except OSError as error:
-        raise unreadable(name, error) from error
+    if not stat.S_ISREG(found.st_mode):
+        raise SourceError(f"{name}: is not a regular file; a pipe can be read as standard input, with Lines()")
+    if not os.access(name, os.R_OK, effective_ids=_EFFECTIVE):
+        raise unreadable(name, PermissionError())
+    return found.st_size
 
 
 def unreadable(name: str, error: OSError) -> SourceError:

@@ -89,7 +89,8 @@ class LineCutter:
         self._held.clear()
         self._size = 0
         self._start = start + held + cut
-        self._hold(data[cut:])
+        if cut < len(data):
+            self._hold(data[cut:])
         return block
 
     def finish(self) -> Block:
@@ -105,24 +106,33 @@ class LineCutter:
         self._held += data[: max(0, self.form.max_line - len(self._held))]
 
     def _cut(self, body: bytes, start: int) -> Block:
+        text = self._decoded(body)
+        if text is not None and len(text) == len(body) and "\r" not in text:
+            # No character is of fewer bytes than one, so each is of one: lines have the lengths of their bytes.
+            lines = text.split("\n")
+            lines.pop()
+            return Block(lines, list(accumulate(map(len, lines), initial=start)))
         raws = body.split(b"\n")
         raws.pop()
-        marks = list(accumulate(map(len, raws), initial=start))
+        if text is None:
+            return self._one_by_one(raws, [len(raw) for raw in raws], start)
+        if "\r" in text:
+            text = text.replace("\r\n", "\n")
+        lines = text.split("\n")
+        lines.pop()
+        if self._marked and start == 0:
+            lines[0] = lines[0].removeprefix("\ufeff")
+        return Block(lines, list(accumulate(map(len, raws), initial=start)))
+
+    def _decoded(self, body: bytes) -> str | None:
+        """The text of whole lines; None where there may be something odd in it, or in the length of a line."""
         limit = self.form.max_line
-        if self._wholesale and b"\0" not in body and (len(body) <= limit or max(map(len, raws)) <= limit):
-            try:
-                text = body.decode(self._codec, self.form.handler)
-            except UnicodeDecodeError:
-                pass
-            else:
-                if "\r" in text:
-                    text = text.replace("\r\n", "\n")
-                lines = text.split("\n")
-                lines.pop()
-                if self._marked and start == 0:
-                    lines[0] = lines[0].removeprefix("\ufeff")
-                return Block(lines, marks)
-        return self._one_by_one(raws, [len(raw) for raw in raws], start)
+        if not self._wholesale or b"\0" in body or (len(body) > limit and max(map(len, body.split(b"\n"))) > limit):
+            return None
+        try:
+            return body.decode(self._codec, self.form.handler)
+        except UnicodeDecodeError:
+            return None
 
     def _one_by_one(self, raws: list[bytes], sizes: list[int], start: int, finished: bool = True) -> Block:
         """The slow way, for blocks with something odd in them; `sizes` may exceed what was kept of a line."""

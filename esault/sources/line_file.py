@@ -6,6 +6,7 @@ import gzip
 import io
 import os
 import zlib
+from functools import cached_property
 from itertools import repeat
 
 from esault.errors import SourceError
@@ -33,13 +34,11 @@ class LineFile:
         self._block = Block([], [offset])
         self._taken = 0
         try:
-            self._raw = open(name, "rb", buffering=0)  # noqa: SIM115 - closed by close
+            self._raw = io.FileIO(name)  # `open` asks the system more questions
         except OSError as error:
             raise unreadable(name, error) from error
         self._file: io.RawIOBase | gzip.GzipFile = self._raw
         try:
-            #: the file's own number, whatever it is called by now
-            self.inode = os.fstat(self._raw.fileno()).st_ino
             if self.zipped:
                 self._file = gzip.GzipFile(fileobj=self._raw)
             if offset:
@@ -47,6 +46,11 @@ class LineFile:
         except BaseException:
             self.close()
             raise
+
+    @cached_property
+    def inode(self) -> int:
+        """The file's own number, whatever it is called by now; asked first while it is open."""
+        return os.fstat(self._raw.fileno()).st_ino
 
     @property
     def offset(self) -> int:

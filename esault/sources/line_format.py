@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 from dataclasses import dataclass
+from functools import cached_property
 
 from esault.errors import TopologyError
 
@@ -49,18 +50,18 @@ class LineFormat:
                 f"convert the text first, for example with: iconv -f {self.encoding} -t utf-8"
             )
 
-    @property
+    @cached_property
     def codec(self) -> str:
         """The codec's own name; a byte order mark is taken off apart from it, see `has_mark`."""
         name = codecs.lookup(self.encoding).name
         return "utf-8" if name == "utf-8-sig" else name
 
-    @property
+    @cached_property
     def has_mark(self) -> bool:
         """Return whether a byte order mark may stand before the first line and is no part of it."""
         return codecs.lookup(self.encoding).name == "utf-8-sig"
 
-    @property
+    @cached_property
     def wholesale(self) -> bool:
         """Return whether many lines may be decoded at once and come out as if each had been decoded alone."""
         return self.codec in _WHOLESALE

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from esault.errors import SourceError, TopologyError
-from esault.sources.file_list import FileList, deal, part_of, unreadable
+from esault.sources.file_list import FileList, deal, part_of
 from esault.sources.file_sequence import FileSequence
 from esault.sources.file_tail import FileTail
 from esault.sources.line_format import LineFormat
@@ -69,7 +69,7 @@ class TextFiles(Spout[str, str]):
 
     def check(self) -> None:
         """Raises SourceError where a file is missing or cannot be read, a glob or a folder is empty."""
-        self._list.check(growing=self.follow)
+        self._list.measure(growing=self.follow)
 
     def open(self, context: Context) -> None:
         """Find the files of this part."""
@@ -151,14 +151,14 @@ class TextFiles(Spout[str, str]):
     def _sizes(self, context: Context) -> dict[str, int]:
         """Sizes of all files, such that all readers of this run see the same ones even while the files change."""
         if context.parts == 1 or context.run_dir is None:
-            return self._measure()
+            return self._list.measure()
         folder = os.path.join(context.run_dir, "sources")
         shared = os.path.join(folder, quote(context.unit, safe="") + ".json")
         if not os.path.exists(shared):
             os.makedirs(folder, exist_ok=True)
             handle, draft = tempfile.mkstemp(dir=folder)
             with os.fdopen(handle, "w") as file:
-                json.dump(self._measure(), file)
+                json.dump(self._list.measure(), file)
             try:
                 os.link(draft, shared)  # fails if another reader was first: then its list holds
             except FileExistsError:
@@ -168,10 +168,3 @@ class TextFiles(Spout[str, str]):
         with open(shared) as file:
             sizes: dict[str, int] = json.load(file)
         return sizes
-
-    def _measure(self) -> dict[str, int]:
-        self.check()
-        try:
-            return {name: os.path.getsize(name) for name in self._list.find()}
-        except OSError as error:  # it vanished after the check
-            raise unreadable(str(error.filename), error) from error

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from esault.control.units.sub_unit_record import SubUnitRecord
+from esault.messages.value import value
 
 __all__ = [
     "ChangeEnded",
@@ -24,81 +23,81 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class MayTakeOver:
     """A sub-unit that was made for a change, or in place of a dead one, may be known to all by now."""
 
     record: SubUnitRecord
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Introduced:
     """A replacement is known to the units on both sides: it may take the dead sub-unit's place."""
 
     record: SubUnitRecord
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class NewOwnerStarted:
     """A sub-unit that was made for a change may have been started."""
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class SenderConfirmed:
     """One more of our sub-units knows a sender, or cannot be waited for any more."""
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class SendersChanged:
     """A sender has come or gone."""
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Look:
     """Something that a change may wait for has happened: look whether it can go on."""
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Died:
     """A sub-unit is dead; nothing has been done about it yet."""
 
     record: SubUnitRecord
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Replaced:
     """A sub-unit is dead; where another one is needed in its place, that is being made."""
 
     record: SubUnitRecord
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class SubUnitGone:
     """A sub-unit is gone for good: no answer will come from it."""
 
     incarnation: int
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class WentBack:
     """All go back to a checkpoint: this life of the unit is over."""
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class ChangeEnded:
     """A change has been carried out."""
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class MayEnd:
     """The last of what the end of the unit waits for may have happened."""
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class MayFinish:
     """The last sub-unit that had to finish may be gone."""
 
 
-@dataclass(frozen=True)
+@value(frozen=True)
 class Finishing:
     """All inputs have ended: the unit finishes."""

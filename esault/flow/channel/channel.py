@@ -14,7 +14,7 @@ from itertools import chain, zip_longest
 from typing import Any
 
 from esault.errors import PayloadError
-from esault.flow.channel.frame import DATA, Root
+from esault.flow.channel.frame import DATA, Root, encode_plain
 from esault.flow.channel.lineage import Lineage
 from esault.flow.channel.refused_key import refused_key, refused_keys
 from esault.flow.channel.wire import Link
@@ -30,10 +30,8 @@ __all__ = ["MAX_BATCH_ROWS", "InChannel", "OutChannel"]
 #: rows of one batch at most: a bolt may turn one tuple into a million
 MAX_BATCH_ROWS = 4096
 
-#: rows of a frame from which its batches are packed in one piece: with fewer, MessagePack is quicker
-_MANY = 32
-#: what half of a surrogate pair begins with in a frame; so do some syllables of Korean
-_MAYBE_SURROGATE = b"\xed"
+#: the first byte of half a surrogate pair in a frame, and what the second and third may be; some numbers look so too
+_FIRST_BYTE, _SECOND_BYTES, _THIRD_BYTES = b"\xed", range(0xA0, 0xC0), range(0x80, 0xC0)
 
 
 class _OpenBatch:
@@ -188,16 +186,16 @@ class OutChannel:
         batches = self._batches
         if not batches:
             return
-        rows, self.rows = self.rows, 0
+        self.rows = 0
         self._batches = []
         self.opened_at = 0.0
         for batch in batches:
             batch.join()
         try:
-            frame = self._frame(DATA, self._body(batches, rows, now))
+            frame = self._data(batches, now)
         except PayloadError:
             raise _culprit(self._unit, batches) from None
-        if _MAYBE_SURROGATE in frame:
+        if _may_hold_surrogate(frame):
             for batch in batches:
                 keys = batch.keys if not batch.whole else getattr(batch.keys, "rows", ())
                 _check_texts(self._unit, keys)
@@ -207,21 +205,26 @@ class OutChannel:
         elif self._row_limit < self._settings.frame_rows:
             self._row_limit = min(self._settings.frame_rows, self._row_limit * 2)
 
-    def _body(self, batches: Sequence[_OpenBatch], rows: int, now: float) -> Sequence[Any]:
-        """The body of a DATA frame: all batches in one piece where they are plain, else column by column."""
-        if self._plain and rows >= _MANY:
+    def _data(self, batches: Sequence[_OpenBatch], now: float) -> bytes:
+        """A DATA frame: all batches in one piece where they are plain, else column by column."""
+        if self._plain:
             packed = None
             if not any(b.whole for b in batches):
-                packed = self._codec.plain(
+                packed = encode_plain(
+                    self._codec,
+                    self._epoch,
+                    self.number,
+                    self.seq + 1,
+                    now,
                     [
                         (b.root, b.id, b.input, tuple(b.keys), tuple(b.values), b.due, b.ids and tuple(b.ids))
                         for b in batches
-                    ]
+                    ],
                 )
             if packed is not None:
-                return now, None, packed
+                return packed
             self._plain = False  # what comes later is most likely of the same kind
-        return [
+        body = [
             now,
             *(
                 (b.root, b.id, b.input, b.keys, b.values, b.due, b.ids)
@@ -230,6 +233,7 @@ class OutChannel:
                 for b in batches
             ),
         ]
+        return self._frame(DATA, body)
 
     def put(self, kind: int, body: Any) -> int:
         """Send a frame behind all that was sent or flushed before it; its size in bytes."""
@@ -259,6 +263,16 @@ class OutChannel:
         self.queue.clear()
         self._batches.clear()
         self.rows = 0
+
+
+def _may_hold_surrogate(frame: bytes) -> bool:
+    """Return whether half of a surrogate pair may stand in a frame: to look at each key takes as long as to pack it."""
+    at = frame.find(_FIRST_BYTE)
+    while 0 <= at < len(frame) - 2:
+        if frame[at + 1] in _SECOND_BYTES and frame[at + 2] in _THIRD_BYTES:
+            return True
+        at = frame.find(_FIRST_BYTE, at + 1)
+    return False
 
 
 def _check_texts(unit: str, keys: Sequence[Any]) -> None:

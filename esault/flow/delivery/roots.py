@@ -95,6 +95,8 @@ class Roots:
         self._wanted_rows = 0.0
         self._replays: deque[OpenRoot] = deque()
         self._graced = False
+        #: when the window was last found closed: several roots may be processed at that moment
+        self._closed_at = -1.0
         #: position before which everything is durable
         self.committed: Any = None
         #: with checkpoints: no ack came for a root for `replay_after` seconds
@@ -174,7 +176,9 @@ class Roots:
     def _apply(self, root: OpenRoot, flags: int, now: float) -> None:
         if flags & PROCESSED and not root.processed:
             took = now - root.opened
-            self.size.processed(took, root.rows, not self.credit)
+            if not self.credit:
+                self._closed_at = now
+            self.size.processed(took, root.rows, self._closed_at == now)
             self._give_back(root)
             self.completion.record(took)
         # With checkpoints nothing is replayed in place: a root that was processed is done.

@@ -44,6 +44,13 @@ class ElementOperator(KeyedOperator):
                 if ids is None:
                     for key, value in zip(keys, values):
                         elements[key].process(key, value)
+                elif (emitted := self.emitter.only_column) is not None:
+                    ends: list[int] = []
+                    end = ends.append
+                    for key, value in zip(keys, values):
+                        elements[key].process(key, value)
+                        end(len(emitted))
+                    self.emitter.name_each(ids, ends)
                 else:
                     name = self._name
                     for key, value, id in zip(keys, values, ids):

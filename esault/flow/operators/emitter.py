@@ -6,7 +6,8 @@ that emits it. After that only whole frames are checked, when they are packed: a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 from esault.errors import PayloadError, TopologyError
@@ -16,13 +17,15 @@ from esault.payload.codec import Codec
 
 __all__ = ["Emitter", "Out"]
 
+#: ordinals whose text is kept
+_MOST_ENDINGS = 1024
 _PLAIN = (str, bytes, int, float, bool, type(None))
 
 
 class Out:
     """Columns of one stream, filled while a batch is processed. The lists stay the same objects."""
 
-    __slots__ = ("ids", "keys", "stream", "tag", "values")
+    __slots__ = ("_endings", "ids", "keys", "stream", "tag", "values")
 
     def __init__(self, stream: str, tag: str) -> None:
         self.stream = stream
@@ -31,6 +34,19 @@ class Out:
         self.keys: list[Any] = []
         self.values: list[Any] = []
         self.ids: list[str] = []
+        #: the tag and each ordinal, as far as they were needed
+        self._endings: list[str] = []
+
+    def name(self, parent: str, count: int) -> None:
+        """Give ids to the last `count` rows: the parent's, and the ordinal of the emit."""
+        endings = self._endings
+        if count > len(endings):
+            if count > _MOST_ENDINGS:
+                prefix = parent + self.tag
+                self.ids += [f"{prefix}{i}" for i in range(count)]
+                return
+            endings += [f"{self.tag}{i}" for i in range(len(endings), count)]
+        self.ids += [parent + ending for ending in islice(endings, count)]
 
 
 class Emitter:
@@ -68,7 +84,7 @@ class Emitter:
         return sum([len(out.keys) for out in self._all])
 
     @property
-    def only_column(self) -> Sized | None:
+    def only_column(self) -> list[Any] | None:
         """The keys of the rows in all columns, while there is one stream; None where there are more."""
         return self._main.keys if len(self._all) == 1 else None
 
@@ -84,35 +100,37 @@ class Emitter:
     def name(self, marks: Sequence[int], parent: str) -> None:
         """Give ids to what was emitted since: the parent's, and the ordinal of the emit."""
         for out, mark in zip(self._all, marks):
-            count = len(out.keys) - mark
-            if count == 1:
-                out.ids.append(parent + out.tag + "0")
-            elif count:
-                prefix = parent + out.tag
-                out.ids.extend([prefix + str(i) for i in range(count)])
+            out.name(parent, len(out.keys) - mark)
 
     def namer(self) -> Callable[[str], None]:
         """`name` for one tuple after the other, without marks: call it with the parent's id after each tuple."""
-        streams = [(out.keys, out.ids, out.tag) for out in self._all]
-        if len(streams) > 1:
+        streams = [(out, out.keys, out.ids, out.tag + "0") for out in self._all]
 
-            def name_all(parent: str) -> None:
-                for keys, ids, tag in streams:
-                    for i in range(len(keys) - len(ids)):
-                        ids.append(f"{parent}{tag}{i}")
+        def name(parent: str) -> None:
+            for out, keys, ids, first in streams:
+                count = len(keys) - len(ids)
+                if count == 1:
+                    ids.append(parent + first)
+                elif count:
+                    out.name(parent, count)
 
-            return name_all
-        keys, ids, tag = streams[0]
-        append, extend, first = ids.append, ids.extend, tag + "0"
+        return name
 
-        def name_main(parent: str) -> None:
-            count = len(keys) - len(ids)
-            if count == 1:
-                append(parent + first)
-            elif count:
-                extend([f"{parent}{tag}{i}" for i in range(count)])
+    def name_each(self, parents: Sequence[str], ends: Sequence[int]) -> None:
+        """`name` for the tuples of a batch, where there is `only_column`: `ends` are its lengths behind each of them.
 
-        return name_main
+        To call `name` behind each tuple costs as much as many a `process`.
+        """
+        out = self._main
+        before = len(out.ids)
+        if ends == list(range(before + 1, before + 1 + len(ends))):  # each emitted one
+            first = out.tag + "0"
+            out.ids += [parent + first for parent in parents]
+            return
+        for parent, end in zip(parents, ends):
+            if end != before:
+                out.name(parent, end - before)
+                before = end
 
     def pop_emitted(self, with_ids: bool) -> Payload:
         """Return what stands in the columns, as a payload; the columns are empty afterwards."""

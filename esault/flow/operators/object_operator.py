@@ -55,6 +55,13 @@ class ObjectOperator(Operator):
                 if ids is None:
                     for key, value in zip(keys, values):
                         process(key, value)
+                elif (emitted := self.emitter.only_column) is not None:
+                    ends: list[int] = []
+                    end = ends.append
+                    for key, value in zip(keys, values):
+                        process(key, value)
+                        end(len(emitted))
+                    self.emitter.name_each(ids, ends)
                 else:
                     name = self._name
                     for key, value, id in zip(keys, values, ids):

@@ -106,8 +106,11 @@ class SpoutSubUnit(SubUnit):
         position = self._spout.place()
         due = self._spout.call(self._spout.spout.due, "due")
         done = self.clock()
+        pending = roots.pending
         roots.open([("", keys, values, ids)], now if due is None else due, position, done)
         after = self.clock()
+        if roots.pending == pending:
+            roots.size.at_once(after - now, len(keys))
         self._pace.some(now, len(keys), limit)
         self.metrics.busy += after - now
         if self.metrics.leaf:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import logging
 import multiprocessing
 import os
@@ -90,6 +91,8 @@ def start_admin(
     starter: Any, endpoint: Any, transport_class: Any, address: Any, capabilities: Any, context: Any
 ) -> None:
     """The admin process, from fork to end: holds the system's port, forks what the command creates."""
+    # What was imported lives as long as each process of the run: no collector of theirs need look at it, and so copy its pages.
+    gc.freeze()
     run = _inherited()
     for each in run.sockets:
         each.close()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import importlib
 import inspect
 import logging
 import multiprocessing
@@ -22,7 +23,7 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -49,7 +50,12 @@ _running: ActorSystemHandle | None = None
 
 
 def start(
-    secret: bytes, log_file: Path | None = None, *, title: str = "esault", scratch: Path | None = None
+    secret: bytes,
+    log_file: Path | None = None,
+    *,
+    title: str = "esault",
+    scratch: Path | None = None,
+    modules: Sequence[str] = (),
 ) -> ActorSystemHandle:
     """Start the actor system of a run; about 0.05 s once Thespian is imported (0.15 s).
 
@@ -57,6 +63,7 @@ def start(
     log_file  where Thespian writes what troubles it; None: nowhere
     title     the start of every process's title
     scratch   a folder that ends with the run: removed by `shutdown`, and by the admin if the command is killed
+    modules   what actors need: imported before the first fork, or each process that forks actors would import it again
 
     Raises `UsageError` when this process has a running system, `EsaultError` when it does not start within 10 s,
     `RuntimeError` when the Thespian at hand is not as expected.
@@ -66,6 +73,8 @@ def start(
         raise UsageError("this process has a running actor system already: one run at a time")
     guard.install(secret)
     _tune(log_file)
+    for module in modules:  # only now: `guard` sees to it that the import of Thespian asks no resolver
+        importlib.import_module(module)
     _running = ActorSystemHandle(title, scratch)
     return _running
 

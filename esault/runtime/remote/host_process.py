@@ -57,7 +57,12 @@ def main(arguments: list[str]) -> int:
         return 1
     console = ConsoleReader(lambda mark, text: None)
     spec = replace(spec, console_fd=console.write_fd)
-    handle = system.start(secrets.token_bytes(32), title=f"esault {order.name}", scratch=run_dir)
+    handle = system.start(
+        secrets.token_bytes(32),
+        title=f"esault {order.name}",
+        scratch=run_dir,
+        modules=("esault.runtime.remote.host_agent", "esault.runtime.worker.keeper"),
+    )
     try:
         from esault.runtime.remote.host_agent import HostAgent, Receive
         from esault.runtime.worker.keeper import Keeper

@@ -62,6 +62,8 @@ __all__ = ["Session", "check_plan", "new_run", "open_metrics", "open_state"]
 
 #: places for sub-units on one machine, where nothing is said
 SLOTS = 16
+#: modules of the run's first actors
+_DRIVER, _KEEPER = "esault.runtime.driver.driver_actor", "esault.runtime.worker.keeper"
 #: what is said where the actor system died under a run
 FIRST_DIED = "the run's first process died (was it killed?): the run ends here"
 
@@ -223,7 +225,12 @@ class Session:
         previous = self._catch_signals()
         try:
             leave_plan(self._located, self._params, self.plan)
-            handle = system.start(secrets.token_bytes(32), title=f"esault {self.plan.name}", scratch=run_dir)
+            handle = system.start(
+                secrets.token_bytes(32),
+                title=f"esault {self.plan.name}",
+                scratch=run_dir,
+                modules=(_DRIVER,) if self._hosts is not None else (_DRIVER, _KEEPER),
+            )
             patience = 0.5  # where something is wrong, who does not go by himself is not waited for
             try:
                 from esault.runtime.driver.driver_actor import DriverActor

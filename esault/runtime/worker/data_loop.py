@@ -28,6 +28,7 @@ from esault.messages.control import AckRouting, Build, Built, Failed, Stop
 from esault.runtime.messages import RunSpec
 from esault.runtime.net.inlets import Inlets
 from esault.runtime.net.links import UnixWire
+from esault.runtime.process.heap import keep_freed
 from esault.runtime.process.lease import Lease
 from esault.runtime.process.usage import process_usage
 from esault.runtime.process.waker import Waker
@@ -130,6 +131,7 @@ class SubUnitLoop(DataLoop):
     core: SubUnit
 
     def serve(self) -> None:
+        keep_freed()
         again, spout = True, None
         while again:  # or this process becomes another sub-unit
             inlets, wire = self.sockets()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.flow.delivery.root_size import FIRST, QUICK, SLOW, RootSize
+from esault.flow.delivery.root_size import FIRST, HELD, LONG, QUICK, SLOW, TRIED, RootSize
 
 
 def test_roots_grow_while_each_is_quick_and_the_window_is_closed_nevertheless():
@@ -40,11 +40,66 @@ def test_they_shrink_when_they_take_long_and_never_below_the_first_ones():
         assert size.rows == expected
 
 
+def run(size, took, roots):
+    """The sizes of so many roots, each as large as it may be at a closed window; `took` says how long one of some size takes."""
+    sizes = []
+    for _ in range(roots):
+        sizes.append(size.rows)
+        size.processed(took(size.rows), size.rows, True)
+    return sizes
+
+
+def test_they_grow_where_they_take_long_for_what_a_root_costs_and_not_for_its_tuples():
+    size = RootSize(1024, True)
+    took = lambda rows: 0.025 + rows * 10e-6
+    assert took(1024) > SLOW
+    sizes = run(size, took, 4 * 2 * TRIED)
+    assert sorted({*sizes}) == [128, 256, 512, 1024]
+    assert sizes == sorted(sizes)
+    assert {*run(size, took, HELD - 1)} == {1024}
+
+
+def test_what_was_found_is_tried_anew_after_a_while():
+    size = RootSize(1024, True)
+    took = lambda rows: 0.025 + rows * 10e-6
+    run(size, took, 4 * 2 * TRIED)
+    slow = lambda rows: rows * 90e-6
+    later = run(size, slow, HELD + 100)
+    assert later[0] == 1024 and max(later[-50:]) <= 2 * FIRST
+    assert later[-50:].count(FIRST) > 25
+
+
+def test_they_stay_small_where_their_tuples_take_long():
+    size = RootSize(1024, True)
+    sizes = run(size, lambda rows: rows * 100e-6, 4 * HELD)
+    assert {*sizes} == {FIRST, 2 * FIRST}
+    assert sizes.count(FIRST) > 0.97 * len(sizes)
+
+
+def test_they_shrink_at_once_where_larger_ones_take_much_too_long():
+    size = RootSize(1024, True)
+    run(size, lambda rows: 0.025 + rows * 10e-6, 4 * 2 * TRIED)
+    assert run(size, lambda rows: 2 * LONG, 5) == [1024, 512, 256, 128, 128]
+
+
+def test_roots_that_end_where_they_begin_grow_while_reading_and_processing_are_quick():
+    size = RootSize(1024, True)
+    size.at_once(QUICK / 2, FIRST - 1)  # the source had no more
+    size.at_once(2 * QUICK, FIRST)
+    assert size.rows == FIRST
+    for expected in (256, 512, 1024, 1024):
+        size.at_once(QUICK / 2, size.rows)
+        assert size.rows == expected
+
+
 def test_without_acks_they_are_large_at_once():
     assert RootSize(1024, False).rows == 1024
 
 
-@given(st.integers(1, 5000), st.lists(st.tuples(st.floats(0, 1), st.integers(0, 5000), st.booleans())))
+@given(
+    st.integers(1, 5000),
+    st.lists(st.tuples(st.floats(0, 1) | st.just(0.015), st.integers(0, 5000), st.just(True) | st.booleans())),
+)
 def test_the_setting_is_never_passed(most, processed):
     size = RootSize(most, True)
     for each in processed:

@@ -1,0 +1,82 @@
+"""A value behaves as a frozen dataclass does."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, asdict, dataclass, field, fields, is_dataclass, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esault.messages.value import value
+
+
+@value(frozen=True)
+class Point:
+    """A place."""
+
+    x: int
+    y: int = 0
+    tags: tuple[str, ...] = field(default_factory=tuple)
+
+    @property
+    def sum(self):
+        return self.x + self.y
+
+
+@value(frozen=True)
+class Named(Point):
+    """One with a name, and words of its own about itself."""
+
+    name: str = ""
+
+    def __repr__(self):
+        return f"<{self.name}>"
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The same as Point, as Python makes it."""
+
+    x: int
+    y: int = 0
+    tags: tuple[str, ...] = field(default_factory=tuple)
+
+
+ARGUMENTS = st.tuples(st.integers(0, 2), st.integers(0, 2), st.lists(st.text(max_size=1), max_size=2).map(tuple))
+
+
+@given(ARGUMENTS, ARGUMENTS)
+def test_it_compares_prints_and_is_taken_apart_as_a_dataclass_is(one, other):
+    mine, same = Point(*one), Reference(*one)
+    assert repr(mine) == repr(same).replace("Reference", "Point")
+    assert (mine == Point(*other)) == (same == Reference(*other))
+    assert hash(mine) == hash(same)
+    assert asdict(mine) == asdict(same)
+    assert mine == pickle.loads(pickle.dumps(mine)) == copy.deepcopy(mine)
+    assert replace(mine, x=7) == Point(7, *one[1:])
+    assert mine != same and mine != one
+
+
+def test_it_is_a_dataclass_with_defaults_and_subclasses():
+    assert is_dataclass(Point) and [each.name for each in fields(Named)] == ["x", "y", "tags", "name"]
+    assert Point(1) == Point(x=1, y=0, tags=()) and Point(1).sum == 1
+    assert Point(1) != Named(1)
+    assert repr(Named(1, name="n")) == "<n>"
+    assert Point.__match_args__ == Reference.__match_args__
+    with pytest.raises(TypeError):
+        Point()  # type: ignore[call-arg]
+    with pytest.raises(TypeError):
+        hash(Point(1, tags=[]))
+
+
+@pytest.mark.parametrize("name", ["x", "other"])
+def test_it_cannot_be_changed(name):
+    point = Point(1)
+    with pytest.raises(FrozenInstanceError):
+        setattr(point, name, 2)
+    with pytest.raises(FrozenInstanceError):
+        del point.x
+    assert point == Point(1)
