@@ -15,6 +15,8 @@ BIN := $(VENV)/bin
 # without Spark, hosts, real processes and whole benches
 QUICK := tests/unit --ignore=tests/unit/spark --ignore=tests/unit/bench --ignore=tests/unit/test_bench.py
 export VENV
+# Tests start hundreds of Pythons, each of which would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test quick coverage lint bench soak wheel clean
 

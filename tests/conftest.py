@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import tempfile
 import threading
 from collections import defaultdict
 from pathlib import Path
@@ -24,6 +25,20 @@ from commands_asked import Done
 
 #: seeds that show something together
 ENOUGH = 6
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _runs_apart():
+    """Runs of these tests have a folder of their own: a command that looks for what runs finds no other's, however many test beside it."""
+    place = tempfile.gettempdir()  # as short as sockets want it
+    with (
+        tempfile.TemporaryDirectory(
+            prefix="runs-", dir=place if len(place) < 24 else "/tmp", ignore_cleanup_errors=True
+        ) as folder,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("XDG_RUNTIME_DIR", folder)
+        yield
 
 
 @pytest.fixture

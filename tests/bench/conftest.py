@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = str(Path(__file__).parents[3])
+ROOT = str(Path(__file__).parents[2])
 #: for test modules that import benches at their top
 sys.path.append(ROOT)
 
