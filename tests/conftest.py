@@ -1,13 +1,11 @@
-"""For all tests: what they share, in `shared`, how Hypothesis looks for examples, and signals.
+"""For all tests: what they share, in `shared`, how many examples they take, and signals.
 
 On a developer's machine each run looks elsewhere, and what it finds is to be mended; in CI the examples are the same
-each time, so that a change is judged by what it changed. Timings never decide. The profile `quick` takes a few of
-the examples that a test asks for: `make quick` has it.
+each time, so that a change is judged by what it changed. `shared/depth.py` says how many there are. Timings never decide.
 """
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import tempfile
@@ -16,11 +14,11 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from esault.policies import register, unregister
 
 sys.path.insert(0, str(Path(__file__).with_name("shared")))
+import depth
 from commands_asked import Done
 
 #: seeds that show something together
@@ -78,24 +76,12 @@ def done_in_all(request, _by_test):
     return _by_test[request.function.__name__]
 
 
-settings.register_profile("developer", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
-settings.register_profile("quick", deadline=None, derandomize=True, max_examples=10)
-PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "developer")
-settings.load_profile(PROFILE)
-#: the profile `quick` divides by it what a test asks for itself
-FEWER = 10
+depth.load()
 
 
 def pytest_collection_modifyitems(items):
-    """Keep `quick` quick, also where a test says how many examples it wants."""
-    if PROFILE != "quick":
-        return
-    for function in {getattr(item.obj, "__func__", item.obj) for item in items if hasattr(item, "obj")}:
-        asked = getattr(function, "_hypothesis_internal_use_settings", None)
-        if asked is not None:
-            few = min(asked.max_examples, max(1, asked.max_examples // FEWER))
-            function._hypothesis_internal_use_settings = settings(asked, max_examples=few)
+    """Take as many examples as the profile says."""
+    depth.divide(items)
 
 
 if threading.current_thread() is threading.main_thread():
