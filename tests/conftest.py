@@ -19,6 +19,7 @@ from esault.policies import register, unregister
 
 sys.path.insert(0, str(Path(__file__).with_name("shared")))
 import depth
+import order
 from commands_asked import Done
 
 #: seeds that show something together
@@ -79,9 +80,28 @@ def done_in_all(request, _by_test):
 depth.load()
 
 
+def pytest_configure(config):
+    """Write down how long files take, where that is asked for."""
+    if (recorder := order.recorder()) is not None:
+        config.pluginmanager.register(recorder)
+
+
 def pytest_collection_modifyitems(items):
-    """Take as many examples as the profile says."""
+    """Take as many examples as the profile says, and what takes long first."""
     depth.divide(items)
+    order.longest_first(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """With `--dist loadfile` files that share a fixture which takes long to make go to one worker."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Grouped(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            return order.group(super()._split_scope(nodeid))
+
+    return Grouped(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 if threading.current_thread() is threading.main_thread():

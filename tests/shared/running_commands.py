@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from esault.errors import EsaultError
+from esault.errors import UsageError
 from esault.runtime.process.run_dir import living_run_dirs
 from esault.runtime.session.control_client import ask
 from esault.runtime.session.control_socket import NAME
@@ -21,7 +21,9 @@ def run_dirs(pid: int) -> list[Path]:
 
 def tell(pid: int, **request: Any) -> list[dict[str, Any]]:
     """All answers of the run of this command. Raises UsageError where there is none, or the answer is an error."""
-    (folder,) = run_dirs(pid)
+    folder = next(iter(run_dirs(pid)), None)
+    if folder is None:
+        raise UsageError("it does not run yet, or not any more")
     return list(ask(folder / NAME, request, PATIENCE))
 
 
@@ -29,5 +31,5 @@ def status(pid: int) -> dict[str, Any]:
     """Its status; {} where it does not answer: it begins, or has ended."""
     try:
         return tell(pid, do="status")[-1]
-    except (ValueError, IndexError, EsaultError):
+    except (IndexError, UsageError):
         return {}
