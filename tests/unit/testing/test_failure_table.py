@@ -14,12 +14,12 @@ from esault.testing import LocalRuntime
 
 pytestmark = pytest.mark.slow  # not in `make quick`
 
-LINES = 400
+LINES = 200
 
 
-def begin(seed, **settings):
+def begin(seed, lines=LINES, **settings):
     options = Settings(max_pending=4, root_rows=16, **settings)
-    local = LocalRuntime(words(), spouts={"lines": text(LINES, seed)}, seed=seed, settings=options)
+    local = LocalRuntime(words(), spouts={"lines": text(lines, seed)}, seed=seed, settings=options)
     steps(local, lambda: len(local.emitted("count")) > 200)
     return local
 
@@ -151,7 +151,7 @@ def test_a_senders_death_before_the_table_is_published_lets_the_change_go_on(rol
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_source_that_dies_while_the_run_drains_reads_again_what_was_not_durable(seed):
-    local = begin(seed)
+    local = begin(seed, 2 * LINES)
     local.run_for(0.6)  # a status report says how far it has read
     unit = local.driver.units["lines"]
     local.drain()
