@@ -58,7 +58,7 @@ def test_what_arrives_is_processed_or_dropped(command, tmp_path, kill):
             totals.setdefault(row["key"], []).append(row["total"])
         assert all(sorted(found) == list(range(1, len(found) + 1)) for found in totals.values())
     else:
-        assert 0 <= died <= 200  # what it had said last to wait; its roots were replayed
+        assert 0 <= died <= 2 * 200  # what it had said last to wait and to be at; its roots were replayed
         found = {row["n"] for row in rows}
         # What the dead one dropped since its last word is in no count of arrivals.
         uncounted = numbers["tuples_out"] - slow["arrivals"]
