@@ -71,7 +71,7 @@ def run_console(folder: Path, block: str) -> None:
             env=environment(),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=200,
             check=False,
         )
         assert done.returncode == 0, done.stderr
