@@ -1,7 +1,7 @@
 """In which order files of tests are run: those that take long first, so that no worker is left alone with one in the end.
 
-`durations.json` beside this file has the seconds of each file that takes more than two. They are those of one run on a
-machine with two cores, and are guesses of the next: nothing depends on them but the order. `make durations` writes them.
+`durations.json` beside this file has the seconds of each file that takes more than two. They were measured on a busy
+machine with two cores, and are guesses: nothing depends on them but the order. `make durations` writes them anew.
 """
 
 from __future__ import annotations
