@@ -19,6 +19,12 @@ def _checkout(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
+def _young_java(monkeypatch):
+    """A JVM that lives for seconds is not worth its best compiler, and what is measured here decides nothing."""
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+
+@pytest.fixture(autouse=True)
 def _signals():
     """A bench takes signals into its own hands."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
