@@ -1,22 +1,29 @@
 # make run    the main job: counts the words of Python's standard library, live, lands them, shows a unit that grows under
 #             load, and reports with Spark
 # make test   formatting, types and all tests, on a fresh machine
+# make test-deep  the same with all examples and seeds that tests ask for: `make test` takes a quarter of them
 # make quick  formatting, types and the unit tests that need no other process, in less than a minute; what to run while writing
 # make coverage  which branches of each room the unit tests take, beside the floor that is kept in tests/coverage.json
 # make bench  throughput and latency beside a peer, into bench/results/local
 # make soak   does FAULTS=2000 faults to a run under load and counts, into bench/results/local
+# make durations  runs all tests and writes down how long each file takes: those that take long run first
 # make clean  removes what the others made
 
 VENV ?= .venv
 FAULTS ?= 2000
-# files of tests that run at a time: most of them wait for processes, so two take half the time also on two cores
-JOBS ?= 2
 BIN := $(VENV)/bin
+# files of tests that run at a time: those that run processes wait for much of their time, so there are more than cores
+JOBS ?= 4
+# these compute, and each worker imports and collects all of them first
+QUICK_JOBS ?= 2
+PYTEST := $(BIN)/python -m pytest -q --dist loadfile --no-loadscope-reorder
 # without Spark, hosts, real processes and whole benches
-QUICK := tests/unit --ignore=tests/unit/spark --ignore=tests/unit/bench --ignore=tests/unit/test_bench.py
+QUICK := tests/unit --ignore=tests/unit/spark --ignore=tests/unit/bench
 export VENV
+# Tests start hundreds of Pythons, each of which would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test quick coverage lint bench soak wheel clean
+.PHONY: run test test-deep durations quick coverage lint bench soak wheel clean
 
 run:
 	@.ci/venv parquet
@@ -33,16 +40,22 @@ ifneq ($(SPARK),0)
 endif
 
 test: lint
-	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
+	@$(PYTEST) -n $(JOBS)
+
+test-deep: lint
+	@HYPOTHESIS_PROFILE=deep $(PYTEST) -n $(JOBS)
+
+durations: lint
+	@ESAULT_DURATIONS=1 $(PYTEST) -n $(JOBS)
 
 # Hypothesis takes a tenth of the examples. mypy keeps what it knows, and looks at what has changed.
 quick: lint
-	@HYPOTHESIS_PROFILE=quick ESAULT_PROOF=2 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m "not slow" $(QUICK)
+	@HYPOTHESIS_PROFILE=quick ESAULT_PROOF=2 $(PYTEST) -n $(QUICK_JOBS) -m "not slow" $(QUICK)
 
 # RENEW=--renew writes the floors anew.
 coverage:
 	@.ci/venv parquet,spark,bench,test
-	@HYPOTHESIS_PROFILE=quick ESAULT_PROOF=2 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m "not slow" $(QUICK) \
+	@HYPOTHESIS_PROFILE=quick ESAULT_PROOF=2 $(PYTEST) -n $(QUICK_JOBS) -m "not slow" $(QUICK) \
 		--cov --cov-branch --cov-report=json:out/coverage.json --cov-report=
 	@$(BIN)/python tests/coverage_floor.py out/coverage.json $(RENEW)
 

@@ -1,29 +1,43 @@
-"""For all tests: what they share, in `shared`, how Hypothesis looks for examples, and signals.
+"""For all tests: what they share, in `shared`, how many examples they take, and signals.
 
 On a developer's machine each run looks elsewhere, and what it finds is to be mended; in CI the examples are the same
-each time, so that a change is judged by what it changed. Timings never decide. The profile `quick` takes a few of
-the examples that a test asks for: `make quick` has it.
+each time, so that a change is judged by what it changed. `shared/depth.py` says how many there are. Timings never decide.
 """
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
+import tempfile
 import threading
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from esault.policies import register, unregister
 
 sys.path.insert(0, str(Path(__file__).with_name("shared")))
+import depth
+import order
 from commands_asked import Done
 
 #: seeds that show something together
 ENOUGH = 6
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _runs_apart():
+    """Runs of these tests have a folder of their own: a command that looks for what runs finds no other's, however many test beside it."""
+    place = tempfile.gettempdir()  # as short as sockets want it
+    with (
+        tempfile.TemporaryDirectory(
+            prefix="runs-", dir=place if len(place) < 24 else "/tmp", ignore_cleanup_errors=True
+        ) as folder,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("XDG_RUNTIME_DIR", folder)
+        yield
 
 
 @pytest.fixture
@@ -63,24 +77,31 @@ def done_in_all(request, _by_test):
     return _by_test[request.function.__name__]
 
 
-settings.register_profile("developer", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
-settings.register_profile("quick", deadline=None, derandomize=True, max_examples=10)
-PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "developer")
-settings.load_profile(PROFILE)
-#: the profile `quick` divides by it what a test asks for itself
-FEWER = 10
+depth.load()
+
+
+def pytest_configure(config):
+    """Write down how long files take, where that is asked for."""
+    if (recorder := order.recorder()) is not None:
+        config.pluginmanager.register(recorder)
 
 
 def pytest_collection_modifyitems(items):
-    """Keep `quick` quick, also where a test says how many examples it wants."""
-    if PROFILE != "quick":
-        return
-    for function in {getattr(item.obj, "__func__", item.obj) for item in items if hasattr(item, "obj")}:
-        asked = getattr(function, "_hypothesis_internal_use_settings", None)
-        if asked is not None:
-            few = min(asked.max_examples, max(1, asked.max_examples // FEWER))
-            function._hypothesis_internal_use_settings = settings(asked, max_examples=few)
+    """Take as many examples as the profile says, and what takes long first."""
+    depth.divide(items)
+    order.longest_first(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """With `--dist loadfile` files that share a fixture which takes long to make go to one worker."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Grouped(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            return order.group(super()._split_scope(nodeid))
+
+    return Grouped(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 if threading.current_thread() is threading.main_thread():

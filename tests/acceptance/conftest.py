@@ -9,11 +9,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
+import running_commands
+
+from esault.errors import UsageError
 
 sys.path.insert(0, str(Path(__file__).parent))  # tests here share what they look at
+from nodes import PATIENCE, Nodes
 
 FLOWS = str(Path(__file__).with_name("flows.py"))
 ROOT = str(Path(__file__).parents[2])
@@ -43,13 +48,44 @@ class Command:
         )
         return self
 
-    def run(self, function: str, *arguments: str, timeout: float = 60, **params: object) -> tuple[int, str, str]:
+    def run(self, function: str, *arguments: str, timeout: float = PATIENCE, **params: object) -> tuple[int, str, str]:
         return self.start(function, *arguments, **params).wait(timeout)
 
-    def wait(self, timeout: float = 60) -> tuple[int, str, str]:
+    def wait(self, timeout: float = PATIENCE) -> tuple[int, str, str]:
         assert self.process is not None
         out, err = self.process.communicate(timeout=timeout)
         return self.process.returncode, out, err
+
+    def status(self) -> dict[str, Any]:
+        """As `esault status --json` gives it; {} where there is none."""
+        assert self.process is not None
+        return running_commands.status(self.process.pid)
+
+    def tell(self, **request: Any) -> list[dict[str, Any]]:
+        """What the run answers."""
+        assert self.process is not None
+        return running_commands.tell(self.process.pid, **request)
+
+    def scale(self, unit: str, n: int) -> None:
+        """To so many sub-units, and wait until it is done."""
+        assert self.tell(do="scale", unit=unit, n=n)[-1]["done"]
+
+    def scaled(self, unit: str, n: int) -> bool:
+        """Do the same; whether it could be done now."""
+        try:
+            self.scale(unit, n)
+        except UsageError:
+            return False
+        return True
+
+    def running(self) -> None:
+        """Wait until it runs."""
+        self.until(lambda: self.status().get("phase") == "running")
+
+    def stop(self) -> tuple[int, str, str]:
+        """Have it drain, and wait for its end."""
+        self.tell(do="stop")
+        return self.wait()
 
     def processes(self, unit: str = "") -> list[psutil.Process]:
         """Living processes of this run, by their titles."""
@@ -63,14 +99,14 @@ class Command:
                 continue
         return found
 
-    def until(self, condition, seconds: float = 60.0):
+    def until(self, condition, seconds: float = PATIENCE):
         """Wait until the condition gives something, and give that."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             found = condition()
             if found:
                 return found
-            time.sleep(0.02)
+            time.sleep(0.05)
         raise AssertionError(f"not within {seconds} s")
 
     def end(self) -> None:
@@ -90,8 +126,6 @@ def command(tmp_path):
 
 @pytest.fixture
 def nodes(tmp_path):
-    from nodes import Nodes
-
     made = Nodes(tmp_path)
     yield made
     made.end()

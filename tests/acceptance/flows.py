@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from itertools import count
 
 import numpy as np
 import pyarrow as pa
@@ -242,9 +243,12 @@ def skipping(name: str) -> Topology:
     return t
 
 
-def endless(name: str) -> Topology:
+def endless(name: str, rate: float = 0.0) -> Topology:
+    """As fast as can be, or so many a second."""
     t = Topology(name)
-    t.spout("numbers", Endless()).bolt("worker", Count, grouping=by_key()).sink("rows", Collect())
+    t.spout("numbers", Paced(Endless(), rate) if rate else Endless()).bolt("worker", Count, grouping=by_key()).sink(
+        "rows", Collect()
+    )
     return t
 
 
@@ -272,10 +276,14 @@ class Slow(Bolt):
         self.emit(key, (self.total, value))
 
 
+def _numbered():
+    return ((f"k{i % 50}", i) for i in count())
+
+
 def overflowing(name: str, out: str, rate: float, buffer: int = 200) -> Topology:
-    """Numbers, more a second than a bounded inbox and its bolt can take."""
+    """Numbers without end, more a second than a bounded inbox and its bolt can take."""
     t = Topology(name)
-    numbers = t.spout("numbers", Paced(Items([(f"k{i % 50}", i) for i in range(200_000)]), rate))
+    numbers = t.spout("numbers", Paced(Items(_numbered), rate))
     slow = numbers.bolt("slow", Slow, grouping=by_key(), buffer=buffer, overflow="drop")
     slow.sink("table", SparkTable(out, columns={"key": str, "total": int, "n": int}, mode="replace"))
     return t
@@ -287,10 +295,11 @@ class Sleepy(Bolt):
         self.emit(key, value)
 
 
-def windows(name: str = "windows", out: str = "table", rows: int = 3000) -> Topology:
-    """100, 400 and 200 tuples a second in turn, a second each, in windows of three."""
+def windows(name: str = "windows", out: str = "table", rows: int = 3000, go: str = "") -> Topology:
+    """100, 400 and 200 tuples a second in turn, a second each, in windows of three. With `go` it stands still as `words` does, after six seconds."""
     t = Topology(name)
-    paced = Paced(Items([(f"k{i % 200}", i) for i in range(rows)]), lambda s: (100, 400, 200)[int(s) % 3])
+    pace = lambda s: (100, 400, 200)[int(s) % 3] if not go or s < 6.0 or os.path.exists(go) else 0.0
+    paced = Paced(Items([(f"k{i % 200}", i) for i in range(rows)]), pace)
     work = t.spout("load", MicroBatches(paced, 3.0, 0.1)).bolt("work", Sleepy, grouping=by_key(), parallelism=2)
     work.sink("table", SparkTable(out, columns={"key": str, "number": int}))
     return t

@@ -6,18 +6,15 @@ import json
 from collections import defaultdict
 
 import pytest
-from test_door import esault, running
 
 pytestmark = pytest.mark.slow
 
 
 def test_keys_move_in_the_middle_of_their_calls(command, tmp_path):
     command.start("waiting", "--policy", "none", "--report", "r.json", out="out.jsonl", rows=100_000, rate=1000.0)
-    running(command)
-    code, _, err = esault("scale", "count", "3", "--run", command.name)
-    assert code == 0, err
-    assert esault("stop", "--run", command.name)[0] == 0
-    code, _, err = command.wait()
+    command.running()
+    command.scale("count", 3)
+    code, _, err = command.stop()
     assert code == 0, err
     counts = defaultdict(list)
     for path in tmp_path.glob("out*.jsonl"):

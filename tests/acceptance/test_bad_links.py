@@ -9,7 +9,7 @@ from namespaces import RelayedNetwork, why_not
 from nodes import Nodes, until
 from test_checkpointed_runs import check, wanted, write_text
 from test_hosts import hosts_of
-from test_hosts_come_and_go import checkpoint_of, end, hosts, report_of, scale, start, status
+from test_hosts_come_and_go import checkpoint_of, end, hosts, report_of, start
 
 pytestmark = pytest.mark.slow
 REASON = why_not()
@@ -49,7 +49,7 @@ def test_a_unit_is_split_over_links_that_delay_and_lose_and_a_host_is_cut_off_tw
     write_text(tmp_path, 3000)
     before = network.order("count")
     start(command, nodes, "--checkpoint", "0.5", p=2)
-    scale(command, "count", 5)
+    command.scale("count", 5)
     until(lambda: checkpoint_of(command) >= 1)
     # shorter than the lease: TCP makes up for it
     network.cut("b")
@@ -61,7 +61,7 @@ def test_a_unit_is_split_over_links_that_delay_and_lose_and_a_host_is_cut_off_tw
     # and longer: the host is given up, and comes back
     network.cut("b")
     until(lambda: "b" not in hosts(command))
-    until(lambda: status(command).get("phase") == "running")
+    until(lambda: command.status().get("phase") == "running")
     network.cut("b", False)
     until(lambda: "b" in hosts(command))
     err = end(command)
@@ -84,7 +84,7 @@ def test_hosts_that_do_not_reach_each_other_for_a_while_lose_and_repeat_nothing(
     network.part("a", "b")
     time.sleep(5.0)
     network.part("a", "b", False)
-    scale(command, "count", 4)
+    command.scale("count", 4)
     err = end(command)
     check(tmp_path / "out.jsonl", wanted(tmp_path))
     report = report_of(tmp_path)

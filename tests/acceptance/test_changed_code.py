@@ -19,7 +19,7 @@ HERE = Path(__file__).with_name("written_by_0_1")
 ROOT = str(Path(__file__).parents[2])
 
 
-def esault(folder, *arguments, timeout=90):
+def esault(folder, *arguments, timeout=200):
     done = subprocess.run(
         [sys.executable, "-m", "esault", "run", *arguments, "--plain", "--policy", "none"],
         cwd=folder, env={**os.environ, "PYTHONPATH": ROOT}, capture_output=True, text=True, timeout=timeout, check=False,

@@ -10,11 +10,10 @@ import time
 from collections import Counter, defaultdict
 
 import pytest
-from test_door import esault, running, status
 from test_runs import landed
 
 pytestmark = pytest.mark.slow
-LINES = 12_000
+LINES = 4000
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "while", "it", "rains", "in", "paris"]
 
 
@@ -40,10 +39,10 @@ def check(path, want):
 
 
 def checkpoint_of(command):
-    return status(command).get("checkpoint", 0)
+    return command.status().get("checkpoint", 0)
 
 
-def gated(folder, rate=2000.0):
+def gated(folder, rate=1000.0):
     """Parameters of a run that does not end before there is a file `gate`, however long the machine takes for what a test asks."""
     return {"path": "in.txt", "out": "out.jsonl", "gate": folder / "gate", "rate": rate}
 
@@ -52,10 +51,10 @@ def gated(folder, rate=2000.0):
 def test_who_is_killed_brings_all_back_to_a_checkpoint_and_each_count_lands_once(command, tmp_path, victim):
     write_text(tmp_path)
     command.start("gated", "--checkpoint", "0.3", "--policy", "none", "--ackers", "1", p=2, **gated(tmp_path))
-    running(command)
+    command.running()
     command.until(lambda: checkpoint_of(command) >= 1)
     command.processes(victim)[0].kill()
-    command.until(lambda: status(command).get("restores") == 1)
+    command.until(lambda: command.status().get("restores") == 1)
     (tmp_path / "gate").touch()
     code, out, err = command.wait()
     assert code == 0, err
@@ -71,7 +70,7 @@ def test_after_the_death_of_everything_resume_goes_on_with_another_parallelism(c
     write_text(tmp_path)
     more = gated(tmp_path)
     command.start("gated", "--checkpoint", "0.3", "--policy", "none", p=2, **more)
-    running(command)
+    command.running()
     command.until(lambda: checkpoint_of(command) >= 2)
     if victim == "command":
         command.process.kill()
@@ -102,10 +101,10 @@ def test_after_the_death_of_everything_resume_goes_on_with_another_parallelism(c
 
 def test_a_run_that_is_stopped_by_hand_pauses_and_resume_goes_on(command, tmp_path):
     write_text(tmp_path)
-    more = {"path": "in.txt", "out": "out.jsonl", "rate": 2000.0}
-    command.start("counted", "--checkpoint", "10", "--policy", "none", p=2, **more)
-    running(command)
-    command.until(lambda: next(u for u in status(command)["units"] if u["name"] == "count")["tuples_in"] > 5000)
+    more = gated(tmp_path)
+    command.start("gated", "--checkpoint", "10", "--policy", "none", p=2, **more)
+    command.running()
+    command.until(lambda: next(u for u in command.status()["units"] if u["name"] == "count")["tuples_in"] > 5000)
     command.process.send_signal(signal.SIGINT)
     code, out, err = command.wait()
     assert code == 0, err
@@ -113,23 +112,23 @@ def test_a_run_that_is_stopped_by_hand_pauses_and_resume_goes_on(command, tmp_pa
     assert "--resume goes on" in out
     rows = (tmp_path / "out.jsonl").read_text().splitlines()
     assert len(rows) > 5000
-    code, out, err = command.run("counted", "--checkpoint", "0.5", "--resume", "--policy", "none", p=2, **more)
+    (tmp_path / "gate").touch()
+    code, out, err = command.run("gated", "--checkpoint", "0.5", "--resume", "--policy", "none", p=2, **more)
     assert code == 0, err
     check(tmp_path / "out.jsonl", wanted(tmp_path))
 
 
 def test_two_runs_cannot_share_a_state_directory(command, other_command, tmp_path):
     write_text(tmp_path)
-    command.start("counted", "--checkpoint", "1", "--state", "kept", path="in.txt", out="out.jsonl", rate=500.0)
-    running(command)
+    command.start("gated", "--checkpoint", "1", "--state", "kept", **gated(tmp_path, 500.0))
+    command.running()
     code, _, err = other_command.run(
         "counted", "--checkpoint", "1", "--state", "kept", path="in.txt", out="other.jsonl"
     )
     assert code == 2
     assert "another run uses the state directory kept" in err
     assert not (tmp_path / "other.jsonl").exists()
-    assert esault("stop", "--run", command.name)[0] == 0
-    assert command.wait()[0] == 0
+    assert command.stop()[0] == 0
 
 
 def test_what_makes_no_sense_is_refused_before_anything_starts(command, tmp_path):
@@ -154,7 +153,7 @@ def test_a_source_that_cannot_seek_goes_on_in_its_process_and_is_read_once(comma
     write_text(tmp_path, 6000)
     lines = (tmp_path / "in.txt").read_text().splitlines(keepends=True)
     command.start("counted_stdin", "--checkpoint", "0.3", "--policy", "none", stdin=subprocess.PIPE, out="out.jsonl")
-    running(command)
+    command.running()
     reader = command.processes("lines")[0].pid
     for i, line in enumerate(lines):
         command.process.stdin.write(line)
@@ -164,7 +163,7 @@ def test_a_source_that_cannot_seek_goes_on_in_its_process_and_is_read_once(comma
         if i == 3000:
             command.until(lambda: checkpoint_of(command) >= 1)
             command.processes(victim)[0].kill()
-    command.until(lambda: status(command).get("restores") == 1)
+    command.until(lambda: command.status().get("restores") == 1)
     assert command.processes("lines")[0].pid == reader
     code, _, err = command.wait()  # closes its standard input
     assert code == 0, err
@@ -174,7 +173,7 @@ def test_a_source_that_cannot_seek_goes_on_in_its_process_and_is_read_once(comma
 def test_a_frozen_process_holds_checkpoints_up_and_nothing_is_lost(command, tmp_path):
     write_text(tmp_path)
     command.start("gated", "--checkpoint", "0.3", "--policy", "none", p=2, **gated(tmp_path))
-    running(command)
+    command.running()
     command.until(lambda: checkpoint_of(command) >= 1)
     frozen = command.processes("count")[0].pid
     os.kill(frozen, signal.SIGSTOP)
@@ -192,13 +191,13 @@ def test_a_frozen_process_holds_checkpoints_up_and_nothing_is_lost(command, tmp_
 
 def test_a_rescale_between_checkpoints_and_a_death_after_it(command, tmp_path):
     write_text(tmp_path)
-    command.start("gated", "--checkpoint", "0.3", "--policy", "none", p=2, **gated(tmp_path, 1000.0))
-    running(command)
+    command.start("gated", "--checkpoint", "0.3", "--policy", "none", p=2, **gated(tmp_path))
+    command.running()
     command.until(lambda: checkpoint_of(command) >= 1)
     for restores, n in enumerate((4, 1, 3), 1):
-        command.until(lambda n=n: esault("scale", "count", str(n), "--run", command.name)[0] == 0)
+        command.until(lambda n=n: command.scaled("count", n))
         command.processes("count")[0].kill()
-        command.until(lambda restores=restores: status(command).get("restores") == restores)
+        command.until(lambda restores=restores: command.status().get("restores") == restores)
         seen = checkpoint_of(command)
         command.until(lambda seen=seen: checkpoint_of(command) > seen)
     (tmp_path / "gate").touch()
@@ -210,10 +209,9 @@ def test_a_rescale_between_checkpoints_and_a_death_after_it(command, tmp_path):
 def test_a_wish_that_comes_while_a_checkpoint_is_taken_waits_for_its_end(command, tmp_path):
     write_text(tmp_path)
     command.start("gated", "--checkpoint", "0.05", "--policy", "none", p=2, **gated(tmp_path))
-    running(command)
+    command.running()
     for n in (3, 1, 4, 2, 3, 1):
-        code, _, err = esault("scale", "count", str(n), "--run", command.name)
-        assert code == 0, err
+        command.scale("count", n)
     (tmp_path / "gate").touch()
     code, _, err = command.wait()
     assert code == 0, err
@@ -222,13 +220,14 @@ def test_a_wish_that_comes_while_a_checkpoint_is_taken_waits_for_its_end(command
 
 def test_the_local_engine_keeps_checkpoints_too_and_either_engine_goes_on(command, tmp_path):
     write_text(tmp_path)
-    more = {"path": "in.txt", "out": "out.jsonl", "rate": 2000.0}
-    command.start("counted", "--engine", "local", "--checkpoint", "0.2", **more)
+    more = gated(tmp_path)
+    command.start("gated", "--engine", "local", "--checkpoint", "0.2", **more)
     kept = tmp_path / ".esault" / command.name
     command.until(lambda: len(list(kept.glob("checkpoint-*.json"))) == 2)
     command.process.kill()
     command.process.communicate()
-    code, _, err = command.run("counted", "--checkpoint", "0.2", "--resume", "--policy", "none", **more)
+    (tmp_path / "gate").touch()
+    code, _, err = command.run("gated", "--checkpoint", "0.2", "--resume", "--policy", "none", **more)
     assert code == 0, err
     check(tmp_path / "out.jsonl", wanted(tmp_path))
 
@@ -239,10 +238,10 @@ def test_a_table_has_each_row_once(command, tmp_path, stop):
     write_text(tmp_path)
     more = {"path": "in.txt", "out": "table", "rate": 2000.0, "p": 2, "go": tmp_path / "go"}
     command.start("words", "--checkpoint", "0.3", "--policy", "none", **more)
-    running(command)
+    command.running()
     command.until(lambda: checkpoint_of(command) >= 2)
     command.processes("count")[0].kill()
-    command.until(lambda: status(command).get("restores") == 1)
+    command.until(lambda: command.status().get("restores") == 1)
     (tmp_path / "go").touch()
     if stop == "killed":
         command.process.kill()

@@ -6,7 +6,6 @@ import json
 import math
 
 import pytest
-from test_door import running
 from test_live_changes import scaling, unit
 
 pytestmark = pytest.mark.slow
@@ -15,7 +14,7 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("checkpoint", [(), ("--checkpoint", "0.2")], ids=["acks", "checkpoints"])
 def test_sums_of_arrays_are_right_although_their_unit_is_split_meanwhile(command, tmp_path, checkpoint):
     command.start("sums", "--policy", "none", *checkpoint, end="end", out="out.jsonl", rate=100_000.0)
-    running(command)
+    command.running()
     command.until(lambda: unit(command, "numbers")["tuples_out"] > 10_000)
     for n in (3, 2):
         with scaling(command, n, "sum"):

@@ -9,7 +9,6 @@ from collections import Counter
 import pytest
 from every_kind import KINDS, every_kind, expected
 from test_checkpointed_runs import checkpoint_of
-from test_door import esault, running, status
 
 from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
@@ -83,18 +82,18 @@ def test_split_merged_moved_killed_and_restored_in_one_process(seed, delivery):
 def test_on_processes_over_splits_merges_kills_and_a_resume_with_another_parallelism(command, tmp_path):
     more = {"n": N, "out": "out.jsonl", "gate": tmp_path / "gate", "rate": 4000.0}
     command.start("every_kind", "--checkpoint", "0.3", "--policy", "none", **more)
-    running(command)
-    assert "4 sub-units" in esault("scale", "grow", "4", "--run", command.name)[1]
-    assert "2 sub-units" in esault("scale", "see", "2", "--run", command.name)[1]
+    command.running()
+    command.scale("grow", 4)
+    command.scale("see", 2)
     command.until(lambda: checkpoint_of(command) >= 2)
     command.processes("grow")[0].kill()
-    command.until(lambda: status(command).get("restores") == 1)
+    command.until(lambda: command.status().get("restores") == 1)
     before = checkpoint_of(command)
     command.until(lambda: checkpoint_of(command) > before)
     command.processes("see")[0].kill()
-    command.until(lambda: status(command).get("restores") == 2)
-    assert "1 sub-unit" in esault("scale", "see", "1", "--run", command.name)[1]
-    assert "3 sub-units" in esault("scale", "grow", "3", "--run", command.name)[1]
+    command.until(lambda: command.status().get("restores") == 2)
+    command.scale("see", 1)
+    command.scale("grow", 3)
     before = checkpoint_of(command)
     command.until(lambda: checkpoint_of(command) > before)
     command.process.kill()
@@ -113,9 +112,9 @@ def test_on_hosts_one_of_which_drains_so_that_all_of_its_state_moves(command, no
     nodes.start("a", "b")
     more = {"n": N, "out": "out.jsonl", "gate": tmp_path / "gate", "rate": 4000.0}
     command.start("every_kind", *nodes.options, "--policy", "none", "--report", "r.json", **more)
-    running(command)
+    command.running()
     for sub_units in (4, 2, 3):
-        assert f"{sub_units} sub-units" in esault("scale", "grow", str(sub_units), "--run", command.name)[1]
+        command.scale("grow", sub_units)
     (tmp_path / "gate").touch()
     code, _, err = command.wait()
     assert code == 0, err

@@ -8,7 +8,6 @@ import random
 import re
 import socket
 import ssl
-import time
 from pathlib import Path
 
 import flows
@@ -16,7 +15,7 @@ import psutil
 import pytest
 from nodes import NodeProcess, until
 from test_checkpointed_runs import check, wanted, write_text
-from test_door import esault, running
+from test_door import esault
 
 from esault.cluster import versions
 from esault.cluster.connection import Lost, call
@@ -37,13 +36,14 @@ def hosts_of(report, unit):
 
 def test_a_unit_grows_over_two_hosts_while_tuples_flow_and_every_word_counts_once(command, nodes, tmp_path):
     nodes.start("a", "b")
-    write_text(tmp_path, 16_000)  # it must not be over before the change on a busy machine
-    more = {"path": "in.txt", "out": "out.jsonl", "rate": 3000.0, "p": 2}
-    command.start("counted", *nodes.options, "--policy", "none", "--report", "r.json", **more)
-    running(command)
+    write_text(tmp_path, 6000)
+    more = {"path": "in.txt", "out": "out.jsonl", "gate": tmp_path / "gate", "rate": 3000.0, "p": 2}
+    command.start("gated", *nodes.options, "--policy", "none", "--report", "r.json", **more)
+    command.running()
     with pytest.raises(UsageError, match="no host has a free slot"):  # a run takes all that are free
         reach(flows.counted("x", "in.txt", "out.jsonl").plan(), tmp_path / "hosts.toml", nodes.key, None, None)
-    assert "4 sub-units" in esault("scale", "count", "4", "--run", command.name)[1]
+    command.scale("count", 4)
+    (tmp_path / "gate").touch()
     code, _, err = command.wait()
     assert code == 0, err
     check(tmp_path / "out.jsonl", wanted(tmp_path))
@@ -77,9 +77,9 @@ class Evil:
 def test_strangers_achieve_nothing_and_are_told_of(command, nodes, tmp_path):
     nodes.start("a", "b")
     write_text(tmp_path, 6000)
-    more = {"path": "in.txt", "out": "out.jsonl", "rate": 1500.0, "p": 2}
-    command.start("counted", *nodes.options, "--policy", "none", "--report", "r.json", **more)
-    running(command)
+    more = {"path": "in.txt", "out": "out.jsonl", "gate": tmp_path / "gate", "rate": 1500.0, "p": 2}
+    command.start("gated", *nodes.options, "--policy", "none", "--report", "r.json", **more)
+    command.running()
     places = {place for name in "ab" for place in listening(nodes[name])}
     # a node, an actor system, and two sockets for each sub-unit of each host
     assert len(places) >= 2 + 2 * 5
@@ -124,6 +124,7 @@ def test_strangers_achieve_nothing_and_are_told_of(command, nodes, tmp_path):
     with pytest.raises(Lost):
         node.ask(Attach("x"), 5)
     node.close()
+    (tmp_path / "gate").touch()
     code, out, err = command.wait()
     assert code == 0, err
     assert not trap.exists()
@@ -220,9 +221,7 @@ def test_user_code_that_fails_or_prints_on_another_host_is_heard(command, nodes,
     assert code == 1
     assert "ValueError: seven is too much" in err
     assert "printed 7" in out
-    began = time.monotonic()
-    until(lambda: "has left node a" in nodes["a"].said(), 5)
-    assert time.monotonic() - began < 5
+    until(lambda: "has left node a" in nodes["a"].said())
 
 
 def test_the_first_section_of_the_how_to_runs(tmp_path):

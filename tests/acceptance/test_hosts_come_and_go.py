@@ -10,45 +10,33 @@ import time
 from collections import Counter
 
 import pytest
-from nodes import NodeProcess, until
+from nodes import PATIENCE, NodeProcess, until
 from test_checkpointed_runs import check, wanted, write_text
 from test_hosts import hosts_of
 
-from esault.errors import UsageError
-from esault.runtime.session.control_client import ask, choose
+from esault.runtime.remote.host_connection import SILENCE
 
 pytestmark = pytest.mark.slow
 
 
-def status(command):
-    try:
-        return choose(command.name).status
-    except UsageError:
-        return {}
-
-
 def hosts(command):
     """The run's hosts, as `esault status` tells."""
-    return status(command).get("hosts", {})
+    return command.status().get("hosts", {})
 
 
 def checkpoint_of(command):
-    return status(command).get("checkpoint", 0)
-
-
-def scale(command, unit, n):
-    assert list(ask(choose(command.name).control_socket, {"do": "scale", "unit": unit, "n": n}, 30))[-1]["done"]
+    return command.status().get("checkpoint", 0)
 
 
 def report_of(folder):
     return json.loads((folder / "r.json").read_text())
 
 
-def start(command, nodes, *options, flow="gated", rate=2000.0, p=2, out="out.jsonl"):
+def start(command, nodes, *options, flow="gated", rate=1000.0, p=2, out="out.jsonl"):
     """A run that goes on until `end`."""
     more = {"path": "in.txt", "out": out, "gate": "gate", "rate": rate, "p": p}
     command.start(flow, *nodes.options, "--policy", "none", "--report", "r.json", *options, **more)
-    until(lambda: status(command).get("phase") == "running")
+    until(lambda: command.status().get("phase") == "running")
 
 
 def end(command):
@@ -61,18 +49,18 @@ def end(command):
 
 def test_a_host_joins_and_another_drains_and_nothing_is_lost_or_repeated(command, nodes, tmp_path):
     nodes.start("a", "b")
-    write_text(tmp_path, 6000)
+    write_text(tmp_path, 3000)
     start(command, nodes, p=2)
     spouts_host = hosts(command)
     nodes.start("c", more=("--join", nodes["a"].address))
     until(lambda: "c" in hosts(command))
-    scale(command, "count", 4)
+    command.scale("count", 4)
     until(lambda: any(n.startswith("count") for n in hosts(command)["c"]["sub_units"]))
     # the host without the spout can be emptied at once
     leaving = next(name for name in "ab" if not any(n.startswith("lines") for n in spouts_host[name]["sub_units"]))
     nodes[leaving].kill(signal.SIGTERM)
-    assert nodes[leaving].process.wait(15) == 0
-    assert status(command)["phase"] == "running"
+    assert nodes[leaving].process.wait(PATIENCE) == 0
+    assert command.status()["phase"] == "running"
     assert leaving not in hosts(command)
     err = end(command)
     check(tmp_path / "out.jsonl", wanted(tmp_path))
@@ -98,7 +86,7 @@ def test_a_run_begins_without_hosts_that_are_away_and_takes_them_when_they_are_t
     late = nodes.nodes["late"] = NodeProcess(tmp_path, "late", "--key", nodes.key, "--slots", "4", listen=away)
     late.ready()
     until(lambda: "late" in hosts(command))
-    scale(command, "count", 4)
+    command.scale("count", 4)
     err = end(command)
     check(tmp_path / "out.jsonl", wanted(tmp_path))
     assert f"host {away} cannot be reached: Connection refused" in err
@@ -109,14 +97,14 @@ def test_a_run_begins_without_hosts_that_are_away_and_takes_them_when_they_are_t
 
 def test_a_host_with_the_spout_drains_by_going_back_to_a_checkpoint(command, nodes, tmp_path):
     nodes.start("a", "b", slots=6)
-    write_text(tmp_path, 6000)
+    write_text(tmp_path, 3000)
     start(command, nodes, "--checkpoint", "0.3")
     until(lambda: checkpoint_of(command) >= 1)
     leaving = next(
         name for name, host in hosts(command).items() if any(n.startswith("lines") for n in host["sub_units"])
     )
     nodes[leaving].kill(signal.SIGTERM)
-    assert nodes[leaving].process.wait(20) == 0
+    assert nodes[leaving].process.wait(PATIENCE) == 0
     assert set(hosts(command)) == {"a", "b"} - {leaving}
     err = end(command)
     check(tmp_path / "out.jsonl", wanted(tmp_path))
@@ -127,7 +115,7 @@ def test_a_host_with_the_spout_drains_by_going_back_to_a_checkpoint(command, nod
 @pytest.mark.parametrize("how", ["killed", "frozen"])
 def test_a_host_that_is_lost_brings_all_back_to_a_checkpoint_and_each_count_lands_once(command, nodes, tmp_path, how):
     nodes.start("a", "b", "c")
-    write_text(tmp_path, 6000)
+    write_text(tmp_path, 3000)
     start(command, nodes, "--checkpoint", "0.3", p=3)
     until(lambda: checkpoint_of(command) >= 1)
     victim, began = nodes["b"], time.monotonic()
@@ -136,12 +124,11 @@ def test_a_host_that_is_lost_brings_all_back_to_a_checkpoint_and_each_count_land
     else:
         victim.freeze()
     until(lambda: "b" not in hosts(command))
-    noticed = time.monotonic() - began
     if how == "frozen":
         # it may have been stopped with the lock of the sink's file in its hand
         time.sleep(max(0.0, began + 4.0 - time.monotonic()))
         victim.freeze(False)
-    until(lambda: status(command).get("phase") == "running")
+    until(lambda: command.status().get("phase") == "running")
     if how == "frozen":
         until(lambda: "b" in hosts(command))  # with a new host process
     err = end(command)
@@ -149,8 +136,8 @@ def test_a_host_that_is_lost_brings_all_back_to_a_checkpoint_and_each_count_land
     report = report_of(tmp_path)
     assert "host b is lost" in err
     assert len(report["restores"]) == 1
-    assert noticed < 4.0  # 2.5 s by the driver's clock; a busy machine takes its time to tell
     if how == "frozen":
+        assert f"host b is lost: no word from it for {SILENCE:g} s" in err
         until(lambda: re.search(r"is over: the driver is gone", victim.said()))
 
 
@@ -171,7 +158,7 @@ def test_at_least_once_no_line_of_a_host_that_died_is_missing(command, nodes, tm
 
 def test_after_the_drivers_death_a_resumed_run_takes_over_from_the_checkpoint(command, other_command, nodes, tmp_path):
     nodes.start("a", "b")
-    write_text(tmp_path, 6000)
+    write_text(tmp_path, 3000)
     start(command, nodes, "--checkpoint", "0.3")
     until(lambda: checkpoint_of(command) >= 2)
     command.processes("driver")[0].kill()
@@ -185,7 +172,7 @@ def test_after_the_drivers_death_a_resumed_run_takes_over_from_the_checkpoint(co
 
 def test_the_last_host_of_a_run_that_is_lost_ends_it(command, nodes, tmp_path):
     nodes.start("a", slots=5)
-    write_text(tmp_path, 6000)
+    write_text(tmp_path, 3000)
     start(command, nodes)
     nodes["a"].kill()
     code, _, err = command.wait()
@@ -195,10 +182,10 @@ def test_the_last_host_of_a_run_that_is_lost_ends_it(command, nodes, tmp_path):
 
 def test_a_policy_moves_sub_units_from_host_to_host_and_nothing_is_lost_or_repeated(command, nodes, tmp_path):
     nodes.start("a", "b")
-    write_text(tmp_path, 6000)
+    write_text(tmp_path, 3000)
     policy = "random:period=0.2,round=1,probability=1,cpu=false,memory=false,disk=false"
     start(command, nodes, "--policy", policy, p=1)
-    until(lambda: status(command).get("changes"))
+    until(lambda: command.status().get("changes"))
     end(command)
     check(tmp_path / "out.jsonl", wanted(tmp_path))
     report = report_of(tmp_path)

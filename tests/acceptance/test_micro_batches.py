@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from test_door import running, status
 from test_runs import landed
 
 pytestmark = pytest.mark.slow
@@ -13,17 +12,18 @@ ROWS = 1500
 
 
 def unit(command, name):
-    return next(u for u in status(command)["units"] if u["name"] == name)
+    return next(u for u in command.status()["units"] if u["name"] == name)
 
 
 @pytest.mark.parametrize("checkpoint", [(), ("--checkpoint", "1")])
 def test_a_spout_that_is_killed_between_pipelines_loses_nothing(command, tmp_path, checkpoint):
     policy = ("--policy", "orientstream:pipelines=yes", "--slots", "12")
-    command.start("windows", *policy, *checkpoint, "--report", "r.json", out="table", rows=ROWS)
-    running(command)
+    command.start("windows", *policy, *checkpoint, "--report", "r.json", out="table", rows=ROWS, go=tmp_path / "go")
+    command.running()
     command.until(lambda: unit(command, "load")["tuples_out"] > 500)
-    command.processes("load")[0].kill()
-    code, _, err = command.wait(90)
+    command.until(lambda: command.processes("load"))[0].kill()
+    (tmp_path / "go").touch()
+    code, _, err = command.wait()
     assert code == 0, err
     rows = landed(tmp_path / "table")
     named = {(row["_id"], row["number"]) for row in rows}

@@ -7,7 +7,6 @@ import signal
 from pathlib import Path
 
 import pytest
-from test_door import running, status
 
 pytestmark = pytest.mark.slow
 PLACE = Path(__file__).parents[1] / "contract" / "recorded.py"
@@ -27,13 +26,13 @@ def test_in_a_run_that_loses_processes_is_paused_and_goes_on(command, tmp_path, 
     gate = tmp_path / "gate"  # it must not be over on a busy machine
     params = {"said": said, "spout": spout, "n": 3000, "gate": gate}
     command.start(f"{PLACE}:topology", *options, **params)
-    running(command)
+    command.running()
     for number, victim in enumerate(["count/", "numbers/", "count/"], 1):
-        before = status(command).get("checkpoint", 0)
-        command.until(lambda before=before: status(command).get("checkpoint", 0) > before)
+        before = command.status().get("checkpoint", 0)
+        command.until(lambda before=before: command.status().get("checkpoint", 0) > before)
         command.processes(victim)[0].kill()
-        command.until(lambda number=number: status(command).get("restores") == number)
-    command.until(lambda: status(command).get("phase") == "running")
+        command.until(lambda number=number: command.status().get("restores") == number)
+    command.until(lambda: command.status().get("phase") == "running")
     command.process.send_signal(signal.SIGINT)
     code, out, err = command.wait()
     assert code == 0, err
@@ -53,12 +52,13 @@ def test_in_a_run_that_loses_processes_is_paused_and_goes_on(command, tmp_path, 
 
 def test_in_a_run_without_checkpoints_whose_processes_are_replaced(command, tmp_path):
     said = tmp_path / "said.jsonl"
-    command.start(f"{PLACE}:topology", said=said, n=3000)
-    running(command)
+    command.start(f"{PLACE}:topology", said=said, n=3000, gate=tmp_path / "gate")
+    command.running()
     for victim in ("numbers/", "count/"):
         known = {process.pid for process in command.processes(victim)}
         command.processes(victim)[0].kill()
         command.until(lambda known=known, victim=victim: {p.pid for p in command.processes(victim)} - known)
+    (tmp_path / "gate").touch()
     code, _, err = command.wait()
     assert code == 0, err
     assert recorded.illegal(said) == []

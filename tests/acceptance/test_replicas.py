@@ -6,23 +6,20 @@ import json
 from collections import Counter
 
 import pytest
-from test_door import door, esault, running, status
 from test_runs import landed, write_lines
-
-from esault.runtime.session.control_client import ask
 
 pytestmark = pytest.mark.slow
 
 
 def unit(command, name):
-    return next((u for u in status(command)["units"] if u["name"] == name), {})
+    return next((u for u in command.status()["units"] if u["name"] == name), {})
 
 
 def begin(command, folder, p=1):
     lines = write_lines(folder, 60_000)
     arguments = ("--policy", "none", "--report", "r.json", "--slots", "24")
-    command.start("twins", *arguments, path="in.txt", out="table", p=p, rate=2000.0)
-    running(command)
+    command.start("twins", *arguments, path="in.txt", out="table", p=p, rate=400.0)
+    command.running()
     command.until(lambda: landed(folder / "table"))
     return lines
 
@@ -35,8 +32,7 @@ def flows_on(command, lines=400):
 
 def end(command, folder, lines):
     """Stop it in order; what is wrong with what landed, and the report."""
-    assert esault("stop", "--run", command.name)[0] == 0
-    code, _, err = command.wait()
+    code, _, err = command.stop()
     assert code == 0, err
     ids = Counter(row["_id"].split(":")[1] for row in landed(folder / "table"))
     last = max(int(each.split(".")[0]) for each in ids)
@@ -70,7 +66,7 @@ def test_the_death_of_a_copy_loses_nothing_repeats_nothing_and_replays_nothing(c
 def test_a_death_in_the_move_of_a_copy_loses_nothing(command, tmp_path, victim):
     lines = begin(command, tmp_path)
     before = {p.pid for p in command.processes("count/")}
-    assert list(ask(door(command), {"do": "change", "unit": "count", "kind": "move"}))
+    assert command.tell(do="change", unit="count", kind="move")
     if victim == "new":
         chosen = command.until(lambda: [p for p in command.processes("count/") if p.pid not in before])
     else:
@@ -86,10 +82,9 @@ def test_a_death_in_the_move_of_a_copy_loses_nothing(command, tmp_path, victim):
 
 def test_a_move_of_a_copy_and_a_change_of_all_lose_nothing(command, tmp_path):
     lines = begin(command, tmp_path)
-    assert list(ask(door(command), {"do": "change", "unit": "count~1", "kind": "move"}))
+    assert command.tell(do="change", unit="count~1", kind="move")
     flows_on(command)
-    code, _, err = esault("scale", "count", "2", "--run", command.name)
-    assert code == 0, err
+    command.scale("count", 2)
     command.until(lambda: [unit(command, name)["sub_units"] for name in ("count", "count~1")] == [2, 2])
     flows_on(command)
     assert end(command, tmp_path, lines)[:2] == (0, True)

@@ -7,7 +7,6 @@ import os
 import sqlite3
 
 import pytest
-from test_door import esault
 
 pytestmark = pytest.mark.slow
 
@@ -74,7 +73,7 @@ def called(folder):
 def test_it_is_called_once_also_for_processes_that_come_later(command, tmp_path):
     (tmp_path / "counts.py").write_text(CODE)
     command.start("counts.py:plain", "--policy", "none", "--checkpoint", "0.2")
-    command.until(lambda: esault("scale", "count", "3", "--run", command.name)[0] == 0)
+    command.until(lambda: command.scaled("count", 3))
     command.until(lambda: len(command.processes("count/")) == 3)
     os.kill(command.processes("count/")[0].pid, 9)
     code, _, err = command.wait()

@@ -25,7 +25,9 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 
 
 def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
+    """A JVM among what it starts lives for seconds, which are not worth its best compiler."""
+    young = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    return {**os.environ, "PYTHONPATH": str(ROOT), "JAVA_TOOL_OPTIONS": young}
 
 
 @pytest.fixture
@@ -53,7 +55,7 @@ def run_script(folder: Path, source: list[str], block: str) -> str:
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=250,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -71,7 +73,7 @@ def run_console(folder: Path, block: str) -> None:
             env=environment(),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=200,
             check=False,
         )
         assert done.returncode == 0, done.stderr

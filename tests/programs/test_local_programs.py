@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 from zlib import crc32
 
+import depth
 import pytest
 from user_programs import NAMES, Program
 
@@ -103,7 +104,7 @@ def test_what_it_gives_is_what_a_plain_loop_gives(program):
     program.check(found(local), SIZE)
 
 
-@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize("number", range(2 if depth.PROFILE == "deep" else 1))
 def test_units_that_are_split_merged_moved_and_scaled_in_mid_stream_give_the_same(program, number):
     seed = seed_of(program, number)
     local = LocalRuntime(program.plan(size=SIZE, rate=RATE), seed=seed, settings=AT_LEAST)
@@ -113,7 +114,7 @@ def test_units_that_are_split_merged_moved_and_scaled_in_mid_stream_give_the_sam
     assert len(local.report().changes) == len(made)
 
 
-@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize("number", range(2 if depth.PROFILE == "deep" else 1))
 def test_processes_that_die_bring_all_back_to_a_checkpoint_and_it_gives_the_same(program, number):
     seed = seed_of(program, number)
     local = LocalRuntime(program.plan(size=SIZE, rate=RATE), seed=seed, settings=EXACTLY)

@@ -7,16 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import psutil
+import running_commands
 from user_programs import Program
-
-from esault.errors import EsaultError
-from esault.runtime.session.control_client import ask
 
 ROOT = str(Path(__file__).parents[2])
 
@@ -53,7 +50,7 @@ class Run:
         )
         return self
 
-    def wait(self, timeout: float = 60) -> str:
+    def wait(self, timeout: float = 200) -> str:
         """What it said; it must have ended well."""
         out, err = self.process.communicate(timeout=timeout)
         assert self.process.returncode == 0, err + out
@@ -64,16 +61,12 @@ class Run:
 
     def tell(self, **wish: Any) -> list[dict[str, Any]]:
         """What the driver answers."""
-        (folder,) = Path(tempfile.gettempdir()).glob(f"esault-{self.process.pid}-*")
-        return list(ask(folder / "control", wish, patience=20))
+        return running_commands.tell(self.process.pid, **wish)
 
     def status(self) -> dict[str, Any]:
-        try:
-            return self.tell(do="status")[-1]
-        except (OSError, ValueError, IndexError, EsaultError):
-            return {}
+        return running_commands.status(self.process.pid)
 
-    def until(self, condition: Any, seconds: float = 40.0) -> Any:
+    def until(self, condition: Any, seconds: float = 200.0) -> Any:
         """What the condition gives at last."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:

@@ -43,14 +43,14 @@ def main(scratch: Path | None) -> None:
     with system.start(secrets.token_bytes(32), title="esault test", scratch=scratch) as handle:
         parent = handle.create(Parent)
         handle.tell(parent, "who are you?")
-        leaf = handle.listen(5)
+        leaf = handle.listen(60)
         tree = [psutil.Process(), *psutil.Process().children(recursive=True)]
         ports = [each.laddr.port for process in tree for each in process.net_connections() if each.status == "LISTEN"]
         print(json.dumps({"pids": [each.pid for each in tree], "ports": ports, "answer": leaf}), flush=True)
         for line in sys.stdin:
             if line == "ask\n":
                 handle.tell(parent, "who are you?")
-                print(handle.listen(5), flush=True)
+                print(handle.listen(60), flush=True)
             elif line == "frozen\n":
                 os.kill(leaf, signal.SIGSTOP)
                 print("frozen", flush=True)

@@ -53,14 +53,14 @@ class System:
 
     def ask(self, message: object) -> Any:
         assert self.handle.tell(self.actor, message)
-        return self.handle.listen(5)
+        return self.handle.listen(60)
 
     def works(self) -> bool:
         """Whether command, actor and admin all still do their work, and at once."""
         started = time.monotonic()
         answered = self.ask("hello") == "hello"
         another = self.handle.create(Target)
-        created = self.handle.tell(another, "hello") and self.handle.listen(5) == "hello"
+        created = self.handle.tell(another, "hello") and self.handle.listen(60) == "hello"
         return answered and created and self.handle.alive() and time.monotonic() - started < 1
 
 
@@ -161,7 +161,7 @@ def test_a_stranger_who_announces_much_and_sends_much_costs_no_memory(target: Sy
 def test_a_stranger_on_the_port_of_a_dead_actor_stops_nobody(target: System, tmp_path: Path) -> None:
     victim = target.handle.create(Target)
     target.handle.tell(victim, "pid")
-    pid = target.handle.listen(5)
+    pid = target.handle.listen(60)
     number = port(pid)
     os.kill(pid, signal.SIGKILL)
     answers = [b"-1>", frame(pickle.dumps("ACK")), frame(pickle.dumps(CreatesAFile(tmp_path / "created"))), b"9" * 99]
@@ -281,7 +281,7 @@ def test_no_name_is_looked_up_and_nothing_but_the_loopback_address_is_connected_
         "    def receiveMsg_str(self, message, sender): self.send(sender, message)\n"
         "with system.start(secrets.token_bytes(32)) as handle:\n"
         "    handle.tell(handle.create(Someone), 'it works')\n"
-        "    print(handle.listen(5))\n"
+        "    print(handle.listen(60))\n"
     )
     assert said == "it works\n"
 

@@ -117,7 +117,7 @@ def title(pid: int) -> str:
 def test_a_command_talks_with_an_actor(handle: system.ActorSystemHandle) -> None:
     echo = handle.create(Echo)
     assert handle.tell(echo, "hello")
-    assert handle.listen(5) == "hello"
+    assert handle.listen(60) == "hello"
     started = time.monotonic()
     assert handle.listen(0.05) is None
     assert time.monotonic() - started < 0.5
@@ -127,7 +127,7 @@ def test_messages_come_in_order(handle: system.ActorSystemHandle) -> None:
     echo = handle.create(Echo)
     for number in range(200):
         handle.tell(echo, str(number))
-    assert [handle.listen(5) for _ in range(200)] == [str(number) for number in range(200)]
+    assert [handle.listen(60) for _ in range(200)] == [str(number) for number in range(200)]
 
 
 def test_it_starts_fast() -> None:
@@ -143,7 +143,7 @@ def test_it_starts_fast() -> None:
 def test_all_processes_have_the_title_of_the_run(handle: system.ActorSystemHandle) -> None:
     pytest.importorskip("setproctitle")
     handle.tell(handle.create(Echo), "x")
-    handle.listen(5)
+    handle.listen(60)
     assert title(handle.pid) == "esault test admin"
     assert [title(each.pid) for each in psutil.Process(handle.pid).children()] == ["esault test Echo"]
 
@@ -155,7 +155,7 @@ def test_after_shutdown_nothing_is_left_and_the_next_run_can_start(tmp_path: Pat
     for _ in range(2):
         handle = system.start(secrets.token_bytes(32), scratch=scratch)
         handle.tell(handle.create(Echo), "pid")
-        pids = [handle.pid, handle.listen(5)]
+        pids = [handle.pid, handle.listen(60)]
         started = time.monotonic()
         handle.shutdown()
         assert time.monotonic() - started < 1
@@ -179,7 +179,7 @@ def test_a_system_that_is_shut_down_cannot_be_used() -> None:
 
 def test_a_frozen_process_is_killed_at_the_deadline(handle: system.ActorSystemHandle) -> None:
     handle.tell(handle.create(Echo), "pid")
-    pid = handle.listen(5)
+    pid = handle.listen(60)
     os.kill(pid, signal.SIGSTOP)
     started = time.monotonic()
     handle.shutdown(0.3)
@@ -190,10 +190,10 @@ def test_a_frozen_process_is_killed_at_the_deadline(handle: system.ActorSystemHa
 def test_a_frozen_actor_does_not_hold_up_a_message_for_another(handle: system.ActorSystemHandle) -> None:
     frozen, other = handle.create(Echo), handle.create(Echo)
     handle.tell(frozen, "pid")
-    os.kill(handle.listen(5), signal.SIGSTOP)
+    os.kill(handle.listen(60), signal.SIGSTOP)
     assert not handle.tell(frozen, "x", within=0.1)
     started = time.monotonic()
-    assert handle.tell(other, "y") and handle.listen(5) == "y"
+    assert handle.tell(other, "y") and handle.listen(60) == "y"
     assert time.monotonic() - started < 1
     handle.shutdown(0.1)
 
@@ -201,7 +201,7 @@ def test_a_frozen_actor_does_not_hold_up_a_message_for_another(handle: system.Ac
 def test_a_message_to_a_dead_actor_is_not_delivered_and_nobody_waits(handle: system.ActorSystemHandle) -> None:
     echo = handle.create(Echo)
     handle.tell(echo, "pid")
-    pid = handle.listen(5)
+    pid = handle.listen(60)
     os.kill(pid, signal.SIGKILL)
     assert not those_left([pid], 5)
     assert not handle.tell(echo, "x", within=3)
@@ -238,7 +238,7 @@ def log(path: Path) -> Iterator[None]:
 def test_an_actor_logs_where_the_command_logs(tmp_path: Path) -> None:
     with log(tmp_path / "log"), system.start(secrets.token_bytes(32)) as handle:
         handle.tell(handle.create(Echo), "log")
-        assert handle.listen(5) == "logged"
+        assert handle.listen(60) == "logged"
     assert (tmp_path / "log").read_text() == "an actor's own words\n"
 
 
@@ -253,10 +253,10 @@ def test_an_actor_that_fails_when_made_says_why_in_the_log(tmp_path: Path) -> No
 
 def test_when_the_admin_dies_the_command_is_told_and_nothing_is_left(handle: system.ActorSystemHandle) -> None:
     handle.tell(handle.create(Echo), "pid")
-    pid = handle.listen(5)
+    pid = handle.listen(60)
     os.kill(handle.pid, signal.SIGKILL)
     with pytest.raises(system.SystemDied, match="the actor system has died"):
-        handle.listen(5)
+        handle.listen(60)
     with pytest.raises(
         TopologyFailed, match="the run's first process died"
     ):  # for a run it is a failure, not wrong use
@@ -268,11 +268,11 @@ def test_when_the_admin_dies_the_command_is_told_and_nothing_is_left(handle: sys
 def test_the_signals_of_the_terminal_do_not_reach_the_actors(handle: system.ActorSystemHandle) -> None:
     echo = handle.create(Echo)
     handle.tell(echo, "pid")
-    pid = handle.listen(5)
+    pid = handle.listen(60)
     assert os.getsid(pid) != os.getsid(0)
     os.kill(pid, signal.SIGINT)
     handle.tell(echo, "still here")
-    assert handle.listen(5) == "still here"
+    assert handle.listen(60) == "still here"
     os.kill(pid, signal.SIGTERM)
     assert not those_left([pid], 3)
 
@@ -283,7 +283,7 @@ def test_the_commands_own_signal_handlers_are_not_the_actors() -> None:
     try:
         with system.start(secrets.token_bytes(32)) as handle:
             handle.tell(handle.create(Echo), "pid")
-            pid = handle.listen(5)
+            pid = handle.listen(60)
             os.kill(pid, signal.SIGUSR1)
             assert not those_left([pid], 3)
     finally:
@@ -298,7 +298,7 @@ def test_a_system_outlives_the_thread_that_started_it() -> None:
     thread.join()
     with started[0] as handle:
         handle.tell(handle.create(Echo), "still here")
-        assert handle.listen(5) == "still here"
+        assert handle.listen(60) == "still here"
     assert not runs(handle.pid)
 
 
@@ -355,6 +355,6 @@ def test_what_troubles_thespian_is_written_where_it_is_told(tmp_path: Path) -> N
         echo = handle.create(Echo)
         handle.tell(handle.create(Broken), "x")
         handle.tell(echo, "x")
-        assert handle.listen(5) == "x"
+        assert handle.listen(60) == "x"
         time.sleep(0.1)
     assert "made to fail" in (tmp_path / "thespian.log").read_text()

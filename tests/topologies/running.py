@@ -45,7 +45,7 @@ def real(where: Path, spec: str, /, *arguments: str, **params: object) -> str:
     sets = [f"--set={name}={value}" for name, value in params.items()]
     command = [sys.executable, "-m", "esault", "run", f"{FOLDER}/{spec}", "--plain", *sets, *arguments]
     done = subprocess.run(
-        command, cwd=where, env=environment(), capture_output=True, text=True, timeout=100, check=False
+        command, cwd=where, env=environment(), capture_output=True, text=True, timeout=200, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -40,3 +40,20 @@ def test_a_room_that_comes_below_its_floor_fails_and_is_named(tmp_path, monkeypa
     place.write_text(json.dumps(found(file(2, 10, 0, 10))))
     assert coverage_floor.main(str(place)) == 1
     assert "below the floor: flow" in capsys.readouterr().err
+
+
+def test_a_room_without_a_floor_and_a_room_that_is_gone_fail(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(coverage_floor, "FLOORS", tmp_path / "floors.json")
+    place = tmp_path / "found.json"
+    place.write_text(json.dumps(found(file(5, 10))))
+    assert coverage_floor.main(str(place)) == 1
+    assert "no floor for errors, flow: make coverage" in capsys.readouterr().err
+    coverage_floor.FLOORS.write_text(json.dumps({"errors": 100.0, "flow": 50.0, "payload": 90.0}))
+    assert coverage_floor.main(str(place)) == 1
+    assert "below the floor: payload" in capsys.readouterr().err
+
+
+def test_every_room_of_the_code_has_a_floor():
+    package = coverage_floor.FLOORS.parents[1] / "esault"
+    rooms = {path.name.removesuffix(".py") for path in package.iterdir() if not path.name.startswith("__pycache__")}
+    assert set(json.loads(coverage_floor.FLOORS.read_text())) == rooms - {"py.typed"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 from pathlib import Path
 
@@ -111,6 +112,12 @@ def room(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
+@functools.cache
+def parsed(path):
+    """The code of a module."""
+    return ast.parse(path.read_text())
+
+
 def imports(tree: ast.AST, nested: bool) -> set[str]:
     """Names of imported modules; without `nested` only those that are loaded with the module."""
     found: set[str] = set()
@@ -137,14 +144,14 @@ def test_the_rooms_import_each_other_only_downwards(path):
     here = room(path)
     if here in ("__init__", "__main__"):
         return
-    names = imports(ast.parse(path.read_text()), nested=True)
+    names = imports(parsed(path), nested=True)
     rooms = {n.split(".")[1] for n in names if n.startswith("esault.")} - {here}
     assert rooms <= ALLOWED[here], f"{here} imports {rooms - ALLOWED[here]}"
     for library, places in ONLY_IN.items():
         if any(n.split(".")[0] == library for n in names):
             assert any(path.is_relative_to(ROOT / place) for place in places), f"{library} is not for {path}"
     for library, places in LAZY.items():
-        top = imports(ast.parse(path.read_text()), nested=False)
+        top = imports(parsed(path), nested=False)
         if any(n.split(".")[0] == library for n in top):
             assert here in places, f"{library} is imported at the top of {path.name}"
 
@@ -162,7 +169,7 @@ def test_the_folders_of_a_room_import_each_other_only_downwards(path):
     module = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__")
     own = folder(module)
     assert own in WITHIN[here], f"say in WITHIN whom {own} may import"
-    for name in imports(ast.parse(path.read_text()), nested=True):
+    for name in imports(parsed(path), nested=True):
         if name.startswith(f"esault.{here}."):
             assert folder(name) in {own, *WITHIN[here][own]}, f"{here}/{own} imports {name}"
 
@@ -177,7 +184,7 @@ def test_no_two_folders_of_a_room_import_each_other():
     "path", [p for p in MODULES if room(p) in ("flow", "control", "elasticity")], ids=lambda p: str(p.relative_to(ROOT))
 )
 def test_neither_path_does_input_or_output_or_asks_for_the_time(path):
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
     names = {n.split(".")[0] for n in imports(tree, nested=True)}
     assert not names & NO_WORLD
     assert "time" not in names
@@ -195,13 +202,13 @@ def test_no_module_is_a_drawer_and_a_long_one_says_why():
     for path in MODULES:
         text = path.read_text()
         long = len(text.splitlines()) > 300
-        assert not long or "over 300 lines" in (ast.get_docstring(ast.parse(text)) or ""), path
+        assert not long or "over 300 lines" in (ast.get_docstring(parsed(path)) or ""), path
         assert path.stem not in {"utils", "util", "helpers", "common", "misc", "base"}, path
         assert len(path.read_text().splitlines()) <= 500, path
 
 
 def test_the_topology_room_needs_the_standard_library_alone():
     for path in (ROOT / "topology").rglob("*.py"):
-        for name in imports(ast.parse(path.read_text()), nested=True):
+        for name in imports(parsed(path), nested=True):
             top = name.split(".")[0]
             assert top == "esault" or top in sys.stdlib_module_names, f"{path.name}: {name}"

@@ -220,7 +220,7 @@ def test_streams_that_cannot_be_written_show_no_frames(words, capsys, start, cod
         env={**os.environ, "PYTHONPATH": root},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
         check=False,
     )
     assert (done.returncode, done.stderr.strip()) == (code, said)

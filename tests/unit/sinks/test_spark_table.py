@@ -184,7 +184,7 @@ print(sorted(os.listdir({str(path)!r})))
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 sink.commit(0, sink.prepare(0))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr
     first, second = done.stdout.splitlines()
     assert str(path) in first and "the disk is full (File too large)" in first
@@ -413,4 +413,4 @@ sink.write_columns(["a"], [1], 1.0, ["i"])
 sink.commit(0, sink.prepare(0)); sink.end(True)
 assert "pyarrow" in sys.modules and "pandas" not in sys.modules
 """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=200)

@@ -64,7 +64,7 @@ def test_the_folder_of_a_killed_process_goes_with_the_next_session(temporary):
         "with temporary_folder('run-'):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
-    killed = subprocess.run([sys.executable, "-c", program], env=environment, check=False, timeout=60)
+    killed = subprocess.run([sys.executable, "-c", program], env=environment, check=False, timeout=200)
     assert killed.returncode == -signal.SIGKILL
     (left,) = temporary.iterdir()
     with temporary_folder():

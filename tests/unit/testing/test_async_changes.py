@@ -203,7 +203,7 @@ def waiting_words():
     return t
 
 
-@settings(max_examples=max(1, EXAMPLES // 4), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(0, 4))
 def test_a_checkpoint_is_a_cut_behind_calls_that_were_open(done, seed, kills):
     rows = [(f"f{i % 5}", line) for i, (_, line) in enumerate(text(100))]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 
+import depth
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -23,7 +24,7 @@ from esault.messages.settings import Settings
 from esault.payload.column import plain
 from esault.testing import LocalRuntime
 
-EXAMPLES = int(os.environ.get("ESAULT_PROOF", "25"))
+EXAMPLES = int(os.environ.get("ESAULT_PROOF", depth.of(25)))
 #: that may be changed, where the topology has them
 UNITS = ["split", "count", "count~1", "other", "again"]
 WORDS = "abcdefghijkl"

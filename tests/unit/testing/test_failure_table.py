@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import depth
 import pytest
 from counting import missing, text, words
 
@@ -13,12 +14,12 @@ from esault.testing import LocalRuntime
 
 pytestmark = pytest.mark.slow  # not in `make quick`
 
-LINES = 400
+LINES = 200
 
 
-def begin(seed, **settings):
+def begin(seed, lines=LINES, **settings):
     options = Settings(max_pending=4, root_rows=16, **settings)
-    local = LocalRuntime(words(), spouts={"lines": text(LINES, seed)}, seed=seed, settings=options)
+    local = LocalRuntime(words(), spouts={"lines": text(lines, seed)}, seed=seed, settings=options)
     steps(local, lambda: len(local.emitted("count")) > 200)
     return local
 
@@ -99,7 +100,7 @@ def reached(step, kind):
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("role", ["new", "old", "sender", "source"])
 def test_nothing_is_missing_whoever_dies_when(role, step, kind):
-    records = [die([role], step, kind, seed) for seed in range(6)]
+    records = [die([role], step, kind, seed) for seed in depth.seeds(6)]
     assert all((record is not None) == reached(step, kind) for record in records)
 
 
@@ -107,7 +108,7 @@ def test_nothing_is_missing_whoever_dies_when(role, step, kind):
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("ackers", [1, 2])
 def test_nothing_is_missing_when_the_ledgers_die_in_a_change(ackers, step, kind):
-    records = [die(["ack server"], step, kind, seed, ackers=ackers) for seed in range(3)]
+    records = [die(["ack server"], step, kind, seed, ackers=ackers) for seed in depth.seeds(3)]
     assert all((record is not None) == reached(step, kind) for record in records)
     assert not any(record.dropped for record in records if record is not None)  # an ack server has no part in a change
 
@@ -123,34 +124,34 @@ def test_nothing_is_missing_when_two_die_at_once(pair, step):
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("role", ["new", "old", "sender", "source"])
 def test_without_acks_the_change_ends_as_well_and_the_table_is_whole(role, step, kind):
-    records = [die([role], step, kind, seed, delivery="none") for seed in range(3)]
+    records = [die([role], step, kind, seed, delivery="none") for seed in depth.seeds(3)]
     assert any(record is not None for record in records) == reached(step, kind)
 
 
 @pytest.mark.parametrize("role", ["new", "old"])
 @pytest.mark.parametrize("step", ["forking", "readying"])
 def test_before_the_table_is_published_the_change_is_dropped(role, step):
-    records = [die([role], step, "split", seed) for seed in range(4)]
+    records = [die([role], step, "split", seed) for seed in depth.seeds(4)]
     assert all(r.dropped for r in records)
     assert all(r.after == 2 for r in records)
 
 
 @pytest.mark.parametrize("role", ["new", "old", "sender", "source"])
 def test_once_it_is_published_the_change_goes_on(role):
-    records = [die([role], "published", "split", seed) for seed in range(4)]
+    records = [die([role], "published", "split", seed) for seed in depth.seeds(4)]
     assert not any(r.dropped for r in records)
     assert all(r.after == 3 for r in records)
 
 
 @pytest.mark.parametrize("role", ["sender", "source"])
 def test_a_senders_death_before_the_table_is_published_lets_the_change_go_on(role):
-    records = [die([role], "readying", "split", seed) for seed in range(4)]
+    records = [die([role], "readying", "split", seed) for seed in depth.seeds(4)]
     assert not any(r.dropped for r in records)
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_source_that_dies_while_the_run_drains_reads_again_what_was_not_durable(seed):
-    local = begin(seed)
+    local = begin(seed, 2 * LINES)
     local.run_for(0.6)  # a status report says how far it has read
     unit = local.driver.units["lines"]
     local.drain()

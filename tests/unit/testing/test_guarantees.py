@@ -38,6 +38,8 @@ from esault.sources import Items
 from esault.testing import LocalRuntime
 from esault.testing.memory_state_store import MemoryStateStore
 
+pytestmark = pytest.mark.slow  # not in `make quick`
+
 EXACTLY = Settings(delivery="eo", max_pending=4, root_rows=16)
 LINES = 500
 

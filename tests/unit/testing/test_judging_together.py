@@ -14,6 +14,8 @@ from esault.elasticity.scaling import Scaling
 from esault.errors import PolicyTimeout, UsageError
 from esault.testing import LocalRuntime
 
+pytestmark = pytest.mark.slow  # not in `make quick`
+
 KEYS = 100
 
 

@@ -18,6 +18,8 @@ from esault.payload.codec import Codec
 from esault.testing import LocalRuntime
 from esault.windows import CountWindow, SessionWindow, SlidingWindow, TumblingWindow
 
+pytestmark = pytest.mark.slow  # not in `make quick`
+
 #: of each of them Python takes all for one
 FAMILIES = [
     [0, False],

@@ -170,6 +170,7 @@ def settled(local, lost=0):
     return worker
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delivery", ["alo", "none", "eo"])
 @pytest.mark.parametrize("ackers", [0, 1])
 @pytest.mark.parametrize(
@@ -226,6 +227,7 @@ def test_broadcast_rows_are_dropped_where_they_do_not_fit():
     assert worker.tuples_in == worker.arrivals - worker.dropped
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("buffer", [1, 7, 20_000])
 def test_the_window_lets_an_inbox_of_any_size_fill(buffer):
     local = LocalRuntime(flooded(buffer=buffer, rate=20_000, seconds=3.0))
@@ -289,6 +291,7 @@ def test_rows_that_are_handed_over_are_never_dropped():
     assert local.report().roots.replayed == 0
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.sampled_from([5, 60, 400]), st.sampled_from(["alo", "none"]))
 @example(seed=1048575, buffer=60, delivery="none")
@@ -322,6 +325,7 @@ def test_splits_merges_and_moves_lose_nothing_beyond_what_is_counted(done, seed,
     assert seen.total() == worker.tuples_in
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(1, 4), st.sampled_from([0, 1]), st.booleans())
 @example(seed=4, kills=4, ackers=1, changes=True)

@@ -1,0 +1,54 @@
+"""How many examples and seeds a run of the tests takes of those that tests ask for, by the profile of Hypothesis.
+
+`HYPOTHESIS_PROFILE=deep` (`make test-deep`) takes all of them. `developer` looks elsewhere in each run, `ci` (chosen by
+`CI=1`) at the same place; both take a quarter, and each example that a test names. `quick` is that of `make quick`.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from hypothesis import settings
+
+#: of so many examples that a test asks for, one is taken
+DIVISORS = {"deep": 1, "developer": 4, "ci": 4, "quick": 10}
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "developer")
+
+
+def of(asked: int) -> int:
+    """So many examples or seeds are taken of those that are asked for; one at least, and three unless in `quick`."""
+    return min(asked, max(1 if PROFILE == "quick" else 3, asked // DIVISORS[PROFILE]))
+
+
+def seeds(asked: int) -> range:
+    """Those that a test tries one after another."""
+    return range(of(asked))
+
+
+def load(divided: bool = False) -> None:
+    """Load the chosen profile; `divided`: with as many examples as it takes where a test asks for no number."""
+    examples = 100
+    for name in DIVISORS:
+        derandomize = name in ("ci", "quick")
+        settings.register_profile(
+            name, deadline=None, derandomize=derandomize, max_examples=of(examples) if divided else examples
+        )
+    settings.load_profile(PROFILE)
+
+
+def fewer(asked: settings) -> settings:
+    """The same with fewer examples."""
+    return settings(asked, max_examples=of(asked.max_examples))
+
+
+def divide(items: list[Any]) -> None:
+    """Have all collected tests take fewer examples, also those that say how many they want: functions and machines of rules."""
+    for function in {getattr(item.obj, "__func__", item.obj) for item in items if hasattr(item, "obj")}:
+        asked = getattr(function, "_hypothesis_internal_use_settings", None)
+        if asked is not None:
+            function._hypothesis_internal_use_settings = fewer(asked)
+    for case in {item.cls for item in items if isinstance(getattr(item, "cls", None), type)}:
+        if isinstance(case.__dict__.get("settings"), settings):
+            case.settings = fewer(case.settings)
+    load(divided=True)
