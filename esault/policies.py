@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from esault.elasticity.action import Action, Advise, Merge, Migrate, Rescale, Split, Throttle
+from esault.elasticity.action import Action, Advise, Merge, Migrate, NoChange, Rescale, Split, Throttle
 from esault.elasticity.policy import POLICIES, Policy, TopologyPolicy, UnitPolicy, make, parameters
 from esault.elasticity.view import ProbeSample, RunView, Sample, UnitView, UnitWindow, View
 
@@ -18,6 +18,7 @@ __all__ = [
     "Advise",
     "Merge",
     "Migrate",
+    "NoChange",
     "Policy",
     "ProbeSample",
     "Rescale",

@@ -86,7 +86,7 @@ class Decision:
     t: float
     unit: str
     policy: str
-    #: such as "rescale: 1 -> 4", "action" (refused), "advice"
+    #: such as "rescale: 1 -> 4", "action" (refused), "advice", "no change"
     what: str
     reason: str
     #: "done", "begun", "dropped: ...", "refused: ...", "said", "failed"

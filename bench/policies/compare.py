@@ -65,6 +65,8 @@ POLICIES: Mapping[str, str] = {
     "kalman": "kalman",
     "ds2": "ds2",
     "ds2 quick": "ds2:policy_interval=2,warm_up_time=1",
+    # with the two ways of its configuration to have more than the model says: busy for 80 %, as `auto` is
+    "ds2 roomy": "ds2:policy_interval=2,warm_up_time=1,scaling_factor=0.25,target_rate_ratio=1",
     "flink": "flink",
     "flink quick": "flink:reconcile_interval=2,metrics_window=10,stabilization_interval=5,scale_down_interval=30,"
     "catch_up_duration=20,restart_time=1,backlog_processing_lag_threshold=5",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["Action", "Advise", "Merge", "Migrate", "Rescale", "Split", "Throttle"]
+__all__ = ["Action", "Advise", "Merge", "Migrate", "NoChange", "Rescale", "Split", "Throttle"]
 
 
 @dataclass(frozen=True)
@@ -59,3 +59,11 @@ class Migrate(Action):
 @dataclass(frozen=True)
 class Advise(Action):
     """Nothing the engine can do; something the user can. Said once."""
+
+
+@dataclass(frozen=True)
+class NoChange(Action):
+    """Nothing is to be done, and why: returned at each look, logged once when `cause` is another than before."""
+
+    #: the reason without its figures, such as "slots"
+    cause: str

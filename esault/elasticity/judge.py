@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
-from esault.elasticity.action import Action, Advise
+from esault.elasticity.action import Action, Advise, NoChange
 from esault.elasticity.changeable import Changeable
 from esault.elasticity.edit import edited
 from esault.elasticity.guard import Guard, Verdict
@@ -16,12 +16,16 @@ from esault.elasticity.view import RunView, View
 from esault.errors import PolicyTimeout, UsageError
 from esault.messages.change_record import ChangeRecord
 
-__all__ = ["Ask", "DecisionRecord", "Judge"]
+__all__ = ["NO_CHANGE", "Ask", "DecisionRecord", "Judge"]
 
 #: decisions that are kept for a unit; the oldest go first
 MOST = 10_000
 #: seconds for which a policy that took too long is not asked
 REST = 10.0
+#: what is written where a policy says why it does nothing
+NO_CHANGE = "no change"
+#: seconds for which a reason against a change must stand before it is written down: windows swing
+STANDS = 2.0
 
 #: calls a policy, and raises PolicyTimeout if it does not return in time; who has no clock just calls it
 Ask = Callable[[Callable[[], Sequence[Action]]], Sequence[Action]]
@@ -35,13 +39,24 @@ class DecisionRecord:
     at: float
     unit: str
     policy: str
-    #: such as "rescale to 4", "advice"
+    #: such as "rescale: 1 -> 4", "advice", "no change"
     what: str
     reason: str
     #: "begun", "done", "dropped: ...", "refused: ...", "said", "failed: ..."
     outcome: str
     #: how often in a row
     times: int = 1
+
+
+@dataclass
+class _Standing:
+    """The reason for which nothing is done to a unit, as of the last look."""
+
+    cause: str
+    since: float
+    #: that was written down last
+    written: str = ""
+    reason: str = ""
 
 
 class Judge:
@@ -61,6 +76,7 @@ class Judge:
         #: unit -> id of the change that was begun there last, and its decision
         self._begun: dict[str, tuple[int, DecisionRecord]] = {}
         self._resting_until = 0.0
+        self._standing: dict[str, _Standing] = {}
         self.log: list[DecisionRecord] = []
 
     def decide(self, view: RunView, units: Mapping[str, Changeable], now: float) -> None:
@@ -69,7 +85,8 @@ class Judge:
             return
         decide: Callable[[Any], Sequence[Action]] = self.policy.decide
         try:
-            actions = list(self._ask(lambda: decide(view)))
+            returned = list(self._ask(lambda: decide(view)))
+            actions = [action for action in returned if not isinstance(action, NoChange)]
             # What it returns is looked at in here, too: nonsense in it is the policy's failure and no other's.
             by_unit = self._by_unit(actions)
             verdicts = self._verdicts(view, by_unit)
@@ -80,11 +97,32 @@ class Judge:
         except Exception as error:
             self._write(now, self._label, "policy failed", f"{type(error).__name__}: {error}", "failed")
             return
+        for standing in self._standing.values():
+            standing.reason = ""
+        for action in returned:
+            if isinstance(action, NoChange):
+                self._stand(action, now)
         if not actions:
             return
         self._refusals = ()
         for name, verdict in verdicts.items():
             self._act(name, by_unit[name], verdict, view, units, now)
+
+    def _stand(self, action: NoChange, now: float) -> None:
+        """Write a reason down once it has stood for a while, unless it is the one that was written last."""
+        name = action.unit or self.names[0]
+        standing = self._standing.setdefault(name, _Standing(action.cause, now))
+        if standing.cause != action.cause:
+            standing.cause, standing.since = action.cause, now
+        standing.reason = action.reason
+        if standing.written != standing.cause and now - standing.since >= STANDS:
+            standing.written = standing.cause
+            self._write(now, name, NO_CHANGE, action.reason, "said")
+
+    @property
+    def standing(self) -> dict[str, str]:
+        """Return the reasons for which nothing is done now, by unit; without units of which nothing was said."""
+        return {name: standing.reason for name, standing in self._standing.items() if standing.reason}
 
     @property
     def _label(self) -> str:

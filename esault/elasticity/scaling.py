@@ -92,14 +92,21 @@ class _Schedule:
     judge: Judge
     #: seconds between two looks; 0: as probes are sent
     period: float
-    #: seconds over which samples are taken
-    window: float
     #: looks at windows that are the same for all units
     aligned: bool
     due: float = 0.0
     #: of the aligned window: when it began, and what each unit had counted then
     began: float | None = None
     before: dict[str, Totals] = field(default_factory=dict)
+
+    @property
+    def window(self) -> float:
+        """Seconds over which samples are taken: `span` of the policy, which may change, or its `window`."""
+        if self.aligned:
+            return min(self.period, LONGEST)
+        policy = self.judge.policy
+        window: float = getattr(policy, "span", getattr(policy, "window", WINDOW))
+        return window
 
 
 class Scaling:
@@ -148,18 +155,18 @@ class Scaling:
                 together.setdefault(same, []).append(name)
             else:
                 judge = Judge((name,), policy, spec, notice, ask)
-                self._add_schedule(judge, 0.0, getattr(policy, "window", WINDOW))
+                self._add_schedule(judge, 0.0)
         for same, names in together.items():
             policy, spec = made[same]
             period = policy.period if _together(policy) else 0.0
             if not 0.0 < period < float("inf"):
                 raise UsageError(f"policy {spec!r}: its period is {period!r}; it must be a number of seconds above 0")
-            self._add_schedule(Judge(names, policy, spec, notice, ask), period, min(period, LONGEST))
+            self._add_schedule(Judge(names, policy, spec, notice, ask), period)
         self._spouts = {name: self._ancestors(name) for name in plan.units}
         self._senders = {name: plan.senders(name) for name in plan.units}
 
-    def _add_schedule(self, judge: Judge, period: float, window: float) -> None:
-        self._schedules.append(_Schedule(judge, period, window, aligned=period > 0))
+    def _add_schedule(self, judge: Judge, period: float) -> None:
+        self._schedules.append(_Schedule(judge, period, aligned=period > 0))
         self.judges.update(dict.fromkeys(judge.names, judge))
 
     def _ancestors(self, name: str) -> tuple[str, ...]:
@@ -257,6 +264,11 @@ class Scaling:
         judge = self.judges.get(name)
         if judge is not None:
             judge.changed(name, record)
+
+    @property
+    def standing(self) -> dict[str, str]:
+        """Return the reasons for which nothing is done now, by unit."""
+        return {name: reason for schedule in self._schedules for name, reason in schedule.judge.standing.items()}
 
     @property
     def log(self) -> list[DecisionRecord]:

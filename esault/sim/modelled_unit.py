@@ -19,7 +19,10 @@ from esault.sim.station import Parcel, Station
 from esault.topology.grouping import by_key, shuffle
 from esault.topology.plan import Input, UnitPlan
 
-__all__ = ["ModelledUnit"]
+__all__ = ["LONGEST_TURN", "ModelledUnit"]
+
+#: seconds of a turn of quick user code in the engine: one of a tuple that takes longer is as long as that
+LONGEST_TURN = 0.02
 
 
 class _Change:
@@ -190,7 +193,9 @@ class ModelledUnit:
         elif not self.pooled:
             self._move_evenly()
         change.moved = moved
-        change.ends_at = now + self._timing.move + moved * self.part.state / self._timing.bytes_per_second
+        # Owners hand over what they have between two turns: user code that takes long keeps them waiting.
+        in_hand = self.part.service if self.part.service > LONGEST_TURN and self.waiting > 1e-6 else 0.0
+        change.ends_at = now + self._timing.move + in_hand + moved * self.part.state / self._timing.bytes_per_second
 
     def _move_keys(self, old_points: dict[int, list[tuple[int, float]]]) -> float:
         """Waiting tuples of moved keys go along, and wait with what comes for them; the share of all keys that moves."""

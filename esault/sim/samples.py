@@ -13,7 +13,7 @@ from esault.elasticity.totals import Totals
 from esault.elasticity.view import ProbeSample, Sample, UnitView
 from esault.messages.probe import KeyLoad
 from esault.sim.modelled_source import ModelledSource
-from esault.sim.modelled_unit import ModelledUnit
+from esault.sim.modelled_unit import LONGEST_TURN, ModelledUnit
 from esault.sim.station import Station
 
 __all__ = ["ModelledSamples"]
@@ -58,6 +58,11 @@ class _Probes:
         return tuple(fresh)
 
 
+def _counts_of(station: Station) -> tuple[float, ...]:
+    """As `ModelledUnit.counted`, and what waits."""
+    return station.arrived, station.processed, station.emitted, station.dropped, station.busy, station.waiting
+
+
 class ModelledSamples:
     """Counts are noted at every tick; samples are differences of them."""
 
@@ -66,6 +71,8 @@ class ModelledSamples:
         self._order = random.Random(f"{seed} samples")
         self._counts: dict[tuple[str, int], deque[_Count]] = {}
         self._probes: dict[int, _Probes] = {}
+        #: of stations whose tuples are slow: what was counted when the last one was over
+        self._told: dict[tuple[str, int], tuple[float, ...]] = {}
         self._sources: dict[str, deque[tuple[float, float, float, float]]] = {}
         #: of the last two ticks
         self._totals: dict[str, tuple[tuple[float, Totals], tuple[float, Totals]]] = {}
@@ -73,6 +80,8 @@ class ModelledSamples:
     def note(self, parts: dict[str, ModelledUnit | ModelledSource], now: float) -> None:
         """The counts of this moment."""
         for name, part in parts.items():
+            stations = {} if isinstance(part, ModelledSource) else part.stations
+            told = {number: self._over(name, station) for number, station in stations.items()}
             counted = (now, self._counted(part))
             self._totals[name] = (self._totals.get(name, (counted, counted))[1], counted)
             if isinstance(part, ModelledSource):
@@ -82,6 +91,8 @@ class ModelledSamples:
                     queue.popleft()
                 continue
             for station in part.stations.values():
+                if not told[station.number]:
+                    continue
                 counts = self._counts.setdefault((name, station.number), deque())
                 counts.append((now, station.arrived, station.processed, station.emitted, station.busy))
                 while counts[0][0] < now - KEPT:
@@ -91,8 +102,9 @@ class ModelledSamples:
         """Only these are left."""
         for gone in self._probes.keys() - living:
             del self._probes[gone]
-        for key in [k for k in self._counts if k[1] and k[1] not in living]:
-            del self._counts[key]
+        for counts in (self._counts, self._told):
+            for key in [k for k in counts if k[1] and k[1] not in living]:
+                del counts[key]
 
     def totals(self, unit: Any, at: float) -> Totals:
         """All that the unit has counted by then, a tick ago at most."""
@@ -103,14 +115,28 @@ class ModelledSamples:
         between: list[Any] = [None if y is None else (x or 0.0) + (y - (x or 0.0)) * share for x, y in zip(a, b)]
         return Totals(*between)._replace(width=b.width)
 
-    @staticmethod
-    def _counted(unit: ModelledUnit | ModelledSource) -> Totals:
+    def _over(self, name: str, station: Station) -> bool:
+        """Return whether the station can tell of itself: it is not within a tuple that takes long."""
+        if station.service <= LONGEST_TURN:
+            return True
+        told = self._told.get((name, station.number))
+        over = told is None or station.waiting < 1e-6 or int(station.processed + 1e-6) > int(told[1] + 1e-6)
+        if over:
+            self._told[name, station.number] = _counts_of(station)
+        return over
+
+    def _counted(self, unit: ModelledUnit | ModelledSource) -> Totals:
         if isinstance(unit, ModelledSource):
             read = unit.read
             lag = unit.lag if unit.part.knows_lag else None
             return Totals(read, read, read, 0.0, 0.0, 0.0, lag, unit.backpressured, 1)
-        arrived, processed, emitted, dropped, busy = unit.counted()
-        return Totals(arrived, processed, emitted, dropped, busy, unit.waiting, None, 0.0, unit.width)
+        counted = (*unit.counted(), unit.waiting)
+        for station in unit.stations.values():
+            told = self._told.get((unit.name, station.number))
+            if told is not None:
+                counted = tuple(a - b + c for a, b, c in zip(counted, _counts_of(station), told))  # type: ignore[assignment]
+        arrived, processed, emitted, dropped, busy, waiting = counted
+        return Totals(arrived, processed, emitted, dropped, busy, max(0.0, waiting), None, 0.0, unit.width)
 
     def unit(self, unit: Any, spouts: tuple[str, ...], now: float, window: float, consume: bool) -> UnitView:
         """A view of the unit at the newest tick."""

@@ -132,6 +132,11 @@ class UnitPlan:
         return self.spout is not None and not has_position(self.spout)
 
     @property
+    def keyed(self) -> bool:
+        """Return whether rows and state move: by key, or all of them."""
+        return self.objects == "unit" or any(i.grouping.promises.keyed for i in self.inputs)
+
+    @property
     def sinks(self) -> tuple[SinkPlan, ...]:
         """All sinks that run in this unit's process."""
         return tuple(s for outlet in self.streams.values() for o in outlet.walk() for s in o.sinks)

@@ -305,6 +305,21 @@ def windows(name: str = "windows", out: str = "table", rows: int = 3000, go: str
     return t
 
 
+class CallsFor(Bolt):
+    """So many seconds each, slept, as who calls a service that is far away."""
+
+    def process(self, key, value):
+        time.sleep(value)
+        self.emit(key, value)
+
+
+def calls(name: str, out: str, seconds: float, rate: float, rows: int = 100_000) -> Topology:
+    t = Topology(name)
+    orders = t.spout("orders", Paced(Items([(f"k{i % 300}", seconds) for i in range(rows)]), rate))
+    orders.bolt("call", CallsFor, grouping=by_key(), max_parallelism=8).sink("rows", JsonLines(out))
+    return t
+
+
 def waiting(name: str = "waiting", out: str = "out", rows: int = 6000, rate: float = 1500.0):
     t = Topology(name)
     numbers = t.spout("numbers", Paced(Items([(f"k{i % 50}", i) for i in range(rows)]), rate=rate))

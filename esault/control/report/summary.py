@@ -10,11 +10,15 @@ from esault.control.placement.placement import Cluster
 from esault.control.run.driver import Driver
 from esault.control.units.measurements import total
 from esault.counters import RunCounts, UnitCounts, counter, values
+from esault.elasticity.judge import NO_CHANGE
 from esault.histogram import Histogram
 from esault.messages.delivery import Delivery
 from esault.report import Change, Checkpoints, Decision, Latency, Report, Restored, RootCounts, UnitReport, iso
 
 __all__ = ["HostSnapshot", "Snapshot", "UnitSnapshot", "how_ended", "may_repeat", "report", "snapshot"]
+
+#: units of which it is told why nothing is done to them, in a live view
+MOST_STANDING = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +66,7 @@ class Snapshot(RunCounts):
     )
     units: tuple[UnitSnapshot, ...]
     failure: str | None = None
-    #: the newest decisions of policies, and changes that are on, for people
+    #: the newest decisions of policies, and why nothing is done to units now, for people
     scaling: tuple[str, ...] = ()
     changes: int = counter("Changes of units' parallelism that have ended.", "changes")
     deaths: int = counter("Processes that died and were replaced.", "processes")
@@ -140,8 +144,11 @@ def _hosts(driver: Driver) -> dict[str, HostSnapshot]:
 
 def _scaling(driver: Driver) -> tuple[str, ...]:
     since = driver.running_since or driver.started_at
-    newest = driver.scaling.log[-2:]
-    return tuple(f"{r.at - since:.1f} s, {r.unit}: {r.what} ({r.policy}: {r.reason}); {r.outcome}" for r in newest)
+    newest = [r for r in driver.scaling.log if r.what != NO_CHANGE][-2:]
+    lines = [f"{r.at - since:.1f} s, {r.unit}: {r.what} ({r.policy}: {r.reason}); {r.outcome}" for r in newest]
+    standing = driver.scaling.standing
+    lines += [f"now, {unit}: {NO_CHANGE} ({reason})" for unit, reason in list(standing.items())[:MOST_STANDING]]
+    return tuple(lines)
 
 
 def how_ended(driver: Driver) -> str:

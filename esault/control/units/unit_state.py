@@ -70,7 +70,7 @@ class UnitState:
     @property
     def keyed(self) -> bool:
         """Return whether rows and state move: by key, or all of them."""
-        return self.plan.objects == "unit" or any(i.grouping.promises.keyed for i in self.plan.inputs)
+        return self.plan.keyed
 
     def tell(self, incarnation: int, message: Any) -> None:
         """Send to a sub-unit."""

@@ -15,7 +15,7 @@ class LateProbes:
 
     def __init__(self, max_latency: float, seconds: float) -> None:
         """`max_latency`: seconds that a probe may take; `seconds`: how far back the share reaches."""
-        self._max_latency = max_latency
+        self.max_latency = max_latency
         self._seconds = seconds
         #: (when it was decided, late)
         self._decided: deque[tuple[float, bool]] = deque()
@@ -31,8 +31,8 @@ class LateProbes:
                 if probe.back is None:
                     waiting[probe.number] = probe.sent
                 elif waiting.pop(probe.number, None) is not None:
-                    self._decided.append((now, probe.back - probe.sent > self._max_latency))
-            for number in [n for n, sent in waiting.items() if now - sent > self._max_latency]:
+                    self._decided.append((now, probe.back - probe.sent > self.max_latency))
+            for number in [n for n, sent in waiting.items() if now - sent > self.max_latency]:
                 del waiting[number]  # late, however late it will be
                 self._decided.append((now, True))
         while self._decided and self._decided[0][0] < now - self._seconds:

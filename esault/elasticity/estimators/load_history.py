@@ -1,16 +1,20 @@
-"""The load that a source has offered so far: bins of equal length, the period with which they repeat, and what that foretells.
+"""The load that a source has offered so far: bins of several lengths, the period with which they repeat, and what that foretells.
 
-A history of at most `MOST` bins; when it is full, pairs of bins are joined, so that it reaches back as far as a run has lasted.
+Resolutions stand side by side, each with bins twice as long as those of the one before, and with the newest `MOST` of them: the finest
+has the last twelve minutes second by second, the coarsest reaches back for weeks. A rhythm of 10 s is seen as sharply after a day as in
+the first minute, and a rhythm of a day is seen too, when two of them have gone by.
 """
 
 from __future__ import annotations
 
 import math
+from itertools import accumulate
+from operator import mul
 
 __all__ = ["LoadHistory"]
 
-#: bins that are kept
-MOST = 720
+#: bins that are kept of each resolution, and resolutions: with bins of a second 68 days
+MOST, RESOLUTIONS = 720, 14
 #: bins that belong to a period at least, and periods that must have been seen
 SHORTEST, SEEN = 6, 2.0
 #: correlation of what was with what was one period before, from which it counts as repeating
@@ -23,38 +27,46 @@ STEADY, BEYOND = 0.1, 4.0
 SEARCH_EVERY = 8
 
 
-class LoadHistory:
-    """Takes (rate, seconds) of windows that follow each other; foretells by what was one period ago."""
+class _Resolution:
+    """The newest bins of one length."""
 
-    def __init__(self, bin_seconds: float = 1.0) -> None:
+    def __init__(self, bin_seconds: float) -> None:
         self.bin_seconds = bin_seconds
         self.bins: list[float] = []
-        self._count = 0.0
-        self._length = 0.0
+        #: of the bin that is open: tuples, and seconds
+        self.count = 0.0
+        self.length = 0.0
         #: in bins; None while none is known
         self.period: int | None = None
         self._search_in = SEARCH_EVERY
         self._chance = 0.0
 
-    def add(self, rate: float, seconds: float, chance: float = 0.0) -> None:
-        """The next window. `chance`: variance over mean of counts that is no rhythm's doing, as far as is known."""
+    def add(self, count: float, seconds: float, chance: float) -> list[float]:
+        """So many tuples have come; the tuples of each bin that has ended by it."""
         self._chance = chance
-        self._count += rate * seconds
-        self._length += seconds
-        while self._length >= self.bin_seconds - 1e-6:
-            share = min(1.0, self.bin_seconds / self._length)
-            self.bins.append(self._count * share / self.bin_seconds)
-            self._count *= 1.0 - share
-            self._length = max(0.0, self._length - self.bin_seconds)
+        self.count += count
+        self.length += seconds
+        ended = []
+        while self.length >= self.bin_seconds - 1e-6:
+            share = min(1.0, self.bin_seconds / self.length)
+            ended.append(self.count * share)
+            self.bins.append(ended[-1] / self.bin_seconds)
+            self.count *= 1.0 - share
+            self.length = max(0.0, self.length - self.bin_seconds)
             self._search_in -= 1
-            if len(self.bins) >= MOST:
-                self.bins = [(a + b) / 2 for a, b in zip(self.bins[::2], self.bins[1::2])]
-                self.bin_seconds *= 2
-                self._count = self._length = 0.0
-                self.period = None
+        del self.bins[:-MOST]
+        return ended
+
+    def search(self) -> None:
+        """Look for a period, now and then."""
         if self._search_in <= 0:
             self._search_in = SEARCH_EVERY
             self.period = self._find()
+
+    @property
+    def full(self) -> bool:
+        """Return whether it no longer holds all that there was."""
+        return len(self.bins) >= MOST
 
     def _find(self) -> int | None:
         """The shortest lag at which the history correlates best with itself, if it does."""
@@ -67,12 +79,14 @@ class LoadHistory:
         centred = [b - mean for b in bins]
         if not self._is_more_than_chance(bins):
             return None
+        # squares of the first so many
+        squares = list(accumulate(map(mul, centred, centred), initial=0.0))
         best, best_lag = REPEATS, None
         previous, rising = 1.0, False
         for lag in range(2, longest + 1):
-            a, b = centred[lag:], centred[: n - lag]
-            over = math.sqrt(sum(x * x for x in a) * sum(y * y for y in b))
-            correlation = sum(x * y for x, y in zip(a, b)) / over if over > 0 else 0.0
+            over = math.sqrt(max(0.0, (squares[n] - squares[lag]) * squares[n - lag]))
+            # `map` ends with the shorter one.
+            correlation = sum(map(mul, centred[lag:], centred)) / over if over > 0 else 0.0
             if rising and correlation < previous and lag - 1 >= SHORTEST and previous > best + 0.02:
                 best, best_lag = previous, lag - 1
             rising = correlation > previous
@@ -95,17 +109,59 @@ class LoadHistory:
         spread = sum((b - mean) ** 2 for b in bins) / len(bins)
         return spread > max((STEADY * mean) ** 2, BEYOND * self._chance * mean / self.bin_seconds)
 
-    def foretold(self, after: float, until: float) -> float | None:
-        """The highest rate between so many seconds from now and so many, by what was one period ago; None: unknown."""
-        if self.period is None:
-            return None
-        n, lag = len(self.bins), self.period
+    def foretold(self, period: int, after: float, until: float) -> float | None:
+        """The highest rate between so many seconds from now and so many, by what was so many bins ago; None: unknown."""
+        n = len(self.bins)
         # The bin that is open now is number n.
-        first = n + int((self._length + after) / self.bin_seconds)
-        last = n + int((self._length + until) / self.bin_seconds)
+        first = n + int((self.length + after) / self.bin_seconds)
+        last = n + int((self.length + until) / self.bin_seconds)
         wanted = []
         for i in range(first, last + 1):
-            back = i - lag * math.ceil((i - n + 1) / lag)
+            back = i - period * math.ceil((i - n + 1) / period)
             if 0 <= back < n:
                 wanted.append(self.bins[back])
         return max(wanted, default=None)
+
+
+class LoadHistory:
+    """Takes (rate, seconds) of windows that follow each other; foretells by what was one period ago."""
+
+    def __init__(self, bin_seconds: float = 1.0) -> None:
+        """`bin_seconds`: length of the shortest bins."""
+        #: the finest first
+        self.resolutions = [_Resolution(bin_seconds)]
+
+    def add(self, rate: float, seconds: float, chance: float = 0.0) -> None:
+        """The next window. `chance`: variance over mean of counts that is no rhythm's doing, as far as is known."""
+        counts, each = [rate * seconds], seconds
+        for i in range(RESOLUTIONS):
+            if i == len(self.resolutions):
+                self.resolutions.append(_Resolution(2 * self.resolutions[-1].bin_seconds))
+            own = self.resolutions[i]
+            counts = [ended for count in counts for ended in own.add(count, each, chance)]
+            # As long as a finer one holds all, there is nothing else to find.
+            if i == 0 or self.resolutions[i - 1].full:
+                own.search()
+            if not counts:
+                return
+            each = own.bin_seconds
+
+    @property
+    def _found(self) -> _Resolution | None:
+        """The finest resolution that shows a rhythm."""
+        return next((each for each in self.resolutions if each.period is not None), None)
+
+    @property
+    def period(self) -> float | None:
+        """Return the seconds after which the load repeats; None while that is unknown."""
+        found = self._found
+        return None if found is None or found.period is None else found.period * found.bin_seconds
+
+    def foretold(self, after: float, until: float) -> float | None:
+        """The highest rate between so many seconds from now and so many, by what was one period ago; None: unknown."""
+        found = self._found
+        if found is None or found.period is None:
+            return None
+        # A coarse bin that is open is filled a bin of the finer ones at a time: what those have not handed on yet is time gone by, too.
+        late = sum(each.length for each in self.resolutions[: self.resolutions.index(found)])
+        return found.foretold(found.period, after + late, until + late)

@@ -23,35 +23,26 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from esault.elasticity.action import Action, Rescale
+from esault.elasticity.action import Action, NoChange, Rescale
 from esault.elasticity.estimators.cores import affordable
 from esault.elasticity.estimators.flow_forecast import STEP, outflow, sized
 from esault.elasticity.estimators.idle_times import IdleTimes
 from esault.elasticity.estimators.late_probes import LateProbes
 from esault.elasticity.estimators.skew import Skew
-from esault.elasticity.estimators.source_forecast import SourceForecast
+from esault.elasticity.estimators.source_forecast import AHEAD, SourceForecast
 from esault.elasticity.estimators.staffing import enough
 from esault.elasticity.estimators.useful_time import UsefulTime
+from esault.elasticity.policies.auto_unit import FULL, AutoUnit
 from esault.elasticity.view import RunView, UnitView, UnitWindow
 
 __all__ = ["Auto"]
 
-#: tuples below which a window says nothing about service time or ratios
-FEWEST = 20
-#: seconds that a tuple takes at least: a clock may not be fine enough to tell
-SHORTEST = 1e-8
-#: of the newest window in service times and ratios
-LEARNING = 0.3
 #: seconds that a sub-unit which is not needed is kept at least
 LEAST_PATIENCE = 1.5
-#: share of its time from which a unit is full
-FULL = 0.95
 #: share of late probes from which a busy unit grows whatever the rates say
 LATE = 0.2
 #: what a second for which moved keys were held is worth, in seconds of a sub-unit
 HELD = 10.0
-#: share of its time that one processes which is full
-AT_WORK = 0.7
 #: share of its time that a unit is busy in a window that has a standard deviation more than the mean, or with the worst surprise of late
 ROOM = 0.95
 #: share of its time that a unit may be busy where its load is foretold well
@@ -62,23 +53,6 @@ BLIND_GROWTH = 2.0
 
 #: seconds after a death in which little flows because of it: what is open waits for its replay, or all for going back
 RECOVERY = 3.0
-
-
-@dataclass
-class _Unit:
-    idle: IdleTimes
-    late: LateProbes
-    skew: Skew
-    #: seconds until a new sub-unit serves
-    ready: float
-    #: when the change was asked for that this was learnt from
-    learnt_at: float = 0.0
-    service: float | None = None
-    #: tuples out for one in
-    selectivity: float = 1.0
-    #: tuples that come for one that its senders emit
-    share: float = 1.0
-    full_since: float | None = None
 
 
 @dataclass
@@ -97,7 +71,8 @@ class _Flow:
     #: a source cannot tell how much more there is; one is still on its way up
     blind: bool = False
     rising: bool = False
-    #: variance over mean of what comes in a moment
+    #: variance over mean of what each unit emits in a moment; and of what comes to the unit that is looked at
+    bursts: dict[str, float] = field(default_factory=dict)
     burst: float = 1.0
     #: by so much, as a share of it, a rate may be less than is estimated
     doubt: float = 0.0
@@ -140,7 +115,7 @@ class Auto:
     settle: float = 0.5
 
     _sources: dict[str, SourceForecast] = field(default_factory=dict, init=False, repr=False)
-    _units: dict[str, _Unit] = field(default_factory=dict, init=False, repr=False)
+    _units: dict[str, AutoUnit] = field(default_factory=dict, init=False, repr=False)
     _useful: UsefulTime = field(default_factory=lambda: UsefulTime(1.0), init=False, repr=False, compare=False)
 
     def decide(self, view: RunView) -> Sequence[Action]:
@@ -156,7 +131,7 @@ class Auto:
             if unit.plan.kind == "spout":
                 source = self._source(name, window)
                 flow.blind, flow.rising = flow.blind or source.blind, flow.rising or source.rising
-                flow.burst = max(flow.burst, source.rate.dispersion)
+                flow.bursts[name] = max(1.0, source.rate.dispersion)
                 flow.chance[name] = source.chance
                 flow.doubt = max(flow.doubt, source.doubt)
                 flow.most[name], flow.steps[name] = source.most, source.steps
@@ -166,27 +141,34 @@ class Auto:
             state = self._state(name, unit)
             senders = view.senders.get(name, ())
             sent = sum(w.emitted for w in (view.units[s].window for s in senders) if w is not None)
-            self._measure(state, unit, window, sent)
+            overhead = self._useful.overhead(name)
+            state.measure(unit, window, sent, self._useful.share(unit), overhead)
             inflow = [state.share * sum(rates) for rates in zip(*(flow.steps[s] for s in senders))]
             rate = state.share * sum(flow.most[s] for s in senders)
-            flow.most[name] = rate * state.selectivity
+            flow.most[name] = rate * state.cost.selectivity
             chance = state.share * math.hypot(*(flow.chance[s] for s in senders))
-            flow.chance[name] = chance * state.selectivity
+            flow.chance[name] = chance * state.cost.selectivity
+            flow.burst = max(flow.bursts[s] for s in senders)
+            # A line comes at a moment, and so do all of its words; a filter thins what comes out.
+            flow.bursts[name] = 1.0 + max(1.0, flow.burst) * state.cost.selectivity - min(1.0, state.cost.selectivity)
             n = wanted = unit.width
-            done = inflow
-            if state.service is not None:
-                waiting = window.waiting + state.share * sum(flow.unread.get(s, 0.0) for s in senders)
-                if name in view.managed and not unit.changing and self._settled(unit, view.now):
+            done, service = inflow, state.cost.service
+            waiting = window.waiting + state.share * sum(flow.unread.get(s, 0.0) for s in senders)
+            if name in view.managed and not unit.changing and self._settled(unit, view.now):
+                if service is None:
+                    found = self._unmeasured(view, unit, state, flow)
+                else:
                     found = self._judge(view, unit, state, inflow, rate, chance, waiting, flow)
-                    actions += found
-                    wanted = next((a.n for a in found if isinstance(a, Rescale)), n)
-                    flow.free -= max(0, wanted - n)
-                elif unit.changing:
-                    state.late.forget()
-                    state.skew.forget()
-                per = 1.0 / state.service
+                actions += found
+                wanted = next((a.n for a in found if isinstance(a, Rescale)), n)
+                flow.free -= max(0, wanted - n)
+            elif unit.changing:
+                state.late.forget()
+                state.skew.forget()
+            if service is not None:
+                per = 1.0 / service
                 done, _ = outflow(inflow, waiting, n * per, wanted * per, state.ready if wanted > n else 0.0)
-            flow.steps[name] = [d * state.selectivity for d in done]
+            flow.steps[name] = [d * state.cost.selectivity for d in done]
         return actions
 
     # measuring -------------------------------------------------------------------------------------
@@ -205,11 +187,11 @@ class Auto:
             return self.busy
         return max(self.busy, min(FORESEEN, ROOM / max(1.0, worst)))
 
-    def _state(self, name: str, unit: UnitView) -> _Unit:
+    def _state(self, name: str, unit: UnitView) -> AutoUnit:
         state = self._units.get(name)
         if state is None:
             late, skew = LateProbes(self.latency, self.calm), Skew(self.high, self.calm)
-            state = self._units[name] = _Unit(IdleTimes(self.change_cost), late, skew, self.start)
+            state = self._units[name] = AutoUnit(IdleTimes(self.change_cost), late, skew, self.start, self.latency)
         last = unit.last
         if last is not None and last.at > state.learnt_at and not last.dropped:
             state.learnt_at = last.at
@@ -218,42 +200,61 @@ class Auto:
             state.idle.change = self.change_cost + HELD * last.held
         return state
 
-    def _measure(self, state: _Unit, unit: UnitView, window: UnitWindow, sent: float) -> None:
-        useful = self._useful.share(unit)
-        if window.processed >= FEWEST and window.service is not None:
-            old, service = state.service, max(SHORTEST, window.service * self._useful.overhead(unit.name))
-            state.service = service if old is None else old + LEARNING * (service - old)
-            state.selectivity += LEARNING * (window.emitted / window.processed - state.selectivity)
-        if sent >= FEWEST:
-            state.share += 0.1 * (window.arrivals / sent - state.share)
-        # The engine's own work is not in `busy`: one before which tuples wait at every look is full from less on.
-        waits = min(window.waiting_before, window.waiting) >= max(1, window.width)
-        processing = window.busy / (window.seconds * max(1, window.width))
-        full = useful > FULL or (waits and processing > AT_WORK)
-        state.full_since = (state.full_since or window.end) if full else None
+    def _most(self, unit: UnitView, flow: _Flow) -> int:
+        """Sub-units that the unit may have by its own limit and by the slots that are free."""
+        most = unit.width + flow.free
+        return most if unit.plan.max_parallelism is None else min(most, unit.plan.max_parallelism)
 
     def _settled(self, unit: UnitView, now: float) -> bool:
         return unit.changed_at is None or now >= unit.changed_at + self.settle
 
     # judging ---------------------------------------------------------------------------------------
 
+    def _unmeasured(self, view: RunView, unit: UnitView, state: AutoUnit, flow: _Flow) -> list[Action]:
+        """Judge a unit of which it is unknown what a tuple takes: one that is full and late grows all the same."""
+        n, stuck = unit.width, state.stuck(unit, view.now)
+        unknown = f"it is unknown what a tuple takes: {state.cost.missing}"
+        if unit.plan.keyed:
+            # Keys move when the tuple in hand is over: then it is known as well, and one change is enough.
+            return [
+                NoChange(f"{unknown}; its keys can move when its first tuple is over", "unmeasured", unit=unit.name)
+            ]
+        if stuck < self.calm:
+            return [NoChange(f"{unknown}; it grows if it is full for {self.calm:g} s", "unmeasured", unit=unit.name)]
+        wanted = affordable(view, unit, min(self._most(unit, flow), math.ceil(n * BLIND_GROWTH)))
+        if wanted <= n:
+            return [self._bounded(unit, flow, f"{unknown}, and it has been full for {stuck:.1f} s")]
+        reason = f"{unknown}; it has been at its first tuples for {stuck:.1f} s, and {state.open:,.0f} are open"
+        return [Rescale(reason, wanted, unit=unit.name)]
+
+    def _bounded(self, unit: UnitView, flow: _Flow, text: str) -> NoChange:
+        """Name the bound that keeps the unit from growing."""
+        if unit.plan.max_parallelism is not None and unit.width >= unit.plan.max_parallelism:
+            bound, cause = f"its max_parallelism is {unit.plan.max_parallelism}", "max_parallelism"
+        elif flow.free <= 0:
+            bound, cause = "no slot is free: --slots says how many there are", "slots"
+        else:
+            bound, cause = "no core is free, and its work takes cores", "cores"
+        return NoChange(f"{text}; {bound}", cause, unit=unit.name)
+
     def _judge(
         self,
         view: RunView,
         unit: UnitView,
-        state: _Unit,
+        state: AutoUnit,
         inflow: Sequence[float],
         rate: float,
         chance: float,
         waiting: float,
         flow: _Flow,
     ) -> list[Action]:
-        n, service, plan = unit.width, state.service, unit.plan
+        n, service, plan = unit.width, state.cost.service, unit.plan
         assert service is not None
         state.late.observe(unit.samples, view.now)
-        most = min(n + flow.free, plan.max_parallelism if plan.max_parallelism is not None else n + flow.free)
+        most = self._most(unit, flow)
         # So far ahead new sub-units must be asked for now, to have worked off by then what waits.
-        by = state.ready + self.catch_up
+        ready = min(state.ready, AHEAD - self.catch_up)
+        by = ready + self.catch_up
         soon = inflow[: int((by + 2 * self.period) / STEP) + 1]
         work = max(*soon, rate)
         # What will be needed in a moment is not idle.
@@ -263,30 +264,32 @@ class Auto:
             state.idle.unknown(n, view.now)
         else:
             state.idle.needed(needed, n, view.now)
-        wanted, reason, slow = n, "", False
+        wanted, reason, slow, over = n, "", False, False
         late = self._late(unit, state, view.now)
         # One that has more than its part to do needs other ranges, not more sub-units.
         anew = state.skew.share_anew(unit, view.now, rate, service, flow.busy if late else self.high)
-        if n < most and not flow.rising:
+        if not flow.rising:
             slow = (
                 late
                 and not (anew or state.skew.waits)
                 and self._busy(state, view.now, max(soon) * service * unit.heaviest_share)
             )
             sure = [flow.sure * r for r in soon]
-            short = sized(sure, waiting, n, FULL / service, state.ready, by, self.latency, most) > n
+            short = sized(sure, waiting, n, FULL / service, ready, by, state.latency, n + 1) > n
             high = max(self.high, (1.0 + flow.busy) / 2)
-            if max(max(sure) * service / high, (max(sure) + chance) * service) > n or short or slow:
+            over = max(max(sure) * service / high, (max(sure) + chance) * service) > n or short or slow
+            if over and n < most:
                 fit = self._fit(work, chance, service, flow)
-                catching = sized(soon, waiting, n, FULL / service, state.ready, by, self.latency, most)
+                catching = sized(soon, waiting, n, FULL / service, ready, by, state.latency, most)
                 wanted = min(most, max(fit, catching, n + 1 if slow else n))
                 probes = f", {state.late.share:.0%} of the probes were late" if slow else ""
                 reason = (
-                    f"{work:,.0f} tuples/s of {1000 * service:.3g} ms each are work for {work * service:.1f} sub-units, "
-                    f"{waiting:,.0f} wait{probes}; with {wanted} waits stay below {1000 * self.latency:.0f} ms"
+                    f"{_load(work, service)}, "
+                    f"{waiting:,.0f} wait{probes}; with {wanted} waits stay below {1000 * state.latency:.0f} ms"
                 )
         if wanted <= n and flow.blind:
             wanted, reason = self._blind(unit, state, view.now, most)
+            over = over or bool(reason)
         if wanted > n:
             wanted = affordable(view, unit, wanted)
         actions: list[Action] = []
@@ -307,26 +310,40 @@ class Auto:
         if actions:
             state.late.forget()
             state.skew.forget()
+        elif not flow.rising:
+            actions.append(self._why_not(unit, state, flow, _load(later, service), over, needed))
         if advice := state.skew.heavy_key(unit, service):
             actions.append(advice)
         return actions
+
+    def _why_not(self, unit: UnitView, state: AutoUnit, flow: _Flow, load: str, over: bool, needed: int) -> NoChange:
+        n = unit.width
+        if over:
+            return self._bounded(unit, flow, f"{load}, and {n} are there")
+        if state.skew.waits:
+            share = f"one has {unit.heaviest_share:.0%} of it"
+            return NoChange(f"{load}; {share}: ranges are shared anew if that lasts and helps", "skew", unit=unit.name)
+        if max(needed, unit.plan.min_parallelism) < n:
+            kept = f"{n - needed} more are kept: to stop and start them costs more than to wait"
+            return NoChange(f"{load}; {needed} are enough, {kept}", "kept", unit=unit.name)
+        return NoChange(f"{load}; {n} are enough", "enough", unit=unit.name)
 
     def _fit(self, rate: float, chance: float, service: float, flow: _Flow) -> int:
         """Enough for that rate, and for a window that has a standard deviation more."""
         fit = enough(rate, service, flow.busy, self.latency, flow.burst)
         return max(fit, math.ceil((rate + chance) * service / ROOM))
 
-    def _late(self, unit: UnitView, state: _Unit, now: float) -> bool:
+    def _late(self, unit: UnitView, state: AutoUnit, now: float) -> bool:
         """Return whether tuples wait for long although the last change has had its time: then the figures are too good."""
         had_time = unit.changed_at is None or now >= unit.changed_at + self.catch_up + self.calm
         return had_time and state.late.share > LATE
 
-    def _busy(self, state: _Unit, now: float, heaviest: float) -> bool:
+    def _busy(self, state: AutoUnit, now: float, heaviest: float) -> bool:
         """Return whether that may be for want of sub-units; `heaviest`: share of its time that the one with most to do works."""
         return heaviest > self.busy or (state.full_since is not None and now - state.full_since >= self.calm)
 
     def _shrunk(
-        self, unit: UnitView, state: _Unit, now: float, needed: int, least: int, work: float
+        self, unit: UnitView, state: AutoUnit, now: float, needed: int, least: int, work: float
     ) -> tuple[int, str]:
         n, idle = unit.width, state.idle
         # As long as another change may follow this one since more is known, it can wait for as long as a change is worth.
@@ -346,16 +363,19 @@ class Auto:
         unneeded = idle.idle(left + 1, now)
         # What only uncertainty keeps goes with the others, or would soon be a change of its own.
         left = min(left, least) if left == needed else left
-        assert state.service is not None
-        return left, (
-            f"{work:,.0f} tuples/s of {1000 * state.service:.3g} ms each are work for {work * state.service:.1f} sub-units; "
-            f"{n - left} were not needed for {unneeded:.1f} s"
-        )
+        service = state.cost.service or 0.0
+        return left, (f"{_load(work, service)}; {n - left} were not needed for {unneeded:.1f} s")
 
-    def _blind(self, unit: UnitView, state: _Unit, now: float, most: int) -> tuple[int, str]:
+    def _blind(self, unit: UnitView, state: AutoUnit, now: float, most: int) -> tuple[int, str]:
         """A full unit behind a source that cannot tell how much more it has."""
         if state.full_since is None or now - state.full_since < self.calm:
             return unit.width, ""
         full = now - state.full_since
         wanted = min(most, math.ceil(unit.width * BLIND_GROWTH))
         return wanted, f"it has been full for {full:.1f} s, and its source cannot tell how much more there is"
+
+
+def _load(rate: float, service: float) -> str:
+    each = f"{service:.3g} s" if service >= 1 else f"{1000 * service:.3g} ms"
+    many = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+    return f"{many} tuples/s of {each} each are work for {rate * service:.1f} sub-units"

@@ -9,6 +9,7 @@ differ among the sub-units of a unit. Diagnoses for the unit that causes the bac
 
     rates and inboxes differ       data skew             its ranges are shared anew (Rescale to the same width)
     inboxes differ, rates do not   slow sub-unit         the same, which takes load from it, and said once
+    rates differ, inboxes do not   none (Heron)          nothing
     neither                        under-provisioned     width * (1 + back-pressure / (1 - back-pressure))
 
 so that 20 % of back-pressure means a quarter more. Without back-pressure a unit with almost empty inboxes is
@@ -17,7 +18,10 @@ which the action is judged: it helped if back-pressure is less, another unit cau
 (shrinking: if there is none). An action on a unit that was in vain in more than `blacklist_ratio` of all times is on
 the blacklist.
 
-Our readings: where Dhalion restarts a slow instance elsewhere, here it gets less to do; once sharing anew is on the
+Our readings: a spout of Heron's emits what comes, and is stopped for the share of the time that is too much. Ours may
+read when something was acknowledged, so that in an overload of any size it is held back nearly all the time. Where a
+source knows what is due, the share of it that it could not read is the back-pressure that sizes a growth; that it is
+held back is the symptom. Where Dhalion restarts a slow instance elsewhere, here it gets less to do; once sharing anew is on the
 blacklist, the unit counts as under-provisioned. In Heron the instance whose buffer is full names itself; here the cause
 is the first unit from the sinks upward whose inboxes are filled while those of its receivers are not. A unit whose
 inboxes are bounded and drop has no way to press back: the share of its arrivals that it dropped is taken as its
@@ -32,7 +36,7 @@ from dataclasses import dataclass, field
 
 from esault.elasticity.action import Action, Advise, Rescale
 from esault.elasticity.limits import above_zero, limits
-from esault.elasticity.view import RunView, UnitView
+from esault.elasticity.view import RunView, UnitView, UnitWindow
 from esault.errors import UsageError
 
 __all__ = ["Dhalion"]
@@ -106,13 +110,18 @@ class Dhalion:
                 return ()
             self._judge(view, pressure, cause)
         if cause is not None:
-            return self._widen(view, cause, pressure)
+            return self._widen(view, cause, max(self._missed(view), _dropped(cause)))
         return self._narrow(view) if pressure <= self.noise else ()
 
     def _pressure(self, view: RunView) -> float:
         """Share of the window in which some spout might not read, or of its arrivals that some unit dropped."""
         backpressured = max((u.window.backpressured for u in view.units.values() if u.window), default=0.0)
         return max(backpressured, *(_dropped(u) for u in view.units.values()))
+
+    def _missed(self, view: RunView) -> float:
+        """Share of what came that was too much: of what was due and not read, where that is known, else of the time."""
+        spouts = [u.window for name, u in view.units.items() if not view.senders.get(name) and u.window]
+        return max((_unread(window) for window in spouts), default=0.0)
 
     def _judge(self, view: RunView, pressure: float, cause: UnitView | None) -> None:
         """Judge the effect of the last action."""
@@ -122,7 +131,8 @@ class Dhalion:
         helped = pressure <= self.noise
         if done.action != DOWN:
             # The next narrow unit, or a load that rises, may press back as much although the action brought what it could.
-            helped |= pressure < done.pressure - _DUST or cause is None or cause.name != done.unit
+            missed = max(self._missed(view), _dropped(view.units[done.unit]))
+            helped |= missed < done.pressure - _DUST or cause is None or cause.name != done.unit
             helped |= _rate(view.units[done.unit]) > done.rate * (1.0 + self.noise)
         self._tried[done.action, done.unit] = (times + 1, vain + (not helped))
 
@@ -149,19 +159,20 @@ class Dhalion:
             return self._say(unit.name, f"{unit.name} holds the others up, and may not be scaled", unit.name)
         backlogs = [sample.backlog for sample in unit.samples]
         uneven = _differ(backlogs, self.queue_skew) and max(backlogs) > self.small_queue
+        skewed = _differ([sample.processed for sample in unit.samples], self.rate_skew)
         if uneven and not self._blacklisted(SHARE, unit.name):
             said: Sequence[Action] = ()
             what = "its sub-units differ in load and inboxes"
-            if not _differ([sample.processed for sample in unit.samples], self.rate_skew):
+            if not skewed:
                 slow = max(unit.samples, key=lambda sample: sample.backlog)
                 what = f"sub-unit {slow.sub_unit} is slow: {slow.backlog:,} tuples wait there"
                 advice = f"{what}, and it does as many as the others of {unit.name}; look at its host, {slow.host}"
                 said = self._say(unit.name, advice, f"{unit.name} {slow.sub_unit}")
             reason = f"{pressure:.0%} back-pressure, {what}: shared anew"
             return (*said, self._act(view, SHARE, pressure, Rescale(reason, unit.width, unit=unit.name)))
-        if self._blacklisted(UP, unit.name):
+        if self._blacklisted(UP, unit.name) or (skewed and not uneven):
             return ()
-        share = min(max(pressure, _dropped(unit)), _MOST_PRESSURE)
+        share = min(pressure, _MOST_PRESSURE)
         growth = min(share / (1.0 - share), self.most_growth)
         n = min(math.ceil(unit.width * (1.0 + growth) - _DUST), limits(unit, view.free_slots)[1])
         n = min(n, unit.width + view.free_slots)
@@ -219,6 +230,14 @@ def _dropped(unit: UnitView) -> float:
     if window is None or window.dropped <= 0:
         return 0.0
     return min(1.0, window.dropped / max(window.arrivals, window.dropped))
+
+
+def _unread(window: UnitWindow) -> float:
+    """Share of what a source had due in the window that it could not read; of the time, where it cannot tell."""
+    if window.lag is None or window.lag_before is None:
+        return window.backpressured
+    grown = max(0.0, window.lag - window.lag_before)
+    return grown / (window.arrivals + grown) if grown > 0 else 0.0
 
 
 def _differ(figures: Sequence[float], ratio: float) -> bool:

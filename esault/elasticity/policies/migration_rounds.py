@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from esault.elasticity.action import Action, Advise, Migrate
+from esault.elasticity.estimators.degradation import reported
 from esault.elasticity.policies.destination import planned
 from esault.elasticity.view import RunView, Sample
 from esault.errors import UsageError
@@ -133,7 +134,7 @@ class MigrationRounds:
         self._arrived(now, view.now if ended is None else ended)
         for replica, sample in now.items():
             if sample.window > 0:
-                self._reports.setdefault(replica, Reports()).add(sample.latency, self._usage(sample))
+                self._reports.setdefault(replica, Reports()).add(_latency(sample), self._usage(sample))
         # A look may come a little early or late.
         if view.now < self._since + self.round - self.period / 2:
             return ()
@@ -229,3 +230,9 @@ class MigrationRounds:
             )
             for m in moves
         ]
+
+
+def _latency(sample: Sample) -> float | None:
+    """The mean of what was measured since the last report (3.1): of the probes that came back; else what is known of it."""
+    delays = [probe.back - probe.sent for probe in sample.probes if probe.back is not None]
+    return reported(delays) if delays else sample.latency

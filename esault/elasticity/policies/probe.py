@@ -16,17 +16,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from esault.elasticity.action import Action, Rescale
+from esault.elasticity.action import Action, NoChange, Rescale
 from esault.elasticity.estimators.cores import affordable
 from esault.elasticity.estimators.late_probes import LateProbes
 from esault.elasticity.estimators.rate_estimate import RateEstimate
+from esault.elasticity.estimators.service_estimate import ServiceEstimate
 from esault.elasticity.estimators.skew import Skew
+from esault.elasticity.estimators.unanswered import Unanswered
 from esault.elasticity.view import HELD_BACK, Sample, View
 
 __all__ = ["Probe"]
 
-#: tuples below which a window says nothing about the service time
-FEWEST = 20
+#: seconds over which rates are taken at most, and tuples' time that they are: slow tuples tell of themselves when they are over
+LONGEST, SPAN = 16.0, 3.0
+#: tuples' time that a probe may take
+PROBED = 3.0
 #: a closed-loop source gives no measure of how much more would come: growth by this factor a change
 BLIND_GROWTH = 2.0
 #: most that a source's lag may multiply what is seen
@@ -72,7 +76,11 @@ class Probe:
         self._next_at = 0.0
         self._probes = LateProbes(self.max_latency, self.calm)
         self._skew = Skew(self.high, self.calm)
-        self._service: float | None = None
+        self._cost = ServiceEstimate()
+        self._unanswered = Unanswered()
+        #: seconds over which the next samples are to be taken, and since when these were too few to tell
+        self.span = self.window
+        self._untold_since: float | None = None
         self._peak = 0.0
         self._peak_at = 0.0
         self._under_since: float | None = None
@@ -88,22 +96,27 @@ class Probe:
         unit, now = view.unit, view.now
         samples = unit.samples
         self._probes.observe(samples, now)
+        self._unanswered.observe(samples, now)
         if now < self._next_at:
             return ()
-        settled = unit.changed_at is None or now >= unit.changed_at + max(self.settle, self.window)
-        if unit.changing or not settled or not samples or any(s.window < 0.8 * self.window for s in samples):
+        settled = unit.changed_at is None or now >= unit.changed_at + max(self.settle, self.span)
+        told = bool(samples) and self._told(samples)
+        if unit.changing or not settled or not told:
             self._under_since = None
             self._skew.forget()
             if unit.changing or not settled:
                 self._probes.forget()
-            return ()
-        self._next_at = now + self.window - 1e-6
+                self._untold_since = None
+                return ()
+            return self._unmeasured(view)
+        self._untold_since = None
+        self._next_at = now + self.span - 1e-6
         factor, blind = self._held_back(view)
         newest = sum(s.arrivals for s in samples) * factor
         # A jump that falls into a window is seen in part: what is sized by it would be too small.
         rising = newest > RISING * max(self._newest, 1.0) and not self._waited
         self._newest, self._waited = newest, rising
-        self._rate.add(newest, self.window)
+        self._rate.add(newest, self.span)
         if not any(s.busy > FULL for s in samples):
             self._full_since = None
         elif self._full_since is None:
@@ -112,20 +125,51 @@ class Probe:
         self._peak, self._peak_at = max(self._rate.mean, decayed), now
         service = self._measured_service(samples)
         if service is None:
-            return ()
+            return self._unmeasured(view)
         action = None if rising else self._grow(view, service, blind)
         action = action or self._skew.share_anew(unit, now, self._rate.mean, service) or self._shrink(view, service)
         advice = self._skew.heavy_key(unit, service)
         return [a for a in (action, advice) if a is not None]
 
+    def _told(self, samples: Sequence[Sample]) -> bool:
+        """Return whether all have told of most of a window; where they are slow, of half of a longer one.
+
+        One that is slow answers all probes that have come meanwhile when a tuple is over, within milliseconds.
+        """
+        least = 0.8 * self.window if self.span <= self.window else 0.5 * self.span
+        return all(s.window >= least for s in samples)
+
     def _measured_service(self, samples: Sequence[Sample]) -> float | None:
         """Seconds a tuple, over the sub-units, without waiting."""
         processed = sum(s.processed * s.window for s in samples)
-        if processed >= FEWEST:
-            measured = sum(s.busy * s.window for s in samples) / processed
-            old = self._service
-            self._service = measured if old is None else old + 0.3 * (measured - old)
-        return self._service
+        busy = sum(s.busy * s.window for s in samples)
+        self._cost.add(processed, 0.0, busy, self.span, len(samples))
+        service = self._cost.service
+        if service is not None:
+            self.span = min(LONGEST, max(self.window, SPAN * service))
+            self._probes.max_latency = max(self.max_latency, PROBED * service)
+        return service
+
+    def _unmeasured(self, view: View) -> Sequence[Action]:
+        """Judge a unit that has told too little: look back further, and grow it if it is full and late all the same."""
+        unit, now, n = view.unit, view.now, view.unit.width
+        if self._cost.service is not None:
+            return ()
+        if self._untold_since is None:
+            self._untold_since = now
+        elif now - self._untold_since >= self.span:
+            self.span, self._untold_since = min(LONGEST, 2 * self.span), now
+        spouts = [s for name in unit.spouts if name in view.units for s in view.units[name].samples]
+        comes = any(s.emitted > 0 or (s.lag or 0) > 0 for s in spouts) or any(s.backlog > 0 for s in unit.samples)
+        # Keys move when the tuple in hand is over: then more is known as well.
+        stuck = self._unanswered.seconds(now) if comes and not unit.plan.keyed else 0.0
+        unknown = f"it is unknown what a tuple takes: {self._cost.missing}"
+        wanted = affordable(
+            view, unit, min(math.ceil(n * BLIND_GROWTH), unit.plan.max_parallelism or n + view.free_slots)
+        )
+        if stuck >= self.calm and wanted > n:
+            return [Rescale(f"{unknown}; it has been at its first tuples for {stuck:.1f} s", wanted, unit=unit.name)]
+        return [NoChange(unknown, "unmeasured", unit=unit.name)]
 
     @staticmethod
     def _held_back(view: View) -> tuple[float, bool]:
@@ -172,7 +216,9 @@ class Probe:
             sure = mean if slow else mean - 2 * error
             if sure * service / n > (self.likely if slow else self.high):
                 rate = max(rate, mean - error)
-        if not rate and blind and full:
+        # So few tuples come where each takes long that none of these rates is sure.
+        likely = slow and service > self.window and self._rate.mean * service / n > self.likely
+        if not rate and (likely or (blind and full)):
             rate = self._rate.mean
         if not rate:
             return None

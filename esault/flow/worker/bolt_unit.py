@@ -37,8 +37,8 @@ __all__ = ["BoltSubUnit"]
 LONGEST_TURN = 0.02
 #: rows that must fit into that for user code to count as quick: those of a full frame
 SLOW_ROWS = 512
-#: rows of the first turn
-FIRST_ROWS = 32
+#: rows of the first turn: each of them may take seconds
+FIRST_ROWS = 4
 
 
 class BoltSubUnit(SubUnit):

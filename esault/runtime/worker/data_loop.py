@@ -39,8 +39,8 @@ from esault.topology.inherited_plan import take_plan
 
 __all__ = ["AckerLoop", "DataLoop", "SubUnitLoop"]
 
-#: turns between two looks at the sockets
-TURNS = 4
+#: turns between two looks at the sockets, and seconds after which no other is begun: one of slow user code is one tuple
+TURNS, LONGEST_TURNS = 4, 0.02
 #: longest wait, seconds
 LONGEST_WAIT = 0.25
 #: seconds that the actor's thread keeps the interpreter at most, once this one wants it; of the 5 ms that Python gives, p99 is
@@ -190,10 +190,11 @@ class SubUnitLoop(DataLoop):
                 inlets.data.read(core.read)
             inlets.express.read(core.read)
             wire.retry()
-            worked = False
+            worked, until = False, self.clock() + LONGEST_TURNS
             for _ in range(TURNS):
                 worked = core.turn()
-                if not worked or self.messages:  # a control message waits for no more than one batch
+                # A control message waits for no more than one batch; nor does a probe, where batches take long.
+                if not worked or self.messages or self.clock() > until:
                     break
             if core.outbox:
                 self.outbox.extend(core.outbox)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from esault.elasticity.action import NoChange
 from esault.elasticity.view import RunView, Sample, UnitView, UnitWindow
 from esault.topology.plan import UnitPlan
 
 
 def run(now, units, senders, seconds=10.0, free=100, managed=None, started=0.0):
-    """`units`: name -> figures of its window, and `width`, `least`, `most`, `changing`, `changed_at`, `died_at`, `samples` (a list of
-    dicts); those without senders are spouts. Counts may be given as rates with `rates=True`."""
+    """`units`: name -> figures of its window, and `width`, `least`, `most`, `changing`, `changed_at`, `died_at`, `inputs`, `samples` (a
+    list of dicts); those without senders are spouts. Counts may be given as rates with `rates=True`."""
     views = {}
     for name, given in units.items():
         figures = dict(given)
@@ -18,6 +19,7 @@ def run(now, units, senders, seconds=10.0, free=100, managed=None, started=0.0):
             name,
             "spout" if spout else "bolt",
             objects="part" if spout else "key",
+            inputs=tuple(figures.pop("inputs", ())),
             min_parallelism=figures.pop("least", 1),
             max_parallelism=figures.pop("most", 50),
         )
@@ -51,4 +53,4 @@ def run(now, units, senders, seconds=10.0, free=100, managed=None, started=0.0):
 
 def widths(actions):
     """unit -> wanted width."""
-    return {a.unit: a.n for a in actions}
+    return {a.unit: a.n for a in actions if not isinstance(a, NoChange)}

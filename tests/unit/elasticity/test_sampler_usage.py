@@ -26,7 +26,7 @@ def sampled(*usages):
         died_at=None,
         width=1,
     )
-    unit.all_copies = [unit]
+    unit.all_replicas = [unit]
     return sampler.unit(unit, (), 102.0, 1.0, True).samples[0]
 
 

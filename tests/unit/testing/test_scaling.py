@@ -9,7 +9,8 @@ import pytest
 from steady import Steady
 
 from esault import Bolt, EndOfStream, Sink, Spout, Topology, by_key, shuffle
-from esault.elasticity.action import Advise, Merge, Rescale, Split
+from esault.control.report.summary import snapshot
+from esault.elasticity.action import Advise, Merge, NoChange, Rescale, Split
 from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
 from esault.testing.manual_clock import ManualClock
@@ -304,3 +305,16 @@ def test_where_ranges_do_not_decide_nobody_has_a_share(name_policy):
     LocalRuntime(t, policies={"same": "written"}).run_until_drained()
     assert sum(s.processed for s in views[-5].unit.samples) > 400
     assert {s.load_share for view in views for s in view.unit.samples} == {None}
+
+
+def test_why_nothing_is_done_is_written_once_for_each_change_of_the_reason(name_policy):
+    def decide(view):
+        cause = "a" if view.since_start < 4 or view.since_start > 8 else "b"
+        swings = view.now % 1 < 0.2  # what does not stand is not written
+        return [NoChange(f"{cause} at {view.now:.1f}", "swing" if swings and view.since_start > 10.5 else cause)]
+
+    local = run(name_policy, decide, seconds=12.0)
+    told = [(d.what, d.reason[0], d.outcome, d.times) for d in local.report().decisions]
+    assert told == [("no change", cause, "said", 1) for cause in "aba"]
+    assert local.driver.scaling.standing["count"].startswith("a at")
+    assert any(line.startswith("now, count: no change (a at") for line in snapshot(local.driver, local.now()).scaling)

@@ -72,10 +72,37 @@ def test_one_round_is_no_rhythm_yet():
 @pytest.mark.slow  # two seconds, and half a minute where branches are counted
 def test_a_long_history_stays_small_and_reaches_far_back():
     seen = history(lambda t: 500 + 400 * math.sin(2 * math.pi * t / 300), 3000, window=1.0)
-    assert len(seen.bins) < MOST
-    assert seen.bin_seconds > 1
-    assert seen.period is not None
-    assert seen.period * seen.bin_seconds == pytest.approx(300, rel=0.05)
+    assert max(len(each.bins) for each in seen.resolutions) == MOST
+    assert len(seen.resolutions) <= math.log2(3000) + 2
+    assert seen.period == pytest.approx(300, rel=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("minutes", [5, 48])
+def test_a_rhythm_of_ten_seconds_stays_one_for_hours(minutes):
+    seen = history(lambda t: 1000.0 if t % 10 < 3 else 100.0, 60 * minutes + 5, window=0.5)
+    assert seen.period == 10
+    assert seen.foretold(0, 3) == pytest.approx(100, abs=1)
+    assert seen.foretold(5, 6) == pytest.approx(1000, abs=1)
+
+
+@pytest.mark.slow
+def test_a_day_is_found_within_a_week():
+    day = 86_400.0
+    rate = lambda t: 1000.0 if 0.4 < t % day / day < 0.6 else 100.0
+    seen = LoadHistory(240.0)
+    for i in range(round(4.3 * day / 60)):
+        seen.add(rate(60.0 * i), 60.0)
+    assert seen.period == pytest.approx(day, rel=0.01)
+    jump = 0.1 * day
+    assert seen.foretold(0.5 * jump, 0.6 * jump) == pytest.approx(100, abs=1)
+    assert seen.foretold(1.05 * jump, 1.1 * jump) == pytest.approx(1000, abs=1)
+
+
+@pytest.mark.slow
+def test_a_rhythm_that_ends_is_no_longer_foretold():
+    seen = history(lambda t: square(t) if t < 400 else 300.0, 1000)
+    assert seen.period is None
 
 
 @given(st.lists(st.tuples(st.floats(0, 1e6), st.floats(0.05, 5)), max_size=60))
@@ -83,7 +110,8 @@ def test_no_tuple_is_forgotten_in_bins(windows):
     seen = LoadHistory()
     for rate, seconds in windows:
         seen.add(rate, seconds)
-    kept = sum(seen.bins) * seen.bin_seconds + seen._count
+    finest = seen.resolutions[0]
+    kept = sum(finest.bins) * finest.bin_seconds + finest.count
     assert kept == pytest.approx(sum(r * s for r, s in windows), rel=1e-6, abs=1e-6)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from run_views import run, widths
 
@@ -172,3 +174,23 @@ def test_parameters_are_checked():
         make("dhalion:interval=0")
     with pytest.raises(UsageError, match="scale_down_factor=20 is a share, at most 1"):
         make("dhalion:scale_down_factor=20")
+
+
+@pytest.mark.parametrize(
+    ("read", "grown", "wanted"), [(75.0, 25.0, 6), (50.0, 50.0, 8), (60.0, 0.0, None), (5.0, 95.0, 20)]
+)
+def test_growth_follows_what_was_due_and_not_read_where_that_is_known(read, grown, wanted):
+    # held back all the time, as in any overload: that is a symptom, and no size
+    view = chain(backpressured=1.0, b=filled())
+    source = {"backpressured": 1.0, "arrivals": read, "lag_before": 10.0, "lag": 10.0 + grown}
+    window = replace(view.units["src"].window, **source)
+    units = {**view.units, "src": replace(view.units["src"], window=window)}
+    found = widths(Dhalion().decide(replace(view, units=units)))
+    assert found == ({} if wanted is None else {"b": wanted})
+
+
+def test_rates_that_differ_alone_are_no_diagnosis():
+    uneven = {"waiting": 8000, "samples": [{"backlog": 2000, "processed": rate} for rate in (40.0, 20.0, 20.0, 20.0)]}
+    assert Dhalion().decide(chain(backpressured=0.5, b=uneven)) == ()
+    nearly = {"waiting": 8000, "samples": [{"backlog": 2000, "processed": rate} for rate in (30.0, 20.0, 20.0, 20.0)]}
+    assert widths(Dhalion().decide(chain(backpressured=0.5, b=nearly))) == {"b": 8}

@@ -12,7 +12,7 @@ from esault.elasticity.policies.migration import Migration
 from esault.elasticity.policies.random_choice import RandomChoice
 from esault.elasticity.policy import make
 from esault.elasticity.scaling import EVERY_UNIT, Scaling
-from esault.elasticity.view import RunView, Sample, UnitView
+from esault.elasticity.view import ProbeSample, RunView, Sample, UnitView
 from esault.messages.probe import HostUsage
 from esault.sinks import Collect
 from esault.sources import Items
@@ -307,3 +307,23 @@ def test_parameters_that_cannot_be_are_refused(spec, says):
     with pytest.raises(UsageError) as caught:
         make(spec)
     assert says in str(caught.value)
+
+
+def probed(number, host, now, *delays):
+    """A sub-unit whose probes came back since the last report after so long; the newest is what is known as its latency."""
+    probes = tuple(ProbeSample(i, now - delay, now) for i, delay in enumerate(delays))
+    return sub(number, host, delays[-1], probes=probes)
+
+
+def test_a_report_is_the_mean_since_the_one_before_and_not_the_newest_probe():
+    last_ones_swing = lambda now: {
+        "a": [probed(1, "A", now, 0.02, 0.02, 0.01 if now % 2 else 0.03), sub(2, "A", 0.01, cpu=2.0)]
+    }
+    assert run(Migration(d=0.5), last_ones_swing, range(1, 20)) == {}
+    first_ones_grow = lambda now: {
+        "a": [probed(1, "A", now, *[0.04 if now >= 5 else 0.01] * 2, 0.01)],
+        "b": [sub(2, "A", 0.01, cpu=2.0)],
+    }
+    found = run(Migration(d=0.5), first_ones_grow, range(1, 12))
+    assert [(a.unit, a.host) for a in found[10]] == [("a", "B")]
+    assert "grew by 200% of 10 ms" in found[10][0].reason

@@ -1,0 +1,80 @@
+"""The unit as `auto` knows it: what a tuple costs and brings, what comes of what is sent, how its probes fare, since when it is full."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from esault.elasticity.estimators.idle_times import IdleTimes
+from esault.elasticity.estimators.late_probes import LateProbes
+from esault.elasticity.estimators.service_estimate import FEWEST, ServiceEstimate
+from esault.elasticity.estimators.skew import Skew
+from esault.elasticity.estimators.unanswered import Unanswered
+from esault.elasticity.view import UnitView, UnitWindow
+
+__all__ = ["AutoUnit"]
+
+#: of the newest measurement in the share of what senders emit
+LEARNING = 0.1
+#: share of its time from which a unit is full; of processing alone, where tuples wait at every look
+FULL, AT_WORK = 0.95, 0.7
+#: tuples' time that one may wait in any case, and that a probe may take
+WAITS, PROBED = 2.0, 3.0
+
+
+@dataclass
+class AutoUnit:
+    """Takes the windows of one unit, one after the other."""
+
+    idle: IdleTimes
+    late: LateProbes
+    skew: Skew
+    #: seconds until a new sub-unit serves
+    ready: float
+    #: seconds that a quick tuple may wait
+    quick: float
+    #: when the change was asked for that this was learnt from
+    learnt_at: float = 0.0
+    cost: ServiceEstimate = field(default_factory=ServiceEstimate)
+    unanswered: Unanswered = field(default_factory=Unanswered)
+    #: tuples that come for one that its senders emit
+    share: float = 1.0
+    full_since: float | None = None
+    #: tuples that were sent to it and not processed, until it is known what one takes
+    open: float = 0.0
+    #: tuples and seconds of the windows that are not used for the share yet
+    _sent: float = 0.0
+    _came: float = 0.0
+    _length: float = 0.0
+
+    @property
+    def latency(self) -> float:
+        """Seconds that a tuple may wait: where one takes long, as long as a few take."""
+        return max(self.quick, WAITS * (self.cost.service or 0.0))
+
+    def measure(self, unit: UnitView, window: UnitWindow, sent: float, useful: float, overhead: float) -> None:
+        """Add a window. `sent`: tuples that senders emitted in it; `useful`: share of its time; `overhead`: over time of processing."""
+        cost, width = self.cost, max(1, window.width)
+        cost.add(window.processed, window.emitted, window.busy, window.seconds, width, overhead)
+        self.late.max_latency = max(self.quick, PROBED * (cost.service or 0.0))
+        self.unanswered.observe(unit.samples, window.end)
+        self.open = max(0.0, self.open + sent - window.processed) if cost.service is None else 0.0
+        self._sent, self._came = self._sent + sent, self._came + window.arrivals
+        self._length += window.seconds
+        # Slow ones tell of what has come when a tuple is over: arrivals of one window are those of several.
+        told = self._came > 0 if cost.service is None else self._length >= cost.span
+        if self._sent >= FEWEST and told:
+            self.share += LEARNING * (self._came / self._sent - self.share)
+            self._sent = self._came = self._length = 0.0
+        # The engine's own work is not in `busy`: one before which tuples wait at every look is full from less on.
+        waits = min(window.waiting_before, window.waiting) >= width
+        full = useful > FULL or (waits and cost.busy > AT_WORK)
+        self.full_since = (self.full_since or window.end) if full else None
+
+    def stuck(self, unit: UnitView, now: float) -> float:
+        """Seconds for which all of its sub-units have been at tuples that are not over, while others wait; 0 if they are not.
+
+        Only as long as it is unknown what a tuple takes: after that, figures say more.
+        """
+        if self.cost.service is not None or self.share * self.open <= unit.width:
+            return 0.0
+        return self.unanswered.seconds(now)
