@@ -111,7 +111,7 @@ def test_END_comes_behind_roots_sinks_acks_and_the_last_watermark():
 def stop(it, at_once=False):
     failures = []
 
-    def fail(text):
+    def fail(text, error=None):
         it.life.on(Event.FAIL)
         failures.append(text)
 
