@@ -23,6 +23,7 @@ from esault.messages.settings import Settings
 from esault.report import Report
 from esault.runtime.messages import DrainRun
 from esault.runtime.run_commands import ChangeUnit, Requested
+from esault.runtime.session.request import Request
 from esault.runtime.session.session import Session
 from esault.topology.locate import locate
 
@@ -88,7 +89,7 @@ def _session(arguments: Any, view: QuietView, **params: Any) -> _Driven:
     place = locate(f"{Path(__file__).with_name('topology.py')}:topology")
     settings = Settings(**dict(setting(text) for text in arguments.set))
     params = {"folder": arguments.folder, "keys": arguments.keys, "rate": arguments.rate, **params}
-    return _Driven(place, params, settings=settings, view=view, policies={EVERY_UNIT: "none"})
+    return _Driven(Request(place, params, settings=settings, view=view, policies={EVERY_UNIT: "none"}))
 
 
 def _full(arguments: Any) -> dict[str, Any]:

@@ -66,6 +66,8 @@ def pack(message: Any) -> bytes:
     """As bytes. Raises FrameError for what is no message or holds what cannot travel."""
     try:
         data: bytes = msgpack.packb(message, default=_extend, strict_types=True)
+    except FrameError:
+        raise  # of a message within the message
     except (TypeError, ValueError, OverflowError) as error:
         raise FrameError(f"a control message cannot travel: {error}: {message!r:.200}") from None
     if len(data) > MAX_MESSAGE:

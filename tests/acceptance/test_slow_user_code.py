@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from test_door import esault, running, status
 from test_live_changes import unit
 
 pytestmark = pytest.mark.slow
@@ -21,13 +20,12 @@ def line_count(path: Path) -> int:
 def test_a_slow_bolt_grows_until_it_keeps_up(command, tmp_path, seconds, rate, least):
     report = tmp_path / "report.json"
     command.start("calls", "--report", str(report), out="out.jsonl", seconds=seconds, rate=rate)
-    running(command)
+    command.running()
     command.until(lambda: unit(command, "call")["sub_units"] >= least)
     before = unit(command, "call")["tuples_in"]
     command.until(lambda: unit(command, "call")["tuples_in"] >= before + 20)
-    command.until(lambda: any("no change" in line for line in status(command)["scaling"]))
-    assert esault("stop", "--run", command.name)[0] == 0
-    code, _, err = command.wait()
+    command.until(lambda: any("no change" in line for line in command.status()["scaling"]))
+    code, _, err = command.stop()
     assert code == 0, err
     told = json.loads(report.read_text())
     assert told["units"]["call"]["tuples_in"] == told["units"]["orders"]["tuples_out"]

@@ -122,7 +122,7 @@ class Evil:
 
 
 def test_neither_pickles_nor_strange_classes_travel():
-    with pytest.raises(FrameError, match="Evil cannot travel: code does not travel: io.open"):
+    with pytest.raises(FrameError, match="^a control message cannot travel: Evil: code does not travel: io.open"):
         pack(ToSubUnit(1, (Evil(),)))
     with pytest.raises(FrameError):
         unpack(pickle.dumps(Evil()))

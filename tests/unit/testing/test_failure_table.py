@@ -151,9 +151,10 @@ def test_a_senders_death_before_the_table_is_published_lets_the_change_go_on(rol
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_source_that_dies_while_the_run_drains_reads_again_what_was_not_durable(seed):
-    local = begin(seed, 2 * LINES)
-    local.run_for(0.6)  # a status report says how far it has read
+    local = begin(seed, 4 * LINES)
     unit = local.driver.units["lines"]
+    local.throttle("lines", 100.0, 5.0)  # or it would have read all of them before it is told of
+    steps(local, lambda: max(unit.lives.read.values(), default=0) > 0)  # a status report says how far it has read
     local.drain()
     local.step()
     read = max(unit.lives.read.values())
