@@ -111,8 +111,8 @@ class ScaleUnit(RunCommand):
 
         def ended() -> dict[str, Any] | None:
             record = next((record for record in unit.changes if record.id == change), None)
-            if record is None:
-                return None
+            if record is None or (unit.endings.leaving and not unit.state.finishing):
+                return None  # or the next request, which comes at once, would be refused
             if record.dropped:
                 return {"error": f"the change was dropped: {record.dropped}; nothing is lost, try again"}
             watched_by = run.policies.get(self.unit, run.policies.get(EVERY_UNIT, "none"))

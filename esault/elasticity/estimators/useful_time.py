@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from esault.elasticity.estimators.service_estimate import FEWEST
 from esault.elasticity.view import UnitView, UnitWindow
 
 __all__ = ["UsefulTime"]
 
 #: a sub-unit that has so much of what it does in a window waiting, at both ends of it, was never idle
 _ALWAYS = 0.1
-#: tuples below which a window says nothing of the overhead: counts come when tuples are over, and there is less of it the slower they are
-_FEWEST = 20
 #: more than this over the time of processing is no overhead, but something that holds the unit up
 _MOST = 2.0
 
@@ -35,7 +34,7 @@ class UsefulTime:
         if processing * _MOST >= 1.0 and _never_idle(unit, window, self._always):
             # During a change keys are held, too: that time tells nothing of the next window.
             settled = not unit.changing and (unit.changed_at is None or unit.changed_at <= window.start)
-            if settled and window.processed >= _FEWEST:
+            if settled and window.processed >= FEWEST:  # the slower tuples are, the less of it there is
                 self._overheads[unit.name] = max(1.0, 1.0 / processing)
             return 1.0
         return min(1.0, processing * self.overhead(unit.name))

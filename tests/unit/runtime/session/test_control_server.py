@@ -112,6 +112,15 @@ def test_who_scales_a_unit_hears_how_it_went_and_which_policy_may_change_it_agai
     assert (said["done"], said["watched_by"], said["before"], said["after"]) == (True, watched_by, 1, 3)
 
 
+def test_who_has_been_answered_may_ask_for_the_next_change_at_once(local):
+    run = Running(local.driver, {})
+    for n in (3, 1, 4, 2, 3, 1):
+        answer = ScaleUnit("count", n).carry_out(run, local.clock())
+        while answer.then() is None:
+            local.step() or local.wait()
+        assert answer.then()["after"] == n
+
+
 def test_what_is_so_already_is_said_at_once(local):
     answer = ScaleUnit("count", 1).carry_out(Running(local.driver, {}), local.clock())
     assert (answer.said, answer.then) == ({"done": True, "unchanged": True}, None)
