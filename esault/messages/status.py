@@ -22,7 +22,9 @@ class SubUnitCounts(UnitCounts, RunCounts):
 
     elements: int = counter("Elements with state.", "elements", gauge=True)
     backpressured: float = counter(
-        "Of a spout: seconds in which it was not asked for more because its window was closed.", "seconds", default=0.0
+        "Of a spout: seconds in which it was not asked for more because its window was closed or a receiver full.",
+        "seconds",
+        default=0.0,
     )
 
 

@@ -6,7 +6,7 @@ from esault.elasticity.view import RunView, Sample, UnitView
 
 __all__ = ["affordable"]
 
-#: share of busy time on the processor from which a unit needs cores, not only slots
+#: share of the time at work on the processor from which a unit needs cores, not only slots
 CPU_BOUND = 0.5
 #: share of the host's processors from which there is no core to spare
 HOST_FULL = 0.9
@@ -22,8 +22,13 @@ def affordable(view: RunView, unit: UnitView, wanted: int) -> int:
     A sub-unit on a host that is full is busy for longer than it computes, as is one that waits for a service. The system knows which of
     the two it is: it counts how long a process could have run and had no processor. Both together are what the sub-unit needs.
     """
-    needs = [(need, s.busy) for s in unit.samples if s.busy > AT_WORK and (need := _need(s)) is not None]
-    if not needs or not view.hosts or sum(c for c, _ in needs) < CPU_BOUND * sum(b for _, b in needs):
+    # `busy` counts user code alone: one that reads, unpacks or closes windows may need a whole core beside it.
+    needs = [
+        (need, at_work)
+        for s in unit.samples
+        if (need := _need(s)) is not None and (at_work := max(s.busy, need)) > AT_WORK
+    ]
+    if not needs or not view.hosts or sum(c for c, _ in needs) < CPU_BOUND * sum(w for _, w in needs):
         return wanted
     spare = sum(h.cores * max(0.0, HOST_FULL - h.cpu) for h in view.hosts)
     per = max(LEAST, sum(c for c, _ in needs) / len(needs))

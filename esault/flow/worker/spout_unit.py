@@ -47,7 +47,7 @@ class SpoutSubUnit(SubUnit):
         self._exactly = build.settings.delivery == "eo"
         #: where the cuts of checkpoints went that are not known to be complete
         self._cuts: dict[int, Any] = {}
-        #: when the window was found closed, and for how long it has been before
+        #: when the window was found closed or a receiver full, and for how long it has been so before
         self._closed_at: float | None = None
         self._backpressured = 0.0
         if build.position is not None:
@@ -73,8 +73,7 @@ class SpoutSubUnit(SubUnit):
         if now < self._pace.at:
             return False
         if self._tracked and not roots.credit:
-            if self._closed_at is None:
-                self._closed_at = now
+            self._blocked(now)
             return False
         if self._closed_at is not None:
             self._backpressured += now - self._closed_at
@@ -116,6 +115,10 @@ class SpoutSubUnit(SubUnit):
         if self.metrics.leaf:
             self.metrics.end_to_end.record(after - (now if due is None else due), len(keys))
         return True
+
+    def _blocked(self, now: float) -> None:
+        if self._closed_at is None and now >= self._pace.at:  # else it rests anyway
+            self._closed_at = now
 
     def _tell_grown(self) -> None:
         """Warn that a checkpoint holds the end of this source, and it gives more all the same."""

@@ -284,7 +284,9 @@ class SubUnit:
         worked = False
         if self.reader.alignment.number is not None and self._quiet and self.reader.cut_is_complete:
             self._cut(now)
-        if clear and self.lifecycle.phase.works:
+        if not clear:
+            self._blocked(now)
+        elif self.lifecycle.phase.works:
             worked = self._work(now) or self.ending.advance()
             if self.probes.waiting:
                 self.probes.through(self.reader.taken, not self.reader.unfinished)
@@ -305,6 +307,9 @@ class SubUnit:
     def _work(self, now: float) -> bool:
         """Process one batch, or read one root."""
         raise NotImplementedError
+
+    def _blocked(self, now: float) -> None:
+        """Take note that a receiver takes no more for now: nothing is processed meanwhile."""
 
     def _tell_watermark(self, now: float) -> None:
         assert self.watermarks is not None
