@@ -40,7 +40,7 @@ class FileTail:
         self._busy: deque[LineFile] = deque()
         #: those of which nothing will follow: replaced or removed
         self._leaving: set[LineFile] = set()
-        #: where an earlier run stopped, of files not seen yet: name -> offset, inode
+        #: where an earlier run stopped, of files not looked for yet: name -> offset, inode
         self._sought: dict[str, tuple[int, int]] = {}
         self._last: LineFile | None = None
         self._looked: float | None = None
@@ -74,7 +74,9 @@ class FileTail:
 
     def position(self) -> tuple[tuple[str, int, int], ...]:
         """For each file its name, the byte offset in its unpacked content, and its inode."""
-        return tuple((file.name, file.offset, file.inode) for file in self._files.values())
+        # What was sought stands until it was looked for: a checkpoint may be cut before the first read.
+        sought = tuple((name, *place) for name, place in self._sought.items())
+        return sought + tuple((file.name, file.offset, file.inode) for file in self._files.values())
 
     def seek(self, position: Iterable[Any]) -> None:
         """Go on behind what was read of each file when `position` was asked for."""

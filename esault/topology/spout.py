@@ -54,7 +54,7 @@ class Spout(Generic[K, V]):
         raise NotImplementedError(f"{type(self).__name__} must define read(limit)")
 
     def position(self) -> Any:
-        """Return the position of the source after the last read; any value that can travel."""
+        """Return the position of the source after the last read, or the one that was sought; any value that can travel."""
         return None
 
     def seek(self, position: Any) -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import esault.sources
@@ -19,6 +19,7 @@ from esault.errors import EsaultError
 from esault.payload.codec import Codec
 from esault.sources import Items, JsonFiles, Lines, MicroBatches, Paced, TcpLines, TextFiles
 from esault.state.spool import Spooled
+from esault.testing.contract import check_spout
 from esault.topology.context import Context
 from esault.topology.spout import EndOfStream, Spout, has_position
 
@@ -307,6 +308,15 @@ def test_every_hook_may_be_called_wherever_it_is_legal(source, texts, hooks, lim
             if has_position(spout):
                 position = positions[-1]
             spout.close()
+
+
+@pytest.mark.parametrize("source", [*SOURCES, standard_input])
+@settings(max_examples=12, deadline=None)
+@given(texts=TEXTS)
+def test_every_source_keeps_the_public_contract(source, texts):
+    with tempfile.TemporaryDirectory() as folder:
+        make = source(folder, texts)
+        check_spout(make, order="key" if source is followed_files else "all", positions=6)
 
 
 @pytest.mark.parametrize(

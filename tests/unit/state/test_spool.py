@@ -74,6 +74,18 @@ def test_all_that_came_after_a_position_comes_again_and_then_the_rest(opened):
         spout.read(1)
 
 
+def test_right_after_seek_the_position_is_what_was_sought(opened):
+    spout = opened(Wire(rows(40)))
+    positions = [spout.position()]
+    while len(positions) < 4:
+        spout.read(10)
+        positions.append(spout.position())
+    for position in positions:
+        spout.open(spout.context)
+        spout.seek(position)
+        assert spout.position() == position
+
+
 def test_without_a_position_it_begins_with_the_first_row_it_ever_read(opened):
     spout = opened(Wire(rows(40)))
     spout.read(25)

@@ -1,0 +1,184 @@
+"""The contract of spouts as checks to run on one's own: what the engine relies on when it reads one, and goes on after a crash.
+
+Plain functions that raise AssertionError: they work in any test framework, and in none.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from esault.payload.codec import Codec
+from esault.topology.columns import Columns
+from esault.topology.context import Context
+from esault.topology.spout import EndOfStream, Spout, has_position
+
+__all__ = ["check_spout"]
+
+#: what reads ask for, in turns: each of these is one way to read the whole
+_LIMITS = ((1000,), (1,), (3, 1, 7), (100, 2))
+
+
+class _Clock:
+    """Each look at it is ten seconds later, so that a spout that waits for time has nothing to wait for."""
+
+    def __init__(self) -> None:
+        self._now = 1e9
+
+    def __call__(self) -> float:
+        self._now += 10
+        return self._now
+
+
+def check_spout(
+    make: Callable[[], Spout[Any, Any]],
+    *,
+    order: str = "all",
+    parts: int = 3,
+    positions: int = 25,
+    idle: int = 60,
+    now: Callable[[], Callable[[], float]] = _Clock,
+) -> int:
+    """Check that a spout keeps what the engine relies on, and return the number of its rows. Raises AssertionError, which names the law.
+
+    `make` returns a new spout, not opened, over the same data each time: a few dozen rows are plenty. `order="key"`: only the
+    order of rows with the same key is the same each time. `parts`: sub-units to divide it among, where it says `parallel`.
+    `positions`: as many are gone on from, evenly chosen. `idle`: so many empty reads in a row are the end of a spout that
+    never ends. `now` makes the clock that the spout finds in its context, in seconds.
+
+    The laws: making, checking and copying one opens nothing; `read(limit)` gives `limit` rows at most, and the same rows whatever the
+    limits are; between reads every other hook may be called, and changes nothing. Of one with positions: there is one before the
+    first read; one can travel; right after `seek` the position is the one that was sought; behind `seek` come the rows that came
+    behind that position, no more and no less, and none behind the end. Of one with parts: together they have each row once.
+    """
+    return _Checked(make, order, positions, idle, now).check(parts)
+
+
+class _Checked:
+    def __init__(
+        self,
+        make: Callable[[], Spout[Any, Any]],
+        order: str,
+        positions: int,
+        idle: int,
+        now: Callable[[], Callable[[], float]],
+    ) -> None:
+        assert order in ("all", "key"), f"order={order!r}: write 'all' or 'key'"
+        self._make, self._by_key, self._positions, self._idle, self._now = make, order == "key", positions, idle, now
+
+    def check(self, parts: int) -> int:
+        made = self._make()
+        assert isinstance(made, Spout), f"make() returned {made!r}, which is no Spout"
+        whole = self._all(made)
+        self._same(
+            self._all(copy.deepcopy(self._make())), whole, "a copy of a spout that was not opened reads the same"
+        )
+        for limits in _LIMITS[1:]:
+            rows = self._all(self._make(), limits)
+            self._same(rows, whole, f"the same rows come whatever the limits are: limits {limits} in turn")
+        if has_position(made):
+            for limits in _LIMITS:
+                self._check_positions(limits)
+        if made.parallel:
+            divided = [row for part in range(parts) for row in self._all(self._make(), part=part, parts=parts)]
+            assert sorted(map(repr, divided)) == sorted(map(repr, whole)), (
+                f"{parts} parts have each row once between them: {_differing(divided, whole)}"
+            )
+        return len(whole)
+
+    def _check_positions(self, limits: Sequence[int]) -> None:
+        spout = self._opened(self._make())
+        places: list[tuple[int, Any]] = [(0, _travelled(spout.position(), "before the first read"))]
+        rows: list[Any] = []
+        for portion in self._portions(spout, limits):
+            rows += portion
+            places.append((len(rows), _travelled(spout.position(), f"behind row {len(rows)}")))
+        places.append((len(rows), _travelled(spout.position(), "at the end")))
+        spout.close()
+        for count, position in [*places[:: max(1, len(places) // self._positions)], places[-1]]:
+            self._go_on(position, rows[:count], rows, limits)
+
+    def _go_on(self, position: Any, before: list[Any], whole: list[Any], limits: Sequence[int]) -> None:
+        """Seek this position, be killed before anything was read, seek what was told then, and read on from there."""
+        spout = self._opened(self._make())
+        spout.seek(_travelled(position, "sought"))
+        found = _travelled(spout.position(), "right after seek")
+        assert found == position, (
+            f"right after seek the position is what was sought: sought {position!r}, and position() says {found!r}"
+        )
+        spout.close()
+        spout = self._opened(self._make())
+        spout.seek(found)
+        after = [row for portion in self._portions(spout, limits) for row in portion]
+        spout.close()
+        self._same(before + after, whole, f"behind seek({position!r}) come the rows that came behind that position")
+
+    def _all(
+        self, spout: Spout[Any, Any], limits: Sequence[int] = _LIMITS[0], part: int = 0, parts: int = 1
+    ) -> list[Any]:
+        self._opened(spout, part, parts)
+        rows = [row for portion in self._portions(spout, limits) for row in portion]
+        spout.close()
+        return rows
+
+    def _opened(self, spout: Spout[Any, Any], part: int = 0, parts: int = 1) -> Spout[Any, Any]:
+        spout.check()
+        spout.context = Context("spout", part=part, parts=parts, now=self._now())
+        spout.open(spout.context)
+        return spout
+
+    def _portions(self, spout: Spout[Any, Any], limits: Sequence[int]) -> Iterator[list[Any]]:
+        """Yield what each read gives, with all other hooks called between; ends where the stream does, or with many empty reads."""
+        empty, turn, positioned = 0, 0, has_position(spout)
+        while empty < self._idle:
+            limit = limits[turn % len(limits)]
+            turn += 1
+            try:
+                given = spout.read(limit)
+            except EndOfStream:
+                break
+            assert given is not None, "read returned None: return [] when there is nothing yet"
+            rows = list(zip(given.keys, given.values)) if isinstance(given, Columns) else list(given)  # type: ignore[arg-type]
+            assert len(rows) <= limit, f"read({limit}) gave {len(rows)} rows"
+            empty = 0 if rows else empty + 1
+            if rows:
+                due = spout.due()
+                assert due is None or isinstance(due, (int, float)), (
+                    f"due() is {due!r}: seconds since the epoch, or None"
+                )
+            if positioned and turn % 3 == 0:
+                spout.commit(spout.position())
+            progress, lag = spout.progress(), spout.lag()
+            assert progress is None or 0 <= progress[0] <= progress[1], (
+                f"progress() is {progress!r}: (read, total), or None"
+            )
+            assert lag is None or (type(lag) is int and lag >= 0), f"lag() is {lag!r}: a number of tuples, or None"
+            yield rows
+
+    def _same(self, rows: list[Any], whole: list[Any], law: str) -> None:
+        if self._by_key:
+            assert _by_key(rows) == _by_key(whole), f"{law}: {_differing(rows, whole)}"
+        else:
+            assert rows == whole, f"{law}: {_differing(rows, whole)}"
+
+
+def _by_key(rows: list[Any]) -> dict[Any, list[Any]]:
+    found: dict[Any, list[Any]] = {}
+    for key, value in rows:
+        found.setdefault(key, []).append(value)
+    return found
+
+
+def _travelled(position: Any, when: str) -> Any:
+    """Return the position as it comes out of a checkpoint."""
+    try:
+        return Codec().unpack(Codec().pack_value(position))
+    except Exception as error:
+        raise AssertionError(f"a position can travel: {when} it is {position!r}: {error}") from error
+
+
+def _differing(rows: list[Any], whole: list[Any]) -> str:
+    """Say where two lists part."""
+    at = next((i for i, (one, other) in enumerate(zip(rows, whole)) if one != other), min(len(rows), len(whole)))
+    return f"{len(rows)} rows, {len(whole)} expected; from row {at} on {rows[at : at + 3]!r}, expected {whole[at : at + 3]!r}"
