@@ -186,3 +186,31 @@ def test_data_is_left_alone_while_it_must_wait(tmp_path, wire):
     assert got == [b"express", b"data"]
     inlets.close()
     assert not list(tmp_path.iterdir())
+
+
+def test_a_socket_file_that_was_removed_is_made_again_and_callers_find_it(inlet, wire):
+    before = wire.link(inlet.endpoint)
+    assert before.send(b"connected")
+    assert _read(inlet, 1) == [b"connected"]
+    assert not inlet.mend()
+    os.unlink(path_of(inlet.endpoint))
+    late = wire.link(inlet.endpoint)
+    assert not late.send(b"nobody is there")
+    assert inlet.mend()
+    assert late.send(b"called again")
+    assert before.send(b"went on")
+    assert sorted(_read(inlet, 2)) == [b"called again", b"went on"]
+
+
+def test_a_socket_whose_folder_was_removed_is_made_again_when_the_folder_is(tmp_path, wire):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    inlet = Inlet(str(folder / "1.data"))
+    os.unlink(path_of(inlet.endpoint))
+    folder.rmdir()
+    assert not inlet.mend()
+    folder.mkdir()
+    assert inlet.mend()
+    assert wire.link(inlet.endpoint).send(b"here")
+    assert _read(inlet, 1) == [b"here"]
+    inlet.close()

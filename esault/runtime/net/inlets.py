@@ -9,12 +9,13 @@ import contextlib
 import os
 import select
 import socket
+import sys
 from collections.abc import Callable
 from typing import Final
 
-from esault.runtime.net.links import HEADER, LONGEST_FRAME, PREFACE, path_of
+from esault.runtime.net.links import HEADER, LONGEST_FRAME, PREFACE
 
-__all__ = ["Connection", "Inlet", "Inlets"]
+__all__ = ["LOOK_EVERY", "Connection", "Inlet", "Inlets"]
 
 #: bytes that are read from a connection at a time
 AT_ONCE: Final = 512 << 10
@@ -22,6 +23,8 @@ AT_ONCE: Final = 512 << 10
 BACKLOG: Final = 4096
 #: seconds; longer waits may be a millisecond too long
 SHORT: Final = 0.02
+#: seconds between two looks whether the files of the sockets are there
+LOOK_EVERY: Final = 1.0
 
 #: takes a frame; what it keeps of it must be a copy
 Take = Callable[[memoryview], None]
@@ -48,15 +51,40 @@ class Inlet:
     def __init__(self, path: str) -> None:
         self._path = path
         self.endpoint = f"unix:{path}"
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._listener.setblocking(False)
-        self._listener.bind(path_of(self.endpoint))
-        self._listener.listen(BACKLOG)
         self._connections: dict[int, Connection] = {}
         self._poll = select.epoll()
-        self._poll.register(self._listener, select.EPOLLIN)
+        self._listen()
         self._buffer = bytearray(AT_ONCE)
         self._view = memoryview(self._buffer)
+
+    def _listen(self) -> None:
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.setblocking(False)
+        try:
+            listener.bind(self._path)
+        except OSError:
+            listener.close()
+            raise
+        listener.listen(BACKLOG)
+        self._listener = listener
+        self._poll.register(listener, select.EPOLLIN)
+
+    def mend(self) -> bool:
+        """Make the file again if another program has removed it; whether it was made. 2 us.
+
+        Senders that are connected go on as they are. Those that call meanwhile try again.
+        """
+        if os.path.exists(self._path):
+            return False
+        before = self._listener
+        try:
+            self._listen()
+        except OSError:  # its folder is gone as well, which the command looks after
+            return False
+        # No sender can call the old one any more. Those that wait there to be accepted are hung up on, and call again.
+        self._poll.unregister(before)
+        before.close()
+        return True
 
     def fileno(self) -> int:
         """Can be read when something comes in."""
@@ -207,6 +235,11 @@ class Inlets:
             select.select([self._poll], [], [], seconds)
         else:
             self._poll.poll(seconds, 1)
+
+    def mend(self) -> None:
+        """Make files again that another program has removed, and say so."""
+        if any([self.data.mend(), self.express.mend()]):
+            print("its sockets were removed by another program: made again", file=sys.stderr)
 
     def close(self) -> None:
         """Close all, and remove the files."""

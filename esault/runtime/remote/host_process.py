@@ -25,7 +25,7 @@ from esault.runtime.actors import system
 from esault.runtime.messages import DriverStarted, HostContext, Notice, RunEnded, RunSpec
 from esault.runtime.process.console import ConsoleReader
 from esault.runtime.process.owner import Owner, end_with
-from esault.runtime.process.run_dir import make_run_dir
+from esault.runtime.process.run_dir import RunDir
 from esault.topology.inherited_plan import leave_plan
 from esault.topology.located import Located
 
@@ -44,7 +44,8 @@ def main(arguments: list[str]) -> int:
     assert isinstance(order, StartHost)
     logging.basicConfig(level=order.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     owner = Owner.current()
-    run_dir = make_run_dir(owner)
+    held = RunDir(owner)
+    run_dir = held.path
     try:
         spec = _spec(order, host, address, key, run_dir, owner)
         # its modules are in every child then, and what is wrong is said now
@@ -70,7 +71,7 @@ def main(arguments: list[str]) -> int:
         keeper = handle.create(Keeper)
         agent = handle.create(HostAgent)
         handle.tell(agent, Receive(spec, keeper, console.read_fd))
-        why = _watch(handle)
+        why = _watch(handle, held)
     finally:
         handle.shutdown(0.5)
     log.log(logging.INFO if why == ENDED else logging.WARNING, "run %s on host %s is over: %s", order.run, host, why)
@@ -104,13 +105,15 @@ def _spec(order: StartHost, host: str, address: str, key: str, run_dir: Path, ow
     )
 
 
-def _watch(handle: system.ActorSystemHandle) -> str:
+def _watch(handle: system.ActorSystemHandle, folder: RunDir) -> str:
     """Until the host agent says that all is over, or nothing is left to say it; why."""
     from esault.runtime.actors.actor import unpack as messages_in
     from esault.runtime.remote.host_agent import Opened
 
     why, agent = "its host agent has died", None
     while True:
+        if folder.lost:  # with the code in it, which newcomers need: the run goes on without this host
+            return f"its folder {folder.path} was removed by another program"
         try:
             received: Any = handle.listen(0.1)
         except EsaultError as error:

@@ -23,6 +23,8 @@ __all__ = ["NAME", "Caller", "ControlSocket"]
 NAME = "control"
 #: bytes of a request, seconds that it may take to come, connections at a time
 LONGEST, PATIENCE, MOST = 4096, 2.0, 16
+#: seconds between two looks whether the socket's file is there
+LOOK_EVERY = 1.0
 
 
 class Caller:
@@ -52,18 +54,41 @@ class ControlSocket(threading.Thread):
     def __init__(self, run_dir: Path) -> None:
         super().__init__(name="esault-control", daemon=True)
         self._path = run_dir / NAME
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.bind(str(self._path))
-        os.chmod(self._path, 0o600)
-        self._socket.listen(MOST)
+        self._socket = self._listening()
+        self._closing = threading.Lock()
+        self._closed = False
         self._places = threading.Semaphore(MOST)
         self.callers: deque[Caller] = deque()
+
+    def _listening(self) -> socket.socket:
+        made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            made.bind(str(self._path))
+            os.chmod(self._path, 0o600)
+        except OSError:
+            made.close()
+            raise
+        made.listen(MOST)
+        made.settimeout(LOOK_EVERY)
+        return made
+
+    def _mend(self) -> None:
+        """Make the socket again if its file was removed by another program."""
+        with self._closing:
+            if not self._closed and not self._path.exists():
+                with contextlib.suppress(OSError):  # its folder is gone as well, which the command looks after
+                    made = self._listening()
+                    self._socket.close()
+                    self._socket = made
 
     def run(self) -> None:
         """The thread."""
         while True:
             try:
                 connection, _ = self._socket.accept()
+            except TimeoutError:
+                self._mend()
+                continue
             except OSError:
                 return  # closed
             if not self._places.acquire(blocking=False):
@@ -91,11 +116,13 @@ class ControlSocket(threading.Thread):
 
     def close(self) -> None:
         """Let no caller in any more."""
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
-        with contextlib.suppress(OSError):
-            self._path.unlink()
+        with self._closing:
+            self._closed = True
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+            self._socket.close()
+            with contextlib.suppress(OSError):
+                self._path.unlink()
         while self.callers:
             self.callers.popleft().answer(error="the run has ended")
 

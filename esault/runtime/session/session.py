@@ -41,7 +41,7 @@ from esault.runtime.messages import (
 )
 from esault.runtime.process.console import ConsoleReader
 from esault.runtime.process.owner import Owner
-from esault.runtime.process.run_dir import make_run_dir
+from esault.runtime.process.run_dir import RunDir
 from esault.runtime.process.signals import ending_signals, leave_terminal
 from esault.runtime.run_commands import Answered
 from esault.runtime.session.control_server import ControlServer
@@ -62,6 +62,8 @@ __all__ = ["Session", "check_plan", "new_run", "open_metrics", "open_state"]
 
 #: places for sub-units on one machine, where nothing is said
 SLOTS = 16
+#: seconds between two looks whether the run's folder is there
+LOOK_EVERY = 1.0
 #: modules of the run's first actors
 _DRIVER, _KEEPER = "esault.runtime.driver.driver_actor", "esault.runtime.worker.keeper"
 #: what is said where the actor system died under a run
@@ -175,6 +177,7 @@ class Session:
         self._signals = 0
         self._cause = b""
         self._control_server: ControlServer | None = None
+        self._run_dir: RunDir | None = None
 
     def _check(self, slots: int, policies: Mapping[str, str]) -> None:
         kept = self._state.kept if self._state is not None else None
@@ -199,7 +202,8 @@ class Session:
         state = self._state
         if state is not None:
             state.begin()
-        run_dir = make_run_dir(owner)
+        held = self._run_dir = RunDir(owner)
+        run_dir = held.path
         console = ConsoleReader(self._view.line)
         spec = RunSpec(
             located=self._located,
@@ -260,6 +264,7 @@ class Session:
             console.close()
             if spec.stdin_fd is not None:
                 os.close(spec.stdin_fd)
+            held.close()
         if report.failure is not None:
             raise TopologyFailed(report.failure, report) from read_cause(self._cause)
         return report
@@ -314,7 +319,11 @@ class Session:
         begun = waits = False
         until, timed = None, self._seconds is not None
         driving: Owner | None = None
+        look_at = 0.0
         while True:
+            if time.monotonic() >= look_at:
+                look_at = time.monotonic() + LOOK_EVERY
+                self._mend_folder()
             if self._control_server is not None:
                 self._control_server.serve()
             for message in _messages(_heard(handle)):
@@ -355,6 +364,24 @@ class Session:
                 raise TopologyFailed(FIRST_DIED)
             if driving is not None and not driving.alive():
                 raise TopologyFailed("the driver's process died (was it killed?): the run ends here")
+
+    def _mend_folder(self) -> None:
+        """Make the run's folder again where another program has removed it. Raises TopologyFailed where that will not do."""
+        folder = self._run_dir
+        if folder is None or not folder.lost:
+            return
+        lost = f"the run's folder {folder.path} was removed by another program"
+        collecting = [sink.name for sink in self.plan.sinks if sink.sink.collects]
+        if collecting:
+            raise TopologyFailed(
+                f"{lost}, and with it the rows that {', '.join(collecting)} (Collect) had: the run ends here; keep cleaners of "
+                "temporary files away from it, or let rows land in a file"
+            )
+        try:
+            folder.make_again()
+        except OSError as error:
+            raise TopologyFailed(f"{lost}, and cannot be made again: {error.strerror or error}") from None
+        self._view.notice(f"{lost}: made again")
 
 
 def _spare_stdin() -> int | None:

@@ -26,7 +26,7 @@ from esault.flow.worker.spout_unit import SpoutSubUnit
 from esault.flow.worker.sub_unit import SubUnit
 from esault.messages.control import AckRouting, Build, Built, Failed, Stop
 from esault.runtime.messages import RunSpec
-from esault.runtime.net.inlets import Inlets
+from esault.runtime.net.inlets import LOOK_EVERY, Inlets
 from esault.runtime.net.links import UnixWire
 from esault.runtime.process.heap import keep_freed
 from esault.runtime.process.lease import Lease
@@ -172,7 +172,7 @@ class SubUnitLoop(DataLoop):
         if isinstance(core, AsyncSubUnit):
             inlets.watch(core.loop.fileno())
         self.say(Built(build.incarnation, os.getpid(), inlets.data.endpoint, inlets.express.endpoint))
-        lease = self.lease
+        lease, look_at = self.lease, 0.0
         while not core.stopped:
             if lease is not None and not lease.holds():
                 self._stand_still(lease)
@@ -191,6 +191,9 @@ class SubUnitLoop(DataLoop):
             inlets.express.read(core.read)
             wire.retry()
             worked, until = False, self.clock() + LONGEST_TURNS
+            if until > look_at:
+                look_at = until + LOOK_EVERY
+                inlets.mend()
             for _ in range(TURNS):
                 worked = core.turn()
                 # A control message waits for no more than one batch; nor does a probe, where batches take long.
@@ -229,7 +232,7 @@ class AckerLoop(DataLoop):
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
         self.say(Built(build.incarnation, os.getpid(), inlets.data.endpoint, inlets.express.endpoint))
-        watch_at = self.clock()
+        watch_at = look_at = self.clock()
         while not self.leave:
             if self.lease is not None and not self.lease.holds():
                 self._stand_still(self.lease)
@@ -247,6 +250,9 @@ class AckerLoop(DataLoop):
             if now >= watch_at:
                 watch_at = now + 0.05
                 core.watch(now)
+            if now >= look_at:
+                look_at = now + LOOK_EVERY
+                inlets.mend()
             if not came:
                 inlets.wait(0.05, False)
                 self._waker.clear()

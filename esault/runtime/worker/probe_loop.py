@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from esault.flow.worker.prober import Prober
 from esault.messages.probe import ProbeReading
-from esault.runtime.net.inlets import Inlet
+from esault.runtime.net.inlets import LOOK_EVERY, Inlet
 from esault.runtime.net.links import UnixWire, path_of
 
 __all__ = ["ProbeLoop", "probe_endpoint"]
@@ -63,11 +63,15 @@ class ProbeLoop(threading.Thread):
     def _serve(self, answers: Inlet, wire: UnixWire) -> None:
         prober = Prober(wire, self._epoch)
         known: tuple[Mapping[int, tuple[str, float]], int] | None = None
+        look_at = 0.0
         while not self._stopping:
             if self._targets is not known:
                 known = self._targets
                 prober.targets(*known)
             now = time.monotonic() + self._offset
+            if now >= look_at:
+                look_at = now + LOOK_EVERY
+                answers.mend()
             self._readings.extend(prober.send(now))
             due = prober.next_at()
             wait = LONGEST_WAIT if due is None else min(LONGEST_WAIT, max(0.0, due - now))
