@@ -17,6 +17,7 @@ import dataclasses
 import functools
 import importlib
 import inspect
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -25,10 +26,12 @@ import msgpack
 from esault.errors import FrameError, PayloadError
 from esault.payload.codec import Codec
 
-__all__ = ["MAX_MESSAGE", "pack", "unpack"]
+__all__ = ["MAX_DEPTH", "MAX_MESSAGE", "pack", "unpack"]
 
 #: bytes of one message at most; code that is shipped is the largest that there is
 MAX_MESSAGE = 64 << 20
+#: extension types within one another at most: each takes 40 KB of the processor's stack when it is read, and 300 took all of it
+MAX_DEPTH = 32
 
 _MESSAGE, _TUPLE, _SET, _FROZENSET, _INT, _PATH, _VALUE = range(1, 8)
 _ROOMS = (
@@ -64,8 +67,14 @@ def _fields(message: Any) -> list[Any]:
 
 def pack(message: Any) -> bytes:
     """As bytes. Raises FrameError for what is no message or holds what cannot travel."""
+    return _pack(message, 0)
+
+
+def _pack(message: Any, depth: int) -> bytes:
+    if depth > MAX_DEPTH:
+        raise FrameError(f"a control message of more than {MAX_DEPTH} messages, tuples and sets within one another")
     try:
-        data: bytes = msgpack.packb(message, default=_extend, strict_types=True)
+        data: bytes = msgpack.packb(message, default=partial(_extend, depth + 1), strict_types=True)
     except FrameError:
         raise  # of a message within the message
     except (TypeError, ValueError, OverflowError) as error:
@@ -75,14 +84,14 @@ def pack(message: Any) -> bytes:
     return data
 
 
-def _extend(thing: Any) -> Any:
+def _extend(depth: int, thing: Any) -> Any:
     cls = type(thing)
     if _known().get(cls.__name__) is cls:
-        return msgpack.ExtType(_MESSAGE, pack([cls.__name__, *_fields(thing)]))
+        return msgpack.ExtType(_MESSAGE, _pack([cls.__name__, *_fields(thing)], depth))
     if isinstance(thing, tuple):
-        return msgpack.ExtType(_TUPLE, pack(list(thing)))
+        return msgpack.ExtType(_TUPLE, _pack(list(thing), depth))
     if isinstance(thing, (set, frozenset)):
-        return msgpack.ExtType(_SET if isinstance(thing, set) else _FROZENSET, pack(list(thing)))
+        return msgpack.ExtType(_SET if isinstance(thing, set) else _FROZENSET, _pack(list(thing), depth))
     if isinstance(thing, PurePath):
         return msgpack.ExtType(_PATH, str(thing).encode())
     plains: tuple[Any, ...] = (int, float, str, bytes, list, dict)
@@ -100,30 +109,32 @@ def _extend(thing: Any) -> Any:
 def unpack(data: bytes | bytearray | memoryview) -> Any:
     """The message in these bytes. Raises FrameError for anything that `pack` did not make."""
     try:
-        return _read(data)
+        return _read(data, 0)
     except FrameError:
         raise
     except Exception as error:
         raise FrameError(f"bytes that are no control message: {type(error).__name__}: {error}") from None
 
 
-def _read(data: bytes | bytearray | memoryview) -> Any:
-    return msgpack.unpackb(data, strict_map_key=False, ext_hook=_restore)
+def _read(data: bytes | bytearray | memoryview, depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        raise FrameError(f"more than {MAX_DEPTH} messages, tuples and sets within one another")
+    return msgpack.unpackb(data, strict_map_key=False, ext_hook=partial(_restore, depth + 1))
 
 
-def _restore(code: int, data: bytes) -> Any:
+def _restore(depth: int, code: int, data: bytes) -> Any:
     if code == _MESSAGE:
-        name, *fields = _read(data)
+        name, *fields = _read(data, depth)
         cls = _known().get(name)
         if cls is None:
             raise FrameError(f"there is no message {name!r:.100}")
         return cls(*fields)
     if code == _TUPLE:
-        return tuple(_read(data))
+        return tuple(_read(data, depth))
     if code == _SET:
-        return set(_read(data))
+        return set(_read(data, depth))
     if code == _FROZENSET:
-        return frozenset(_read(data))
+        return frozenset(_read(data, depth))
     if code == _INT:
         return int.from_bytes(data, "big", signed=True)
     if code == _PATH:

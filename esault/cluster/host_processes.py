@@ -11,8 +11,10 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+import esault
 from esault.cluster.codec import pack
 from esault.cluster.messages import HostStarted, Refusal, StartHost
 from esault.errors import UsageError
@@ -21,8 +23,13 @@ __all__ = ["HostProcesses"]
 
 log = logging.getLogger("esault.node")
 
-#: program of a run's first process, with its arguments
-_PROGRAM = (sys.executable, "-m", "esault.runtime.remote.host_process")
+#: Program of a run's first process, before its arguments. `-m` would look for modules in the folder in which the node was started,
+#: before all others: a `secrets.py` that another user left there was run. So the folder goes before anything is imported.
+_CODE = """import sys
+sys.path[:] = [*(each for each in sys.path if each), sys.argv.pop(1)]
+from esault.runtime.remote.host_process import main
+sys.exit(main(sys.argv[1:]))"""
+_PROGRAM = (sys.executable, "-c", _CODE, str(Path(esault.__file__).parents[1]))
 
 
 @dataclass

@@ -5,7 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["sync_folder", "write_whole"]
+__all__ = ["private", "sync_folder", "write_whole"]
+
+
+def private(path: str, flags: int) -> int:
+    """An `opener` of `open`: a file that it makes is for this user alone, since state holds what tuples held. Raises OSError."""
+    return os.open(path, flags, 0o600)
 
 
 def sync_folder(folder: Path) -> None:
@@ -21,7 +26,7 @@ def write_whole(path: Path, data: bytes) -> None:
     """Put a file in its place, durable, in one step. Raises OSError; what stood there before then still stands."""
     part = path.with_name(f".{path.name}.part")
     try:
-        with part.open("wb") as out:
+        with open(part, "wb", opener=private) as out:
             out.write(data)
             out.flush()
             os.fsync(out.fileno())

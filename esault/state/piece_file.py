@@ -23,7 +23,7 @@ from esault.errors import CheckpointError, FrameError
 from esault.messages.checkpoint import Piece
 from esault.payload.codec import Codec
 from esault.payload.schema import Schema
-from esault.state.files import sync_folder
+from esault.state.files import private, sync_folder
 
 __all__ = ["FORMAT", "PieceWriter", "check_piece", "read_piece", "read_schema"]
 
@@ -49,7 +49,7 @@ class PieceWriter:
         self._size = 0
         self._checksum = 0
         try:
-            self._file = self._part.open("wb", buffering=1 << 20)
+            self._file = open(self._part, "wb", 1 << 20, opener=private)  # noqa: SIM115 - `finish` or `drop` closes it
             self._write(_HEAD.pack(MAGIC, FORMAT))
         except OSError as error:
             raise self._failed(error) from error

@@ -95,7 +95,7 @@ class Spooled(Spout[Any, Any]):
         self.context = self.spout.context = context
         if not self._opened:
             try:
-                self._folder.mkdir(parents=True, exist_ok=True)
+                self._folder.mkdir(0o700, parents=True, exist_ok=True)
             except OSError as error:
                 raise self._failed(error) from error
             segments = self._segments()

@@ -11,6 +11,7 @@ from esault.control.report.summary import Snapshot, UnitSnapshot
 from esault.counters import Counter, declared
 from esault.errors import UsageError
 from esault.runtime.session.request import View
+from esault.ui.metrics_server import MetricsServer
 
 __all__ = ["PrometheusView", "served"]
 
@@ -32,7 +33,9 @@ class PrometheusView:
         self._view = view
         self._port = port
         self._snapshot: Snapshot | None = None
-        self._server: Any = None
+        self._server: MetricsServer | None = None
+        #: the port was taken by another program
+        self._gone = False
         try:
             with socket.create_server((HOST, port)):
                 pass
@@ -55,7 +58,7 @@ class PrometheusView:
     def update(self, snapshot: Snapshot) -> None:
         """The run as it is."""
         self._snapshot = snapshot
-        if self._server is None:
+        if self._server is None and not self._gone:
             self._serve()
         self._view.update(snapshot)
 
@@ -64,20 +67,20 @@ class PrometheusView:
         registry = self._library.CollectorRegistry()
         registry.register(self)
         try:
-            self._server, _ = self._library.start_http_server(self._port, HOST, registry)
+            self._server = MetricsServer(HOST, self._port, self._library.make_wsgi_app(registry))
         except OSError as error:
-            self._server = False
+            self._gone = True
             self._view.notice(
                 f"there are no metrics: {HOST}:{self._port} was taken meanwhile ({error.strerror or error})"
             )
             return
+        self._server.start()
         self._view.notice(f"metrics: http://{HOST}:{self._server.server_port}/metrics")
 
     def close(self) -> None:
         """The run has ended."""
         if self._server:
-            self._server.shutdown()
-            self._server.server_close()
+            self._server.close()
 
     # as a collector ----------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """One run's processes on another host than its driver's: started by that host's node, ended with the run, the node or the driver.
 
-    python -m esault.runtime.remote.host_process ORDER HOST ADDRESS KEY PARENT
+    main([ORDER, HOST, ADDRESS, KEY, PARENT])
 
 ORDER is a file with what the driver asked for (`StartHost`); it is removed. On standard output the node is told one line: `port N`, where
 the driver can come in, or `refused TEXT`. The code that was shipped lies in the run's own folder and goes with it.
@@ -12,7 +12,6 @@ import logging
 import os
 import secrets
 import shutil
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -134,7 +133,3 @@ def _watch(handle: system.ActorSystemHandle, folder: RunDir) -> str:
 def _tell(line: str) -> None:
     """The node reads one line."""
     print(line.replace("\n", "\\n"), flush=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -7,10 +7,12 @@ request is answered with one error and changes nothing.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import socket
 import threading
+import time
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ NAME = "control"
 LONGEST, PATIENCE, MOST = 4096, 2.0, 16
 #: seconds between two looks whether the socket's file is there
 LOOK_EVERY = 1.0
+_NO_ROOM = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 
 
 class Caller:
@@ -89,8 +92,11 @@ class ControlSocket(threading.Thread):
             except TimeoutError:
                 self._mend()
                 continue
-            except OSError:
-                return  # closed
+            except OSError as error:
+                if error.errno not in _NO_ROOM:
+                    return  # closed
+                time.sleep(0.1)  # who asks waits that long, or for as long as the command has no descriptor left
+                continue
             if not self._places.acquire(blocking=False):
                 connection.close()
                 continue

@@ -8,11 +8,12 @@ from datetime import datetime, timezone
 from decimal import Decimal
 from pathlib import Path
 
+import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.cluster.codec import _known, pack, unpack
+from esault.cluster.codec import MAX_DEPTH, _known, pack, unpack
 from esault.cluster.messages import FromSubUnits, ShippedFile, StartHost, ToKeeper, ToSubUnit
 from esault.errors import FrameError
 from esault.messages.checkpoint import Piece, Restore, Snapped
@@ -144,3 +145,25 @@ def test_a_message_with_other_fields_or_another_name_is_refused():
     for fields in (["Fork"], ["Fork", 1, 2, 3, 4], ["Popen", "ls"], ["Path", "x"]):
         with pytest.raises(FrameError):
             unpack(msgpack.packb(msgpack.ExtType(1, msgpack.packb(fields))))
+
+
+@pytest.mark.parametrize("levels", [MAX_DEPTH + 1, 312, 50_000])
+@pytest.mark.parametrize("code", [1, 2, 3, 4])
+def test_what_is_nested_too_deeply_is_refused_and_does_not_end_the_process(code, levels):
+    # 936 bytes of 312 levels took the whole stack.
+    data = b"\xc0"
+    for _ in range(levels):
+        data = msgpack.packb(msgpack.ExtType(code, b"\x91" + data))
+        if len(data) > 100_000:
+            break
+    with pytest.raises(FrameError):
+        unpack(data)
+
+
+def test_what_could_not_be_read_is_not_written():
+    value = ()
+    for _ in range(MAX_DEPTH - 1):
+        value = (value,)
+    assert unpack(pack(value)) == value
+    with pytest.raises(FrameError, match="within one another"):
+        pack((value,))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
 import sys
 import threading
 
@@ -186,3 +188,13 @@ def test_a_node_that_was_let_in_once_is_not_ended_by_a_later_refusal(node, key):
         assert member._joined is None
     finally:
         member.close()
+
+
+@pytest.mark.slow
+def test_code_that_somebody_left_in_the_nodes_folder_is_not_run(tmp_path):
+    for name in ("secrets", "logging", "esault", "dataclasses"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'planted')!r}, 'w')")
+    missing = [str(tmp_path / "order"), "a", "127.0.0.1", "key", str(os.getpid())]
+    done = subprocess.run([*host_processes._PROGRAM, *missing], cwd=tmp_path, capture_output=True, text=True)
+    assert "main" in done.stderr  # it came as far as the order, which is not there
+    assert not (tmp_path / "planted").exists()

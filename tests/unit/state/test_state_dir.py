@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import resource
 import signal
 import struct
@@ -192,3 +193,16 @@ def test_a_place_that_cannot_be_used_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(CheckpointError, match=r"the state directory .*file.* cannot be used: .*--state"):
         StateDir(tmp_path / "file" / "state")
+
+
+def test_state_is_for_its_owner_alone_whatever_the_mask_says(tmp_path):
+    before = os.umask(0)
+    try:
+        made = StateDir(tmp_path / "state")
+        kept(made, 1)
+        made.close()
+    finally:
+        os.umask(before)
+    found = [made.path, *made.path.rglob("*")]
+    assert len(found) >= 4  # folder, lock, piece, manifest
+    assert [path.name for path in found if path.stat().st_mode & 0o077] == []
