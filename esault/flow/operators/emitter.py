@@ -79,14 +79,17 @@ class Emitter:
 
     def rows(self) -> int:
         """Rows in all columns."""
-        if len(self._all) == 1:  # asked twice for each new element
-            return len(self._main.keys)
         return sum([len(out.keys) for out in self._all])
 
     @property
     def only_column(self) -> list[Any] | None:
         """The keys of the rows in all columns, while there is one stream; None where there are more."""
         return self._main.keys if len(self._all) == 1 else None
+
+    @property
+    def two_columns(self) -> tuple[list[Any], list[Any]] | None:
+        """The keys of the rows in all columns, while there are at most two streams; None where there are more."""
+        return (self._main.keys, self._all[-1].keys if len(self._all) == 2 else []) if len(self._all) <= 2 else None
 
     def marks(self) -> list[int]:
         """Lengths of the columns, for `rewind` and `name`."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from itertools import repeat
+from typing import Any, ClassVar
 
 from esault.errors import StateError
 from esault.flow.operators.operator import STOPPING
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import UserError
 from esault.flow.operators.window_operator import NoTime, WindowOperator
+from esault.flow.watermark.clock import as_time
 from esault.routing.many_keys import names_of
 from esault.topology.join import Join
 from esault.topology.window import SlidingWindow, TimeWindow, TumblingWindow, Window
@@ -18,18 +20,18 @@ __all__ = ["TimeWindowOperator"]
 
 #: bounds that are kept: those of windows that are open are asked for again and again
 KEPT_BOUNDS = 4096
+_NO_TIME = "time gave no finite number of seconds since the epoch"
+_TIMES = frozenset({int, float})
 
 
 class _Open(dict[Any, Any]):
     """The open windows of a key: number -> object, opened when the first row comes."""
 
-    __slots__ = ("key", "of")
+    __slots__ = ("key",)
 
     key: Any
-
-    def __init__(self, of: TimeWindowOperator) -> None:
-        super().__init__()
-        self.of = of
+    #: of the class, which each operator has of its own: there may be one of these for each row
+    of: ClassVar[TimeWindowOperator]
 
     def __missing__(self, index: Any) -> Any:
         return self.of.open(self, index)
@@ -43,6 +45,22 @@ class _Open(dict[Any, Any]):
     def __setstate__(self, state: Any) -> None:
         for index, packed in state:
             self[index] = self.of.restored(self.key, self.of.bounds(index), packed)
+
+
+class _Numbers(dict[float, range]):
+    """Number of the last window of a time -> numbers of all windows that it is in, where as many follow one another evenly."""
+
+    def __init__(self, steps: int) -> None:
+        super().__init__()
+        self._steps = steps
+
+    def __missing__(self, last: float) -> range:
+        if last != last:
+            raise NoTime(_NO_TIME)
+        if len(self) >= KEPT_BOUNDS:
+            self.clear()
+        found = self[last] = range(int(last) - self._steps + 1, int(last) + 1)
+        return found
 
 
 class _Late:
@@ -65,14 +83,21 @@ class TimeWindowOperator(WindowOperator):
         self._late = _Late(self.is_late)
         #: windows may be open that the watermark has passed: those who wait for what comes out of others have not let them close yet
         self._behind = False
-        self._size: float = self.kind.size if type(self.kind) is TumblingWindow else 0.5
         #: a row may be in several windows
         self._overlap = not isinstance(self.kind, SlidingWindow) or self.kind.size > self.kind.every
-        #: a row is in the window of number time // size, and nothing else need be asked
-        self._plain = isinstance(self._size, int) and not self._careful and self._by_stream is False
+        #: where the last window of a row is that of number time // every, and those before it follow from that
+        self._every = 0
+        if type(self.kind) in (TumblingWindow, SlidingWindow) and not self._careful and self._by_stream is False:
+            assert isinstance(self.kind, SlidingWindow)
+            every, size = self.kind.every, self.kind.size
+            if isinstance(every, int) and isinstance(size, int) and size % every == 0:
+                self._every = every
+                self._numbers = _Numbers(size // every)
+        self._open: type[_Open] = type("_Open", (_Open,), {"__slots__": (), "of": self})
+        self.elements.make_plainly(self._open, ())
 
     def windows_of_key(self) -> _Open:
-        return _Open(self)
+        return self._open()
 
     def bounds(self, index: int) -> Window:
         """Of the window of this number; those of one window are one object."""
@@ -86,41 +111,41 @@ class TimeWindowOperator(WindowOperator):
     def open(self, windows: _Open, index: Any) -> Any:
         """The object of a window that is not open: a new one, or what stands for one that has closed."""
         if index != index:
-            raise NoTime("time gave no finite number of seconds since the epoch")
+            raise NoTime(_NO_TIME)
         index = int(index)
-        bounds = self.bounds(index)
-        if bounds.end <= self.level(windows.key):
+        bounds = self._bounds.get(index) or self.bounds(index)
+        key = windows.key
+        if bounds.end <= self.level(key):
             return self._late
-        element = windows[index] = self.new(windows.key, bounds)
-        self.timers.add(bounds.end, windows.key if type(windows.key) is str else self.name_of(windows.key))
+        element = windows[index] = self.new(key, bounds)
+        self.timers.add(bounds.end, key if type(key) is str else self.name_of(key))
         return element
 
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
-        self._behind = bool(self.levels) or self.timers.next(self.levels.own) is not None
-        time = self.times[input]
-        if self._behind or not self._plain or not self._all_believed(time, values, self.latest_of(input)):
+        self._behind = bool(self.levels.others) or self.timers.next(self.levels.own) is not None
+        time, every = self.times[input], self._every
+        times = None if self._behind or not every else self._believed(time, values, self.latest_of(input))
+        if times is None:
             super().run(input, keys, values, ids)
             return
-        elements, size, late = self.elements, self._size, self.late
+        elements, late, name = self.elements, self.late, self._name
         key: Any = None
         value: Any = None
-        kind: type = int
         try:
-            if ids is None:
-                for key, value in zip(keys, values):
-                    at = time(value)
-                    if type(at) is not kind:
-                        at = self.time_of(time, value)
-                        kind = type(at)
-                    elements[key][at // size].process(key, value)
+            if self._overlap:
+                numbers = self._numbers
+                for key, value, at, id in zip(keys, values, times, repeat(None) if ids is None else ids):
+                    windows = elements[key]
+                    for index in numbers[at // every]:
+                        windows[index].process(key, value)
+                    if id is not None:
+                        name(id)
+            elif ids is None:
+                for key, value, at in zip(keys, values, times):
+                    elements[key][at // every].process(key, value)
             else:
-                name = self._name
-                for key, value, id in zip(keys, values, ids):
-                    at = time(value)
-                    if type(at) is not kind:
-                        at = self.time_of(time, value)
-                        kind = type(at)
-                    elements[key][at // size].process(key, value)
+                for key, value, at, id in zip(keys, values, times, ids):
+                    elements[key][at // every].process(key, value)
                     name(id)
         except STOPPING:
             raise
@@ -136,16 +161,24 @@ class TimeWindowOperator(WindowOperator):
         if not self._tried_state:
             self.try_state(keys)
 
-    def _all_believed(self, time: Callable[[Any], float], values: Sequence[Any], latest: float | None) -> bool:
-        """Return whether no row is too far ahead of the clock, and that could be seen at a glance."""
-        if latest is None:
-            return True
+    def _believed(
+        self, time: Callable[[Any], float], values: Sequence[Any], latest: float | None
+    ) -> Sequence[float] | None:
+        """The times of rows, where it is seen at a glance that each is one, none is too far ahead of the clock, and windows overlap
+        only for rows none of whose windows has closed; None: each must be looked at."""
         try:
-            return bool(max(map(time, values)) <= latest)
+            times: Sequence[Any] = tuple(map(time, values))
+            if not _TIMES.issuperset(map(type, times)):
+                times = tuple(map(as_time, times))
+            if latest is not None and not max(times) <= latest:
+                return None
+            if self._overlap and not (min(times) // self._every + 1) * self._every > self.levels.own:
+                return None
         except STOPPING:
             raise
         except BaseException:
-            return False
+            return None
+        return times
 
     def _because(self, error: BaseException, time: Callable[[Any], float], key: Any, value: Any) -> UserError:
         """Return the error: of the user's object, or of the time of the value."""
@@ -229,7 +262,14 @@ class TimeWindowOperator(WindowOperator):
         return [self.bounds(index).end for index, _ in state]
 
     def close_due(self, name: Any, windows: Any, until: float) -> None:
-        for index in [index for index in windows if self.bounds(index).end <= until]:
+        bounds = self._bounds
+        if len(windows) == 1:
+            (index,) = windows
+            if (bounds.get(index) or self.bounds(index)).end > until:
+                return
             self.finish(windows.pop(index))
-        if not windows:
+        else:
+            for index in [index for index in windows if (bounds.get(index) or self.bounds(index)).end <= until]:
+                self.finish(windows.pop(index))
+        if not windows and self.elements.pop(name, None) is None:
             self.elements.forget(name)

@@ -5,6 +5,7 @@ It is one module of over 300 lines: opening, restoring, moving and closing a win
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
@@ -13,7 +14,7 @@ from esault.flow.operators.elements import Elements, pack_state, put_state
 from esault.flow.operators.keyed_operator import KeyedOperator
 from esault.flow.operators.operator import STOPPING, by_stream, defines
 from esault.flow.operators.operator_parameters import OperatorParameters
-from esault.flow.operators.user_error import UserError
+from esault.flow.operators.user_error import UserError, say_hook
 from esault.flow.watermark.clock import END_OF_TIME, as_time
 from esault.flow.watermark.levels import Levels
 from esault.flow.watermark.timers import Timers
@@ -59,6 +60,13 @@ class WindowOperator(KeyedOperator):
         self.levels = Levels()
         self.timers = Timers()
         self._made = False
+        #: where it would show that making an object emitted; None where there is more to making one than its class
+        self._columns: tuple[list[Any], list[Any]] | None = None
+        #: how its objects end: whether they have a `finish` or a `close` of their own, once there is one
+        self._finishes = self._closes = True
+        #: nothing is survived, and no two replicas must name what `finish` emits alike
+        self._simply = not self._careful and plan.replicas == 1
+        self._own_name = f"{self.context.sub_unit}:f"
         self.elements = Elements(plan.name, self.windows_of_key, lambda windows, key: None, self._close_all, self.codec)
 
     # for the kinds -----------------------------------------------------------------------------
@@ -85,8 +93,21 @@ class WindowOperator(KeyedOperator):
 
     def new(self, key: Any, window: Window) -> Any:
         """An object for this key and window, opened."""
-        if self.times:
+        if self.times and window.start > FAR:
             self.look_at_unit(window.start)
+        if self._columns is not None:  # there may be one of these for each row
+            first, second = self._columns
+            before = len(first) + len(second)
+            try:
+                element = self._make()
+            except BaseException as error:
+                say_hook(error, "__init__")
+                raise
+            if len(first) + len(second) == before:
+                element.key = key
+                element.window = window
+                return element
+            # It emitted, which is refused below.
         element = self._object()
         if not self._made:
             self._made = True
@@ -95,6 +116,8 @@ class WindowOperator(KeyedOperator):
                     raise EsaultError(
                         f"unit {self.plan.name!r}: {type(element).__name__} sets self.{name}, which is the engine's; use another name"
                     )
+            if isinstance(self._make, (type, functools.partial)) and not defines(self._cls, "open"):
+                self._columns = self.emitter.two_columns
         element.key = key
         element.window = window
         self._opened(element, key)
@@ -105,6 +128,8 @@ class WindowOperator(KeyedOperator):
         if self._cls is None:
             self._cls = type(element)
             self._by_stream = by_stream(self._cls)
+        if not self._made:
+            self._finishes, self._closes = defines(self._cls, "finish"), defines(self._cls, "close")
         return element
 
     def restored(self, key: Any, window: Window, state: bytes) -> Any:
@@ -129,9 +154,24 @@ class WindowOperator(KeyedOperator):
 
     def finish(self, element: Any) -> None:
         """A window has closed, and its object goes."""
-        if defines(self._cls, "finish"):
+        if not self._finishes:
+            pass
+        elif self._simply:  # what `_outside_process` does where nothing is survived: it is called for millions
+            try:
+                element.finish()
+            except STOPPING:
+                raise
+            except StateError as error:
+                raise UserError(str(error)) from error
+            except BaseException as error:
+                raise self._fail(error, element.key, "finish") from error
+            if self.plan.wants_id:
+                self._name(f"{self._own_name}{self.ordinal}")
+                self.ordinal += 1
+        else:
             self._outside_process(element.finish, element.key, "finish")
-        self._close(element)
+        if self._closes:
+            self._close(element)
 
     def _close_all(self, windows: Any) -> None:
         for element in windows.objects():
@@ -212,7 +252,8 @@ class WindowOperator(KeyedOperator):
 
     def level(self, key: Any) -> float:
         """Up to when windows of this key were closed."""
-        return self.levels.of(key) if self.levels else self.levels.own
+        levels = self.levels
+        return levels.of(key) if levels.others else levels.own
 
     def try_state(self, keys: Sequence[Any]) -> None:
         """Save the first object once, so that a state that cannot move is found now and not when it must."""
@@ -233,7 +274,7 @@ class WindowOperator(KeyedOperator):
     def advance(self, watermark: float) -> None:
         """No row before this time is expected: what is due by then is to be closed."""
         self.levels.own = max(self.levels.own, watermark)
-        if self.levels:
+        if self.levels.others:
             self.levels.catch_up()
 
     def due(self) -> Name | None:
@@ -246,15 +287,30 @@ class WindowOperator(KeyedOperator):
 
     def close_next(self) -> None:
         """Close what `due` said."""
-        found = self.timers.next(self.levels.own)
-        if found is not None:
-            self._close_found(*found)
+        self.close_some(1, 1, None)
 
-    def _close_found(self, due: float, name: Name) -> None:
-        self.timers.remove(due, name)
-        windows = self.elements.wake(name)
-        if windows is not None:
-            self.close_due(name, windows, due)
+    def close_some(self, keys: int, rows: int, before: Callable[[tuple[Name]], None] | None) -> bool:
+        """Close what is due, of so many keys at most, until so many rows are out; whether there may be more.
+
+        `before` is told the name of each key first.
+        """
+        pop, elements, until = self.timers.pop, self.elements, self.levels.own
+        columns = self.emitter.two_columns
+        while keys:
+            found = pop(until)
+            if found is None:
+                return False
+            due, name = found
+            windows = elements.get(name) or elements.wake(name)
+            if windows is not None:
+                if before is not None:
+                    before((name,))
+                self.close_due(name, windows, due)
+                out = self.emitter.rows() if columns is None else len(columns[0]) + len(columns[1])
+                if out >= rows:
+                    break
+                keys -= 1
+        return True
 
     def finishing(self) -> Iterator[None]:
         self.advance(END_OF_TIME)
@@ -262,8 +318,7 @@ class WindowOperator(KeyedOperator):
             self.close()
             self.elements.forget_all()
             return
-        while (found := self.timers.next(END_OF_TIME)) is not None:
-            self._close_found(*found)
+        while self.close_some(1, 1, None):
             yield
 
     @property

@@ -23,17 +23,14 @@ class Levels:
 
     def __init__(self) -> None:
         self.own = BEGINNING
-        #: those that came from elsewhere, the newest first
-        self._others: list[Level] = []
-
-    def __bool__(self) -> bool:
-        return bool(self._others)
+        #: those that came from elsewhere, the newest first; asked for each new window, whether there are any
+        self.others: list[Level] = []
 
     def of(self, key: Any) -> float:
         """That of a key."""
-        if self._others:
+        if self.others:
             place = position(key)
-            for low, high, level in self._others:
+            for low, high, level in self.others:
                 if low <= place <= high:
                     return level
         return self.own
@@ -42,14 +39,14 @@ class Levels:
         """Those of these ranges, for their new owner; the first one that fits a place is that of the place."""
         found: list[Level] = []
         for low, high in ranges:
-            found += [(max(low, a), min(high, b), level) for a, b, level in self._others if a <= high and b >= low]
+            found += [(max(low, a), min(high, b), level) for a, b, level in self.others if a <= high and b >= low]
             found.append((low, high, self.own))
         return found
 
     def merge(self, levels: Sequence[Level]) -> None:
         """Keys came."""
-        self._others = [*levels, *self._others]
+        self.others = [*levels, *self.others]
 
     def catch_up(self) -> None:
         """All that was on its way is here and processed: those that are not ahead of this sub-unit's own are over."""
-        self._others = [level for level in self._others if level[2] > self.own]
+        self.others = [level for level in self.others if level[2] > self.own]

@@ -49,6 +49,26 @@ class Timers:
             self._first = due, deque(names)
         return None
 
+    def pop(self, until: float) -> tuple[float, Name] | None:
+        """Take out what `next` would return."""
+        while self._heap and self._heap[0] <= until:
+            due = self._heap[0]
+            names = self._names[due]
+            at, order = self._first
+            if at != due or not order:
+                if not names:
+                    heapq.heappop(self._heap)
+                    del self._names[due]
+                    continue
+                order = deque(names)
+                self._first = due, order
+            while order:
+                name = order.popleft()
+                if name in names:
+                    del names[name]
+                    return due, name
+        return None
+
     def remove(self, due: float, name: Name) -> None:
         """It has been seen to."""
         names = self._names.get(due)

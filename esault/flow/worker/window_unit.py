@@ -40,15 +40,9 @@ class WindowSubUnit(BoltSubUnit):
         if self._tracked and not self.roots.credit:
             return False
         self._at_work = True
-        for _ in range(CLOSED_IN_A_TURN):
-            name = operator.due()
-            if name is None:
-                self._at_work = False
-                break
-            self.writer.process((name,))
-            operator.close_next()
-            if self.emitter.rows() >= OWN_ROOT_ROWS:
-                break
+        writer = self.writer
+        before = None if writer.snapshot is None and writer.dirty is None else writer.process
+        self._at_work = operator.close_some(CLOSED_IN_A_TURN, OWN_ROOT_ROWS, before)
         self._emit_own(now)
         if self._at_work:
             return True

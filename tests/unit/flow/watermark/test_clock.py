@@ -142,7 +142,7 @@ def test_keys_that_came_keep_the_time_of_where_they_came_from_until_it_is_passed
     assert levels.of("a") == 30.0
     levels.own = 30.0
     levels.catch_up()
-    assert not levels
+    assert not levels.others
     levels.merge([(place, place, 5.0)])  # behind: until all that came with it is here
     assert levels.of("a") == 5.0
     levels.catch_up()
