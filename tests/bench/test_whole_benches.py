@@ -55,13 +55,6 @@ def test_calls_that_wait_are_counted_beside_those_that_block(tmp_path):
 
 
 @pytest.mark.slow
-def test_hops_add_up_to_the_whole(tmp_path):
-    result = run("hops", tmp_path, "--quick", "--runs", "3", "--topology", "words", "--scale", "0.1")
-    assert "unpack" in (tmp_path / "result.txt").read_text()
-    assert result["seed"] == 1
-
-
-@pytest.mark.slow
 def test_three_hosts_are_measured_beside_one(tmp_path):
     parts = ("--only", "throughput", "--only", "links")
     result = run("hosts", tmp_path, "--quick", "--scale", "0.2", *parts)

@@ -1,1 +1,0 @@
-"""The time of a tuple, hop by hop."""
