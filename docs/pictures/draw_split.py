@@ -1,6 +1,10 @@
-"""Draw split-under-load.svg: a unit under `auto` in a recorded run (bench/results/policies/live.json, the first live one)."""
+"""Draw split-under-load.svg: a unit under `auto` in a run that `esault bench policies --out DIR --only live` has recorded.
+
+python docs/pictures/draw_split.py DIR/live.json
+"""
 
 import json
+import sys
 from pathlib import Path
 
 import matplotlib
@@ -12,7 +16,7 @@ HERE = Path(__file__).parent
 SECONDS = 190
 MEAN = 5
 
-run = json.loads((HERE.parents[1] / "bench/results/policies/live.json").read_text())["auto"]["live"][0]
+run = json.loads(Path(sys.argv[1]).read_text())["auto"]["live"][0]
 lines = [line for line in run["lines"] if line[0] < SECONDS]
 bins = [lines[i : i + MEAN] for i in range(0, len(lines), MEAN)]
 at = [part[0][0] for part in bins]

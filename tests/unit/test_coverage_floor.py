@@ -29,7 +29,7 @@ def found(route):
 
 
 def test_lines_and_branches_of_a_room_are_added_up():
-    assert coverage_floor.by_room(found(file(5, 10, 0, 10))) == {"errors": 100.0, "flow": 25.0}
+    assert coverage_floor.by_room(found(file(5, 10, 0, 10))) == {"errors": (100.0, 4), "flow": (25.0, 20)}
 
 
 def test_a_room_that_comes_below_its_floor_fails_and_is_named(tmp_path, monkeypatch, capsys):
@@ -40,6 +40,12 @@ def test_a_room_that_comes_below_its_floor_fails_and_is_named(tmp_path, monkeypa
     place.write_text(json.dumps(found(file(2, 10, 0, 10))))
     assert coverage_floor.main(str(place)) == 1
     assert "below the floor: flow" in capsys.readouterr().err
+
+
+def test_what_two_runs_differ_by_is_no_failure():
+    floors = {"small": 100.0, "large": 90.0}
+    assert coverage_floor.below({"small": (98.0, 100), "large": (89.5, 1000)}, floors) == []
+    assert coverage_floor.below({"small": (97.0, 100), "large": (89.4, 1000)}, floors) == ["small", "large"]
 
 
 def test_a_room_without_a_floor_and_a_room_that_is_gone_fail(tmp_path, monkeypatch, capsys):
