@@ -9,6 +9,7 @@ from esault.flow.worker.bolt_unit import BoltSubUnit
 from esault.flow.worker.environment import Environment
 from esault.flow.worker.spout_unit import SpoutSubUnit
 from esault.flow.worker.sub_unit import SubUnit
+from esault.flow.worker.timer_unit import TimerSubUnit
 from esault.flow.worker.window_unit import WindowSubUnit
 from esault.messages.control import Build
 from esault.topology.plan import UnitPlan
@@ -22,6 +23,8 @@ def sub_unit(build: Build, plan: UnitPlan, environment: Environment) -> SubUnit:
         kind: type[SubUnit] = SpoutSubUnit
     else:
         plain = BoltSubUnit if plan.window is None else WindowSubUnit
+        if plan.timers:
+            plain = TimerSubUnit
         kind = MergerSubUnit if plan.merger else ReplicaSubUnit if plan.replicas > 1 else plain
         if plan.concurrency:
             kind = AsyncSubUnit

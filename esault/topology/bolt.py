@@ -48,6 +48,9 @@ class Bolt(Generic[KI, VI, KO, VO]):
     def tick(self, now: float) -> Any:
         """Called every `tick_every` seconds; `now` in seconds since the epoch."""
 
+    def on_timer(self, name: str, at: float) -> Any:
+        """Called when a timer is due that `timer` has set; see docs/how-to/timers.md."""
+
     def finish(self) -> Any:
         """The key's life is over: spouts ended, window closed, expired. May emit."""
 
@@ -59,6 +62,24 @@ class Bolt(Generic[KI, VI, KO, VO]):
         raise RuntimeError(
             f"{type(self).__name__}.emit: this object is not part of a running topology "
             "(emit works in process, tick and finish, not in __init__, open or close)"
+        )
+
+    def timer(self, name: str, at: float, by: str = "event") -> None:
+        """Set a timer of this key: `on_timer(name, at)` is called then, `at` in seconds since the epoch.
+
+        By "event" it is due when all tuples before `at` have come, by "processing" when the clock says so. A timer of the
+        same name is replaced. Raises RuntimeError where the bolt has no `on_timer`, or its tuples no event time.
+        """
+        raise RuntimeError(
+            f"{type(self).__name__}.timer: timers are for bolts by by_key() or single() that define on_timer(self, name, at), "
+            "in process, tick and on_timer"
+        )
+
+    def cancel_timer(self, name: str) -> None:
+        """Take back the timer of this name, if there is one."""
+        raise RuntimeError(
+            f"{type(self).__name__}.cancel_timer: timers are for bolts by by_key() or single() that define "
+            "on_timer(self, name, at), in process, tick and on_timer"
         )
 
     def __getstate__(self) -> Any:

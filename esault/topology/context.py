@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 __all__ = ["Context"]
+
+
+def _unknown(key: Any) -> float:
+    return -math.inf
 
 
 @dataclass(frozen=True)
@@ -30,5 +36,7 @@ class Context:
     run: str = "local"
     #: the engine's clock, seconds since the epoch; a manual clock in tests
     now: Callable[[], float] = time.time
+    #: for bolts with timers: event time up to which all tuples of a key have come, seconds since the epoch; -inf: not known
+    watermark: Callable[[Any], float] = _unknown
     #: the run's own folder for this run's short-lived files; None where there is none
     run_dir: str | None = None

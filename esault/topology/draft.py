@@ -33,6 +33,7 @@ from esault.topology.parallelism import Parallelism
 from esault.topology.plan import Edge, Input, Outlet, Plan, SinkPlan, UnitPlan
 from esault.topology.replicas import check_replicas, expanded
 from esault.topology.step import Step
+from esault.topology.timers import check_timers
 from esault.topology.unit_options import UnitOptions, WindowOptions
 from esault.topology.windowing import LATE, WindowPlan, checked_window
 
@@ -181,6 +182,7 @@ class Draft:
         settings = dataclasses.replace(settings, concurrency=check_concurrency(settings, options.concurrency))
         if window is not None and settings.concurrency is not None:
             raise TopologyError(f"{where}: its process is async, which windows do not take; write a plain def")
+        settings = dataclasses.replace(settings, timers=check_timers(settings))
         settings = dataclasses.replace(settings, replicas=check_replicas(settings, options.replicas))
         timed = all(outlet.has_time or start is not None for (outlet, _), start in zip(checked, starts))
         # Which of several replicas' rows go on, and when, follows no watermark.
@@ -274,7 +276,7 @@ class Draft:
             plan = dataclasses.replace(unit.settings, streams=streams)
             told = frozenset(t for t in plan.targets if plans[t].watermarks)
             passes = any(_inherits(outlet, told) for outlet in streams.values())
-            needs = unit.timed and (passes or (plan.window is not None and plan.window.timed))
+            needs = unit.timed and (passes or plan.timers or (plan.window is not None and plan.window.timed))
             plan = dataclasses.replace(plan, watermarks=needs, watermark_targets=told)
             wants_id = any(s.sink.wants_id for s in plan.sinks) or any(
                 plans[t].wants_id or plans[t].replicas > 1 for t in plan.targets

@@ -27,6 +27,7 @@ _BOLT_HOOKS: Mapping[str, tuple[str, ...]] = {
     "process_stream": ("stream", "key", "value"),
     "open": ("context",),
     "tick": ("now",),
+    "on_timer": ("name", "at"),
     "finish": (),
     "close": (),
 }
@@ -94,6 +95,8 @@ def examine_bolt_class(cls: type, unit: str) -> bool:
     _examine_reserved(
         cls, unit, ("emit_batch", "emit_columns", "keyed", "context") if batch else ("emit", "key", "window", "context")
     )
+    if getattr(cls, "on_timer", None) is not Bolt.on_timer:
+        _examine_reserved(cls, unit, ("timer", "cancel_timer"))
     _examine_attributes(cls, unit)
     _examine_returns(cls, unit, _BATCH_BOLT_HOOKS if batch else _BOLT_HOOKS)
     if not batch:

@@ -121,6 +121,8 @@ class UnitPlan:
     tracks_replicas: bool = False
     #: one object per key and window; None: per key
     window: WindowPlan | None = None
+    #: the objects of the bolt set timers
+    timers: bool = False
     #: whether it is sent watermarks by all its senders
     watermarks: bool = False
     #: units that it sends watermarks to
@@ -130,6 +132,11 @@ class UnitPlan:
     def spooled(self) -> bool:
         """Return whether this is a spout that cannot seek: with checkpoints what it reads is kept on disk."""
         return self.spout is not None and not has_position(self.spout)
+
+    @property
+    def keeps_watermark(self) -> bool:
+        """Return whether its state says, under no key, how far time had come."""
+        return self.window is not None or (self.timers and self.objects == "key")
 
     @property
     def keyed(self) -> bool:

@@ -57,6 +57,11 @@ def check_replicas(unit: UnitPlan, replicas: object) -> int:
                 f"{where} and {argument}={getattr(unit, argument):g} do not go together: the replicas' clocks would make different "
                 f"rows of the same tuples; leave {argument} out, or replicas"
             )
+    if unit.timers:
+        raise TopologyError(
+            f"{where} and on_timer do not go together: the replicas' clocks would make different rows of the same tuples; leave "
+            "replicas out, or on_timer"
+        )
     if unit.buffer is not None:
         raise TopologyError(
             f"{where} and buffer={unit.buffer} do not go together: each replica would drop other tuples; leave buffer out, or replicas"

@@ -156,6 +156,10 @@ class ElementOperator(KeyedOperator):
             emitted = self.expire(self._expiry.sweep(now, list(self.elements.names()), self._used_expiry))
         return emitted
 
+    def waits(self, name: Name) -> bool:
+        """Return whether something is still to be done for this key, so that it does not expire."""
+        return False
+
     def expire(self, names: Iterable[Name]) -> bool:
         """Finish and forget elements; whether there were any."""
         found, finishes = False, self._finishes

@@ -11,6 +11,7 @@ from esault.flow.operators.operator import Operator
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.session_operator import SessionOperator
 from esault.flow.operators.time_window_operator import TimeWindowOperator
+from esault.flow.operators.timer_operator import KeyTimerOperator, ObjectTimerOperator
 from esault.flow.operators.window_operator import WindowOperator
 from esault.topology.window import CountWindow, SessionWindow, TimeWindow, WindowKind
 
@@ -34,6 +35,8 @@ def operator(parameters: OperatorParameters) -> Operator:
     kind: type[Operator]
     if plan.concurrency:
         kind = AsyncElementOperator if plan.objects.endswith("key") else AsyncObjectOperator
+    elif plan.timers:
+        kind = KeyTimerOperator if plan.objects == "key" else ObjectTimerOperator
     else:
         kind = BatchOperator if plan.batch else ElementOperator if plan.objects.endswith("key") else ObjectOperator
     return kind(parameters)

@@ -25,7 +25,7 @@ class KeyedOperator(Operator):
         super().__init__(parameters)
         emitter, factory = self.emitter, self.plan.factory
         assert factory is not None
-        members = {"emit": emitter.function(), "context": self.context}
+        members = {"emit": emitter.function(), "context": self.context, **self._members()}
         self._make, cls = maker(factory, members, Bolt)
         #: of the objects, where it is known: each has the hooks of the first one
         self._cls: type[Any] | None = cls

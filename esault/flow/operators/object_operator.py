@@ -22,7 +22,7 @@ class ObjectOperator(Operator):
         super().__init__(parameters)
         emitter, factory = self.emitter, self.plan.factory
         assert factory is not None
-        members = {"emit": emitter.function(), "context": self.context}
+        members = {"emit": emitter.function(), "context": self.context, **self._members()}
         self._new, _ = maker(factory, members, Bolt)
         try:
             self.object = self._silent(self._new, "__init__")

@@ -253,6 +253,10 @@ class Operator:
             raise RuntimeError(f"unit {self.plan.name!r} emitted in {what}; emit in process, tick or finish")
         return made
 
+    def _members(self) -> dict[str, Any]:
+        """Attributes of the objects' class besides `emit` and `context`."""
+        return {}
+
     def _opened(self, element: Any, key: Any) -> None:
         if defines(type(element), "open"):  # else there is nothing of the user's to call, for each of many keys
             self._silent(lambda: element.open(self.context), "open")

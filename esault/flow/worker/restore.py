@@ -62,7 +62,7 @@ class StateRestore:
     ) -> Iterator[tuple[Any, bytes | None]]:
         """Yield states as this version of the code has them; those of others' keys are not looked at."""
         for key, state in states:
-            if state is None or not self._owns(key) or (key is None and self._plan.window is not None):
+            if state is None or not self._owns(key) or (key is None and self._plan.keeps_watermark):
                 yield key, state  # without a name: up to when windows were closed
             else:
                 yield key, operator.evolved(state, evolution)
@@ -76,7 +76,7 @@ class StateRestore:
             print(line, file=sys.stderr)
 
     def _owns(self, key: Any) -> bool:
-        if self._one_each or self._plan.objects == "unit" or (key is None and self._plan.window is not None):
+        if self._one_each or self._plan.objects == "unit" or (key is None and self._plan.keeps_watermark):
             return True
         place = position(key)
         return any(low <= place <= high for low, high in self._restore.ranges)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from esault.flow.operators.timer_operator import TimerOperator
 from esault.flow.operators.window_operator import WindowOperator
 from esault.flow.worker.bolt_unit import BoltSubUnit
 from esault.flow.worker.environment import Environment
@@ -21,7 +22,7 @@ CLOSED_IN_A_TURN = 256
 class WindowSubUnit(BoltSubUnit):
     """A sub-unit that closes windows in the order of their ends; what they emit goes before the watermark is passed on."""
 
-    operator: WindowOperator
+    operator: WindowOperator | TimerOperator
 
     def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
         super().__init__(build, plan, environment)

@@ -306,8 +306,13 @@ class Reading:
             part.close()
 
 
+#: seconds that a timer of processing time is late at most, besides what a batch takes
+_TIMERS_EVERY = 0.5
+
+
 def _pulse_every(unit: UnitPlan) -> float | None:
     """Seconds between two times at which all tasks of a unit are called though no tuple came."""
     times = [unit.tick_every] if unit.tick_every is not None else []
     times += [unit.expire_after / 4] if unit.expire_after is not None else []
+    times += [_TIMERS_EVERY] if unit.timers else []
     return min(times) if times else None

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from esault.errors import PayloadError, StateError
 from esault.flow.operators.element_operator import ElementOperator
+from esault.flow.operators.timer_operator import TimerOperator
 from esault.flow.operators.window_operator import WindowOperator
 from esault.payload.codec import Codec
 from esault.payload.column import plain
@@ -171,6 +172,7 @@ class Task:
             if self.unit.tick_every is not None:
                 self._dirty = None
                 self.runner.each(lambda operator: operator.ticking(now), now)
+            self._fire(now)
             self._expire(now)
         elif kind == END and not self._ended:
             self._ended = True
@@ -184,7 +186,7 @@ class Task:
         words, operator = self._words, self.operator
         if words is None or self._ended:
             return
-        if words.settle(time.time()) and isinstance(operator, WindowOperator):
+        if words.settle(time.time()) and isinstance(operator, (WindowOperator, TimerOperator)):
             self._dirty_too(None)  # where the watermark stands
             self.runner.each(lambda _: operator.advance(words.current), words.current)
             while (name := self.runner.call(operator.due)) is not None:
@@ -207,13 +209,22 @@ class Task:
         if self._expire_after is not None:
             self._used.update(dict.fromkeys(names, time.time()))
 
+    def _fire(self, now: float) -> None:
+        """Timers are due by the clock."""
+        operator = self.operator
+        if not isinstance(operator, TimerOperator) or self._ended:
+            return
+        while (name := operator.due_now(now)) is not None:
+            self._dirty_too(name)
+            self.runner.each(lambda _: operator.fire_now(), now)
+
     def _expire(self, now: float) -> None:
         if self._expire_after is None or not isinstance(self.operator, ElementOperator):
             return
         last = now - self._expire_after
-        idle = [name for name, used in self._used.items() if used <= last]
+        expiring = self.operator
+        idle = [name for name, used in self._used.items() if used <= last and not expiring.waits(name)]
         if idle:
-            expiring = self.operator
             self.runner.each(lambda _: iter([expiring.expire(idle)]), now)
             for name in idle:
                 del self._used[name]

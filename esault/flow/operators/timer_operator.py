@@ -1,0 +1,259 @@
+"""Bolts whose objects set timers: `timer`, `cancel_timer` and `on_timer`, and where timers stand while keys move."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from esault.errors import FrameError, StateError
+from esault.flow.operators.element_operator import ElementOperator
+from esault.flow.operators.object_operator import ObjectOperator
+from esault.flow.operators.operator import Operator
+from esault.flow.operators.operator_parameters import OperatorParameters
+from esault.flow.watermark.clock import END_OF_TIME, as_time
+from esault.flow.watermark.key_timers import EVENT, PROCESSING, KeyTimers, with_timers, without_timers
+from esault.flow.watermark.levels import Levels
+from esault.payload.schema import Evolution
+from esault.routing.ring import Name, canonical
+
+__all__ = ["KeyTimerOperator", "ObjectTimerOperator", "TimerOperator"]
+
+
+class TimerOperator(Operator):
+    """The common part: timers of event time are due when `advance` has gone by them, the others by the clock."""
+
+    def __init__(self, parameters: OperatorParameters) -> None:
+        self.levels = Levels()
+        self.timers = KeyTimers()
+        #: time is over, and what was to be done by then is being done: nothing is set for later
+        self._last_round = False
+        context = dataclasses.replace(parameters.context, watermark=self.level)
+        super().__init__(dataclasses.replace(parameters, context=context))
+
+    def level(self, key: Any) -> float:
+        """Up to when all tuples of a key have come."""
+        return self.levels.of(key) if self.levels else self.levels.own
+
+    # what objects ask for ----------------------------------------------------------------------
+
+    def _members(self) -> dict[str, Any]:
+        def timer(element: Any, name: str, at: float, by: str = EVENT) -> None:
+            self._set(element, name, at, by)
+
+        def cancel_timer(element: Any, name: str) -> None:
+            self.timers.cancel(self._owner(element, "cancel_timer"), name)
+
+        return {**super()._members(), "timer": timer, "cancel_timer": cancel_timer}
+
+    def _set(self, element: Any, name: Any, at: Any, by: Any) -> None:
+        key = self._owner(element, "timer")
+        where = f"{type(element).__name__}.timer({name!r}, ...)"
+        if type(name) is not str or not name:
+            raise ValueError(f"{where}: the name of a timer is a text that is not empty")
+        seconds = as_time(at)
+        if seconds is None:
+            raise ValueError(f"{where}: at={at!r} ({type(at).__name__}) is no finite number of seconds since the epoch")
+        if by not in (EVENT, PROCESSING):
+            raise ValueError(f"{where}: by={by!r}; a timer is due by 'event' or by 'processing' time")
+        if by == EVENT and not self.plan.watermarks:
+            raise RuntimeError(
+                f"{where}: the tuples of unit {self.plan.name!r} have no event time; say .timed(lambda value: value['at']) before the "
+                "bolt, on each of its inputs, or take by='processing'"
+            )
+        if by == EVENT and self._last_round:
+            return
+        self.timers.set(key, name, seconds, by)
+
+    def _owner(self, element: Any, called: str) -> Name:
+        """Return the name of the key whose object this is. Raises RuntimeError unless it is at work."""
+        key = element.key if hasattr(element, "key") else None
+        name = key if type(key) is str else canonical(key)
+        if not self._holds(name, element):
+            raise RuntimeError(f"{type(element).__name__}.{called} works in process, tick and on_timer alone")
+        return name
+
+    def _holds(self, name: Name, element: Any) -> bool:
+        raise NotImplementedError
+
+    def _awake(self, name: Name) -> Any:
+        """The object of a key; None if it is not here."""
+        raise NotImplementedError
+
+    # what is due -------------------------------------------------------------------------------
+
+    def advance(self, watermark: float) -> None:
+        """No row before this time is expected."""
+        self.levels.own = max(self.levels.own, watermark)
+        if self.levels:
+            self.levels.catch_up()
+
+    def due(self) -> Name | None:
+        """The name of the key with the first timer that the watermark has passed; None: there is none."""
+        found = self.timers.first(EVENT)
+        return self._said(found[2]) if found is not None and found[0] <= self.levels.own else None
+
+    def close_next(self) -> None:
+        """Call `on_timer` for what `due` said."""
+        self._last_round = self.levels.own == END_OF_TIME
+        self._fire(EVENT)
+        self._last_round = False
+
+    def close_some(self, timers: int, rows: int, before: Callable[[tuple[Name]], None] | None) -> bool:
+        """Call it for all that the watermark has passed, so many at most, until so many rows are out; whether there may be more.
+
+        `before` is told the name of each key first.
+        """
+        for _ in range(timers):
+            name = self.due()
+            if name is None:
+                return False
+            if before is not None:
+                before((name,))
+            self.close_next()
+            if self.emitter.rows() >= rows:
+                break
+        return True
+
+    def due_at(self) -> float | None:
+        """Return when the next timer of processing time is due, seconds since the epoch; None: there is none."""
+        found = self.timers.first(PROCESSING)
+        return None if found is None else found[0]
+
+    def due_now(self, now: float) -> Name | None:
+        """The name of the key with the first timer that is due by the clock; None: there is none."""
+        found = self.timers.first(PROCESSING)
+        return self._said(found[2]) if found is not None and found[0] <= now else None
+
+    def _said(self, name: Name) -> Name:
+        """The name as it is said by `due`, where None means that there is none."""
+        return name
+
+    def fire_now(self) -> None:
+        """Call `on_timer` for what `due_now` said."""
+        self._fire(PROCESSING)
+
+    def _fire(self, by: str) -> None:
+        found = self.timers.first(by)
+        assert found is not None
+        at, _, key, name = found
+        self.timers.cancel(key, name)
+        element = self._awake(key)
+        if element is not None:
+            self._outside_process(lambda: element.on_timer(name, at), element.key, "on_timer", (name, at))
+
+    def finishing(self) -> Iterator[None]:
+        self.advance(END_OF_TIME)
+        while self.due() is not None:
+            self.close_next()
+            yield
+        yield from super().finishing()
+
+    # state -------------------------------------------------------------------------------------
+
+    def reload(self, keys: Sequence[Any]) -> None:
+        super().reload(keys)
+        for name in {canonical(key) for key in keys}:
+            moved = with_timers(b"", self.timers.take(name), self.codec)
+            self.timers.put(name, without_timers(moved, self.codec)[1])
+
+    def remove_state(self, name: Name) -> bytes | None:
+        state = super().remove_state(name)
+        timers = self.timers.take(name)
+        return None if state is None else with_timers(state, timers, self.codec)
+
+    def install_state(self, key: Any, state: bytes) -> None:
+        state, timers = self._apart(state)
+        super().install_state(key, state)
+        self.timers.put(canonical(key), timers)
+
+    def peek(self, name: Name) -> bytes | None:
+        state = super().peek(name)
+        return None if state is None else with_timers(state, self.timers.of(name), self.codec)
+
+    def evolved(self, state: bytes, evolution: Evolution) -> bytes:
+        state, timers = self._apart(state)
+        return with_timers(super().evolved(state, evolution), timers, self.codec)
+
+    def _apart(self, state: bytes) -> tuple[bytes, tuple[Any, ...]]:
+        try:
+            return without_timers(state, self.codec)
+        except FrameError as error:
+            raise StateError(f"unit {self.plan.name!r}: the state cannot be restored: {error}") from None
+
+
+class KeyTimerOperator(TimerOperator, ElementOperator):
+    """Timers of an object per key. A key that has one is not expired: it waits for it."""
+
+    def _holds(self, name: Name, element: Any) -> bool:
+        return self.elements.holds(name, element)
+
+    def _awake(self, name: Name) -> Any:
+        return self.elements.wake(name)
+
+    def waits(self, name: Name) -> bool:
+        return bool(self.timers.of(name))
+
+    def expire(self, names: Iterable[Name]) -> bool:
+        return super().expire([name for name in names if not self.waits(name)])
+
+    @property
+    def states(self) -> int:
+        return super().states or len(self.timers)
+
+    # how far time had come: it moves with ranges of keys, and stands in checkpoints under no key --
+
+    def install_state(self, key: Any, state: bytes) -> None:
+        if key is None and self.plan.keeps_watermark:
+            own = self.codec.unpack(state)
+            self.levels.own = own if self._fresh else min(self.levels.own, own)
+            self._fresh = False
+            return
+        super().install_state(key, state)
+
+    _fresh = True
+
+    def ring_state(self, ranges: Sequence[tuple[int, int]]) -> Any:
+        return tuple(self.levels.cut(ranges)) if self.plan.watermarks else None
+
+    def install_ring_state(self, said: Any) -> None:
+        if type(said) is not tuple or any(
+            type(each) is not tuple or [type(x) for x in each] != [int, int, float] for each in said
+        ):
+            raise FrameError("what is said beside rows of keys with timers is a sequence of ranges and times")
+        self.levels.merge(said)
+
+    def saved_names(self) -> list[Name]:
+        return [None, *self.names()]
+
+    def peek(self, name: Name) -> bytes | None:
+        return self.codec.pack(self.levels.own) if name is None else super().peek(name)
+
+
+class ObjectTimerOperator(TimerOperator, ObjectOperator):
+    """Timers of the one object of a unit, whose name is None."""
+
+    def _said(self, name: Name) -> Name:
+        return ()
+
+    def key_of(self, name: Name) -> Any:
+        return None
+
+    def peek(self, name: Name) -> bytes | None:
+        return super().peek(None)
+
+    def _holds(self, name: Name, element: Any) -> bool:
+        return element is self.object and not self._given
+
+    def _awake(self, name: Name) -> Any:
+        return None if self._given else self.object
+
+    def reload(self, keys: Sequence[Any]) -> None:
+        super().reload([None])
+
+    def saved_names(self) -> list[Name]:
+        return super().saved_names() or ([None] if self.timers and not self._given else [])
+
+    @property
+    def states(self) -> int:
+        return super().states or len(self.timers)

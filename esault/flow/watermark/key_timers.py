@@ -1,0 +1,135 @@
+"""The timers of keys: a name and a time for each, in event or in processing time; and how they stand in a key's state.
+
+A key's state is what it was before there were timers, unless it has some: then it begins with a head that says which.
+"""
+
+from __future__ import annotations
+
+import heapq
+import struct
+from collections.abc import Iterable
+from typing import Any
+
+from esault.errors import FrameError
+from esault.payload.codec import Codec
+from esault.routing.ring import Name
+
+__all__ = ["EVENT", "PROCESSING", "KeyTimers", "with_timers", "without_timers"]
+
+EVENT, PROCESSING = "event", "processing"
+#: begins the state of a key that has timers, with the version of its form; neither a pickle nor MessagePack begins so
+_HEAD = b"\xc1T\x01"
+_LENGTH = struct.Struct(">I")
+
+#: replaced timers that are never worth a search
+FEW = 64
+
+#: (name, time, which clock) of a timer
+Timer = tuple[str, float, str]
+
+
+class KeyTimers:
+    """All timers of a sub-unit, by key and name. Those of one clock are due in the order of their times, then of their setting.
+
+    A name is that of one timer of its key: to set it again, by either clock, replaces it.
+    """
+
+    def __init__(self) -> None:
+        #: by clock (time, number, key, name); those that were replaced or cancelled stay until they are half of all
+        self._heaps: dict[str, list[tuple[float, int, Name, str]]] = {EVENT: [], PROCESSING: []}
+        #: key -> name -> (time, clock, number)
+        self._of: dict[Name, dict[str, tuple[float, str, int]]] = {}
+        self._count = 0
+        #: of the newest
+        self._number = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def set(self, key: Name, name: str, at: float, by: str) -> None:
+        """Set a timer, in place of the one that the key has under this name."""
+        timers = self._of.get(key)
+        if timers is None:
+            timers = self._of[key] = {}
+        self._count += name not in timers
+        number = self._number = self._number + 1
+        timers[name] = (at, by, number)
+        heap = self._heaps[by]
+        heapq.heappush(heap, (at, number, key, name))
+        if len(heap) > 2 * self._count + FEW:
+            heap[:] = [entry for entry in heap if self._stands(*entry[1:])]
+            heapq.heapify(heap)
+
+    def cancel(self, key: Name, name: str) -> bool:
+        """Take a timer away; whether there was one."""
+        timers = self._of.get(key)
+        if timers is None or timers.pop(name, None) is None:
+            return False
+        self._count -= 1
+        if not timers:
+            del self._of[key]
+        return True
+
+    def _stands(self, number: int, key: Name, name: str) -> bool:
+        timers = self._of.get(key)
+        found = None if timers is None else timers.get(name)
+        return found is not None and found[2] == number
+
+    def first(self, by: str) -> tuple[float, int, Name, str] | None:
+        """Return (time, number, key, name) of what is due first by a clock; None: there is none. It stays."""
+        heap = self._heaps[by]
+        while heap:
+            if self._stands(*heap[0][1:]):
+                return heap[0]
+            heapq.heappop(heap)
+        return None
+
+    def names(self) -> list[Name]:
+        """The keys that have timers."""
+        return list(self._of)
+
+    def of(self, key: Name) -> tuple[Timer, ...]:
+        """The timers of a key, in the order in which they were set."""
+        set_in_order = sorted(self._of.get(key, {}).items(), key=lambda timer: timer[1][2])
+        return tuple((name, at, by) for name, (at, by, _) in set_in_order)
+
+    def take(self, key: Name) -> tuple[Timer, ...]:
+        """The timers of a key, which leaves."""
+        found = self.of(key)
+        for name, _, _ in found:
+            self.cancel(key, name)
+        return found
+
+    def put(self, key: Name, timers: Iterable[Timer]) -> None:
+        """Take over the timers of a key that came."""
+        for name, at, by in timers:
+            self.set(key, name, at, by)
+
+
+def with_timers(state: bytes, timers: tuple[Timer, ...], codec: Codec) -> bytes:
+    """The state of a key with its timers."""
+    if not timers:
+        return state
+    said = codec.pack(timers)
+    return b"".join((_HEAD, _LENGTH.pack(len(said)), said, state))
+
+
+def without_timers(state: bytes, codec: Codec) -> tuple[bytes, tuple[Timer, ...]]:
+    """The state alone, and the timers that it came with. Raises FrameError."""
+    if state[:2] != _HEAD[:2]:
+        return state, ()
+    if state[:3] != _HEAD:
+        raise FrameError("the timers of a key are written in a form that this version does not know")
+    start = len(_HEAD) + _LENGTH.size
+    end = start + _LENGTH.unpack_from(state, len(_HEAD))[0]
+    said: Any = codec.unpack(state[start:end])
+    if type(said) is not tuple or any(
+        type(each) is not tuple
+        or len(each) != 3
+        or type(each[0]) is not str
+        or type(each[1]) not in (int, float)
+        or each[2] not in (EVENT, PROCESSING)
+        for each in said
+    ):
+        raise FrameError("timers of a key are names, times and clocks")
+    return state[end:], said
