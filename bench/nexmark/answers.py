@@ -42,7 +42,7 @@ SQL = {
     "(CAST(floor(time / 10) AS BIGINT) + 1) * 10 AS ends FROM bid) AS bids) AS ranked WHERE price = most",
     "q8": "SELECT person.id, name, reserve FROM person JOIN auction ON person.id = seller "
     "AND floor(person.time / 10) = floor(auction.time / 10)",
-    "q11": "WITH marked AS (SELECT bidder, time, CASE WHEN time < lag(time) OVER (PARTITION BY bidder ORDER BY time) + 10 "
+    "q11": "WITH marked AS (SELECT bidder, time, CASE WHEN time <= lag(time) OVER (PARTITION BY bidder ORDER BY time) + 10 "
     "THEN 0 ELSE 1 END AS opens FROM bid), numbered AS (SELECT bidder, time, sum(opens) OVER (PARTITION BY bidder ORDER BY time "
     "ROWS UNBOUNDED PRECEDING) AS session FROM marked) SELECT bidder, count(*), CAST(round(min(time) * 1000) AS BIGINT), "
     "CAST(round(max(time) * 1000) AS BIGINT) FROM numbered GROUP BY bidder, session",

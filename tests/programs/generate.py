@@ -372,7 +372,7 @@ def windows_of(window, rows):
     elif isinstance(window, SessionWindow):
         some: list[Any] = []
         for row in sorted(rows, key=units.at):
-            if some and units.at(row) >= units.at(some[-1]) + window.gap:
+            if some and units.at(row) > units.at(some[-1]) + window.gap:
                 yield units.at(some[0]), units.at(some[-1]) + window.gap, some
                 some = []
             some.append(row)

@@ -58,7 +58,7 @@ def test_events_out_of_order_are_in_their_sessions_within_the_lateness(sql):
 
 @pytest.mark.slow
 def test_events_beyond_the_lateness_land_in_the_late_stream_and_none_is_lost():
-    local = drained("nexmark/q11.py", **MIXED, lateness=1.0)
+    local = drained("nexmark/q11.py", **MIXED, lateness=1.0, gap=2.0)
     late = len(rows(local, "late"))
     assert late > 100
     assert sum(bids for _, (bids, _, _) in rows(local, "sessions")) + late == 5000 * 46 // 50

@@ -1,8 +1,8 @@
 """Nexmark query 11: how many bids does each bidder make before they pause for ten seconds?
 
 Session windows. Shows also what becomes of events out of order: with `--set disorder=1000` a thousand events at a time come mixed up;
-those that are more than `lateness` seconds behind the newest have missed their session, and land in
-`out/nexmark/q11_late.jsonl`. Out come (bidder, (bids, first, last)) in `out/nexmark/q11.jsonl`, times in ms since the epoch.
+those that are more than `lateness` seconds behind the newest and fall into no session that is still open have missed theirs, and
+land in `out/nexmark/q11_late.jsonl`. Out come (bidder, (bids, first, last)) in `out/nexmark/q11.jsonl`, times in ms since the epoch.
 
     esault run topologies/nexmark/q11.py --set disorder=1000 --set lateness=0.2
 """
@@ -18,7 +18,7 @@ __all__ = ["query", "topology"]
 
 
 class Session(Bolt):
-    """The bids of a bidder without a long pause between them, in the order of their times."""
+    """The bids of a bidder without a long pause between them; one behind the watermark comes after those of later times."""
 
     def __init__(self):
         self.bids = 0
@@ -26,9 +26,9 @@ class Session(Bolt):
 
     def process(self, key, value):
         self.bids += 1
-        self.last = value[TIME]
-        if self.first is None:
-            self.first = self.last
+        time = value[TIME]
+        self.first = time if self.first is None else min(self.first, time)
+        self.last = time if self.last is None else max(self.last, time)
 
     def finish(self):
         self.emit(self.key, (self.bids, self.first, self.last))

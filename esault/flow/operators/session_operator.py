@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from esault.flow.operators.operator_parameters import OperatorParameters
-from esault.flow.operators.window_operator import WindowOperator
+from esault.flow.operators.window_operator import NoTime, WindowOperator
 from esault.topology.window import SessionWindow, Window
 
 __all__ = ["SessionOperator"]
@@ -37,13 +37,19 @@ class _Session:
     @property
     def next(self) -> float:
         """Return the time at which there is something to do: the watermark has passed a row, or reached the end."""
-        first = math.nextafter(self.rows[0][0], math.inf) if self.rows else math.inf
-        return first if self.element is None else min(first, self.end)
+        first = self.rows[0][0] if self.rows else math.inf
+        return math.nextafter(first if self.element is None else min(first, self.end), math.inf)
+
+    @property
+    def start(self) -> float:
+        """Return the start of what is open at the watermark, with rows that wait: all of these before it touch it, and one another."""
+        first = self.rows[0][0] if self.rows else math.inf
+        return first if self.element is None else min(first, self.element.window.start)
 
     def __getstate__(self) -> Any:
         element = self.element
         session = None if element is None else (tuple(element.window), self.of.packed(element))
-        return (self.next, self.number, session, tuple(self.rows))
+        return (self.next, self.number, session, self.rows)
 
     def __setstate__(self, state: Any) -> None:
         self.wake_at, self.number, session, rows = state
@@ -57,13 +63,27 @@ class _Session:
 class SessionOperator(WindowOperator):
     """Rows wait until the watermark has passed them, and then go in the order of their times into their session's object.
 
-    So no two sessions ever turn out to be one, and their objects need not be merged.
+    So no two sessions ever turn out to be one, and their objects need not be merged. A row behind the watermark belongs to the
+    session that is open there, if it touches it: it goes into it behind rows of later times. At a watermark one session of a key is
+    open at most, so such a row joins no two either.
     """
 
     def __init__(self, parameters: OperatorParameters) -> None:
         super().__init__(parameters)
         assert self.plan.window is not None and isinstance(self.plan.window.kind, SessionWindow)
         self.gap = self.plan.window.kind.gap
+
+    def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
+        if self.timers.next(self.levels.own) is not None:
+            time = self.times[input]
+            self.catch_up([key for key, value in zip(keys, values) if self._is_behind(key, time, value)])
+        super().run(input, keys, values, ids)
+
+    def _is_behind(self, key: Any, time: Callable[[Any], float], value: Any) -> bool:
+        try:
+            return self.time_of(time, value) < self.level(key)
+        except NoTime:
+            return False
 
     def windows_of_key(self) -> _Session:
         return _Session(self)
@@ -73,7 +93,9 @@ class SessionOperator(WindowOperator):
         session: _Session = windows
         try:
             at = self.time_of(time, value)
-            if at < self.level(session.key) or (self.latest is not None and at > self.latest):
+            level = self.level(session.key)
+            late = at < level and (end := at + self.gap) < level and end < session.start
+            if late or (self.latest is not None and at > self.latest):
                 self.look_at_unit(at)
                 self.is_late(session.key, value)
                 return
@@ -103,8 +125,10 @@ class SessionOperator(WindowOperator):
         # All rows that the watermark has passed, and not only what this timer was for: it makes no difference, and fewer timers.
         passed = self.level(session.key)
         while session.rows or session.element is not None:
-            if session.element is not None and (not session.rows or session.rows[0][0] >= session.end):
-                if session.end > until:  # those of other keys that end before it come first
+            if session.element is not None and (not session.rows or session.rows[0][0] > session.end):
+                if (
+                    session.end >= until
+                ):  # a row at its end belongs to it, and those of other keys that end before it come first
                     break
                 element, session.element, session.end = session.element, None, -math.inf
                 self.finish(element)
@@ -121,7 +145,8 @@ class SessionOperator(WindowOperator):
     def _process(self, session: _Session, at: float, stream: str, value: Any) -> None:
         """A row into its session, which begins with it, or goes on to `gap` behind it; neither if it fails."""
         before = None if session.element is None else session.element.window
-        window = Window(at if before is None else before.start, at + self.gap)
+        start, end = (at, at) if before is None else (min(before.start, at), before.end)
+        window = Window(start, max(end, at + self.gap))
 
         def process() -> None:
             if before is None:

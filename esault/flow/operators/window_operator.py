@@ -19,6 +19,7 @@ from esault.flow.watermark.clock import END_OF_TIME, as_time
 from esault.flow.watermark.levels import Levels
 from esault.flow.watermark.timers import Timers
 from esault.payload.schema import Evolution
+from esault.routing.many_keys import names_of
 from esault.routing.ring import Name, canonical
 from esault.topology.window import Window
 from esault.topology.windowing import LATE
@@ -311,6 +312,16 @@ class WindowOperator(KeyedOperator):
                     break
                 keys -= 1
         return True
+
+    def catch_up(self, keys: Sequence[Any]) -> None:
+        """Close what is due of these keys, whose rows come behind the watermark that makes it due.
+
+        Those who wait for what comes out of others have not let it close yet, and what becomes of a row must not depend on them.
+        """
+        for name in dict.fromkeys(names_of(keys)):
+            windows = self.elements.wake(name)
+            if windows is not None:
+                self.close_due(name, windows, self.level(windows.key))
 
     def finishing(self) -> Iterator[None]:
         self.advance(END_OF_TIME)

@@ -27,12 +27,14 @@ def word(body: Any) -> Word | None:
 class _Sender:
     """The words of one channel."""
 
-    __slots__ = ("held", "idle", "incarnation", "value", "words")
+    __slots__ = ("behind", "held", "idle", "incarnation", "value", "words")
 
     def __init__(self, incarnation: int) -> None:
         self.incarnation = incarnation
         self.value = BEGINNING
         self.idle = False
+        #: it was idle and came back behind what had been passed by then: it is left out until it has caught up
+        self.behind = False
         self.held = 0
         #: what waits for another sender's word
         self.words: deque[Word] = deque()
@@ -41,8 +43,10 @@ class _Sender:
 class Merging:
     """The words of senders, each when all rows before it have been processed.
 
-    A sender that is idle, or has ended, is left out; if all are idle no sender is waited for, and the furthest counts. A sender that gave keys away says of whom; its later words wait until the
-    new owner has said that it holds back: else this watermark could pass rows of those keys that are on their way there.
+    A sender that is idle, or has ended, is left out; if all are idle no sender is waited for, and the furthest counts. One that was
+    idle and comes back behind what was passed meanwhile is left out until it has caught up: it must not hold up all others (Flink's
+    StatusWatermarkValve). A sender that gave keys away says of whom; its later words wait until the new owner has said that it holds
+    back: else this watermark could pass rows of those keys that are on their way there.
     """
 
     def __init__(self) -> None:
@@ -92,8 +96,10 @@ class Merging:
         if not self._senders:
             return self.current
         left = [s for s in self._senders.values() if s.value < END_OF_TIME]
-        busy = [s.value for s in left if not s.idle]
-        return min(busy) if busy else max((s.value for s in left), default=END_OF_TIME)
+        busy = [s for s in left if not s.idle]
+        if not busy:
+            return max((s.value for s in left), default=END_OF_TIME)
+        return min([s.value for s in busy if not s.behind], default=self.current)
 
     @property
     def unread(self) -> bool:
@@ -117,7 +123,10 @@ class Merging:
                     if said is DONE:
                         del self._senders[number]
                         break
+                    was_out = sender.idle or sender.behind
                     sender.value, sender.idle, held = said[:3]
+                    # One that knows nothing, or holds back, says so by the beginning of time, and must be waited for.
+                    sender.behind = was_out and not sender.idle and BEGINNING < sender.value < self.current
                     sender.held = max(sender.held, held)
 
     def _counts(self, said: Word) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from esault.flow.channel.channel import OutChannel
 from esault.flow.channel.frame import WATERMARK
 from esault.flow.send.outputs import Outputs
-from esault.flow.watermark.clock import BEGINNING, END_OF_TIME, Clock
+from esault.flow.watermark.clock import BEGINNING, END_OF_TIME
 from esault.flow.watermark.merging import Word
 
 __all__ = ["TELL_EVERY", "WatermarkSender"]
@@ -33,6 +33,9 @@ class WatermarkSender:
         self._told: object = None
         self._channels: list[OutChannel] | None = None
         self._next = 0.0
+        #: target -> the furthest watermark that was found for it, and which of its clocks were idle and have not caught up
+        self._said: dict[str, float] = {}
+        self._out: dict[str, set[int]] = {}
         #: when there is something to be told
         self.wake_at = END_OF_TIME
 
@@ -64,7 +67,7 @@ class WatermarkSender:
         self.wake_at = END_OF_TIME
         fences = tuple(self._news.items())
         for target in self._targets:
-            value, idle = self._of(self._outputs.clocks[target], now, own, quiet_since)
+            value, idle = self._of(target, now, own, quiet_since)
             if self._getting:
                 value, idle = BEGINNING, False
             elif ended:
@@ -106,18 +109,32 @@ class WatermarkSender:
             for channel in self._outputs.of(target):
                 self._say(channel, (END_OF_TIME, False, self._held, tuple(self._news.items())), now)
 
-    def _of(
-        self, clocks: Sequence[Clock | None], now: float, own: tuple[float, bool], quiet_since: float | None
-    ) -> tuple[float, bool]:
-        """Return the watermark, the least of those that are not idle, and False; if all are idle, the furthest and True."""
+    def _of(self, target: str, now: float, own: tuple[float, bool], quiet_since: float | None) -> tuple[float, bool]:
+        """Return the watermark, the least of those that are not idle, and False; if all are idle, the furthest and True.
+
+        One that was idle and comes back behind what was said meanwhile is left out until it has caught up.
+        """
         busy: list[float] = []
         idle: list[float] = []
-        for clock in clocks:
+        said, out = self._said.get(target, BEGINNING), self._out.setdefault(target, set())
+        clocks = self._outputs.clocks[target]
+        for number, clock in enumerate(clocks):
             if clock is None:
-                (idle if own[1] else busy).append(own[0])
-                continue
-            idle_at = clock.idle_at(quiet_since)
-            if now < idle_at:
-                self.wake_at = min(self.wake_at, idle_at)
-            (busy if now < idle_at else idle).append(clock.watermark)
-        return (min(busy), False) if busy else (max(idle), True)
+                value, is_idle = own
+            else:
+                idle_at = clock.idle_at(quiet_since)
+                value, is_idle = clock.watermark, now >= idle_at
+                if not is_idle:
+                    self.wake_at = min(self.wake_at, idle_at)
+            if is_idle:
+                out.add(number)
+                idle.append(value)
+            elif number not in out or not BEGINNING < value < said:
+                out.discard(number)
+                busy.append(value)
+        if busy or len(idle) < len(clocks):
+            found = min(busy, default=said), False
+        else:
+            found = max(idle), True
+        self._said[target] = max(said, found[0])
+        return found

@@ -117,6 +117,8 @@ class Words:
         self._idle = {each.name: each.idle for each in ways}
         #: way -> (watermark or None for idle, when it was said)
         self._said: dict[str, tuple[float | None, float]] = {}
+        #: ways that were left out when this was settled last: if they come back behind, they are until they have caught up
+        self._out: set[str] = set()
         self.current = BEGINNING
         #: all are idle
         self.idle = False
@@ -131,11 +133,16 @@ class Words:
     def settle(self, now: float) -> bool:
         """All words of a batch have come; whether the watermark has grown."""
         known: list[float] = []
+        self.idle = True
         for name, idle in self._idle.items():
             value, at = self._said.setdefault(name, (BEGINNING, now))
-            if value is not None and (idle is None or now - at < idle):
+            if value is None or (idle is not None and now - at >= idle):
+                self._out.add(name)
+                continue
+            self.idle = False
+            if name not in self._out or value >= self.current:
+                self._out.discard(name)
                 known.append(value)
-        self.idle = not known
         if not known or min(known) <= self.current:
             return False
         self.current = min(known)
@@ -143,12 +150,13 @@ class Words:
 
     def state(self) -> Any:
         """As a plain value."""
-        return self.current, self._said
+        return self.current, self._said, tuple(self._out)
 
     def restore(self, state: Any) -> None:
-        """The reverse."""
-        self.current, said = state
+        """The reverse, also of a state that does not say which ways are left out."""
+        self.current, said, *out = state
         self._said = dict(said)
+        self._out = set(*out)
 
 
 def words_of(plan: Plan, layout: Layout, unit: UnitPlan) -> Words | None:

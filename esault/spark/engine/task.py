@@ -186,9 +186,11 @@ class Task:
         words, operator = self._words, self.operator
         if words is None or self._ended:
             return
-        if words.settle(time.time()) and isinstance(operator, (WindowOperator, TimerOperator)):
-            self._dirty_too(None)  # where the watermark stands
-            self.runner.each(lambda _: operator.advance(words.current), words.current)
+        grown = words.settle(time.time())
+        if isinstance(operator, (WindowOperator, TimerOperator)):
+            if grown:
+                self._dirty_too(None)  # where the watermark stands
+                self.runner.each(lambda _: operator.advance(words.current), words.current)
             while (name := self.runner.call(operator.due)) is not None:
                 self._dirty_too(name)
                 self.runner.each(lambda _: operator.close_next(), time.time())

@@ -50,7 +50,7 @@ def expected(size):
     for user, seen in by_user.items():
         visit = []
         for click in [*sorted(seen), None]:
-            if visit and (click is None or click.at - visit[-1].at >= 60):
+            if visit and (click is None or click.at - visit[-1].at > 60):
                 pages = "".join(sorted(c.page for c in visit))
                 rows.append((user, (visit[0].at, visit[-1].at + 60, pages, visit[0].at)))
                 visit = []

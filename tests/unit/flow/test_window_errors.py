@@ -350,10 +350,14 @@ class Model:
                 if not self.counts[key] % size:
                     self.finish(key, *self.open.pop((key, None)))
         elif isinstance(self.window, SessionWindow):
-            if value["at"] < self.level:
+            at, rows = value["at"], self.accepted.setdefault(key, [])
+            session = self.open.get((key, None))
+            starts = [time for time, _ in rows] + ([session[0]] if session is not None else [])
+            # behind the watermark, and not part of what is open there, by itself or through others that touch
+            if at < self.level and at + self.window.gap < min([self.level, *starts]):
                 self.late.append((key, value))
             else:
-                self.accepted.setdefault(key, []).append((value["at"], value["n"]))
+                rows.append((at, value["n"]))
         else:
             bounds = [(index, *self.window.window(index)) for index in self.window.indices(value["at"])]
             bounds = [each for each in bounds if each[2] > self.level]
@@ -362,17 +366,39 @@ class Model:
             else:
                 self.late.append((key, value))
 
-    def end(self):
-        for key, rows in self.accepted.items():
-            for time, n in sorted(rows):
+    def rows(self, rows):
+        self.settle({key for key, _ in rows})
+        for key, value in rows:
+            self.row(key, value)
+
+    def advance(self, level):
+        self.level = max(self.level, level)
+        self.settle(list(self.accepted))
+
+    def settle(self, keys):
+        """Sessions: rows that the watermark has passed, in the order of their times, and then ends that it has."""
+        for key in keys:
+            rows = self.accepted.get(key, [])
+            passed = sorted(row for row in rows if row[0] < self.level)
+            rows[:] = [row for row in rows if row[0] >= self.level]
+            for time, n in passed:
                 session = self.open.get((key, None))
-                if session is not None and time >= session[1]:
+                if session is not None and time > session[1]:
                     self.finish(key, *self.open.pop((key, None)))
                     session = None
-                end = time + self.window.gap
-                start = time if session is None else session[0]
-                if self.give(key, n, [(None, start, end)]):
-                    self.open[key, None][1] = end
+                start, end = (time, time) if session is None else (min(session[0], time), session[1])
+                end = max(end, time + self.window.gap)
+                before = session and session[:2]
+                if session is not None:
+                    session[:2] = start, end
+                if not self.give(key, n, [(None, start, end)]) and session is not None:
+                    session[:2] = before
+            session = self.open.get((key, None))
+            if session is not None and session[1] < self.level and isinstance(self.window, SessionWindow):
+                self.finish(key, *self.open.pop((key, None)))
+
+    def end(self):
+        self.advance(float("inf"))
         for (key, _), window in self.open.items():
             self.finish(key, *window)
 
@@ -444,10 +470,9 @@ def test_whatever_raises_windows_hold_what_a_model_says(window, plan, policy, se
     try:
         for said in heard:
             if isinstance(said, int):
-                model.level = max(model.level, said)
+                model.advance(said)
             else:
-                for key, value in said:
-                    model.row(key, value)
+                model.rows(said)
         model.end()
     except UserError:
         assert failed

@@ -81,7 +81,7 @@ def sessions_of(gap, rows):
         mine = sorted((value["at"], value["n"]) for k, value in rows if k == key)
         start = end = None
         for time, number in mine:
-            if end is None or time >= end:
+            if end is None or time > end:
                 start, numbers = time, []
             else:
                 del found[(key, start, end)]

@@ -57,13 +57,54 @@ def test_who_is_idle_or_has_ended_is_not_waited_for():
     made = merging(LEFT, RIGHT)
     said(made, LEFT, 5.0)
     assert said(made, RIGHT, 3.0, idle=True) == 5.0
-    assert said(made, RIGHT, 1.0) == 5.0
-    assert said(made, LEFT, 7.0) == 5.0
+    assert said(made, LEFT, 7.0) == 7.0
     assert ended(made, RIGHT) == 7.0
     assert not made.idle
     said(made, LEFT, 7.0, idle=True)
     assert made.idle
     assert ended(made, LEFT) == math.inf
+
+
+def test_who_was_idle_and_comes_back_behind_is_waited_for_when_it_has_caught_up():
+    made = merging(LEFT, RIGHT)
+    said(made, LEFT, 5.0)
+    said(made, RIGHT, 3.0, idle=True)
+    assert said(made, RIGHT, 1.0) == 5.0
+    assert said(made, LEFT, 7.0) == 7.0  # RIGHT does not hold it up
+    assert not made.idle
+    assert said(made, RIGHT, 6.0) == 7.0
+    assert said(made, LEFT, 8.0) == 8.0
+    assert said(made, RIGHT, 8.0) == 8.0  # now it counts again
+    assert said(made, LEFT, 20.0) == 8.0
+    assert said(made, RIGHT, 9.0) == 9.0
+
+
+def test_who_was_idle_and_comes_back_level_is_waited_for_at_once():
+    made = merging(LEFT, RIGHT)
+    said(made, LEFT, 5.0)
+    said(made, RIGHT, 3.0, idle=True)
+    said(made, RIGHT, 5.0)
+    assert said(made, LEFT, 7.0) == 5.0
+
+
+def test_alone_one_that_is_behind_takes_the_watermark_nowhere():
+    made = merging(LEFT, RIGHT)
+    said(made, LEFT, 5.0)
+    said(made, RIGHT, 3.0, idle=True)
+    said(made, RIGHT, 4.0)
+    assert said(made, LEFT, 6.0, idle=True) == 5.0  # RIGHT is at work, and LEFT's last word is no one's
+    assert said(made, RIGHT, 5.5) == 5.5
+
+
+def test_one_that_holds_back_is_waited_for_though_it_was_idle():
+    """It is to get keys, whose rows may be older than all that was said."""
+    made = merging(LEFT, RIGHT)
+    said(made, LEFT, 5.0)
+    said(made, RIGHT, 3.0, idle=True)
+    assert said(made, RIGHT, -math.inf, held=2) == 5.0
+    assert said(made, LEFT, 9.0) == 5.0
+    assert said(made, RIGHT, 4.0, held=2) == 5.0  # what came to it with the keys may be as old as that
+    assert said(made, RIGHT, 9.0, held=2) == 9.0
 
 
 def test_who_comes_later_is_waited_for():
@@ -154,19 +195,27 @@ def test_if_all_are_idle_nobody_is_waited_for():
 def test_it_is_never_ahead_of_anyone_who_counts(events):
     made = merging(1, 2, 3)
     told, before = dict.fromkeys((1, 2, 3), (-math.inf, False)), -math.inf
+    behind = set()
     for sender, value, idle, ends in events:
         if sender not in told:
             continue
         if ends:
             ended(made, sender)
+            behind.discard(sender)
             del told[sender]
             if not told:
                 assert made.current == math.inf
                 return
         else:
             said(made, sender, value, idle=idle)
+            returns = (told[sender][1] or sender in behind) and not idle and value < before
+            behind = behind | {sender} if returns else behind - {sender}
             told[sender] = (value, idle)
-        busy = [v for v, idle in told.values() if not idle]
-        most = min(busy) if busy else max((v for v, _ in told.values()), default=before)
+        busy = [each for each, (_, idle) in told.items() if not idle]
+        counted = [told[each][0] for each in busy if each not in behind]
+        if busy:
+            most = min(counted, default=before)
+        else:
+            most = max((v for v, _ in told.values()), default=before)
         assert made.current == max(before, most)
         before = made.current
