@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from esault.control.report.summary import Snapshot, UnitSnapshot
 from esault.counters import Counter, declared
 from esault.errors import UsageError
 from esault.runtime.session.request import View
-from esault.ui.metrics_server import MetricsServer
+
+if TYPE_CHECKING:
+    from esault.ui.metrics_server import MetricsServer
 
 __all__ = ["PrometheusView", "served"]
 
@@ -67,6 +69,8 @@ class PrometheusView:
         registry = self._library.CollectorRegistry()
         registry.register(self)
         try:
+            from esault.ui.metrics_server import MetricsServer  # with it comes http, which every run would load
+
             self._server = MetricsServer(HOST, self._port, self._library.make_wsgi_app(registry))
         except OSError as error:
             self._gone = True
