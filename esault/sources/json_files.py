@@ -19,8 +19,11 @@ __all__ = ["JsonFiles"]
 #: JSON can name half a character; a string that holds one is no text and cannot travel
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
+_decoder = json.JSONDecoder()
 #: what json.loads calls, without its checks of the arguments
-_decode = json.JSONDecoder().decode
+_decode = _decoder.decode
+#: what that calls, without its look for blanks around the object
+_scan: Callable[[str, int], tuple[Any, int]] = _decoder.scan_once  # type: ignore[attr-defined]
 
 
 class JsonFiles(Spout[Any, dict[str, Any]]):
@@ -83,7 +86,13 @@ class JsonFiles(Spout[Any, dict[str, Any]]):
         key = self._key
         for index, (name, line) in enumerate(lines):
             try:
-                value = _decode(line)
+                try:
+                    value, end = _scan(line, 0)
+                    whole = end == len(line)
+                except StopIteration:
+                    whole = False
+                if not whole:
+                    value = _decode(line)
                 if type(value) is not dict or ("\\u" in line and _HALF.search(line)):
                     _check_value(value)
                 if key is None:

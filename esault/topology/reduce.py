@@ -10,6 +10,9 @@ from esault.topology.bolt import Bolt
 
 __all__ = ["Reduce"]
 
+#: what nothing can change, so that all keys may begin with the same one: a copy takes longer than all else about a new key
+_FIXED = frozenset((int, float, str, bytes, bool, type(None)))
+
 
 class Reduce(Bolt[Any, Any, Any, Any]):
     """Its `total` starts as a copy of `initial`; each value makes a new one, which is emitted under the key.
@@ -22,7 +25,9 @@ class Reduce(Bolt[Any, Any, Any, Any]):
 
     def __init__(self, function: Callable[[Any, Any], Any], initial: Any) -> None:
         self.function = function
-        self.total = copy.deepcopy(initial)
+        kind = type(initial)
+        fixed = kind in _FIXED or (kind is tuple and _FIXED.issuperset(map(type, initial)))
+        self.total = initial if fixed else copy.deepcopy(initial)
 
     def process(self, key: Any, value: Any) -> None:
         """Take one value into the total."""
