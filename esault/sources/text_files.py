@@ -90,7 +90,7 @@ class TextFiles(Spout[str, str]):
         if not isinstance(reader, FileSequence):
             return rows
         size = reader.size
-        while rows and 2 * len(rows) <= limit and size < _SMALL:
+        while rows and len(rows) < limit and size < _SMALL:
             try:
                 more = self.read_of_one(limit - len(rows))
             except EndOfStream:

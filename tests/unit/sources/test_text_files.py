@@ -82,8 +82,7 @@ def test_compressed_files_are_unpacked():
         with gzip.open(f"{name}.txt.gz", "wt") as file:
             file.write("one\ntwo\n")
     spout = opened("*.gz")
-    assert spout.read(3) == [("a.txt.gz", "one"), ("a.txt.gz", "two")]
-    spout.read(1)
+    assert spout.read(3) == [("a.txt.gz", "one"), ("a.txt.gz", "two"), ("b.txt.gz", "one")]
     again = opened("*.gz", position=spout.position())
     assert rest(again) == rest(spout) == [("b.txt.gz", "two")]
     done, total = spout.progress()
@@ -141,10 +140,10 @@ def test_small_files_share_a_batch_and_large_ones_do_not():
             sizes.append([name for name, _ in spout.read(256)])
         except EndOfStream:
             break
-    assert [len(names) for names in sizes] == [130, 130, 41, 2]
+    assert [len(names) for names in sizes] == [256, 45, 2]  # a full one is what makes the next ones larger
     names = [name for read in sizes for name in read]
     assert names == sorted(names)
-    assert sizes[2][-1] == "g.txt"
+    assert sizes[1][-1] == "g.txt"
 
 
 def test_a_line_without_end_does_not_keep_the_caller():
