@@ -33,6 +33,7 @@ from esault.topology.grouping import Grouping, broadcast, by_key, partial_key, s
 from esault.topology.sink import Row, Sink
 from esault.topology.spout import EndOfStream, Spout
 from esault.topology.stream import Stream
+from esault.topology.ttl import ttl
 
 if TYPE_CHECKING:
     from esault.runtime.session.run import run
@@ -74,6 +75,7 @@ __all__ = [
     "shuffle",
     "single",
     "skip",
+    "ttl",
 ]
 
 

@@ -103,6 +103,7 @@ class Topology:
         on_error: ErrorPolicy = FAIL,
         idle_after: float | None = None,
         expire_after: float | None = None,
+        expire_by: str = "processing",
         tick_every: float | None = None,
         replicas: int = 1,
         concurrency: int | None = None,

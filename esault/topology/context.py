@@ -16,6 +16,10 @@ def _unknown(key: Any) -> float:
     return -math.inf
 
 
+def _never() -> float:
+    return -math.inf
+
+
 @dataclass(frozen=True)
 class Context:
     """The place where a spout, bolt or sink runs; `open(context)` receives it, `self.context` keeps it."""
@@ -38,5 +42,7 @@ class Context:
     now: Callable[[], float] = time.time
     #: for bolts with timers: event time up to which all tuples of a key have come, seconds since the epoch; -inf: not known
     watermark: Callable[[Any], float] = _unknown
+    #: for bolts with `ttl(by="event")`: time of the tuple or timer that is processed, seconds since the epoch; -inf: not known
+    event_time: Callable[[], float] = _never
     #: the run's own folder for this run's short-lived files; None where there is none
     run_dir: str | None = None

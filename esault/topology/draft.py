@@ -33,7 +33,7 @@ from esault.topology.parallelism import Parallelism
 from esault.topology.plan import Edge, Input, Outlet, Plan, SinkPlan, UnitPlan
 from esault.topology.replicas import check_replicas, expanded
 from esault.topology.step import Step
-from esault.topology.timers import check_timers
+from esault.topology.timers import with_timers
 from esault.topology.unit_options import UnitOptions, WindowOptions
 from esault.topology.windowing import LATE, WindowPlan, checked_window
 
@@ -182,7 +182,8 @@ class Draft:
         settings = dataclasses.replace(settings, concurrency=check_concurrency(settings, options.concurrency))
         if window is not None and settings.concurrency is not None:
             raise TopologyError(f"{where}: its process is async, which windows do not take; write a plain def")
-        settings = dataclasses.replace(settings, timers=check_timers(settings))
+        times = [outlet.time if start is None else start.time for (outlet, _), start in zip(checked, starts)]
+        settings = with_timers(settings, options, times)
         settings = dataclasses.replace(settings, replicas=check_replicas(settings, options.replicas))
         timed = all(outlet.has_time or start is not None for (outlet, _), start in zip(checked, starts))
         # Which of several replicas' rows go on, and when, follows no watermark.

@@ -121,8 +121,12 @@ class UnitPlan:
     tracks_replicas: bool = False
     #: one object per key and window; None: per key
     window: WindowPlan | None = None
-    #: the objects of the bolt set timers
+    #: "processing" or "event": the time by which `expire_after` counts
+    expire_by: str = "processing"
+    #: the objects of the bolt set timers, or something of them ends by event time
     timers: bool = False
+    #: for each input what gives a value's time, where objects ask for it; else empty
+    times: tuple[Callable[[Any], float], ...] = ()
     #: whether it is sent watermarks by all its senders
     watermarks: bool = False
     #: units that it sends watermarks to

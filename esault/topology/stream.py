@@ -86,6 +86,7 @@ class Stream(Generic[K, V]):
         on_error: ErrorPolicy = FAIL,
         idle_after: float | None = None,
         expire_after: float | None = None,
+        expire_by: str = "processing",
         tick_every: float | None = None,
         replicas: int = 1,
         concurrency: int | None = None,
@@ -105,6 +106,7 @@ class Stream(Generic[K, V]):
             on_error: what happens when the bolt raises: `fail()`, `skip()` or `dead_letter(path)`.
             idle_after: seconds without a tuple after which an object is put away, its state kept.
             expire_after: seconds without a tuple after which an object is finished and forgotten.
+            expire_by: "processing", by the clock, or "event": `expire_after` counts from the time of the key's last tuple to the watermark.
             tick_every: seconds between two calls of `tick`.
             replicas: active replicas of each sub-unit, up to 4: all process every tuple, and what follows gets the first result for
                 each row, so that the death of one interrupts nothing. For `by_key()` and `shuffle()`; see
@@ -164,6 +166,7 @@ class Stream(Generic[K, V]):
         on_error: ErrorPolicy = FAIL,
         idle_after: float | None = None,
         expire_after: float | None = None,
+        expire_by: str = "processing",
         buffer: int | None = None,
         overflow: str | None = None,
     ) -> Stream[K, T]:
@@ -199,6 +202,7 @@ class Stream(Generic[K, V]):
         on_error: ErrorPolicy = FAIL,
         idle_after: float | None = None,
         expire_after: float | None = None,
+        expire_by: str = "processing",
     ) -> Stream[K, tuple[V, W | None]]:
         """Emit each tuple with the newest value that `table` has for its key: `(value, newest)`.
 

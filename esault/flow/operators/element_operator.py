@@ -28,14 +28,17 @@ class ElementOperator(KeyedOperator):
         self.elements = Elements(plan.name, self._made, self._opened, self._close, self.codec)
         self._partial = plan.objects == "partial_key"
         self._idle = IdleSweep(plan.idle_after, now) if plan.idle_after else None
-        self._expiry = IdleSweep(plan.expire_after, now, generations=4) if plan.expire_after else None
+        by_clock = plan.expire_after if plan.expire_by == "processing" else None
+        self._expiry = IdleSweep(by_clock, now, generations=4) if by_clock else None
+        #: each row is a call of `_process`
+        self._row_by_row = self._careful or self._partial or bool(plan.times)
         self._used: set[Name] | None = set() if self._idle or self._expiry else None
         self._used_idle: set[Name] = set()
         self._used_expiry: set[Name] = set()
 
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
         elements = self.elements
-        if self._careful or self._partial or self._by_stream is not False:
+        if self._row_by_row or self._by_stream is not False:
             stream = self._streams[input]
             self._run_careful(lambda key, value: self._process(stream, key, value), keys, values, ids)
         else:

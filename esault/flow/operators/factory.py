@@ -6,12 +6,13 @@ from esault.flow.operators.async_operator import AsyncElementOperator, AsyncObje
 from esault.flow.operators.batch_operator import BatchOperator
 from esault.flow.operators.count_operator import CountOperator
 from esault.flow.operators.element_operator import ElementOperator
+from esault.flow.operators.key_timer_operator import KeyTimerOperator
 from esault.flow.operators.object_operator import ObjectOperator
+from esault.flow.operators.object_timer_operator import ObjectTimerOperator
 from esault.flow.operators.operator import Operator
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.session_operator import SessionOperator
 from esault.flow.operators.time_window_operator import TimeWindowOperator
-from esault.flow.operators.timer_operator import KeyTimerOperator, ObjectTimerOperator
 from esault.flow.operators.window_operator import WindowOperator
 from esault.topology.window import CountWindow, SessionWindow, TimeWindow, WindowKind
 

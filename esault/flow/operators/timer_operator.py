@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from esault.errors import FrameError, StateError
-from esault.flow.operators.element_operator import ElementOperator
-from esault.flow.operators.object_operator import ObjectOperator
 from esault.flow.operators.operator import Operator
 from esault.flow.operators.operator_parameters import OperatorParameters
-from esault.flow.watermark.clock import END_OF_TIME, as_time
+from esault.flow.operators.user_error import say_hook
+from esault.flow.watermark.clock import BEGINNING, END_OF_TIME, as_time
 from esault.flow.watermark.key_timers import EVENT, PROCESSING, KeyTimers, with_timers, without_timers
 from esault.flow.watermark.levels import Levels
 from esault.payload.schema import Evolution
 from esault.routing.ring import Name, canonical
 
-__all__ = ["KeyTimerOperator", "ObjectTimerOperator", "TimerOperator"]
+__all__ = ["TimerOperator"]
 
 
 class TimerOperator(Operator):
@@ -28,7 +27,9 @@ class TimerOperator(Operator):
         self.timers = KeyTimers()
         #: time is over, and what was to be done by then is being done: nothing is set for later
         self._last_round = False
-        context = dataclasses.replace(parameters.context, watermark=self.level)
+        #: of the tuple or timer that is processed, where that is asked for
+        self.at = BEGINNING
+        context = dataclasses.replace(parameters.context, watermark=self.level, event_time=lambda: self.at)
         super().__init__(dataclasses.replace(parameters, context=context))
 
     def level(self, key: Any) -> float:
@@ -140,7 +141,20 @@ class TimerOperator(Operator):
         self.timers.cancel(key, name)
         element = self._awake(key)
         if element is not None:
+            if by == EVENT:
+                self.at = at
             self._outside_process(lambda: element.on_timer(name, at), element.key, "on_timer", (name, at))
+
+    def _take_time(self, at: Any, key: Any) -> None:
+        """Note the time of the row that is processed next."""
+        seconds = as_time(at)
+        if seconds is None:
+            error = ValueError(
+                f"time gave {at!r} ({type(at).__name__}), which is no finite number of seconds since the epoch"
+            )
+            say_hook(error, "time")
+            raise error
+        self.at = seconds
 
     def finishing(self) -> Iterator[None]:
         self.advance(END_OF_TIME)
@@ -180,80 +194,3 @@ class TimerOperator(Operator):
             return without_timers(state, self.codec)
         except FrameError as error:
             raise StateError(f"unit {self.plan.name!r}: the state cannot be restored: {error}") from None
-
-
-class KeyTimerOperator(TimerOperator, ElementOperator):
-    """Timers of an object per key. A key that has one is not expired: it waits for it."""
-
-    def _holds(self, name: Name, element: Any) -> bool:
-        return self.elements.holds(name, element)
-
-    def _awake(self, name: Name) -> Any:
-        return self.elements.wake(name)
-
-    def waits(self, name: Name) -> bool:
-        return bool(self.timers.of(name))
-
-    def expire(self, names: Iterable[Name]) -> bool:
-        return super().expire([name for name in names if not self.waits(name)])
-
-    @property
-    def states(self) -> int:
-        return super().states or len(self.timers)
-
-    # how far time had come: it moves with ranges of keys, and stands in checkpoints under no key --
-
-    def install_state(self, key: Any, state: bytes) -> None:
-        if key is None and self.plan.keeps_watermark:
-            own = self.codec.unpack(state)
-            self.levels.own = own if self._fresh else min(self.levels.own, own)
-            self._fresh = False
-            return
-        super().install_state(key, state)
-
-    _fresh = True
-
-    def ring_state(self, ranges: Sequence[tuple[int, int]]) -> Any:
-        return tuple(self.levels.cut(ranges)) if self.plan.watermarks else None
-
-    def install_ring_state(self, said: Any) -> None:
-        if type(said) is not tuple or any(
-            type(each) is not tuple or [type(x) for x in each] != [int, int, float] for each in said
-        ):
-            raise FrameError("what is said beside rows of keys with timers is a sequence of ranges and times")
-        self.levels.merge(said)
-
-    def saved_names(self) -> list[Name]:
-        return [None, *self.names()]
-
-    def peek(self, name: Name) -> bytes | None:
-        return self.codec.pack(self.levels.own) if name is None else super().peek(name)
-
-
-class ObjectTimerOperator(TimerOperator, ObjectOperator):
-    """Timers of the one object of a unit, whose name is None."""
-
-    def _said(self, name: Name) -> Name:
-        return ()
-
-    def key_of(self, name: Name) -> Any:
-        return None
-
-    def peek(self, name: Name) -> bytes | None:
-        return super().peek(None)
-
-    def _holds(self, name: Name, element: Any) -> bool:
-        return element is self.object and not self._given
-
-    def _awake(self, name: Name) -> Any:
-        return None if self._given else self.object
-
-    def reload(self, keys: Sequence[Any]) -> None:
-        super().reload([None])
-
-    def saved_names(self) -> list[Name]:
-        return super().saved_names() or ([None] if self.timers and not self._given else [])
-
-    @property
-    def states(self) -> int:
-        return super().states or len(self.timers)

@@ -6,6 +6,7 @@ A key's state is what it was before there were timers, unless it has some: then 
 from __future__ import annotations
 
 import heapq
+import math
 import struct
 from collections.abc import Iterable
 from typing import Any
@@ -84,9 +85,10 @@ class KeyTimers:
             heapq.heappop(heap)
         return None
 
-    def names(self) -> list[Name]:
-        """The keys that have timers."""
-        return list(self._of)
+    def at(self, key: Name, name: str) -> float:
+        """The time of a key's timer; -inf: it has none of this name."""
+        found = self._of.get(key, {}).get(name)
+        return -math.inf if found is None else found[0]
 
     def of(self, key: Name) -> tuple[Timer, ...]:
         """The timers of a key, in the order in which they were set."""

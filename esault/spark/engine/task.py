@@ -121,7 +121,7 @@ class Task:
     def __init__(self, job: Job, unit: str, number: int) -> None:
         self.unit = job.plan().units[unit]
         #: seconds without a tuple after which a key is finished; we keep the times, which must outlive this process
-        self._expire_after = self.unit.expire_after
+        self._expire_after = self.unit.expire_after if self.unit.expire_by == "processing" else None
         self.runners = Runners(job, unit, number)
         self.runner = self.runners.root
         assert self.runner.operator is not None
