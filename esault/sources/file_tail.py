@@ -1,16 +1,21 @@
-"""Follows files that grow, like `tail -F`: new lines, new files, files that were cut short or replaced."""
+"""Follows files that grow, like `tail -F`: new lines, new files, files that were rotated, cut short or replaced.
+
+It is one module of over 300 lines: what is read, what has been and where a run goes on are one account of files.
+"""
 
 from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from esault.errors import SourceError
+from esault.sources.followed_file import FollowedFile
 from esault.sources.line_file import LineFile
 from esault.sources.line_format import LineFormat
 from esault.sources.line_tally import LineTally
+from esault.sources.rotation import Mark, is_whole, locate, mark_of, same_as, successors
 
 __all__ = ["FileTail"]
 
@@ -18,14 +23,21 @@ __all__ = ["FileTail"]
 _LOOK_EVERY = 0.1
 #: seconds between two searches for new files
 _SEARCH_EVERY = 1.0
+#: seconds for which a file that has left its name is still looked at: its writer learns of it later than others do
+_LINGER = 5.0
 #: chunks without a whole line that one read may work off: a line without end must not keep the data loop
 _CHUNKS_PER_READ = 64
+#: files of a name that were read to their end and are still known, so that they are not read again under another
+_DONE = 2
+#: names that no file has any more, and of which this is known
+_GONE = 100
 
 
 class FileTail:
     """All lines of the files that `find` names, and those added to them, for ever; one file after the other, in turn.
 
-    Each file is kept open, so that what is written to it just before it is renamed or removed is still read.
+    The files that had a name are a chain, oldest first: those that were put away and are still read, and the one that has it. Each
+    is kept open, so that what is written to it just before and after it is renamed or removed is still read.
     """
 
     def __init__(
@@ -35,34 +47,39 @@ class FileTail:
         self._form = form
         self._tally = tally
         self._now = now
-        self._files: dict[str, LineFile] = {}
+        self._chains: dict[str, list[FollowedFile]] = {}
         #: those that may have more to read now
-        self._busy: deque[LineFile] = deque()
-        #: those of which nothing will follow: replaced or removed
-        self._leaving: set[LineFile] = set()
-        #: where an earlier run stopped, of files not looked for yet: name -> offset, inode
-        self._sought: dict[str, tuple[int, int]] = {}
+        self._busy: deque[FollowedFile] = deque()
+        #: by name, the last ones that were read to their end and closed
+        self._done: dict[str, deque[Mark]] = {}
+        #: the position where an earlier run stopped, until its files were looked for
+        self._sought: tuple[Any, ...] | None = None
         self._last: LineFile | None = None
         self._looked: float | None = None
         self._searched: float | None = None
 
     def read(self, limit: int) -> list[tuple[str, str]]:
         """Up to `limit` rows, of one file and one chunk; only lines that a newline ends."""
-        self._look()
+        now = self._now()
+        self._look(now)
         for _ in range(_CHUNKS_PER_READ):
             if not self._busy:
                 break
             file = self._busy[0]
-            rows = file.read(limit)
+            rows = file.lines.read(limit)
             if rows or limit < 1:
-                self._last = file
+                self._last = file.lines
                 return rows
             if file.fill():
+                file.quiet_since = now
                 # one chunk of each file in turn: a busy one must not keep the others waiting
                 self._busy.rotate(-1)
-            elif not ((file.zipped or file in self._leaving) and file.finish()):
+            elif file.cut:
                 self._busy.popleft()
-                self._drop(file)
+                self._cut_short(file, now)
+            elif not (self._over(file, now) and file.lines.finish()):
+                self._busy.popleft()
+                self._at_end(file, now)
         return []
 
     @property
@@ -72,86 +89,256 @@ class FileTail:
             raise SourceError("nothing has been read yet")
         return self._last
 
-    def position(self) -> tuple[tuple[str, int, int], ...]:
-        """For each file its name, the byte offset in its unpacked content, and its inode."""
-        # What was sought stands until it was looked for: a checkpoint may be cut before the first read.
-        sought = tuple((name, *place) for name, place in self._sought.items())
-        return sought + tuple((file.name, file.offset, file.inode) for file in self._files.values())
+    def position(self) -> tuple[Any, ...]:
+        """For each file its name, the byte offset in its unpacked content, and what it is known by; -1: it was read to its end."""
+        if self._sought is not None:
+            return self._sought  # it stands until it was looked for: a checkpoint may be cut before the first read
+        if self._searched is None:
+            self._search(self._now())  # what is there now, from its start: it may be rotated before the first read
+        done = [(name, -1, tuple(mark)) for name, marks in self._done.items() for mark in marks]
+        return (*done, *[file.entry for chain in self._chains.values() for file in chain])
 
     def seek(self, position: Iterable[Any]) -> None:
         """Go on behind what was read of each file when `position` was asked for."""
-        self._sought = {name: (offset, inode) for name, offset, inode in position}
+        self._sought = tuple(position)
 
     def close(self) -> None:
         """Close all files."""
-        for file in self._files.values():
-            file.close()
-        self._files.clear()
+        for chain in self._chains.values():
+            for file in chain:
+                file.lines.close()
+        self._chains.clear()
         self._busy.clear()
-        self._leaving.clear()
 
-    def _look(self) -> None:
-        now = self._now()
+    # looking ---------------------------------------------------------------------------------------
+
+    def _look(self, now: float) -> None:
         # a clock that was set back must not make us wait for it
-        if self._searched is None or not 0 <= now - self._searched < _SEARCH_EVERY:
-            self._searched = now
-            self._search()
         if self._looked is None or not 0 <= now - self._looked < _LOOK_EVERY:
             self._looked = now
+            for chain in list(self._chains.values()):
+                self._look_at_name(chain[-1], now)
             busy = set(self._busy)
-            for file in list(self._files.values()):
-                if file not in busy and file not in self._leaving:
-                    self._look_at(file)
+            for file in [each for chain in self._chains.values() for each in chain]:
+                if file not in busy and not file.waits:
+                    self._look_at(file, now)
+        if self._searched is None or not 0 <= now - self._searched < _SEARCH_EVERY:
+            self._search(now)
 
-    def _search(self) -> None:
-        for name in self._find():
-            if name not in self._files:
-                self._follow(name, *self._sought.pop(name, (0, None)))
-        for name in self._sought:
-            self._warn(name, "is gone since the last run; what was added to it meanwhile cannot be read")
-        self._sought.clear()
-
-    def _follow(self, name: str, offset: int, inode: int | None) -> None:
+    def _look_at_name(self, file: FollowedFile, now: float) -> None:
+        """See whether the last file of a chain still has its name."""
+        if file.left:
+            return
         try:
-            status = os.stat(name)
-            if inode is not None and inode != status.st_ino:
-                self._warn(name, "was replaced since the last run; reading it from its start")
-                offset = 0
-            elif offset > status.st_size and not name.endswith(".gz"):
-                self._warn(name, "was cut short since the last run; reading it from its start")
-                offset = 0
-            self._files[name] = LineFile(name, self._form, self._tally, offset)
-        except (SourceError, FileNotFoundError):
-            if os.path.exists(name):
-                raise
-            return  # it vanished between being found and being opened
-        self._busy.append(self._files[name])
-
-    def _look_at(self, file: LineFile) -> None:
-        try:
-            status: os.stat_result | None = os.stat(file.name)
+            status = os.stat(file.name)
         except FileNotFoundError:
             status = None
-        if status is None or status.st_ino != file.inode:
-            self._warn(file.name, "was removed" if status is None else "was replaced; going on with the new one")
-            self._leaving.add(file)
+        if status is not None and (status.st_dev, status.st_ino) == file.mark[:2]:
+            return
+        self._warn(file.name, "was removed" if status is None else "was replaced; going on with the new one")
+        file.left, file.quiet_since = True, now
+        last = file.mark
+        if not file.look():
+            if file in self._busy:
+                self._busy.remove(file)
+            self._cut_short(file, now)
+        elif file not in self._busy and not file.waits:
             self._busy.append(file)
-        elif status.st_size < file.raw_offset:
-            self._warn(file.name, "was cut short; reading it from its start")
-            file.close()
-            self._files[file.name] = LineFile(file.name, self._form, self._tally)
-            self._busy.append(self._files[file.name])
-        elif status.st_size > file.raw_offset:
+        if status is not None:
+            chain = self._chains[file.name]
+            self._begin(file.name, chain[-1].mark if chain else last, list(self._find()), now)
+
+    def _look_at(self, file: FollowedFile, now: float) -> None:
+        if not file.look():
+            self._cut_short(file, now)
+        elif file.grown:
+            file.quiet_since = now
+            self._busy.append(file)
+        elif file.left and self._over(file, now):
             self._busy.append(file)
 
-    def _drop(self, file: LineFile) -> None:
-        """It has nothing more for now; if it was leaving, it is gone for good."""
-        if file in self._leaving:
-            self._leaving.remove(file)
-            file.close()
-            del self._files[file.name]
-            # its successor may be there already
-            self._searched = None
+    def _over(self, file: FollowedFile, now: float) -> bool:
+        """Return whether nothing will follow behind what is in the file now."""
+        return file.lines.zipped or (file.left and not 0 <= now - file.quiet_since < _LINGER)
+
+    def _at_end(self, file: FollowedFile, now: float) -> None:
+        """It has nothing more for now; where it has left its name and nothing will follow, it is gone for good."""
+        if not file.left:
+            return
+        chain = self._chains[file.name]
+        at = chain.index(file)
+        if at + 1 < len(chain) and chain[at + 1].waits:
+            chain[at + 1].waits = False
+            self._busy.append(chain[at + 1])
+        if self._over(file, now):
+            chain.remove(file)
+            self._put_away(file)
+            if not chain:
+                del self._chains[file.name]
+                gone = [name for name in self._done if name not in self._chains]
+                for name in gone[:-_GONE]:
+                    del self._done[name]
+
+    def _put_away(self, file: FollowedFile) -> None:
+        file.lines.close()
+        self._done.setdefault(file.name, deque(maxlen=_DONE)).append(file.mark)
+
+    # finding ---------------------------------------------------------------------------------------
+
+    def _search(self, now: float) -> None:
+        self._searched = now
+        names = list(self._find())
+        if self._sought is not None:
+            sought, self._sought = self._sought, None
+            self._resume(sought, names, now)
+        for name in names:
+            chain = self._chains.get(name)
+            if chain and not chain[-1].left:
+                continue
+            known = chain[-1].mark if chain else next(iter(reversed(self._done.get(name, ()))), None)
+            if chain or not self._is_read_elsewhere(name):
+                self._begin(name, known, names, now)
+
+    def _is_read_elsewhere(self, name: str) -> bool:
+        """Return whether a file that is new here is one that is read, or was, under the name that it had before."""
+        try:
+            status = os.stat(name)
+        except FileNotFoundError:
+            return True
+        place = status.st_dev, status.st_ino
+        for chain in self._chains.values():
+            for file in chain:
+                if place == file.mark[:2] and (file.left or not _has_name(file)):
+                    return True
+        # A file that was renamed keeps the time when it was written, and so does a copy that is compressed.
+        same = [mark for marks in self._done.values() for mark in marks if mark.mtime == status.st_mtime_ns]
+        if not any(place == mark[:2] for mark in same) and (not same or same_as(name, same) is None):
+            return False
+        if not any(place == mark[:2] for mark in self._done.get(name, ())):
+            with open(name, "rb") as file_there:
+                self._done.setdefault(name, deque(maxlen=_DONE)).append(mark_of(file_there.fileno()))
+        return True
+
+    def _begin(self, name: str, last: Mark | None, names: Collection[str], now: float) -> None:
+        """Follow the file that has the name now, from its start, behind those that had it since `last` and are put away."""
+        chain = self._chains.get(name, [])
+        if chain and _has_name(chain[-1]):
+            chain[-1].left = False  # it was away for a moment
+            return
+        if last is not None:
+            self._catch_up(name, last, (), names, now)
+        self._append(name, name, 0, now)
+
+    def _catch_up(
+        self, name: str, last: Mark, later: Collection[FollowedFile], names: Collection[str], now: float
+    ) -> None:
+        """Read those that had the name since `last` and were put away before a look."""
+        reading = [file.mark for file in (*self._chains.get(name, ()), *later)]
+        done = [*self._done.get(name, ()), *reading]  # a copy of one that is read is none to read
+        held = {mark[:2] for mark in reading}
+        for path in successors(name, last, held, done, {each for each in names if each not in self._chains}):
+            if not is_whole(path):
+                self._warn(name, f"was put away before it was looked at; {path} is damaged, and what was in it is lost")
+            elif self._append(name, path, 0, now) is not None:
+                self._warn(name, f"was put away before it was looked at; it is read in {path}")
+
+    def _append(self, name: str, path: str, offset: int, now: float) -> FollowedFile | None:
+        """Read this file behind all that had the name before; None: it has vanished since it was found."""
+        file = self._opened(name, path, offset, now)
+        if file is not None:
+            chain = self._chains.setdefault(name, [])
+            file.waits = any(each.waits or each in self._busy for each in chain)
+            chain.append(file)
+            if not file.waits:
+                self._busy.append(file)
+        return file
+
+    def _opened(self, name: str, path: str, offset: int, now: float) -> FollowedFile | None:
+        try:
+            file = FollowedFile(name, path, self._form, self._tally, offset)
+        except SourceError:
+            if os.path.exists(path):
+                raise
+            return None  # it vanished between being found and being opened
+        file.quiet_since = now
+        return file
+
+    def _cut_short(self, file: FollowedFile, now: float) -> None:
+        """Go on with what the file held, where a copy of it is, and then with the file from its start."""
+        name, mark, chain = file.name, file.mark, self._chains[file.name]
+        at = chain.index(file)
+        later = chain[at + 1 :]
+        del chain[at:]
+        file.lines.close()
+        copy = None
+        if mark.length:  # else nothing had been seen of it
+            path = locate(name, file.cut_at, mark)
+            copy = None if path is None else self._append(name, path, file.cut_at, now)
+            if copy is None:
+                self._warn(name, f"was cut short; reading it from its start{_missing(file.cut_at, mark)}")
+            else:
+                self._warn(
+                    name, f"was cut short; what it held is read in {copy.lines.path}, and then it from its start"
+                )
+        self._catch_up(name, mark if copy is None else copy.mark, later, list(self._find()), now)
+        if not file.left:
+            self._append(name, name, 0, now)
+        if later and not any(each.waits or each in self._busy for each in chain):
+            later[0].waits = False
+            self._busy.append(later[0])
+        chain += later
+
+    def _resume(self, sought: tuple[Any, ...], names: Collection[str], now: float) -> None:
+        """Go on where an earlier run stopped, wherever the files lie now."""
+        entries: dict[str, list[tuple[int, Mark]]] = {}
+        for name, offset, known in sought:
+            mark = Mark(-1, known, 0, 0, -1, -1) if isinstance(known, int) else Mark(*known)
+            entries.setdefault(name, []).append((offset, mark))
+        for name, places in entries.items():
+            if name not in names and os.path.exists(name):
+                self._warn(name, "is none of the files to follow any more")
+                continue
+            last = places[-1][1]
+            for offset, mark in places:
+                if offset < 0:
+                    self._done.setdefault(name, deque(maxlen=_DONE)).append(mark)
+                elif mark.length or mark.mtime < 0:  # else it was empty: all that it has held since is new
+                    path = locate(name, offset, mark)
+                    file = None if path is None else self._append(name, path, offset, now)
+                    if file is None:
+                        self._say_lost(name, offset, mark)
+                    elif file.left:
+                        self._warn(
+                            name, f"was put away since the last run; the rest of it is read in {file.lines.path}"
+                        )
+                        last = file.mark if mark is last else last
+            chain = self._chains.get(name)
+            if name in names and places[-1][0] >= 0 and (not chain or chain[-1].left):
+                self._begin(name, last, names, now)
+
+    def _say_lost(self, name: str, offset: int, mark: Mark) -> None:
+        missing = _missing(offset, mark)
+        try:
+            same = os.stat(name).st_ino == mark.inode
+        except FileNotFoundError:
+            self._warn(name, f"is gone since the last run; what was added to it meanwhile cannot be read{missing}")
+            return
+        what = "cut short" if same else "replaced"
+        self._warn(name, f"was {what} since the last run; reading it from its start{missing}")
 
     def _warn(self, name: str, what: str) -> None:
         self._tally.logger.warning("%s %s", name, what)
+
+
+def _has_name(file: FollowedFile) -> bool:
+    try:
+        status = os.stat(file.name)
+    except FileNotFoundError:
+        return False
+    return (status.st_dev, status.st_ino) == file.mark[:2]
+
+
+def _missing(offset: int, mark: Mark) -> str:
+    """Say how much of a file that cannot be found was seen and not read."""
+    missing = mark.size - offset
+    return f"; {missing:,} bytes that were seen in it behind byte {offset:,} are lost" if missing > 0 else ""

@@ -6,7 +6,6 @@ import gzip
 import io
 import os
 import zlib
-from functools import cached_property
 from itertools import repeat
 
 from esault.errors import SourceError
@@ -27,16 +26,18 @@ class LineFile:
     Fill it, then take rows until none come; SourceError says what is wrong with the file, and in which line.
     """
 
-    def __init__(self, name: str, form: LineFormat, tally: LineTally, offset: int = 0) -> None:
+    def __init__(self, name: str, form: LineFormat, tally: LineTally, offset: int = 0, path: str | None = None) -> None:
+        """`name` is the key of its rows; `path` is where it lies, if not there."""
         self.name = name
-        self.zipped = name.endswith(".gz")
+        self.path = path or name
+        self.zipped = self.path.endswith(".gz")
         self._cutter = LineCutter(form, tally, name, offset)
         self._block = Block([], [offset])
         self._taken = 0
         try:
-            self._raw = io.FileIO(name)  # `open` asks the system more questions
+            self._raw = io.FileIO(self.path)  # `open` asks the system more questions
         except OSError as error:
-            raise unreadable(name, error) from error
+            raise unreadable(self.path, error) from error
         self._file: io.RawIOBase | gzip.GzipFile = self._raw
         try:
             if self.zipped:
@@ -47,10 +48,9 @@ class LineFile:
             self.close()
             raise
 
-    @cached_property
-    def inode(self) -> int:
-        """The file's own number, whatever it is called by now; asked first while it is open."""
-        return os.fstat(self._raw.fileno()).st_ino
+    def fileno(self) -> int:
+        """Return the descriptor of the file as it lies on the disk."""
+        return self._raw.fileno()
 
     @property
     def offset(self) -> int:
@@ -73,7 +73,7 @@ class LineFile:
         self._taken += len(lines)
         if not lines and self._block.bad:
             bad = self._block.bad
-            raise SourceError(f"{self.name}, line {line_number(self.name, bad.end)}: {bad.reason}")
+            raise SourceError(f"{self.path}, line {line_number(self.path, bad.end)}: {bad.reason}")
         return list(zip(repeat(self.name), lines))
 
     def unread(self, count: int) -> None:
@@ -121,7 +121,7 @@ class LineFile:
             self._raw.seek(offset)
         if left:
             raise SourceError(
-                f"{self.name}: is shorter than what an earlier run has read of it (up to byte {offset}); "
+                f"{self.path}: is shorter than what an earlier run has read of it (up to byte {offset}); "
                 "put the old content back, or start anew (--restart)"
             )
 
@@ -130,15 +130,15 @@ class LineFile:
             return self._file.read(size) or b""
         except (gzip.BadGzipFile, zlib.error) as error:
             raise SourceError(
-                f"{self.name}: is no readable gzip file ({error}); check it with gzip -t, or rename it if it is plain "
+                f"{self.path}: is no readable gzip file ({error}); check it with gzip -t, or rename it if it is plain "
                 "text"
             ) from error
         except EOFError as error:
             raise SourceError(
-                f"{self.name}: the gzip file ends in the middle; copy it again, or wait until it is complete"
+                f"{self.path}: the gzip file ends in the middle; copy it again, or wait until it is complete"
             ) from error
         except OSError as error:
-            raise SourceError(f"{self.name}: reading failed: {error.strerror or error}") from error
+            raise SourceError(f"{self.path}: reading failed: {error.strerror or error}") from error
 
 
 def line_number(name: str, end: int) -> int:

@@ -36,8 +36,9 @@ class TextFiles(Spout[str, str]):
     `max_line` bytes is treated as `on_long_line` says: "fail", "skip" or "truncate". `counters()` says how often.
 
     `follow=True` never ends: it waits for lines added to the files, and for new files. Only lines that a newline
-    ends come out. A file that is cut short or replaced is read from its start, with a warning. Names under which
-    finished logs are put away should not fit `path`: they would be read as new files. One reader follows a file.
+    ends come out. A file that was rotated (renamed, or copied and cut short; perhaps compressed then) is found by its inode
+    and by how it begins, read to its end, and then the new one from its start. One reader follows a file; with several,
+    names under which logs are put away should not fit `path`: another reader would read them as new files.
 
     With `parallelism=n` the files are divided by size among n readers (when following: by name). If files are
     added, removed or renamed between a run and its resumption, the resumption is refused where it would lose or

@@ -130,10 +130,14 @@ def test_a_file_that_is_replaced_is_read_to_its_end_and_then_the_new_one(caplog)
     add("a.log", "2\n3")
     os.rename("a.log", "a.old")
     add("a.log", "4\n")
-    assert follower.later() == ["2", "3"]
-    assert follower.later() == ["4"]
+    assert follower.later() == ["2", "4"]
     assert "a.log was replaced; going on with the new one" in caplog.messages
-    assert [offset for _, offset, _ in follower.spout.position()] == [2]
+    add("a.old", "4")  # its writer has not heard of it yet
+    add("a.old", "\n5")
+    assert follower.later() == ["34"]
+    assert follower.later() == []
+    assert follower.later(6) == ["5"]
+    assert [offset for _, offset, _ in follower.spout.position()] == [-1, 2]
 
 
 def test_a_file_that_is_removed_is_read_to_its_end_and_forgotten(caplog):
@@ -143,8 +147,9 @@ def test_a_file_that_is_removed_is_read_to_its_end_and_forgotten(caplog):
     add("a.log", "2\n")
     os.unlink("a.log")
     assert follower.later() == ["2"]
-    assert follower.later() == []
-    assert follower.spout.position() == ()
+    assert follower.later(6) == []
+    assert [offset for _, offset, _ in follower.spout.position()] == [-1]
+    assert not follower.spout._reader._chains
     assert "a.log was removed" in caplog.messages
 
 
@@ -167,7 +172,12 @@ def test_at_a_resumption_files_that_were_replaced_cut_or_removed_are_told(caplog
     follower = Follower()
     follower.later()
     position = follower.spout.position()
-    os.rename("a.log", "a.old")  # keeps its inode
+    add("c.log", "3\n")
+    follower.now += 2
+    assert follower.spout.read(0) == []  # it has seen that there is more
+    position = follower.spout.position()
+    os.rename("a.log", "kept")
+    os.unlink("kept")
     add("a.log", "new\n")
     os.truncate("b.log", 0)
     os.unlink("c.log")
@@ -175,7 +185,7 @@ def test_at_a_resumption_files_that_were_replaced_cut_or_removed_are_told(caplog
     assert caplog.messages == [
         "a.log was replaced since the last run; reading it from its start",
         "b.log was cut short since the last run; reading it from its start",
-        "c.log is gone since the last run; what was added to it meanwhile cannot be read",
+        "c.log is gone since the last run; what was added to it meanwhile cannot be read; 2 bytes that were seen in it behind byte 4 are lost",
     ]
 
 
@@ -209,6 +219,6 @@ def test_close_closes_all_files():
     add("a.log", "1\n")
     follower = Follower()
     follower.later()
-    raws = [file._raw for file in follower.spout._reader._files.values()]
+    raws = [chain[0].lines._raw for chain in follower.spout._reader._chains.values()]
     follower.spout.close()
     assert [raw.closed for raw in raws] == [True]
