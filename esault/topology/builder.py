@@ -10,7 +10,9 @@ from esault.topology.bolt import BatchBolt, Bolt
 from esault.topology.draft import Draft, OutletDraft
 from esault.topology.error_policy import ErrorPolicy
 from esault.topology.event_time import checked_event_time
-from esault.topology.grouping import Grouping
+from esault.topology.grouping import Grouping, by_key
+from esault.topology.join import check_keep, check_kind
+from esault.topology.joinable import join_in_windows
 from esault.topology.plan import Plan
 from esault.topology.spout import Spout
 from esault.topology.stream import Stream
@@ -142,17 +144,64 @@ class Topology:
         `time` is one function for all inputs, or maps streams to functions.
         """
         outlets = self._outlets(name, inputs)
-        if isinstance(time, Mapping):
-            for stream in time:
-                if stream not in inputs:
-                    raise TopologyError(f"unit {name!r}: time names {stream!r}, which is not among inputs; name those")
-        times = [time.get(s) if isinstance(time, Mapping) else time for s in inputs]
+        times = self._times(name, list(inputs), time)
         options, windowed = UnitOptions.of_call(locals()), WindowOptions.of_call(locals(), times=times)
         return Stream.of_unit(self._draft, self._draft.add_bolt(name, factory, outlets, options, windowed))
+
+    def join(
+        self,
+        name: str,
+        sides: Sequence[Stream[K, Any]],
+        window: WindowKind,
+        *,
+        time: Callable[[Any], float] | Mapping[Stream[Any, Any], Callable[[Any], float]] | None = None,
+        kind: str = "inner",
+        keep: str = "all",
+        lateness: float | None = None,
+        idle: float | None = None,
+        ahead: float | None = None,
+        parallelism: int = 1,
+        min_parallelism: int = 1,
+        max_parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
+        buffer: int | None = None,
+        overflow: str | None = None,
+    ) -> Stream[K, tuple[Any, ...]]:
+        """Join two or more streams by key and window: values are tuples with one of each stream, in the order of `sides`.
+
+        Args:
+            time: one function for all, or maps streams to functions.
+            kind: "inner": one of each; when the window closes "outer" also emits what there is with None for streams that had nothing,
+                "left" the same where the first stream had something, "right" where the last one had.
+            keep: "all": each combination, as soon as it is there; "first", "last": of each stream the earliest or latest tuple alone, when
+                the window closes.
+
+        The rest as in `Stream.window`.
+        """
+        where = f"unit {name!r}"
+        if not isinstance(sides, Sequence) or len(sides) < 2:
+            raise TopologyError(f"{where}: a join takes a list of two or more streams, not {sides!r}")
+        if any(sides[i] is other for i in range(len(sides)) for other in sides[:i]):
+            raise TopologyError(f"{where}: a stream is given twice; each stream is one side of the join")
+        outlets = self._outlets(name, dict.fromkeys(sides, by_key()))
+        windowed = WindowOptions(window, self._times(name, sides, time), lateness, idle, ahead)
+        names = tuple(f"{i}" for i in range(len(sides)))
+        options = UnitOptions.of_call(locals())
+        checked = check_kind(where, kind), check_keep(where, keep)
+        return join_in_windows(self._draft, name, outlets, windowed, options, *checked, names)
 
     def plan(self) -> Plan:
         """The whole topology, validated and frozen, as the engines run it."""
         return self._draft.plan()
+
+    @staticmethod
+    def _times(name: str, streams: Sequence[Stream[Any, Any]], time: Any) -> list[Any]:
+        if not isinstance(time, Mapping):
+            return [time] * len(streams)
+        for stream in time:
+            if stream not in streams:
+                raise TopologyError(f"unit {name!r}: time names {stream!r}, which is not among inputs; name those")
+        return [time.get(stream) for stream in streams]
 
     def _outlets(self, name: str, inputs: Mapping[Stream[Any, Any], Grouping]) -> list[tuple[OutletDraft, Grouping]]:
         where, remedy = f"unit {name!r}", "write inputs={stream: by_key(), other: by_key()}"

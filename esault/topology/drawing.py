@@ -10,6 +10,7 @@ from esault.topology.error_policy import ErrorPolicy, fail
 from esault.topology.function import name_of
 from esault.topology.inputs import written
 from esault.topology.plan import Edge, Outlet, Plan, UnitPlan
+from esault.topology.timed_bolt import Unwindowed
 
 __all__ = ["draw", "mermaid"]
 
@@ -95,7 +96,7 @@ def _about(unit: UnitPlan) -> str:
     words = [f"{unit.kind} {_class_name(unit)}", f"parallelism {unit.parallelism}{bounds}"]
     if unit.kind == "bolt":
         words.append("one object per sub-unit, state by key" if _keyed_batch(unit) else _OBJECTS[unit.objects])
-    if unit.window is not None:
+    if unit.window is not None and not isinstance(unit.window.kind, Unwindowed):
         words[-1] = f"one object per key and {unit.window.kind!r}"
     if unit.concurrency is not None:
         words.append(f"concurrency {unit.concurrency}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from esault.errors import TopologyError
 from esault.topology.bolt import BatchBolt, Bolt
@@ -17,11 +17,9 @@ from esault.topology.draft import Draft, OutletDraft, UnitDraft
 from esault.topology.error_policy import ErrorPolicy
 from esault.topology.function import check_function
 from esault.topology.grouping import Grouping, by_key
-from esault.topology.join import LEFT, RIGHT, Join, check_kind
+from esault.topology.joinable import Joinable
 from esault.topology.reduce import Reduce
 from esault.topology.sink import Sink
-from esault.topology.table_join import LEFT as TABLE_LEFT
-from esault.topology.table_join import TABLE, UNMATCHED, TableJoin, check_missing
 from esault.topology.unit_options import FAIL, UnitOptions, WindowOptions
 from esault.topology.window import WindowKind
 
@@ -35,7 +33,7 @@ W = TypeVar("W")
 T = TypeVar("T")
 
 
-class Stream(Generic[K, V]):
+class Stream(Joinable[K, V]):
     """Tuples with keys of type K and values of type V, as a unit or a function step sends them.
 
     Made by `Topology.spout`, `Topology.bolt` and the methods here. Using a stream twice sends its tuples to both
@@ -189,44 +187,6 @@ class Stream(Generic[K, V]):
         factory = functools.partial(Reduce, function, initial)
         return self.of_unit(self._draft, self._draft.add_bolt(name, factory, inputs, UnitOptions.of_call(locals())))
 
-    def join_table(
-        self,
-        name: str,
-        table: Stream[K, W],
-        *,
-        missing: str = "none",
-        wait_most: int | None = None,
-        parallelism: int = 1,
-        min_parallelism: int = 1,
-        max_parallelism: int | None = None,
-        on_error: ErrorPolicy = FAIL,
-        idle_after: float | None = None,
-        expire_after: float | None = None,
-        expire_by: str = "processing",
-    ) -> Stream[K, tuple[V, W | None]]:
-        """Emit each tuple with the newest value that `table` has for its key: `(value, newest)`.
-
-        `table` is a stream whose values replace one another, key by key; None as a value takes the key out. What counts as newest is
-        what has arrived. It is a bolt with `by_key()` on both sides and takes a bolt's arguments.
-
-        Args:
-            missing: of a tuple whose key the table does not have: "none" pairs it with None; "drop" sends it to the stream "unmatched"
-                beside the main one; "wait" keeps it, and those behind it, until the key has a value.
-            wait_most: tuples of a key that wait at most, 1000 if it is not said; beyond, the oldest goes to "unmatched".
-            expire_after: seconds without a tuple of either side after which a key's value is forgotten; what waits goes to "unmatched".
-        """
-        where = f"unit {name!r}"
-        if not isinstance(table, Stream) or table._draft is not self._draft:
-            raise TopologyError(
-                f"{where}: {table!r} is no stream of topology {self._draft.name!r}; the table is a stream whose values replace one "
-                "another, such as what reduce(...) or a spout of changes returns"
-            )
-        options = UnitOptions.of_call(locals(), streams=(UNMATCHED,))
-        inputs = [(self._outlet, by_key()), (table._outlet, by_key())]
-        factory = functools.partial(TableJoin, missing, check_missing(where, missing, wait_most))
-        unit = self._draft.add_bolt(name, factory, inputs, options, input_names=(TABLE_LEFT, TABLE))
-        return self.of_unit(self._draft, unit)
-
     def timed(
         self,
         time: Callable[[V], float],
@@ -282,50 +242,6 @@ class Stream(Generic[K, V]):
         options, windowed = UnitOptions.of_call(locals()), WindowOptions.of_call(locals(), times=(time,))
         inputs = [(self._outlet, by_key() if grouping is None else grouping)]
         return self.of_unit(self._draft, self._draft.add_bolt(name, factory, inputs, options, windowed))
-
-    def join(
-        self,
-        name: str,
-        other: Stream[K, W],
-        window: WindowKind,
-        *,
-        time: Callable[[Any], float] | tuple[Callable[[V], float] | None, Callable[[W], float] | None] | None = None,
-        kind: str = "inner",
-        lateness: float | None = None,
-        idle: float | None = None,
-        ahead: float | None = None,
-        parallelism: int = 1,
-        min_parallelism: int = 1,
-        max_parallelism: int | None = None,
-        on_error: ErrorPolicy = FAIL,
-        buffer: int | None = None,
-        overflow: str | None = None,
-    ) -> Stream[K, tuple[Any, Any]]:
-        """Pair the tuples that share key and window: values are `(left, right)`, left being those of this stream.
-
-        Args:
-            time: gives a value's time; a pair of functions where the two sides differ.
-            kind: "inner"; "left" also emits `(left, None)` for what had no partner when its window closed, "outer" also
-                `(None, right)`.
-
-        The rest as in `window`.
-        """
-        where = f"unit {name!r}"
-        if not isinstance(other, Stream) or other._draft is not self._draft:
-            raise TopologyError(
-                f"{where}: {other!r} is no stream of topology {self._draft.name!r}; join a stream with another of its topology"
-            )
-        if isinstance(window, WindowKind) and not window.timed:
-            raise TopologyError(
-                f"{where}: tuples of two streams share no {type(window).__name__}; join by a window of time"
-            )
-        times = tuple(time) if isinstance(time, (tuple, list)) else (time, time)
-        if len(times) != 2:
-            raise TopologyError(f"{where}: time is one function for both sides, or a pair of them, not {time!r}")
-        options, windowed = UnitOptions.of_call(locals()), WindowOptions.of_call(locals(), times=times)
-        inputs = [(self._outlet, by_key()), (other._outlet, by_key())]
-        factory = functools.partial(Join, check_kind(where, kind))
-        return self.of_unit(self._draft, self._draft.add_bolt(name, factory, inputs, options, windowed, (LEFT, RIGHT)))
 
     def sink(self, name: str, sink: Sink) -> None:
         """Write the tuples to `sink`, an object, in the process of the unit before it; its name is unique."""

@@ -11,6 +11,7 @@ from esault.errors import TopologyError
 from esault.topology.event_time import EventTime, checked_event_time
 from esault.topology.function import check_function
 from esault.topology.inputs import written
+from esault.topology.timed_bolt import Unwindowed
 from esault.topology.unit_options import WindowOptions
 from esault.topology.window import WINDOW_KINDS, TimeWindow, WindowKind
 
@@ -51,7 +52,7 @@ def checked_window(
         raise TopologyError(f"{where}: {window.__name__} lacks its size; write {_KINDS}")
     if not isinstance(window, WindowKind):
         raise TopologyError(f"{where}: {window!r} ({type(window).__name__}) is no window; write {_KINDS}")
-    if not isinstance(window, (TimeWindow, *WINDOW_KINDS)):
+    if not isinstance(window, (TimeWindow, Unwindowed, *WINDOW_KINDS)):
         raise TopologyError(f"{where}: {type(window).__name__} says nothing of its windows; derive it from TimeWindow")
     for outlet, grouping in inputs:
         if not grouping.promises.whole_keys:

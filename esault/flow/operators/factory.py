@@ -13,7 +13,9 @@ from esault.flow.operators.operator import Operator
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.session_operator import SessionOperator
 from esault.flow.operators.time_window_operator import TimeWindowOperator
+from esault.flow.operators.timed_operator import TimedOperator
 from esault.flow.operators.window_operator import WindowOperator
+from esault.topology.timed_bolt import Unwindowed
 from esault.topology.window import CountWindow, SessionWindow, TimeWindow, WindowKind
 
 __all__ = ["operator"]
@@ -24,6 +26,7 @@ _WINDOWS: dict[type[WindowKind], type[WindowOperator]] = {
     TimeWindow: TimeWindowOperator,
     SessionWindow: SessionOperator,
     CountWindow: CountOperator,
+    Unwindowed: TimedOperator,
 }
 
 

@@ -18,11 +18,13 @@ WINDOW = {f.name: f for f in fields(WindowOptions) if f.name in ("lateness", "id
 OWN = {
     Stream.bolt: {"name", "factory", "grouping"},
     Stream.reduce: {"name", "function", "initial"},
-    Stream.join_table: {"name", "table", "missing", "wait_most"},
+    Stream.join_table: {"name", "table", "as_of", "time", "missing", "wait_most"},
+    Stream.join_tables: {"name", "other", "kind"},
     Stream.window: {"name", "factory", "window", "time", "grouping"},
-    Stream.join: {"name", "other", "window", "time", "kind"},
+    Stream.join: {"name", "other", "window", "within", "time", "kind", "keep"},
     Topology.spout: {"name", "spout", "time"},
     Topology.bolt: {"name", "factory", "inputs"},
+    Topology.join: {"name", "sides", "window", "time", "kind", "keep"},
     Topology.window: {"name", "factory", "window", "inputs", "time"},
 }
 

@@ -97,7 +97,7 @@ def test_what_a_window_needs(t, rows):
 
 def test_joins_that_make_no_sense(t, rows):
     other = t.spout("other", Numbers())
-    with refused("kind='full' is not one of 'inner', 'left', 'outer'"):
+    with refused("kind='full' is not one of 'inner', 'left', 'right', 'outer'"):
         rows.join("j", other, TumblingWindow(60), time=at, kind="full")
     with refused("share no CountWindow"):
         rows.join("j", other, CountWindow(60))
