@@ -121,6 +121,8 @@ class Checkpoints:
     resumed_from: int = 0
     #: where they are; empty: there are none
     directory: str = ""
+    #: unaligned ones: they hold rows in flight, that waited before slow units
+    unaligned: int = 0
 
 
 @dataclass(frozen=True)
@@ -226,6 +228,7 @@ class Report:
         if kept.taken:
             lines.append(
                 f"  {kept.taken:,} checkpoint{'s' * (kept.taken != 1)}, {kept.bytes:,} bytes, the last one in {1000 * kept.last_seconds:.0f} ms"
+                + f", {kept.unaligned:,} with rows in flight" * bool(kept.unaligned)
             )
         lines += [
             f"  {r.t:.1f} s: all went back to {f'checkpoint {r.checkpoint}' if r.checkpoint else 'the beginning'} ({r.reason})"

@@ -86,6 +86,15 @@ class _Run(click.Command):
     type=float,
     help="Keep all state every S seconds: after a death all go back there, and count everything once.",
 )
+@click.option(
+    "--checkpoint-timeout", metavar="S", type=float, help="Give a checkpoint up after S seconds.  [default: 30]"
+)
+@click.option(
+    "--aligned-checkpoint-timeout",
+    metavar="S",
+    type=float,
+    help="Process first what waits before a bolt for S seconds; then the checkpoint is unaligned, and holds it.  [default: 1]",
+)
 @click.option("--state", metavar="DIR", type=click.Path(), help="Where checkpoints are kept.  [default: .esault/NAME]")
 @click.option("--resume", is_flag=True, help="Go on with a run that did not finish, from its newest checkpoint.")
 @click.option("--restart", is_flag=True, help="Begin anew, although a run there did not finish.")
@@ -125,6 +134,8 @@ def command(
     acks: str,
     ackers: int,
     checkpoint: float | None,
+    checkpoint_timeout: float | None,
+    aligned_checkpoint_timeout: float | None,
     state: str | None,
     resume: bool,
     restart: bool,
@@ -159,6 +170,8 @@ def command(
                 settings=with_checkpoints(
                     Settings(delivery=Delivery.NONE if acks == "off" else Delivery.AT_LEAST_ONCE, ackers=ackers),
                     checkpoint,
+                    checkpoint_timeout,
+                    aligned_checkpoint_timeout,
                 ),
                 parallelism={**_counts(parallelism), **_counts(t for t in fixed if "=" in t)},
                 slots=slots,

@@ -53,6 +53,8 @@ class Restore:
     ranges: tuple[tuple[int, int], ...] = ()
     #: its elements had been finished
     finished: bool = False
+    #: of a bolt: rows that waited in inboxes of its unit
+    in_flight: tuple[Piece, ...] = ()
 
 
 @value(frozen=True)
@@ -71,6 +73,8 @@ class Snapped:
     finished: bool = False
     #: nothing will come or be emitted after the cut
     ended: bool = False
+    #: rows that waited in its inbox at the cut
+    in_flight: Piece | None = None
 
 
 @value(frozen=True)
@@ -128,6 +132,13 @@ class CompletedUnit:
     sources: dict[int, int] = field(default_factory=dict)
     #: its elements had been finished
     finished: bool = False
+    #: of a bolt: rows that waited in inboxes, a piece for each sub-unit that had some
+    in_flight: tuple[Piece, ...] = ()
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """All files that belong to it."""
+        return [piece for chain in self.chains for piece in chain] + list(self.in_flight)
 
 
 @value(frozen=True)
@@ -150,9 +161,12 @@ class CompletedCheckpoint:
     @property
     def total_size(self) -> int:
         """Bytes of all that belongs to it."""
-        return sum(p.size for unit in self.units.values() for chain in unit.chains for p in chain)
+        return sum(p.size for unit in self.units.values() for p in unit.pieces)
 
     @property
     def size(self) -> int:
         """Bytes that it added to the state directory."""
-        return sum(p.size for unit in self.units.values() for chain in unit.chains for p in chain[-1:])
+        units = self.units.values()
+        return sum(
+            p.size for unit in units for p in [*(p for chain in unit.chains for p in chain[-1:]), *unit.in_flight]
+        )

@@ -52,6 +52,10 @@ class Settings:
     probe_every: float = 0.1
     #: seconds between two checkpoints; 0: none but the last one
     checkpoint_every: float = 0.0
+    #: seconds until a checkpoint that is not complete is given up
+    checkpoint_timeout: float = 30.0
+    #: seconds until a sub-unit no longer processes first what waits in its inbox: the checkpoint is unaligned then, and holds it
+    aligned_checkpoint_timeout: float = 1.0
     #: seconds between two status reports
     status_every: float = 0.25
     #: emits that are checked one by one before the check moves to the batch

@@ -19,7 +19,8 @@ from esault.payload.codec import Codec
 
 __all__ = ["FORMAT", "decode", "encode", "read"]
 
-FORMAT = 1
+#: since 2 rows in flight; a checkpoint without any is written as 1
+FORMAT = 2
 
 
 def encode(kept: CompletedCheckpoint) -> bytes:
@@ -32,7 +33,7 @@ def encode(kept: CompletedCheckpoint) -> bytes:
             f"what a sink said in prepare() cannot be kept: {error}; return a value that can travel"
         ) from error
     content = {
-        "format": FORMAT,
+        "format": FORMAT if any(unit.in_flight for unit in kept.units.values()) else 1,
         "number": kept.number,
         "topology": kept.topology,
         "run": kept.run,
@@ -60,6 +61,7 @@ def _unit(unit: CompletedUnit) -> dict[str, Any]:
         "positions": [[part, _text(position)] for part, position in unit.positions.items()],
         "sources": list(unit.sources.items()),
         "finished": unit.finished,
+        **({"in_flight": [asdict(piece) for piece in unit.in_flight]} if unit.in_flight else {}),
     }
 
 
@@ -105,6 +107,7 @@ def _made(unit: dict[str, Any]) -> CompletedUnit:
         {part: b64decode(position) for part, position in unit["positions"]},
         dict(unit["sources"]),
         unit["finished"],
+        tuple(Piece(**piece) for piece in unit.get("in_flight", ())),
     )
 
 

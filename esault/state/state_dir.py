@@ -30,7 +30,7 @@ SPARK = "spark"
 #: names the checkpoint after which all was over
 ENDED = "ended"
 _MANIFEST = re.compile(r"checkpoint-\d{8}\.json")
-_PIECE = re.compile(r"(\d{8})-\d+(-base)?\.state")
+_PIECE = re.compile(r"(\d{8})-\d+(-base|-in-flight)?\.state")
 
 
 class StateDir:
@@ -199,8 +199,7 @@ class StateDir:
 
 def _pieces(kept: CompletedCheckpoint) -> Iterator[Piece]:
     for unit in kept.units.values():
-        for chain in unit.chains:
-            yield from chain
+        yield from unit.pieces
 
 
 def _part(path: Path) -> bool:

@@ -22,9 +22,10 @@ class FileStateStore:
         # One for all: a codec holds a buffer of a megabyte until the collector finds it.
         self._codec = Codec()
 
-    def create(self, number: int, incarnation: int, base: bool) -> PieceWriter:
-        """A file for a sub-unit's part of a checkpoint. Raises CheckpointError."""
-        return PieceWriter(self._path / f"{number:08d}-{incarnation}{'-base' if base else ''}.state", base, self._codec)
+    def create(self, number: int, incarnation: int, base: bool, in_flight: bool = False) -> PieceWriter:
+        """A file for a sub-unit's part of a checkpoint; `in_flight`: for rows in flight. Raises CheckpointError."""
+        kind = "-in-flight" if in_flight else "-base" if base else ""
+        return PieceWriter(self._path / f"{number:08d}-{incarnation}{kind}.state", base, self._codec)
 
     def read(self, piece: Piece) -> Iterable[tuple[Any, bytes | None]]:
         """Return what was written. Raises CheckpointError."""

@@ -80,6 +80,8 @@ class LocalSubUnit(_LocalProcess):
         for link in links[: order.randint(1, 4)]:
             core.read(link.popleft())
             happened = True
+            while link and core.reader.unaligned:  # all that there is, between two tuples that may take long
+                core.read(link.popleft())
         for _ in range(order.randint(1, 3)):
             happened = core.turn() or happened
         while core.outbox:

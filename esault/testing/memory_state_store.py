@@ -43,6 +43,6 @@ class MemoryStateStore:
         """Return what was written."""
         return list(self.pieces[piece.name])
 
-    def create(self, number: int, incarnation: int, base: bool) -> _File:
-        """A piece of a sub-unit."""
-        return _File(self, f"{number}-{incarnation}", base)
+    def create(self, number: int, incarnation: int, base: bool, in_flight: bool = False) -> _File:
+        """A piece of a sub-unit; `in_flight`: for rows in flight."""
+        return _File(self, f"{number}-{incarnation}{'-in-flight' if in_flight else ''}", base)

@@ -127,6 +127,7 @@ def draw(seed, alike=False):
             frame_rows=r.choice([1, 8, 512]),
             watch_values=r.random() < 0.08,  # it takes as long as all else
             reload_state=r.random() < 0.3,
+            aligned_checkpoint_timeout=0.0 if seed % 2 else 1.0,  # not drawn: seeds mean what they meant
         ),
         kills=r.randint(1, 3) if exactly and r.random() < 0.6 else 0,
         restless=r.choice([0.1, 0.3, 0.6]),

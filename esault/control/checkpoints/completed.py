@@ -41,6 +41,7 @@ def completed_of(
             positions={cut.places[part.incarnation]: part.position for part in parts if part.position is not None},
             sources=unit.sources,
             finished=bool(staying) and all(part.finished for part in staying),
+            in_flight=tuple(part.in_flight for part in parts if part.in_flight is not None),
         )
         for part in parts:
             for number_of, by_sink in part.handles.items():
@@ -85,7 +86,7 @@ def check_plan(completed: CompletedCheckpoint, plan: Plan, parallelism: Mapping[
     for name, unit in completed.units.items():
         now = plan.units.get(name)
         if now is None:
-            if any(unit.chains) or unit.positions:
+            if any(unit.chains) or unit.positions or unit.in_flight:
                 raise UsageError(
                     f"checkpoint {completed.number} holds the state of unit {name!r}, and there is no unit of that name any more "
                     f"(there are: {', '.join(plan.units)}); if it was renamed, say Topology({plan.name!r}, moved={{{name!r}: "

@@ -224,6 +224,7 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
         "checkpoints": Checkpoints(
             taken=driver.run_checkpoints.taken,
             bytes=driver.run_checkpoints.bytes,
+            unaligned=driver.run_checkpoints.unaligned,
             newest=driver.checkpoints.newest,
             last_seconds=driver.run_checkpoints.seconds,
             resumed_from=driver.run_checkpoints.resumed_from,

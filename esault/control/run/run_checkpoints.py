@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RunCheckpoints"]
 
-#: seconds until a checkpoint that is not complete is given up
-CHECKPOINT_PATIENCE = 30.0
 #: times that the last checkpoint is tried before the run ends without it
 MOST_LAST = 3
 #: seconds after which the same trouble with checkpoints is told again
@@ -41,7 +39,7 @@ class RunCheckpoints:
         self.resumed_from = completed.number if completed is not None else 0
         self.checkpoints = Checkpoints(
             driver.settings.checkpoint_every,
-            CHECKPOINT_PATIENCE,
+            driver.settings.checkpoint_timeout,
             lambda i, message: driver.outbox.append((i, message)),
             self._keep,
             self.resumed_from,
@@ -51,6 +49,8 @@ class RunCheckpoints:
         #: checkpoints that were completed, bytes that they wrote, and seconds that the last one took
         self.taken = 0
         self.bytes = 0
+        #: those of them that hold rows in flight
+        self.unaligned = 0
         self.seconds = 0.0
         self._told: tuple[str, float] = ("", 0.0)
         #: checkpoints one after the other that took longer than the time between them
@@ -68,6 +68,7 @@ class RunCheckpoints:
         self.completed = completed
         self.taken += 1
         self.bytes += completed.size
+        self.unaligned += any(unit.in_flight for unit in completed.units.values())
         self.seconds = completed.completed_at - completed.begun_at
         self._tell_late()
         driver.restores.completed()

@@ -39,8 +39,8 @@ class StateFile(Taker, Protocol):
 class StateStore(Protocol):
     """The place for state; the runtime gives it, so that nothing here does I/O."""
 
-    def create(self, number: int, incarnation: int, base: bool) -> StateFile:
-        """A file for a sub-unit's part of a checkpoint."""
+    def create(self, number: int, incarnation: int, base: bool, in_flight: bool = False) -> StateFile:
+        """A file for a sub-unit's part of a checkpoint; `in_flight`: for rows in flight. Raises CheckpointError."""
         ...
 
     def read(self, piece: Piece) -> Iterable[tuple[Any, bytes | None]]:

@@ -86,11 +86,11 @@ class StateWriter:
         """Write this one, whose states another replica takes: there is no file, and its end is not reported."""
         self.snapshot, self._file = snapshot, None
 
-    def advance(self) -> None:
+    def advance(self, seconds: float = SNAPSHOT_TURN) -> None:
         """Write for a moment."""
         assert self.snapshot is not None
         try:
-            if not self.snapshot.advance(SNAPSHOT_TURN):
+            if not self.snapshot.advance(seconds):
                 self._finish()
         except CheckpointError as error:
             self._fail(error)

@@ -115,7 +115,7 @@ class AsyncSubUnit(BoltSubUnit):
         calls, began = self.calls, 0
         self._count_busy(now)
         while began < MOST_STARTS:
-            if not calls.ready and not (calls.may_begin and self._take_batch()):
+            if not calls.ready and not (calls.may_begin and not self._pausing and self._take_batch()):
                 break
             if self.rate_limit.cap is not None and not self.rate_limit.allowed(now, 1):
                 break
@@ -230,8 +230,19 @@ class AsyncSubUnit(BoltSubUnit):
         return self._begun
 
     @property
-    def _quiet(self) -> bool:
-        return super()._quiet and not self.calls
+    def _settled(self) -> bool:
+        return super()._settled and not self.calls
+
+    def _align(self, now: float) -> None:
+        # A checkpoint that may hold what waits waits for the calls that are open, and for no more.
+        if self._pausing and self.calls.rows:
+            self._recall()
+        super()._align(now)
+
+    @property
+    def _pausing(self) -> bool:
+        """True while no call of a tuple may begin, since a cut is to be made."""
+        return self.reader.unaligned and self.reader.cut_is_complete
 
     def wake_at(self) -> float:
         at = min(super().wake_at(), self.loop.wake_at)

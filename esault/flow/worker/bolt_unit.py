@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import ClassVar
 
 from esault.flow.channel.lineage import Lineage
-from esault.flow.checkpoint.state_writer import StateWriter
+from esault.flow.checkpoint.snapshot import StateStore
+from esault.flow.checkpoint.state_writer import SNAPSHOT_TURN, StateWriter
 from esault.flow.handover.divide import Entry, cut, in_rows
 from esault.flow.handover.handover import Handover
 from esault.flow.operators.factory import operator
@@ -20,13 +21,14 @@ from esault.flow.operators.operator import Operator
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.worker.bounded_inbox import BoundedInbox
 from esault.flow.worker.environment import Environment
+from esault.flow.worker.in_flight import InFlight, may_wait, write
 from esault.flow.worker.key_load import KeyLoadSampler
 from esault.flow.worker.phase import Phase
 from esault.flow.worker.restore import StateRestore
 from esault.flow.worker.sub_unit import SubUnit
 from esault.messages.change import Cancel, HandOverRanges, HandOverTo, HoldRanges, LostOldOwner
-from esault.messages.checkpoint import Abandon
-from esault.messages.control import Build
+from esault.messages.checkpoint import Abandon, Restore
+from esault.messages.control import Build, Start
 from esault.messages.status import Status, SubUnitCounts
 from esault.routing.many_keys import names_of
 from esault.topology.plan import UnitPlan
@@ -37,6 +39,8 @@ __all__ = ["BoltSubUnit"]
 LONGEST_TURN = 0.02
 #: rows that must fit into that for user code to count as quick: those of a full frame
 SLOW_ROWS = 512
+#: where user code is slow, writing state takes this share of its time: else a checkpoint would need thousands of its tuples
+SNAPSHOT_SHARE = 0.1
 #: rows of the first turn: each of them may take seconds
 FIRST_ROWS = 4
 
@@ -83,12 +87,43 @@ class BoltSubUnit(SubUnit):
         #: state goes through bytes after some batches; how many there were
         self._reload = build.settings.reload_state
         self._turns = 0
+        #: seconds that a turn spends on writing state
+        self._snapshot_turn = SNAPSHOT_TURN
         self.key_load = self.reader.key_load = KeyLoadSampler()
         #: objects that this unit has no sub-unit for any more: finished at once
         self._surplus: list[Operator] = []
+        #: rows in flight that it goes on with; their root is not known to a ledger yet
+        self._in_flight: InFlight | None = None
         if build.restore is not None and state_store is not None:
             restore = StateRestore(plan, self.context, build.restore, state_store)
             self._surplus = restore.into(self.operator, self._new_surplus)
+            self._in_flight = self._resume_in_flight(build.restore, state_store)
+
+    def _resume_in_flight(self, restore: Restore, state_store: StateStore) -> InFlight | None:
+        """Put the rows in flight of a checkpoint first in the inbox."""
+        if not restore.in_flight:
+            return None
+        context, root = self.context, self.roots.reserve()
+        found = InFlight(
+            self.plan,
+            context.part,
+            context.parts,
+            restore,
+            state_store,
+            self.codec,
+            root,
+            self._random,
+            self.clock(),
+        )
+        self.reader.inbox.extend(found.entries)
+        self.reader.backlog += found.rows
+        return found
+
+    def _on_start(self, message: Start) -> None:
+        super()._on_start(message)
+        found, self._in_flight = self._in_flight, None
+        if found is not None and found.entries and self._tracked:
+            self.roots.adopt(found.entries[0].batch.root, found.ids, found.rows, self.clock())
 
     def _make(self, environment: Environment) -> Operator:
         dead_letters = environment.dead_letters(self.plan.on_error.path)
@@ -180,6 +215,8 @@ class BoltSubUnit(SubUnit):
         metrics.tuples_in += count
         done = self.clock()
         metrics.busy += done - now
+        if writer.snapshot is not None:
+            self._snapshot_turn = max(SNAPSHOT_TURN, (done - now) * SNAPSHOT_SHARE)
         # Slow user code must not keep control, probes and changes waiting for a whole batch of it.
         each = (done - now) / count if count else 0.0
         self._most_rows = max(1, int(LONGEST_TURN / each)) if each * SLOW_ROWS > LONGEST_TURN else 0
@@ -318,19 +355,37 @@ class BoltSubUnit(SubUnit):
 
     @property
     def _quiet(self) -> bool:
+        return not self.reader.inbox and self._settled
+
+    @property
+    def _settled(self) -> bool:
         # A round of ticks or of the end is part of the cut as a whole: what it put out stands before it, as what it changed does.
         whole = self._ticking is None and self.lifecycle.phase is not Phase.FINISHING
-        return whole and not self.reader.inbox and not self.changes.active and not self._surplus
+        return whole and not self.changes.active and not self._surplus
+
+    @property
+    def _may_wait(self) -> bool:
+        return self._state_store is not None and may_wait(self.plan)
 
     def _snap(self, number: int, sure: bool) -> None:
         if self._state_store is None:
             super()._snap(number, sure)
             return
+        if self.reader.inbox:
+            self.checkpoints.in_flight = write(
+                self.reader.inbox,
+                self.plan,
+                self.codec,
+                self._state_store,
+                number,
+                self.incarnation,
+                self.operator.schema(),
+            )
         self.writer.begin(number, self.incarnation, self._state_store, sure)
         self._advance_snapshot()
 
     def _advance_snapshot(self) -> None:
-        self.writer.advance()
+        self.writer.advance(self._snapshot_turn)
 
     def _on_abandon(self, message: Abandon) -> None:
         super()._on_abandon(message)

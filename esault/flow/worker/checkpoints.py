@@ -42,6 +42,8 @@ class Checkpoints:
         self._prepared: _Handles = {}
         #: number and handles of the one that was cut last
         self._last: tuple[int, _Handles] = (0, {})
+        #: rows in flight of the one that was cut last
+        self.in_flight: Piece | None = None
         #: the newest one that is known to be complete
         self.completed = 0
 
@@ -54,6 +56,7 @@ class Checkpoints:
         sure = self.completed == self._last[0]
         # Those before it as well: whether they were completed is not known here yet, and to commit twice does no harm.
         self._last = (number, {n: handles for n, handles in self._prepared.items() if handles})
+        self.in_flight = None
         try:
             self._snap(number, sure)
         except CheckpointError as error:
@@ -71,6 +74,7 @@ class Checkpoints:
                 self._last[1],
                 finished=self._lifecycle.elements_finished,
                 ended=self._lifecycle.phase is Phase.FINISHED,
+                in_flight=self.in_flight,
             )
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Sized
 from typing import Any
@@ -58,6 +59,7 @@ class FrameReader:
         self._incarnation = build.incarnation
         self._exactly = build.settings.delivery == "eo"
         self._most_bytes = build.settings.inbox_bytes
+        self._aligned = build.settings.aligned_checkpoint_timeout
         self._roots = roots
         self._probes = probes
         self._watermarks = watermarks
@@ -65,6 +67,8 @@ class FrameReader:
         self._say = say
         self.senders = Senders(build.epoch, codec, self.broken)
         self.alignment = Alignment()
+        #: the time by which what stands before the cut is to be processed, and whether a cut is made without that, with all read
+        self.aligned_by, self.unaligned = math.inf, False
         self.inbox: deque[Entry] = deque()
         #: tuples that were read and not processed
         self.backlog = 0
@@ -93,6 +97,8 @@ class FrameReader:
     def may_read(self) -> bool:
         """True where the shell should read the data socket; the express socket is always read."""
         handover = self.handover
+        if self.unaligned:
+            return True  # the mark of the checkpoint stands behind the data
         if handover is None:
             return self.backlog * self.row_bytes < self._most_bytes
         # While a change is on everything is read: a barrier or the state may stand behind the data.
@@ -239,15 +245,16 @@ class FrameReader:
 
     # the cut of a checkpoint -------------------------------------------------------------------
 
-    def begin_checkpoint(self, number: int) -> None:
-        """Hold back what comes behind the marks of this checkpoint.
+    def begin_checkpoint(self, number: int, aligned: float | None = None) -> None:
+        """Hold back what comes behind the marks of this checkpoint, which may be unaligned after `aligned` seconds.
 
         One before it that is on was given up, which is not known here yet.
         """
         before = self.alignment.number
         if before is not None and number > before and self.alignment.abandon(before):
             self.release()
-        self.alignment.begin(number)
+        if self.alignment.begin(number) and self._exactly and (before != number or aligned is not None):
+            self.aligned_by = self._clock() + (self._aligned if aligned is None else aligned)
 
     @property
     def cut_is_complete(self) -> bool:
@@ -261,6 +268,7 @@ class FrameReader:
 
     def release(self) -> None:
         """Take in what was held back: the cut is made, or will not be."""
+        self.aligned_by, self.unaligned = math.inf, False
         for channel, frame, size in self.alignment.release():
             if self.alignment.holds(channel):  # one of them was the mark of the next one
                 self.alignment.put_aside(channel, frame, size)

@@ -59,6 +59,8 @@ from esault.topology.plan import UnitPlan
 
 __all__ = ["SubUnit"]
 
+#: seconds that what is in flight may take before the checkpoint that pauses the run holds it
+LAST_ALIGNED = 10.0
 #: rows of finish() or tick() in one root of the sub-unit's own
 OWN_ROOT_ROWS = 512
 
@@ -209,7 +211,10 @@ class SubUnit:
         self._stop(message.now)
 
     def _on_checkpoint(self, message: Checkpoint) -> None:
-        self.reader.begin_checkpoint(message.number)
+        # The last one pauses the run: what is in flight is processed, but for what takes long.
+        least = self.settings.aligned_checkpoint_timeout
+        longer = max(least, min(LAST_ALIGNED, self.settings.checkpoint_timeout / 2))
+        self.reader.begin_checkpoint(message.number, longer if message.last else None)
 
     def _on_abandon(self, message: Abandon) -> None:
         # What its sinks prepared goes with the next one.
@@ -282,8 +287,8 @@ class SubUnit:
         clear = self.outputs.retry()
         self.acks.retry()
         worked = False
-        if self.reader.alignment.number is not None and self._quiet and self.reader.cut_is_complete:
-            self._cut(now)
+        if self.reader.alignment.number is not None:
+            self._align(now)
         if not clear:
             self._blocked(now)
         elif self.lifecycle.phase.works:
@@ -328,6 +333,8 @@ class SubUnit:
     def wake_at(self) -> float:
         """Return when a turn has something to do even if nothing comes in, seconds since the epoch."""
         at = min((self.upkeep.wake_at, *self.outputs.due_at()))
+        if not self.reader.unaligned:
+            at = min(at, self.reader.aligned_by)
         if self.watermarks is not None and self.lifecycle.phase is not Phase.FINISHED:
             at = min(at, self.watermarks.wake_at)
         return at
@@ -337,6 +344,24 @@ class SubUnit:
     @property
     def _quiet(self) -> bool:
         """True when all that was taken in has been processed."""
+        return True
+
+    def _align(self, now: float) -> None:
+        """Cut as soon as may be: behind all that stands before the marks, or, where that takes too long, with it in the checkpoint."""
+        reader = self.reader
+        if now >= reader.aligned_by and not reader.unaligned and self._may_wait:
+            reader.unaligned = True
+        if reader.cut_is_complete and (self._quiet or (reader.unaligned and self._settled)):
+            self._cut(now)
+
+    @property
+    def _may_wait(self) -> bool:
+        """True where a checkpoint may hold what waits in the inbox."""
+        return False
+
+    @property
+    def _settled(self) -> bool:
+        """True when nothing is under way but what waits in the inbox."""
         return True
 
     def _cut(self, now: float) -> None:

@@ -51,9 +51,9 @@ class WindowSubUnit(BoltSubUnit):
         return False
 
     @property
-    def _quiet(self) -> bool:
+    def _settled(self) -> bool:
         # What is closed at one watermark is part of the cut as a whole.
-        return super()._quiet and not self._at_work
+        return super()._settled and not self._at_work
 
     def _snap(self, number: int, sure: bool) -> None:
         if self.writer.dirty is not None:

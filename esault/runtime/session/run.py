@@ -118,8 +118,25 @@ def run(
     )
 
 
-def with_checkpoints(settings: Settings, every: float | None) -> Settings:
-    """The settings of a run with checkpoints every so many seconds; None: without. Raises UsageError."""
+def with_checkpoints(
+    settings: Settings, every: float | None, timeout: float | None = None, aligned_timeout: float | None = None
+) -> Settings:
+    """The settings of a run with checkpoints every so many seconds; None: without. Raises UsageError.
+
+    `timeout` and `aligned_timeout` are seconds, as `checkpoint_timeout` and `aligned_checkpoint_timeout` of `Settings`.
+    """
+    if timeout is not None or aligned_timeout is not None:
+        if every is None:
+            raise UsageError("timeouts of checkpoints are about checkpoints: say how often with --checkpoint SECONDS")
+        if timeout is not None:
+            settings = replace(settings, checkpoint_timeout=timeout)
+        if aligned_timeout is not None:
+            settings = replace(settings, aligned_checkpoint_timeout=aligned_timeout)
+    if not settings.checkpoint_timeout > 0 or not settings.aligned_checkpoint_timeout >= 0:
+        raise UsageError(
+            f"a checkpoint is given up after {settings.checkpoint_timeout:g} s, unaligned after "
+            f"{settings.aligned_checkpoint_timeout:g} s: the first number must be above 0, the second at least 0"
+        )
     if every is None:
         return settings
     if not every > 0:
