@@ -6,6 +6,7 @@ import ast
 import functools
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -112,31 +113,40 @@ def room(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
+class Module(NamedTuple):
+    """What is asked of a module: its tree would stay in memory, a million nodes that each collection of garbage looks at."""
+
+    #: names of imported modules
+    imports: frozenset[str]
+    #: those that are loaded with it
+    at_the_top: frozenset[str]
+    #: whether it calls `open`
+    opens: bool
+    docstring: str
+
+
 @functools.cache
-def parsed(path):
-    """The code of a module."""
-    return ast.parse(path.read_text())
-
-
-def imports(tree: ast.AST, nested: bool) -> set[str]:
-    """Names of imported modules; without `nested` only those that are loaded with the module."""
-    found: set[str] = set()
-
-    def visit(node: ast.AST) -> None:
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.Import):
-                found.update(alias.name for alias in child.names)
-            elif isinstance(child, ast.ImportFrom) and child.module:
-                found.add(child.module)
-            elif (isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and not nested) or (
-                isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test) and not nested
-            ):
-                continue
-            else:
-                visit(child)
-
-    visit(tree)
-    return found
+def parsed(path: Path) -> Module:
+    """Read a module, once."""
+    tree = ast.parse(path.read_text())
+    found: dict[bool, set[str]] = {True: set(), False: set()}
+    opens = False
+    todo: list[tuple[ast.AST, bool]] = [(tree, True)]
+    while todo:
+        node, top = todo.pop()
+        if isinstance(node, ast.Import):
+            found[top].update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found[top].update([node.module] if node.module else [])
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "open":
+            opens = True
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) or (
+            isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        ):
+            top = False
+        todo += [(child, top) for child in ast.iter_child_nodes(node)]
+    docstring = ast.get_docstring(tree) or ""
+    return Module(frozenset(found[True] | found[False]), frozenset(found[True]), opens, docstring)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -144,15 +154,14 @@ def test_the_rooms_import_each_other_only_downwards(path):
     here = room(path)
     if here in ("__init__", "__main__"):
         return
-    names = imports(parsed(path), nested=True)
+    names = parsed(path).imports
     rooms = {n.split(".")[1] for n in names if n.startswith("esault.")} - {here}
     assert rooms <= ALLOWED[here], f"{here} imports {rooms - ALLOWED[here]}"
     for library, places in ONLY_IN.items():
         if any(n.split(".")[0] == library for n in names):
             assert any(path.is_relative_to(ROOT / place) for place in places), f"{library} is not for {path}"
     for library, places in LAZY.items():
-        top = imports(parsed(path), nested=False)
-        if any(n.split(".")[0] == library for n in top):
+        if any(n.split(".")[0] == library for n in parsed(path).at_the_top):
             assert here in places, f"{library} is imported at the top of {path.name}"
 
 
@@ -169,7 +178,7 @@ def test_the_folders_of_a_room_import_each_other_only_downwards(path):
     module = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__")
     own = folder(module)
     assert own in WITHIN[here], f"say in WITHIN whom {own} may import"
-    for name in imports(parsed(path), nested=True):
+    for name in parsed(path).imports:
         if name.startswith(f"esault.{here}."):
             assert folder(name) in {own, *WITHIN[here][own]}, f"{here}/{own} imports {name}"
 
@@ -184,14 +193,10 @@ def test_no_two_folders_of_a_room_import_each_other():
     "path", [p for p in MODULES if room(p) in ("flow", "control", "elasticity")], ids=lambda p: str(p.relative_to(ROOT))
 )
 def test_neither_path_does_input_or_output_or_asks_for_the_time(path):
-    tree = parsed(path)
-    names = {n.split(".")[0] for n in imports(tree, nested=True)}
+    names = {n.split(".")[0] for n in parsed(path).imports}
     assert not names & NO_WORLD
     assert "time" not in names
-    opens = [
-        n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "open"
-    ]
-    assert not opens
+    assert not parsed(path).opens
 
 
 def test_all_rooms_are_known():
@@ -202,13 +207,13 @@ def test_no_module_is_a_drawer_and_a_long_one_says_why():
     for path in MODULES:
         text = path.read_text()
         long = len(text.splitlines()) > 300
-        assert not long or "over 300 lines" in (ast.get_docstring(parsed(path)) or ""), path
+        assert not long or "over 300 lines" in parsed(path).docstring, path
         assert path.stem not in {"utils", "util", "helpers", "common", "misc", "base"}, path
-        assert len(path.read_text().splitlines()) <= 500, path
+        assert len(text.splitlines()) <= 500, path
 
 
 def test_the_topology_room_needs_the_standard_library_alone():
     for path in (ROOT / "topology").rglob("*.py"):
-        for name in imports(parsed(path), nested=True):
+        for name in parsed(path).imports:
             top = name.split(".")[0]
             assert top == "esault" or top in sys.stdlib_module_names, f"{path.name}: {name}"

@@ -350,9 +350,9 @@ def test_control_and_changes_do_not_wait_for_calls_of_other_keys():
 
 def test_the_spouts_window_lets_all_calls_be_taken_up():
     """More than the window's roots hold: each answers after a second, and all sub-units have all that they may have."""
-    rows = [(f"k{i}", 1.0) for i in range(8000)]
+    rows = [(f"k{i}", 1.0) for i in range(5000)]
     t = Topology("x")
-    out = t.spout("rows", Items(rows)).bolt("worker", Timed, by_key(), parallelism=2, concurrency=2000)
+    out = t.spout("rows", Items(rows)).bolt("worker", Timed, by_key(), parallelism=2, concurrency=1250)
     out.sink("out", Collect())
     local = LocalRuntime(t)
     local.run_until_drained()

@@ -244,7 +244,7 @@ def test_what_is_later_than_allowed_is_on_the_late_stream_and_counted(window):
 
 def test_a_tuple_is_late_by_the_watermark_however_long_windows_take_to_close():
     """What comes out of windows waits for a bolt that stands still, so that most of them are open when late tuples come."""
-    keys = [f"k{i}" for i in range(600)]
+    keys = [f"k{i}" for i in range(400)]
     outcomes = []
     for window in (TumblingWindow(10), SlidingWindow(10, 5), SlidingWindow(10, 2.5), SessionWindow(3)):
         session = isinstance(window, SessionWindow)  # one that reaches to the watermark takes what falls into it

@@ -207,6 +207,7 @@ def test_an_epoch_that_was_prepared_and_given_up_comes_with_the_next(tmp_path: A
     assert totals(path) == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_a_long_epoch_does_not_stay_in_memory(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_module, "_SPILL", 1_000_000)
     path = tmp_path / "t"

@@ -81,6 +81,7 @@ def walk(local, order, unit="count", kills=0, most_seconds=100.0, rate=0.4, kill
     assert local.driver.failure is None, local.driver.failure
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.sampled_from([words, diamond]))
 @example(seed=299, topology=words)
@@ -158,6 +159,7 @@ def test_no_change_begins_while_a_checkpoint_is_taken_nor_the_reverse():
     local.run_until_drained()
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.sampled_from([words, diamond]), st.integers(1, 5), st.sampled_from([0, 1]))
 @example(seed=299, topology=words, kills=3, ackers=1)

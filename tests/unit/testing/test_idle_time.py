@@ -52,10 +52,10 @@ def timed(lists, **options):
 def test_windows_wait_for_a_reader_without_data_unless_it_may_be_idle():
     lists = rows(0, 35), []
     local = timed(lists)
-    local.run_for(60)
+    local.run_for(20)
     assert closed(local) == []
-    local = timed((rows(0, 35), []), idle=30)
-    local.run_for(29)
+    local = timed((rows(0, 35), []), idle=8)
+    local.run_for(7)
     assert closed(local) == []
     local.run_for(3)
     assert closed(local) == [0, 10, 20]
@@ -91,7 +91,7 @@ def test_a_reader_that_is_at_its_end_is_not_waited_for_although_others_go_on():
 def test_when_all_are_idle_time_stands_still_and_goes_on_with_the_next_tuple():
     only = rows(0, 35)
     local = timed((only,), idle=1)
-    local.run_for(100)
+    local.run_for(20)
     assert closed(local) == [0, 10, 20]
     only += rows(35, 41)
     local.run_for(1)

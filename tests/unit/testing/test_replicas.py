@@ -232,7 +232,7 @@ def test_a_policy_judges_the_first_replica_and_all_are_probed():
 
 
 def test_copies_that_are_divided_in_different_ways_are_scaled_and_not_split():
-    local = runtime(9, counters=3, lines=1500, settings=Settings(max_pending=2, root_rows=2))
+    local = runtime(9, counters=3, lines=600, settings=Settings(max_pending=2, root_rows=2))
     until(local, lambda: counted(local) > 100)
     unit, other = local.driver.units["count"], local.driver.units["count~1"]
     other.alone.merge(local.sub_units("count~1")[0], local.now())  # as if the other's had been dropped
@@ -244,7 +244,7 @@ def test_copies_that_are_divided_in_different_ways_are_scaled_and_not_split():
     local.wait_for_change("count~1")
     assert len(local.sub_units("count")) == len(local.sub_units("count~1")) == 4
     run_out(local)
-    assert wrong(local, 9, lines=1500) == []
+    assert wrong(local, 9, lines=600) == []
 
 
 def test_a_gate_cannot_be_changed_and_a_unit_whose_copy_is_down_cannot_either():

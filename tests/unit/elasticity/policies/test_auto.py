@@ -65,6 +65,7 @@ def test_a_diamond_is_followed_on_both_ways():
     assert [run.operators[n].trace[-1][1] for n in "abcd"] == [1, 5, 3, 4]  # work for 0.4, 3.6, 1.8 and 2.9 at 80 %
 
 
+@pytest.mark.slow
 def test_a_rhythm_is_learnt_and_growth_begins_before_the_jump():
     def rhythm(t):
         return 400.0 if t % 40 >= 30 else 50.0
@@ -132,6 +133,7 @@ def test_a_climb_is_followed_before_anything_waits():
     assert run.latency.percentile(0.99) < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, 3])
 def test_bursts_are_no_change(seed):
     def rate(t):
@@ -163,6 +165,7 @@ def test_without_cores_it_does_not_grow():
     assert simulate(model, "auto", seconds=20).operators["work"].trace[-1][1] <= 3
 
 
+@pytest.mark.slow
 def test_state_that_is_slow_to_move_makes_it_patient():
     def wavy(t):
         return 300.0 if t % 16 < 8 else 100.0

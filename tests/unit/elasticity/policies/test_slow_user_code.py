@@ -53,6 +53,7 @@ def test_a_unit_grows_to_what_its_work_takes(policy, service):
     assert run.lag < 1e-6
 
 
+@pytest.mark.slow
 def test_a_splitters_words_count_although_its_lines_are_few():
     model = Model(
         [
