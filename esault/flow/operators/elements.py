@@ -12,7 +12,7 @@ from typing import Any
 from esault.errors import EsaultError, FrameError, PayloadError, StateError
 from esault.flow.operators.user_error import say_hook
 from esault.payload.codec import Codec, explain
-from esault.routing.ring import Canonical, Name, canonical, key_of
+from esault.routing.ring import Canonical, Name, canonical, encode, key_of
 
 __all__ = ["Elements", "derive", "maker", "pack_state", "put_state"]
 
@@ -87,7 +87,19 @@ class Elements(dict[Any, Any]):
     Keys that Python takes for equal but are not (1 and True) stand under `Canonical`, reached by the slow way.
     """
 
-    __slots__ = ("_away", "_close", "_codec", "_emitted", "_look_alikes", "_make", "_plain", "_ready", "_unit", "made")
+    __slots__ = (
+        "_away",
+        "_close",
+        "_codec",
+        "_emitted",
+        "_look_alikes",
+        "_make",
+        "_plain",
+        "_ready",
+        "_unit",
+        "made",
+        "ordered",
+    )
 
     def __init__(
         self,
@@ -113,6 +125,8 @@ class Elements(dict[Any, Any]):
         #: makes an element that needs nothing else; None where some do
         self._plain: Callable[[], Any] | None = None
         self._emitted: Sized = ()
+        #: `live` goes by key
+        self.ordered = False
 
     def make_plainly(self, make: Callable[[], Any], emitted: Sized) -> None:
         """Make elements of new keys by this alone, and not `ready` them; nothing may be added to `emitted` by it.
@@ -169,6 +183,9 @@ class Elements(dict[Any, Any]):
 
     def live(self) -> Iterator[tuple[Name, Any]]:
         """(name, element) of all that are present."""
+        if self.ordered:
+            yield from sorted([*self.items(), *self._look_alikes.items()], key=lambda item: encode(key_of(item[0])))
+            return
         yield from list(self.items())
         yield from list(self._look_alikes.items())
 

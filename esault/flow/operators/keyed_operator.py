@@ -50,6 +50,9 @@ class KeyedOperator(Operator):
             if self.plan.tick_every:
                 self._arrived.add(name)
 
+    def order_by_key(self) -> None:
+        self.elements.ordered = True
+
     def names(self) -> list[Name]:
         return list(self.elements.names())
 

@@ -201,6 +201,9 @@ class Operator:
 
     # checkpoints ---------------------------------------------------------------------------------
 
+    def order_by_key(self) -> None:
+        """From now on hooks of many elements are called in an order that follows from their keys, not from what was here before."""
+
     def saved_names(self) -> list[Name]:
         """Names of all whose state belongs into a checkpoint."""
         return self.names()

@@ -278,6 +278,10 @@ class WindowOperator(KeyedOperator):
         if self.levels.others:
             self.levels.catch_up()
 
+    def order_by_key(self) -> None:
+        super().order_by_key()
+        self.timers.ordered = True
+
     def due(self) -> Name | None:
         """The name of the key that has something to close, the earliest first; None if none has."""
         while (found := self.timers.next(self.levels.own)) is not None:

@@ -9,7 +9,7 @@ It is one module of over 300 lines: the routes of all groupings stand side by si
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from esault.errors import PayloadError, TopologyError
@@ -29,6 +29,8 @@ __all__ = ["KeyRoute", "Route", "route"]
 
 #: channels of a route; with more than these, a root reaches but some of them
 MANY = 100
+#: rows that go to one sub-unit before the next one's turn, where they are counted
+_TURN_ROWS = 256
 
 
 class Route:
@@ -46,6 +48,9 @@ class Route:
         """Route by this table from now on."""
         self._table = table
         self._channels = [channels[owner] for owner in table.owners()]
+
+    def restart(self, turn: int) -> None:
+        """Choose as if nothing had been sent, from this turn on, where rows go by turns."""
 
     def push(
         self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
@@ -213,6 +218,10 @@ class _PartialKeyRoute(KeyRoute):
         super().install(table, channels)
         self._sent = [0] * len(self._channels)
 
+    def restart(self, turn: int) -> None:
+        self._turn = turn & 1
+        self._sent = [turn >> number % 32 & 1 for number in range(len(self._channels))]
+
     def push(
         self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
     ) -> None:
@@ -272,6 +281,43 @@ class _ShuffleRoute(Route):
         self._turn = turn = (self._turn + 1) % count
         best = min(range(turn, turn + count), key=lambda i: len(channels[i % count].queue)) if count > 1 else 0
         return best % count
+
+
+class _RowShuffleRoute(Route):
+    """`shuffle` where rows may have to go the same way again: each channel in turn gets `_TURN_ROWS` rows.
+
+    Which rows those are follows from their order alone, not from how many come at once.
+    """
+
+    def __init__(self, unit: str, edge: Edge, cache_size: int) -> None:
+        super().__init__(unit, edge, cache_size)
+        self._turn = self._rows = 0
+
+    def restart(self, turn: int) -> None:
+        self._turn, self._rows = turn, 0
+
+    def push(
+        self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
+    ) -> None:
+        for channel, rows in self._turns(len(keys)):
+            self._channels[channel].add(
+                lineage, self._input, keys[rows], values[rows], None if ids is None else ids[rows], now
+            )
+
+    def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
+        for channel, rows in self._turns(len(batch.keys)):
+            part, part_ids = batch.picked(range(rows.start, rows.stop), ids)
+            self._send((channel,), lineage, part, part_ids, now)
+
+    def _turns(self, rows: int) -> Iterator[tuple[int, slice]]:
+        """Channels, and which of the next rows each gets."""
+        at = 0
+        while at < rows:
+            number, within = divmod(self._rows, _TURN_ROWS)
+            many = min(_TURN_ROWS - within, rows - at)
+            self._rows += many
+            yield (self._turn + number) % len(self._channels), slice(at, at + many)
+            at += many
 
 
 class _BroadcastRoute(Route):
@@ -342,6 +388,8 @@ _ROUTES: dict[type[Grouping], type[Route]] = {
 }
 
 
-def route(unit: str, edge: Edge, cache_size: int) -> Route:
-    """The route of this edge, out of this unit."""
+def route(unit: str, edge: Edge, cache_size: int, by_rows: bool = False) -> Route:
+    """The route of this edge, out of this unit. `by_rows`: after `restart` the same rows in the same order go the same way."""
+    if by_rows and type(edge.grouping) is Shuffle:
+        return _RowShuffleRoute(unit, edge, cache_size)
     return _ROUTES.get(type(edge.grouping), _OwnRoute)(unit, edge, cache_size)

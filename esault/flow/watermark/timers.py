@@ -5,8 +5,9 @@ from __future__ import annotations
 import heapq
 import math
 from collections import deque
+from collections.abc import Iterable
 
-from esault.routing.ring import Name
+from esault.routing.ring import Name, encode, key_of
 
 __all__ = ["Timers"]
 
@@ -19,6 +20,8 @@ class Timers:
         self._names: dict[float, dict[Name, None]] = {}
         #: what is due first and when, in its order, some of it removed: a dict from whose front much was taken is searched ever longer
         self._first: tuple[float, deque[Name]] = (-math.inf, deque())
+        #: what is due at once goes by key, not by when it was added
+        self.ordered = False
 
     def __len__(self) -> int:
         return sum(map(len, self._names.values()))
@@ -46,7 +49,7 @@ class Timers:
                 if order[0] in names:
                     return due, order[0]
                 order.popleft()
-            self._first = due, deque(names)
+            self._first = due, self._in_order(names)
         return None
 
     def pop(self, until: float) -> tuple[float, Name] | None:
@@ -60,7 +63,7 @@ class Timers:
                     heapq.heappop(self._heap)
                     del self._names[due]
                     continue
-                order = deque(names)
+                order = self._in_order(names)
                 self._first = due, order
             while order:
                 name = order.popleft()
@@ -68,6 +71,9 @@ class Timers:
                     del names[name]
                     return due, name
         return None
+
+    def _in_order(self, names: Iterable[Name]) -> deque[Name]:
+        return deque(sorted(names, key=lambda name: encode(key_of(name))) if self.ordered else names)
 
     def remove(self, due: float, name: Name) -> None:
         """It has been seen to."""

@@ -52,6 +52,8 @@ class AsyncRunner(Runner):
         self._poll.register(self._loop.fileno(), select.POLLIN)
         #: when what hooks emit is due
         self._due = 0.0
+        #: calls that have ended and are not sent on
+        self._ended: list[Call] = []
         self.operator.attach(self._calls, self._loop)
         self._over()  # `open` of the one object, where it waits
 
@@ -67,16 +69,19 @@ class AsyncRunner(Runner):
 
     def settle(self) -> None:
         self._over()
+        self._send_ended()
         if self._guarded:
             self._check_stateless()
 
     def each(self, hook: Callable[[Operator], Any], due: float) -> None:
         self._over()
+        self._send_ended()
         self._due = due
         steps = iter(self.call(lambda: hook(self.operator)) or ())
         while self.call(lambda: next(steps, self)) is not self:
             self._over(LOOK_AHEAD)
         self._over()
+        self._send_ended()
         self.send(due)
         self._errors()
 
@@ -108,7 +113,7 @@ class AsyncRunner(Runner):
             self.count.busy += (time.monotonic() - at) * taken_up
 
     def _take(self) -> bool:
-        """Send on what calls that have ended emitted; whether there were any."""
+        """Take note of calls that have ended; whether there were any."""
         operator = self.operator
         if operator.failure is not None:
             self.call(operator.settle)
@@ -116,14 +121,18 @@ class AsyncRunner(Runner):
         if not ended:
             return False
         self.call(operator.settle)  # what was kept of them is durable
-        # A call of a key begins when the one before is over: by the order in which they came, each key's rows are in order.
-        order = sorted(ended, key=lambda call: call.number if call.batch is None else call.batch.number)
-        for held, calls in groupby(order, lambda call: call.batch):
-            self._send_on(held, list(calls))
+        self._ended += ended
         for call in ended:
             self._calls.over(call)
         self._errors()
         return True
+
+    def _send_ended(self) -> None:
+        """Send on what calls emitted, in the order of their tuples: which of them ended first is another each time."""
+        ended, self._ended = self._ended, []
+        order = sorted(ended, key=lambda call: (call.number if call.batch is None else call.batch.number, call.number))
+        for held, calls in groupby(order, lambda call: call.batch):
+            self._send_on(held, list(calls))
 
     def _send_on(self, held: _Held | None, calls: list[Call]) -> None:
         due = self._due if held is None else held.due

@@ -3,14 +3,17 @@
 A row is (group, frame). The frame is MessagePack of a tuple whose first item is one of the kinds below; so Spark moves thousands
 of tuples at a time and knows nothing of keys and values.
 
-    READ      unit, part, first row, position or None, rows, [(row, due)], position behind or None
-    CONTROL   end, {unit: now} of pulses, [(spout, part)] of parts that have ended
-    DATA      sender, place, sent, target, [(input, due, keys, values, ids)]
-    WORD      way, watermark or None for idle, see `event_time`
+    READ      unit, part, first row, position or None, rows, [(row, due)], position behind or None, now
+    CONTROL   end, {unit: now} of pulses, [(spout, part)] of parts that have ended, now
+    DATA      sender, place, now, target, [(input, due, keys, values, ids)]
+    WORD      way, watermark or None for idle, see `event_time`, now
     PULSE     now
-    END
+    END       now
     COUNTS    {unit: what was counted}, {(unit, part): (rows, position)} read, whether this is the end
     HANDLE    sink, what it said in `prepare`
+
+`now` is the time of the batch, which stands in its offset. A batch that is computed again has the same one, and what it sends is the
+same, byte for byte: if a worker is lost after some receivers have its rows, the others get the same ones from another worker.
 """
 
 from __future__ import annotations
@@ -25,7 +28,20 @@ from esault.payload.column import is_array
 from esault.payload.column_wire import wired
 from esault.payload.packed_rows import Rows
 
-__all__ = ["CONTROL", "COUNTS", "DATA", "END", "HANDLE", "PULSE", "READ", "WORD", "Outbox", "Port", "in_order"]
+__all__ = [
+    "CONTROL",
+    "COUNTS",
+    "DATA",
+    "END",
+    "HANDLE",
+    "PULSE",
+    "READ",
+    "WORD",
+    "Outbox",
+    "Port",
+    "in_order",
+    "time_of",
+]
 
 READ, CONTROL, DATA, WORD, PULSE, END, COUNTS, HANDLE = range(8)
 
@@ -43,6 +59,11 @@ def in_order(frames: list[Any]) -> list[Any]:
     return sorted(frames, key=lambda f: (f[0], f[1], f[2]) if f[0] == DATA else (f[0], "", ()))
 
 
+def time_of(frame: Any) -> float:
+    """Return the time of the batch, as a frame for a task has it."""
+    return float(frame[3] if frame[0] in (DATA, WORD) else frame[1])
+
+
 class Outbox:
     """The rows that one process sends in one batch."""
 
@@ -52,11 +73,13 @@ class Outbox:
         self._ports: list[Port] = []
         self._sender = ""
         self._base = self._number = 0
-        self._sent = 0.0
+        self._now = 0.0
 
-    def begin(self, sender: str, base: int, sent: float) -> None:
-        """Frames are from this sender now, in the order of `base` and then of their making."""
-        self._sender, self._base, self._number, self._sent = sender, base, 0, sent
+    def begin(self, sender: str, base: int, now: float) -> None:
+        """Frames are from this sender now, in the order of `base` and then of their making; `now`: the time of the batch."""
+        self._sender, self._base, self._number, self._now = sender, base, 0, now
+        for port in self._ports:
+            port.begin()
 
     def port(self, unit: str, group: int, target: str) -> Port:
         """A way to a task or a sink, for rows of `unit`."""
@@ -70,7 +93,7 @@ class Outbox:
         self._number += 1
         try:
             ready = [(i, due, _as_rows(keys), _as_rows(values), ids) for i, due, keys, values, ids in batches]
-            return self.put(group, (DATA, self._sender, place, self._sent, target, ready))
+            return self.put(group, (DATA, self._sender, place, self._now, target, ready))
         except PayloadError:
             for _, _, keys, values, _ in batches:
                 for key, value in zip(keys, values):
@@ -114,6 +137,10 @@ class Port:
         self.takes_arrays = True
         self._batches: list[Any] = []
         self._rows = 0
+        self._most = FIRST_ROWS
+
+    def begin(self) -> None:
+        """A batch begins: how large its frames are does not follow from the batch before, which another worker may have had."""
         self._most = FIRST_ROWS
 
     def add(

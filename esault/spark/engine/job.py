@@ -28,8 +28,8 @@ class Job:
     layout: Layout
     #: the run's own folder
     run_dir: str
-    #: where what spouts that cannot seek have read is kept
-    spool: str
+    #: the folder of the state, seen by driver and workers: what spouts that cannot seek have read is there, and what workers measured
+    shared: str
 
     def plan(self) -> Plan:
         """The plan of this process, with objects that this process may use as one."""

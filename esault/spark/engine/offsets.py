@@ -1,12 +1,13 @@
 """Offsets: how far each part of each spout has been read, as Spark keeps them in its log.
 
 ```
-{"parts": {"lines": [[rows, position, ended, [[row, due, position], ...]], ...]}, "pulses": {"count": [number, now]}, "end": false}
+{"parts": {"lines": [[rows, position, ended, [[row, due, position], ...]], ...]}, "pulses": {"count": [number, now]}, "end": false, "now": 0.0}
 ```
 
 A position is the spout's own, packed, in base 64; null before the first row. The list behind it are marks: from `row` on tuples were due at
 `due`; where a mark has a position, another worker can begin to read there. `end` says that all has been read, or that the run is
-being drained: units finish behind it.
+being drained: units finish behind it. `now` is when it was published: the time of the batch that ends here, in whichever worker and
+however often it is computed.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ def start(parts: dict[str, int]) -> Offset:
         "parts": {name: [[0, None, False, []] for _ in range(n)] for name, n in parts.items()},
         "pulses": {},
         "end": False,
+        "now": 0.0,
     }
 
 

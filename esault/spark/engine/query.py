@@ -16,6 +16,7 @@ from esault.spark.engine.frames import COUNTS, HANDLE
 from esault.spark.engine.job import Job
 from esault.spark.engine.journal import Journal, Record
 from esault.spark.engine.tally import Tally
+from esault.spark.engine.timings import take_times
 from esault.spark.engine.worker_error import WorkerError
 from esault.topology.plan import SinkPlan
 
@@ -49,11 +50,13 @@ CONF = {
 class Epochs:
     """Takes each batch to its end: handles into the journal, sinks committed, counts added."""
 
-    def __init__(self, sinks: tuple[SinkPlan, ...], journal: Journal, tally: Tally) -> None:
+    def __init__(self, sinks: tuple[SinkPlan, ...], journal: Journal, tally: Tally, shared: Path) -> None:
+        """`shared`: the folder in which workers leave what they measured."""
         self._sinks = {s.name: s.sink for s in sinks}
         self._journal = journal
         self._codec = Codec()
         self.tally = tally
+        self._shared = shared
         #: of this life
         self.committed = 0
         self.newest = -1
@@ -125,6 +128,8 @@ class Epochs:
         self._journal.finish(epoch)
         for counted in counts:
             self.tally.add(counted)
+        for times in take_times(self._shared):
+            self.tally.add_times(times)
         self.tally.epochs += 1
         self.committed += 1
         self.newest = epoch

@@ -13,7 +13,7 @@ from esault.errors import SourceError
 from esault.flow.operators.batch_emitter import BatchEmitter
 from esault.flow.operators.user_error import described
 from esault.payload.codec import Codec
-from esault.payload.column import is_array
+from esault.payload.column import is_array, plain
 from esault.spark.engine.job import Job
 from esault.spark.engine.runner import Runner
 from esault.spark.engine.runners import Runners
@@ -35,7 +35,7 @@ _HERE: dict[tuple[str, str, int], tuple[int, Spout[Any, Any]]] = {}
 
 def read_range(job: Job, runners: Runners, frame: Any) -> Iterator[None]:
     """Read a range of rows and push them through what stands behind the spout, step by step. Raises WorkerError."""
-    _, unit, part, row, position, count, marks, _ = frame
+    _, unit, part, row, position, count, marks, _, _ = frame
     place = (job.run, unit, part)
     for other in [p for p in _HERE if p[0] != job.run]:
         _HERE.pop(other)[1].close()
@@ -49,7 +49,7 @@ def read_range(job: Job, runners: Runners, frame: Any) -> Iterator[None]:
     for (at, due), (last, _) in pairwise(marks):
         first = max(at, row)
         while first < last:
-            rows = _read(spout, unit, min(READ_ROWS, last - first))
+            rows = _read_full(spout, unit, min(READ_ROWS, last - first))
             _push(runners.root, spout, part, first, due, rows)
             first += len(rows)
             yield
@@ -61,7 +61,7 @@ def _opened(job: Job, runner: Runner, part: int, position: bytes | None, row: in
     spout = unit.spout
     assert spout is not None
     if unit.spooled:
-        spout = SpoolReader(spool_folder(Path(job.spool), unit.name, part))
+        spout = SpoolReader(spool_folder(Path(job.shared), unit.name, part))
     spout = spout.without_pace()  # what the driver has seen is due by now
     spout.context = runner.context
     name = unit.name
@@ -70,6 +70,17 @@ def _opened(job: Job, runner: Runner, part: int, position: bytes | None, row: in
         value = Codec().unpack(position)
         _call(name, "seek", lambda: spout.seek(value))
     return spout
+
+
+def _read_full(spout: Spout[Any, Any], unit: str, limit: int) -> Any:
+    """Read so many rows: where a source stops for a moment must not show in what is sent. Columns come as they are given."""
+    rows = _read(spout, unit, limit)
+    while not isinstance(rows, Columns) and len(rows) < limit:
+        more = _read(spout, unit, limit - len(rows))
+        if isinstance(more, Columns):
+            more = list(zip(plain(more.keys), plain(more.values)))
+        rows = [*rows, *more]
+    return rows
 
 
 def _read(spout: Spout[Any, Any], unit: str, limit: int) -> Any:

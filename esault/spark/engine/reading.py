@@ -266,7 +266,7 @@ class Reading:
         end = self._offset["end"] or ended or (draining and not self._pausing)
         pulses = {} if end else self._pulses_due(now)
         if happened or pulses or end != self._offset["end"]:
-            self._publish(pulses, end)
+            self._publish(pulses, end, now)
         if end or draining:
             self.over.set()
         return happened
@@ -283,14 +283,14 @@ class Reading:
                 due[unit] = [number + 1, now]
         return due
 
-    def _publish(self, pulses: dict[str, Any], end: bool) -> None:
+    def _publish(self, pulses: dict[str, Any], end: bool, now: float) -> None:
         parts: dict[str, list[Any]] = {}
         for part in self.parts:
             settle = getattr(part.spout, "settle", None)
             if settle is not None:  # what workers read must be on the disk
                 settle()
             parts.setdefault(part.unit, []).append(part.state())
-        self._offset = {"parts": parts, "pulses": {**self._offset["pulses"], **pulses}, "end": end}
+        self._offset = {"parts": parts, "pulses": {**self._offset["pulses"], **pulses}, "end": end, "now": now}
         publish(self._folder, self._offset)
 
     def _settle(self) -> None:

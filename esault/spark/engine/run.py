@@ -132,7 +132,7 @@ class _Life:
         self._folder = folder
         self._tally = Tally(self._plan.units)
         self._journal = Journal(kept.folder / "epochs")
-        self._epochs = query.Epochs(self._plan.sinks, self._journal, self._tally)
+        self._epochs = query.Epochs(self._plan.sinks, self._journal, self._tally, kept.folder)
         offset = resumed(kept.checkpoint) or start(dict(layout.parts))
         publish(folder, offset, first=True)
         self._reading = Reading(self._plan, self._fresh, asked.run_id, str(folder), folder, kept.folder, offset)

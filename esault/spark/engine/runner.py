@@ -54,6 +54,7 @@ class Runner:
             part=part,
             parts=job.layout.parts.get(plan.name, 1),
             run=job.run,
+            now=time.time if plan.kind == "spout" else self._now,
             run_dir=job.run_dir,
         )
         self.emitter = emitter(plan, _SETTINGS, runners.codec)
@@ -65,13 +66,14 @@ class Runner:
         self._guarded = False
         if plan.kind == "bolt":
             dead_letters = runners.dead_letters(plan.on_error.path, number)
-            of = OperatorParameters(plan, self.context, self.emitter, runners.codec, dead_letters, time.time())
+            of = OperatorParameters(plan, self.context, self.emitter, runners.codec, dead_letters, runners.now)
             self.operator = self.call(lambda: operator(of))
             self._begin()
             self._guarded = job.layout.inlined(plan.name)
         self._fresh = self.call(self._kept) if self._guarded else None
         #: (target, what makes the watermark on the way there) of all routes; None: the unit's own goes on
         self.edges: list[tuple[str, Clock | None]] = []
+        self._routes: list[Route] = []
         self._outlets = {
             stream: OutletRunner(outlet, self._sink, self._route, self._clock, self._survive)
             for stream, outlet in plan.streams.items()
@@ -80,6 +82,15 @@ class Runner:
     def _begin(self) -> None:
         """The operator is there."""
 
+    def _now(self) -> float:
+        """Return the time of the batch: however often it is computed, bolts and clocks find the same one."""
+        return self._runners.now
+
+    def begin(self, turn: int) -> None:
+        """A batch begins, whose tuples are spread from this turn on."""
+        for each in self._routes:
+            each.restart(turn)
+
     # ways out --------------------------------------------------------------------------------------
 
     def _sink(self, sink: SinkPlan) -> Any:
@@ -87,12 +98,13 @@ class Runner:
 
     def _clock(self, step: Step) -> Clock:
         assert step.event_time is not None
-        return Heard(step.event_time, time.time, self.plan.kind == "bolt")
+        return Heard(step.event_time, self._now, self.plan.kind == "bolt")
 
     def _route(self, edge: Edge, clock: Clock | None) -> Route:
         layout = self._runners.job.layout
         self.edges.append((edge.target, clock))
-        made = route(self.plan.name, edge, _SETTINGS.route_cache)
+        made = route(self.plan.name, edge, _SETTINGS.route_cache, by_rows=True)
+        self._routes.append(made)
         channels: dict[int, Any]
         if layout.inlined(edge.target):
             channels = {0: _Inlined(self._runners.member(edge.target))}

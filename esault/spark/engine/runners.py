@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import secrets
+import time
 from typing import Any
+from zlib import crc32
 
 from esault.payload.codec import Codec
 from esault.spark.engine.async_runner import AsyncRunner
@@ -31,7 +33,17 @@ class Runners:
         self._dead_letters: dict[str | None, DeadLetterFile] = {}
         #: the partition in which it is at work
         self.partition = 0
+        #: the time of the batch, in whichever worker it is computed
+        self.now = time.time()
         self.root = self.member(root)
+
+    def begin(self, partition: int, sender: str, base: int, now: float) -> None:
+        """A batch begins; what is sent follows from it alone. `base`: place of its first frame among those of the sender."""
+        self.partition, self.now = partition, now
+        self.outbox.begin(sender, base, now)
+        turn = crc32(f"{sender} {base} {now}".encode())
+        for runner in self._members.values():
+            runner.begin(turn)
 
     def member(self, name: str) -> Runner:
         """The runner of a unit here, which is made if need be."""
@@ -71,11 +83,15 @@ class Runners:
                     told.setdefault(target, []).append(word)
                     continue
                 for task in range(layout.tasks[target]):
-                    self.outbox.put(layout.groups[target, task], (WORD, way(root, name, number), word))
+                    self.outbox.put(layout.groups[target, task], (WORD, way(root, name, number), word, self.now))
 
     def counts(self) -> dict[str, Any]:
         """Return what was counted since it was last asked, by unit."""
         return {name: runner.count.pop() for name, runner in self._members.items() if runner.count}
+
+    def times(self) -> dict[str, Any]:
+        """Return what was measured since it was last asked, by unit."""
+        return {name: runner.count.pop_times() for name, runner in self._members.items() if runner.count.busy}
 
     def close(self) -> None:
         """The end: `close` of all objects."""

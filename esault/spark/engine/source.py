@@ -7,6 +7,7 @@ the same tuples again.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -94,8 +95,15 @@ def ranges(start: Offset, end: Offset, partitions: int) -> list[tuple[Any, ...]]
     ]
     each = max(1, partitions // max(1, len(moved)))
     return [
-        (READ, name, number, *piece) for name, number, before, after in moved for piece in divided(before, after, each)
+        (READ, name, number, *piece, _time_of(end))
+        for name, number, before, after in moved
+        for piece in divided(before, after, each)
     ]
+
+
+def _time_of(end: Offset) -> float:
+    """Return the time of the batch that ends here. Offsets of 0.1 have none."""
+    return float(end.get("now") or time.time())
 
 
 def divided(before: list[Any], after: list[Any], pieces: int) -> list[tuple[Any, ...]]:
@@ -128,4 +136,4 @@ def controls(start: Offset, end: Offset) -> tuple[Any, ...] | None:
         for number, (before, after) in enumerate(zip(start["parts"][name], parts))
         if after[2] and not before[2]
     ]
-    return (CONTROL, ended, pulses, over) if ended or pulses or over else None
+    return (CONTROL, ended, pulses, over, _time_of(end)) if ended or pulses or over else None

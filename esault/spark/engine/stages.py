@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from esault.spark.engine.job import Job
 from esault.spark.engine.landing import Landing
 from esault.spark.engine.reader import read_range
 from esault.spark.engine.runners import Runners
+from esault.spark.engine.timings import leave_times
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,7 +44,7 @@ def read(job: Job, partition: int, frames: Iterable[bytes]) -> Iterator[Sealed]:
     for data in frames:
         frame = codec.unpack(data)
         if frame[0] == CONTROL:
-            yield from _control(job, codec, frame[1], frame[2], frame[3])
+            yield from _control(job, codec, *frame[1:])
             continue
         unit, part = frame[1:3]
         place = (job.run, unit, part)
@@ -62,9 +62,8 @@ def read(job: Job, partition: int, frames: Iterable[bytes]) -> Iterator[Sealed]:
 
 
 def _range(job: Job, runners: Runners, partition: int, frame: Any) -> Iterator[Sealed]:
-    _, unit, part, row, _, count, _, behind = frame
-    runners.partition = partition
-    runners.outbox.begin(f"{unit}/{part}", row, time.time())
+    _, unit, part, row, _, count, _, behind, now = frame
+    runners.begin(partition, f"{unit}/{part}", row, now)
     for _ in read_range(job, runners, frame):
         yield from runners.outbox.pop_sealed()
     runners.settle()  # clocks on the ways from here go by what comes of it
@@ -73,18 +72,19 @@ def _range(job: Job, runners: Runners, partition: int, frame: Any) -> Iterator[S
     passing = job.layout.passing[partition % job.layout.partitions]
     runners.outbox.put(passing, (COUNTS, runners.counts(), end, False))
     yield from runners.outbox.pop_sealed(flush=True)
+    leave_times(job.shared, runners.times())
 
 
-def _control(job: Job, codec: Codec, end: bool, pulses: dict[str, float], over: Any) -> Iterator[Sealed]:
+def _control(job: Job, codec: Codec, end: bool, pulses: dict[str, float], over: Any, now: float) -> Iterator[Sealed]:
     for unit, part in over:  # its time is waited for no more
         for target, way in ways_from(job.plan(), job.layout, f"{unit}/{part}"):
             for task in range(job.layout.tasks[target]):
-                yield job.layout.groups[target, task], codec.pack((WORD, way, END_OF_TIME))
+                yield job.layout.groups[target, task], codec.pack((WORD, way, END_OF_TIME, now))
     for (unit, _), group in job.layout.groups.items():
         if unit in pulses:
             yield group, codec.pack((PULSE, pulses[unit]))
         if end:
-            yield group, codec.pack((END,))
+            yield group, codec.pack((END, now))
     if end:
         yield job.layout.passing[0], codec.pack((COUNTS, {}, {}, True))
 

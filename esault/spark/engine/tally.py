@@ -22,31 +22,32 @@ class Count:
         self.end_to_end = Histogram()
 
     def __bool__(self) -> bool:
-        return bool(self.rows_in or self.rows_out or self.errors or self.busy)
+        return bool(self.rows_in or self.rows_out or self.errors)
 
-    def pop(self) -> tuple[Any, ...]:
-        """As a plain value; begins anew."""
-        taken = (
-            self.rows_in,
-            self.rows_out,
-            self.errors,
-            self.dead_letters,
-            self.late,
-            self.busy,
-            self.latency.snapshot(),
-            self.end_to_end.snapshot(),
-        )
-        self.__init__()  # type: ignore[misc]
+    def pop(self) -> tuple[int, ...]:
+        """What follows from the rows, as a plain value; begins anew."""
+        taken = self.rows_in, self.rows_out, self.errors, self.dead_letters, self.late
+        self.rows_in = self.rows_out = self.errors = self.dead_letters = self.late = 0
         return taken
 
-    def add(self, taken: tuple[Any, ...]) -> None:
+    def pop_times(self) -> tuple[Any, ...]:
+        """What was measured, as a plain value; begins anew."""
+        taken = self.busy, self.latency.snapshot(), self.end_to_end.snapshot()
+        self.busy, self.latency, self.end_to_end = 0.0, Histogram(), Histogram()
+        return taken
+
+    def add(self, taken: tuple[int, ...]) -> None:
         """Add what `pop` gave, of another one."""
-        rows_in, rows_out, errors, dead_letters, late, busy, latency, end_to_end = taken
+        rows_in, rows_out, errors, dead_letters, late = taken[:5]  # 0.1 wrote times behind them
         self.rows_in += rows_in
         self.rows_out += rows_out
         self.errors += errors
         self.dead_letters += dead_letters
         self.late += late
+
+    def add_times(self, taken: tuple[Any, ...]) -> None:
+        """Add what `pop_times` gave, of another one."""
+        busy, latency, end_to_end = taken
         self.busy += busy
         self.latency.merge(Histogram.from_snapshot(latency))
         self.end_to_end.merge(Histogram.from_snapshot(end_to_end))
@@ -59,10 +60,16 @@ class Tally:
         self.units = {name: Count() for name in units}
         self.epochs = 0
 
-    def add(self, counts: Mapping[str, tuple[Any, ...]]) -> None:
+    def add(self, counts: Mapping[str, tuple[int, ...]]) -> None:
         """Add what one process counted in one batch."""
         for name, taken in counts.items():
             self.units[name].add(taken)
+
+    def add_times(self, times: Mapping[str, tuple[Any, ...]]) -> None:
+        """Add what one process measured in one batch."""
+        for name, taken in times.items():
+            if name in self.units:  # else the code was another one when it was measured
+                self.units[name].add_times(taken)
 
     @property
     def end_to_end(self) -> Histogram:

@@ -12,7 +12,6 @@ touches, not all there are.
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Iterator
 from typing import Any, Protocol
 
@@ -23,11 +22,12 @@ from esault.flow.operators.window_operator import WindowOperator
 from esault.payload.codec import Codec
 from esault.payload.column import plain
 from esault.routing.many_keys import names_of
-from esault.routing.ring import Name, canonical
+from esault.routing.ring import Name, canonical, encode, key_of
 from esault.spark.engine.event_time import words_of
-from esault.spark.engine.frames import COUNTS, DATA, END, PULSE, WORD, Sealed, in_order
+from esault.spark.engine.frames import COUNTS, DATA, END, PULSE, WORD, Sealed, in_order, time_of
 from esault.spark.engine.job import Job
 from esault.spark.engine.runners import Runners
+from esault.spark.engine.timings import leave_times
 from esault.spark.engine.worker_error import WorkerError
 
 __all__ = ["Store", "Task", "run_task"]
@@ -97,9 +97,8 @@ def _batch(
 ) -> Iterator[Sealed]:
     runners, (_, unit, number) = task.runners, place
     codec, outbox = runners.codec, runners.outbox
-    runners.partition = partition
-    outbox.begin(f"{unit}/{number}", 0, time.time())
     ordered = in_order([codec.unpack(frame) for frame in frames])
+    runners.begin(partition, f"{unit}/{number}", 0, max(map(time_of, ordered)))
     for at, frame in enumerate(ordered):
         task.process(frame)
         if frame[0] <= WORD and (at + 1 == len(ordered) or ordered[at + 1][0] > WORD):
@@ -111,6 +110,7 @@ def _batch(
     passing = runners.job.layout.passing
     outbox.put(passing[partition % len(passing)], (COUNTS, runners.counts(), {}, False))
     yield from outbox.pop_sealed(flush=True)
+    leave_times(runners.job.shared, runners.times())
     if not head[5]:
         _HERE[place] = (head[0], task)
 
@@ -126,12 +126,13 @@ class Task:
         self.runner = self.runners.root
         assert self.runner.operator is not None
         self.operator = self.runner.operator
+        self.operator.order_by_key()
         if isinstance(self.operator, ElementOperator):
             self.operator.stop_sweeping()
         #: what a batch bolt or one object changes is not seen: all of it is written each time
         self._seen = self.unit.objects.endswith("key") and not self.unit.batch
-        #: names that were touched; None: any may have been
-        self._dirty: set[Name] | None = set()
+        #: names that were touched, in this order, so that objects made of the store stand as they did; None: any may have been
+        self._dirty: dict[Name, None] | None = {}
         self._used: dict[Name, float] = {}
         self._base = self._later = self._pieces = 0
         self._ended = False
@@ -166,7 +167,7 @@ class Task:
                 if self._dirty is not None or self._expire_after is not None:
                     self._touch(keys)
         elif kind == WORD and self._words is not None:
-            self._words.hear(frame[1], frame[2], time.time())
+            self._words.hear(frame[1], frame[2], frame[3])
         elif kind == PULSE:
             now = frame[1]
             if self.unit.tick_every is not None:
@@ -177,7 +178,7 @@ class Task:
         elif kind == END and not self._ended:
             self._ended = True
             self._dirty = None
-            self.runner.each(lambda operator: operator.finishing(), time.time())
+            self.runner.each(lambda operator: operator.finishing(), self.runners.now)
             self.runners.settle()
             self.runners.close()
 
@@ -186,20 +187,20 @@ class Task:
         words, operator = self._words, self.operator
         if words is None or self._ended:
             return
-        grown = words.settle(time.time())
+        grown = words.settle(self.runners.now)
         if isinstance(operator, (WindowOperator, TimerOperator)):
             if grown:
                 self._dirty_too(None)  # where the watermark stands
                 self.runner.each(lambda _: operator.advance(words.current), words.current)
             while (name := self.runner.call(operator.due)) is not None:
                 self._dirty_too(name)
-                self.runner.each(lambda _: operator.close_next(), time.time())
+                self.runner.each(lambda _: operator.close_next(), self.runners.now)
                 yield from self.runners.outbox.pop_sealed()
         self.runners.say(self._name, None if words.idle else words.current)
 
     def _dirty_too(self, name: Name) -> None:
         if self._dirty is not None:
-            self._dirty.add(name)
+            self._dirty[name] = None
 
     def _touch(self, keys: Any) -> None:
         if not self._seen:
@@ -207,9 +208,9 @@ class Task:
             return
         names = names_of(plain(keys))
         if self._dirty is not None:
-            self._dirty.update(names)
+            self._dirty.update(dict.fromkeys(names))
         if self._expire_after is not None:
-            self._used.update(dict.fromkeys(names, time.time()))
+            self._used.update(dict.fromkeys(names, self.runners.now))
 
     def _fire(self, now: float) -> None:
         """Timers are due by the clock."""
@@ -225,7 +226,8 @@ class Task:
             return
         last = now - self._expire_after
         expiring = self.operator
-        idle = [name for name, used in self._used.items() if used <= last and not expiring.waits(name)]
+        quiet = (name for name, used in self._used.items() if used <= last and not expiring.waits(name))
+        idle = sorted(quiet, key=lambda name: encode(key_of(name)))
         if idle:
             self.runner.each(lambda _: iter([expiring.expire(idle)]), now)
             for name in idle:
@@ -250,7 +252,7 @@ class Task:
                 store.append(pieces)
                 self._later += sum(map(len, pieces))
                 self._pieces += len(pieces)
-        self._dirty = set()
+        self._dirty = {}
         words = b"" if self._words is None else Codec().pack(self._words.state())
         head = (secrets.token_hex(8), self._base, self._later, self._pieces, operator.ordinal, self._ended, words)
         store.set_head(head)

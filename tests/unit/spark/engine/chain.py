@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,7 @@ class Chain:
         layout = lay_out(self.plan, chosen, cores)
         self.job = Job(self.located, params or {}, self.run, layout, str(folder), str(folder / "state"))
         self.tally = Tally(self.plan.units)
-        self.epochs = Epochs(self.plan.sinks, Journal(folder / "state" / "epochs"), self.tally)
+        self.epochs = Epochs(self.plan.sinks, Journal(folder / "state" / "epochs"), self.tally, folder / "state")
         self.offset = start(dict(layout.parts))
         publish(folder, self.offset, first=True)
         self.reading = Reading(
@@ -89,6 +89,8 @@ class Chain:
         self.epochs.on_commit = self.reading.processed
         self.stores: dict[tuple[str, int], Kept] = defaultdict(Kept)
         self.epoch = 0
+        #: rows that passed each shuffle of the batch that was computed last, as a bag
+        self.shuffled: list[Counter[tuple[int, bytes]]] = []
         for sink in self.plan.sinks:
             sink.sink.check()
             sink.sink.begin(RunInfo(self.run, self.plan.name, sink.name))
@@ -115,7 +117,9 @@ class Chain:
         if control is not None:
             frames.append([codec.pack(control)])
         rows = [row for i, part in enumerate(frames) for row in stages.read(self.job, i, part)]
+        self.shuffled = []
         for units in layout.levels:
+            self.shuffled.append(Counter(rows))
             groups: dict[int, list[bytes]] = defaultdict(list)
             passed = []
             for group, frame in reversed(rows):  # Spark promises no order

@@ -118,6 +118,62 @@ def lines(t, name="lines"):
     return t.spout(name, Items([(None, line) for line in TEXT]))
 
 
+class Turns(Bolt):
+    """One object for each sub-unit, with state."""
+
+    def __init__(self):
+        self.count = 0
+
+    def process(self, key, value):
+        self.count += 1
+        self.emit(key, (value, self.count))
+
+    def tick(self, now):
+        self.emit("tick", (now, self.count))
+
+
+class Asked(Bolt):
+    """Calls end in another order each time."""
+
+    async def process(self, key, value):
+        await asyncio.sleep(random.random() / 200)
+        self.emit(key, value)
+
+
+def spread(out: str = "out") -> Topology:
+    """Groupings whose choice does not follow from the key, one behind the other; times, ticks and calls that wait."""
+    t = Topology("spread")
+    rows = t.spout("rows", Items([(f"k{i % 50}", i) for i in range(30_000)]))
+    turns = rows.bolt("turns", Turns, grouping=shuffle(), parallelism=3, tick_every=0.001)
+    halves = turns.bolt("halves", Count2, grouping=partial_key())
+    last = halves.bolt("last", Turns, grouping=shuffle(), parallelism=2)
+    last.sink("last", Collect())
+    asked = rows.filter(lambda value: value % 100 == 0).bolt("asked", Asked, grouping=by_key())
+    asked.bolt("behind", Turns, grouping=shuffle(), parallelism=2).sink("behind", Collect())
+    timed = rows.timed(lambda value: value, idle=0.01)
+    timed.window("windows", Sizes, TumblingWindow(100)).bolt("after", Turns, grouping=shuffle(), parallelism=2).sink(
+        "after", Collect()
+    )
+    return t
+
+
+class Count2(Bolt):
+    def __init__(self):
+        self.total = 0
+
+    def process(self, key, value):
+        self.total += 1
+        self.emit(key, self.total)
+
+
+class Sizes(Count2):
+    def process(self, key, value):
+        self.total += 1
+
+    def finish(self):
+        self.emit(self.key, (self.window.start, self.total))
+
+
 def words(out: str = "out") -> Topology:
     """Word count with a table, and the totals at the end."""
     t = Topology("words")

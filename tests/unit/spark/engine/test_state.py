@@ -166,12 +166,22 @@ def test_a_part_that_is_far_ahead_is_read_by_several() -> None:
 
 
 def test_offsets_tell_pulses_ends_and_what_was_read() -> None:
-    before = {"parts": {"a": [[0, None, False, []], [5, "eA==", False, []]]}, "pulses": {"u": [1, 9.0]}, "end": False}
-    after = {"parts": {"a": [[0, None, True, []], [9, "eQ==", False, []]]}, "pulses": {"u": [2, 9.5]}, "end": False}
+    before = {
+        "parts": {"a": [[0, None, False, []], [5, "eA==", False, []]]},
+        "pulses": {"u": [1, 9.0]},
+        "end": False,
+        "now": 9.1,
+    }
+    after = {
+        "parts": {"a": [[0, None, True, []], [9, "eQ==", False, []]]},
+        "pulses": {"u": [2, 9.5]},
+        "end": False,
+        "now": 9.6,
+    }
     assert [frame[1:4] for frame in ranges(before, after, 4)] == [("a", 1, 5)]
-    assert controls(before, after) == (1, False, {"u": 9.5}, [("a", 0)])
+    assert controls(before, after) == (1, False, {"u": 9.5}, [("a", 0)], 9.6)
     assert controls(after, after) is None
-    assert controls(after, {**after, "end": True}) == (1, True, {}, [])
+    assert controls(after, {**after, "end": True}) == (1, True, {}, [], 9.6)
 
 
 def test_a_run_goes_on_behind_what_spark_has_in_its_log(tmp_path: Path) -> None:
@@ -201,3 +211,35 @@ def test_an_error_names_unit_key_and_line(tmp_path: Path) -> None:
         it.drain()
     it.forget_workers()
     it.reading._close()
+
+
+@pytest.mark.parametrize(("flow", "rows"), [("spread", 2048), ("everything", 40), ("timed", 60)])
+def test_a_batch_that_fresh_workers_compute_again_sends_the_same_rows_to_the_same_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flow: str, rows: int
+) -> None:
+    """Else tuples would double or vanish where what one worker sent is lost after some of its receivers are done."""
+    monkeypatch.setattr(reading, "READ_ROWS", rows)
+    it = Chain(f"{FLOWS}:{flow}", tmp_path / "run", {"out": str(tmp_path / "out")}, cores=3)
+    clock = time.time
+    batches = 0
+    while not it.epochs.ended.is_set():
+        it.reading.step(time.time())
+        offset = json.loads(json.dumps(it.reading._offset))
+        if offset == it.offset:
+            continue
+        batches += 1
+        before = {place: store.copy() for place, store in it.stores.items()}
+        it.compute(it.offset, offset)  # in workers that computed the batch before, too
+        first = it.shuffled
+        it.forget_workers()
+        it.stores.clear()
+        it.stores.update(before)
+        monkeypatch.setattr(time, "time", lambda: clock() + 60)  # later, in others
+        computed = it.compute(it.offset, offset)
+        monkeypatch.setattr(time, "time", clock)
+        assert [sum(sent.values()) for sent in first] == [sum(sent.values()) for sent in it.shuffled]
+        same = first == it.shuffled
+        assert same
+        it.epochs.batch(_Rows(computed), it.epoch)
+        it.epoch, it.offset = it.epoch + 1, offset
+    assert batches > 2
