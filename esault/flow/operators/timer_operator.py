@@ -36,6 +36,10 @@ class TimerOperator(Operator):
         """Up to when all tuples of a key have come."""
         return self.levels.of(key) if self.levels else self.levels.own
 
+    def order_by_key(self) -> None:
+        super().order_by_key()
+        self.timers.ordered = True
+
     # what objects ask for ----------------------------------------------------------------------
 
     def _members(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from esault.errors import FrameError
 from esault.payload.codec import Codec
-from esault.routing.ring import Name
+from esault.routing.ring import Name, encode, key_of
 
 __all__ = ["EVENT", "PROCESSING", "KeyTimers", "with_timers", "without_timers"]
 
@@ -36,8 +36,10 @@ class KeyTimers:
     """
 
     def __init__(self) -> None:
-        #: by clock (time, number, key, name); those that were replaced or cancelled stay until they are half of all
-        self._heaps: dict[str, list[tuple[float, int, Name, str]]] = {EVENT: [], PROCESSING: []}
+        #: what is due at once goes by key, and not by when it was set
+        self.ordered = False
+        #: by clock (time, rank of the key, number, key, name); those that were replaced or cancelled stay until they are half of all
+        self._heaps: dict[str, list[tuple[float, bytes, int, Name, str]]] = {EVENT: [], PROCESSING: []}
         #: key -> name -> (time, clock, number)
         self._of: dict[Name, dict[str, tuple[float, str, int]]] = {}
         self._count = 0
@@ -56,9 +58,9 @@ class KeyTimers:
         number = self._number = self._number + 1
         timers[name] = (at, by, number)
         heap = self._heaps[by]
-        heapq.heappush(heap, (at, number, key, name))
+        heapq.heappush(heap, (at, encode(key_of(key)) if self.ordered else b"", number, key, name))
         if len(heap) > 2 * self._count + FEW:
-            heap[:] = [entry for entry in heap if self._stands(*entry[1:])]
+            heap[:] = [entry for entry in heap if self._stands(*entry[2:])]
             heapq.heapify(heap)
 
     def cancel(self, key: Name, name: str) -> bool:
@@ -80,8 +82,9 @@ class KeyTimers:
         """Return (time, number, key, name) of what is due first by a clock; None: there is none. It stays."""
         heap = self._heaps[by]
         while heap:
-            if self._stands(*heap[0][1:]):
-                return heap[0]
+            if self._stands(*heap[0][2:]):
+                at, _, number, key, name = heap[0]
+                return at, number, key, name
             heapq.heappop(heap)
         return None
 

@@ -132,6 +132,20 @@ class Turns(Bolt):
         self.emit("tick", (now, self.count))
 
 
+class Timed(Bolt):
+    """Many keys have timers at one time."""
+
+    def __init__(self):
+        self.count = 0
+
+    def process(self, key, value):
+        self.count += 1
+        self.timer("full", value // 100 * 100 + 100)
+
+    def on_timer(self, name, at):
+        self.emit(self.key, (at, self.count))
+
+
 class Asked(Bolt):
     """Calls end in another order each time."""
 
@@ -151,6 +165,9 @@ def spread(out: str = "out") -> Topology:
     asked = rows.filter(lambda value: value % 100 == 0).bolt("asked", Asked, grouping=by_key())
     asked.bolt("behind", Turns, grouping=shuffle(), parallelism=2).sink("behind", Collect())
     timed = rows.timed(lambda value: value, idle=0.01)
+    timed.bolt("timers", Timed, grouping=by_key()).bolt("rung", Turns, grouping=shuffle(), parallelism=2).sink(
+        "rung", Collect()
+    )
     timed.window("windows", Sizes, TumblingWindow(100)).bolt("after", Turns, grouping=shuffle(), parallelism=2).sink(
         "after", Collect()
     )
