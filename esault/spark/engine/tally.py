@@ -25,13 +25,13 @@ class Count:
         return bool(self.rows_in or self.rows_out or self.errors)
 
     def pop(self) -> tuple[int, ...]:
-        """What follows from the rows, as a plain value; begins anew."""
+        """Return what follows from the rows, as a plain value, and begin anew."""
         taken = self.rows_in, self.rows_out, self.errors, self.dead_letters, self.late
         self.rows_in = self.rows_out = self.errors = self.dead_letters = self.late = 0
         return taken
 
     def pop_times(self) -> tuple[Any, ...]:
-        """What was measured, as a plain value; begins anew."""
+        """Return what was measured, as a plain value, and begin anew."""
         taken = self.busy, self.latency.snapshot(), self.end_to_end.snapshot()
         self.busy, self.latency, self.end_to_end = 0.0, Histogram(), Histogram()
         return taken
