@@ -183,7 +183,8 @@ class Topology:
             raise TopologyError(f"{where}: a join takes a list of two or more streams, not {sides!r}")
         if any(sides[i] is other for i in range(len(sides)) for other in sides[:i]):
             raise TopologyError(f"{where}: a stream is given twice; each stream is one side of the join")
-        outlets = self._outlets(name, dict.fromkeys(sides, by_key()))
+        self._outlets(name, dict.fromkeys(sides, by_key()))
+        outlets = [(side._outlet, by_key()) for side in sides]  # a side is one stream, and no union
         windowed = WindowOptions(window, self._times(name, sides, time), lateness, idle, ahead)
         names = tuple(f"{i}" for i in range(len(sides)))
         options = UnitOptions.of_call(locals())
@@ -197,11 +198,11 @@ class Topology:
     @staticmethod
     def _times(name: str, streams: Sequence[Stream[Any, Any]], time: Any) -> list[Any]:
         if not isinstance(time, Mapping):
-            return [time] * len(streams)
+            return [time for stream in streams for _ in stream._inputs(None)]
         for stream in time:
             if stream not in streams:
                 raise TopologyError(f"unit {name!r}: time names {stream!r}, which is not among inputs; name those")
-        return [time.get(stream) for stream in streams]
+        return [time.get(stream) for stream in streams for _ in stream._inputs(None)]
 
     def _outlets(self, name: str, inputs: Mapping[Stream[Any, Any], Grouping]) -> list[tuple[OutletDraft, Grouping]]:
         where, remedy = f"unit {name!r}", "write inputs={stream: by_key(), other: by_key()}"
@@ -209,7 +210,7 @@ class Topology:
             raise TopologyError(f"{where}: inputs maps streams to groupings, and this is {inputs!r}; {remedy}")
         if not inputs:
             raise TopologyError(f"{where}: inputs is empty; {remedy}")
-        outlets = []
+        outlets: list[tuple[OutletDraft, Grouping]] = []
         for stream, grouping in inputs.items():
             if not isinstance(stream, Stream):
                 raise TopologyError(
@@ -220,5 +221,5 @@ class Topology:
                 raise TopologyError(
                     f"{where}: {stream!r} is not of topology {self.name!r}; a bolt takes streams of its own topology"
                 )
-            outlets.append((stream._outlet, grouping))
+            outlets += stream._inputs(grouping)
         return outlets

@@ -20,6 +20,7 @@ from esault.topology.grouping import Grouping, by_key
 from esault.topology.joinable import Joinable
 from esault.topology.reduce import Reduce
 from esault.topology.sink import Sink
+from esault.topology.stream_operators import StreamOperators
 from esault.topology.unit_options import FAIL, UnitOptions, WindowOptions
 from esault.topology.window import WindowKind
 
@@ -33,7 +34,7 @@ W = TypeVar("W")
 T = TypeVar("T")
 
 
-class Stream(Joinable[K, V]):
+class Stream(StreamOperators[K, V], Joinable[K, V]):
     """Tuples with keys of type K and values of type V, as a unit or a function step sends them.
 
     Made by `Topology.spout`, `Topology.bolt` and the methods here. Using a stream twice sends its tuples to both
@@ -104,7 +105,7 @@ class Stream(Joinable[K, V]):
             on_error: what happens when the bolt raises: `fail()`, `skip()` or `dead_letter(path)`.
             idle_after: seconds without a tuple after which an object is put away, its state kept.
             expire_after: seconds without a tuple after which an object is finished and forgotten.
-            expire_by: "processing", by the clock, or "event": `expire_after` counts from the time of the key's last tuple to the watermark.
+            expire_by: "processing", by the clock, or "event": `expire_after` counts from the time of the key's newest tuple to the watermark.
             tick_every: seconds between two calls of `tick`.
             replicas: active replicas of each sub-unit, up to 4: all process every tuple, and what follows gets the first result for
                 each row, so that the death of one interrupts nothing. For `by_key()` and `shuffle()`; see
@@ -116,7 +117,7 @@ class Stream(Joinable[K, V]):
             overflow: "drop", with `buffer`.
         """
         options = UnitOptions.of_call(locals())
-        return self.of_unit(self._draft, self._draft.add_bolt(name, factory, [(self._outlet, grouping)], options))
+        return self.of_unit(self._draft, self._draft.add_bolt(name, factory, self._inputs(grouping), options))
 
     def map(self, function: Callable[[V], W], *, name: str | None = None, on_error: ErrorPolicy = FAIL) -> Stream[K, W]:
         """The same keys with `function(value)` as values. It runs in the process of the unit before it."""
@@ -183,7 +184,7 @@ class Stream(Joinable[K, V]):
             raise TopologyError(
                 f"{where}: each key starts from a copy of initial, and {initial!r} has none: {error}"
             ) from error
-        inputs = [(self._outlet, by_key())]
+        inputs = self._inputs(by_key())
         factory = functools.partial(Reduce, function, initial)
         return self.of_unit(self._draft, self._draft.add_bolt(name, factory, inputs, UnitOptions.of_call(locals())))
 
@@ -239,13 +240,34 @@ class Stream(Joinable[K, V]):
             lateness, idle, ahead: as in `timed`, which starts event time right before the window, unless it has started further up.
             grouping: `by_key()`.
         """
-        options, windowed = UnitOptions.of_call(locals()), WindowOptions.of_call(locals(), times=(time,))
-        inputs = [(self._outlet, by_key() if grouping is None else grouping)]
+        inputs = self._inputs(by_key() if grouping is None else grouping)
+        times = (time,) * len(inputs)
+        options, windowed = UnitOptions.of_call(locals()), WindowOptions.of_call(locals(), times=times)
         return self.of_unit(self._draft, self._draft.add_bolt(name, factory, inputs, options, windowed))
+
+    def union(self, *others: Stream[Any, Any]) -> Stream[Any, Any]:
+        """The tuples of this stream and of others as one stream; order holds within each of them."""
+        from esault.topology.union import Union  # which derives from this class
+
+        for other in others:
+            if not isinstance(other, Stream) or other._draft is not self._draft:
+                raise TopologyError(
+                    f"union behind {self!r}: {other!r} is no stream of topology {self._draft.name!r}; unite streams of one topology"
+                )
+        return Union(self._draft, (self, *others)) if others else self
 
     def sink(self, name: str, sink: Sink) -> None:
         """Write the tuples to `sink`, an object, in the process of the unit before it; its name is unique."""
         self._draft.add_sink(self._outlet, name, sink)
+
+    def _inputs(self, grouping: Grouping | None) -> list[tuple[OutletDraft, Any]]:
+        return [(self._outlet, grouping)]
+
+    def _times(self) -> list[Callable[[Any], float] | None]:
+        return [self._outlet.time]
+
+    def _unit(self, name: str, factory: Callable[[], Any], options: UnitOptions) -> Stream[Any, Any]:
+        return self.of_unit(self._draft, self._draft.add_bolt(name, factory, self._inputs(by_key()), options))
 
     def _step(
         self, kind: str, function: Callable[[Any], Any], name: str | None, on_error: ErrorPolicy

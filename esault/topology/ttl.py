@@ -33,7 +33,8 @@ class TimeToLive:
         value, at = found
         if self._now(bolt) < at + self.seconds:
             return value
-        del attributes[self._name]
+        if self.by == "processing":  # a tuple of an earlier time may still come
+            del attributes[self._name]
         return self.default
 
     def __set__(self, bolt: Any, value: Any) -> None:

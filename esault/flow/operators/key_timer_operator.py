@@ -9,7 +9,7 @@ from esault.errors import FrameError
 from esault.flow.operators.element_operator import ElementOperator
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.timer_operator import TimerOperator
-from esault.flow.watermark.clock import BEGINNING, END_OF_TIME
+from esault.flow.watermark.clock import END_OF_TIME
 from esault.flow.watermark.key_timers import EVENT
 from esault.routing.ring import Name, canonical
 
@@ -42,20 +42,9 @@ class KeyTimerOperator(TimerOperator, ElementOperator):
         super()._take_time(at, key)
         if self._expire_after is not None:
             name = key if type(key) is str else canonical(key)
-            known = self.timers.at(name, EXPIRY)
-            if BEGINNING < known <= self.at and not self.waits(name):
-                self._expire_before(name)  # whether the watermark has come so far is chance
             due = self.at + self._expire_after
-            if due > known:
+            if due > self.timers.at(name, EXPIRY):
                 self.timers.set(name, EXPIRY, due, EVENT)
-
-    def _expire_before(self, name: Name) -> None:
-        """Finish an object before a row of its key; what it puts out comes of that row."""
-        element = self.elements.wake(name)
-        if element is not None:
-            element.finish()
-            self._close(element)
-            self.elements.forget(name)
 
     def _fire(self, by: str) -> None:
         found = self.timers.first(by)

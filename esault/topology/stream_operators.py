@@ -1,0 +1,305 @@
+"""Operators of a stream that are made of function steps and bolts: what people reach for, by its name in the field.
+
+It is one module of over 300 lines: each method needs its parameters and their documentation in full, for editors and type
+checkers.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from esault.errors import TopologyError
+from esault.topology.arguments import check_name, check_seconds
+from esault.topology.bolt import Bolt
+from esault.topology.error_policy import ErrorPolicy
+from esault.topology.function import check_function, is_async, name_of
+from esault.topology.operators.distinct import LATE, Distinct
+from esault.topology.operators.enrich import Enrich
+from esault.topology.operators.functions import Branch, Found, Lookup, Sample
+from esault.topology.operators.neighbours import Changes, Pairwise
+from esault.topology.operators.paces import THROTTLED, Batches, Debounce, DebounceByEvent, Throttle
+from esault.topology.unit_options import FAIL, UnitOptions
+
+if TYPE_CHECKING:
+    from esault.topology.stream import Stream
+
+__all__ = ["StreamOperators"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+KO = TypeVar("KO")
+W = TypeVar("W")
+
+
+class StreamOperators(Generic[K, V]):
+    """Methods of `Stream` besides bolts, windows and joins. Those with a `name` are units: bolts by_key() with state."""
+
+    # steps: they run in the process of the unit before them ----------------------------------------
+
+    def split(
+        self, predicates: Mapping[str, Callable[[V], object]], *, on_error: ErrorPolicy = FAIL
+    ) -> dict[str, Stream[K, V]]:
+        """The tuples in several streams, by name: each goes to that of the first function that is true of its value.
+
+        Those of which none is are in the stream "rest".
+        """
+        where = f"split behind {self!r}"
+        if not isinstance(predicates, Mapping) or not predicates:
+            raise TopologyError(f"{where}: write split({{'large': lambda value: value > 10}}), and not {predicates!r}")
+        for name, predicate in predicates.items():
+            check_name(f"{where}: the stream", name)
+            check_function(f"{where}, {name!r}", predicate, takes=("the value",))
+        if "rest" in predicates:
+            raise TopologyError(f"{where}: 'rest' is the stream of what no function takes; choose another name")
+        functions = list(predicates.values())
+        return {
+            name: self._step("filter", Branch(functions, chosen), None, on_error)
+            for chosen, name in enumerate((*predicates, "rest"))
+        }
+
+    def sample(self, fraction: float, *, seed: int | None = None) -> Stream[K, V]:
+        """About so large a share of the tuples, by chance: `fraction` is above 0 and at most 1.
+
+        With a `seed` each process draws the same numbers in each run; a tuple that is replayed is drawn anew.
+        """
+        if isinstance(fraction, bool) or not isinstance(fraction, (int, float)) or not 0 < fraction <= 1:
+            raise TopologyError(f"sample behind {self!r}: {fraction!r} is a share above 0 and at most 1, such as 0.01")
+        return self._step("filter", Sample(fraction, seed), None, FAIL)
+
+    def lookup(
+        self,
+        table: Mapping[Any, W] | Callable[[], Mapping[Any, W]],
+        of: Callable[[V], Any] | None = None,
+        *,
+        missing: str = "none",
+        on_error: ErrorPolicy = FAIL,
+    ) -> Stream[K, tuple[V, W | None]]:
+        """Pairs `(value, found)`: what a table that does not change has under `of(value)`, or under the value itself.
+
+        Args:
+            table: a mapping, or a function without arguments that returns one; it is called once in each process, at the first tuple.
+            missing: of a value that the table does not have: "none" pairs it with None, "drop" leaves it out.
+        """
+        where = f"lookup behind {self!r}"
+        if not isinstance(table, Mapping):
+            check_function(where, table, takes=())
+        if of is not None:
+            check_function(f"{where}, of", of, takes=("the value",))
+        if missing not in ("none", "drop"):
+            raise TopologyError(f"{where}: missing={missing!r} is 'none' or 'drop'")
+        if missing == "drop":
+            return self._step("flat_map", Found(table, of), None, on_error)
+        return self._step("map", Lookup(table, of), None, on_error)
+
+    # bolts by key ------------------------------------------------------------------------------------
+
+    def distinct(
+        self,
+        name: str,
+        *,
+        within: float,
+        key: Callable[[V], KO] | None = None,
+        by: str = "event",
+        parallelism: int = 1,
+        min_parallelism: int = 1,
+        max_parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
+        idle_after: float | None = None,
+    ) -> Stream[Any, V]:
+        """The tuples without those that repeat their key: one is left out less than `within` seconds from one that was emitted.
+
+        Its state goes when the watermark, or the clock, is `within` seconds past the key's last tuple. What is late and not known to
+        be a repeat goes to the stream "late" beside the main one.
+
+        Args:
+            key: makes the key from the value; None: the stream's own.
+            by: "event", the times that `timed` or `time=` gives, or "processing", the clock.
+        """
+        where = f"unit {name!r}"
+        time = self._time_by(where, by)
+        within = check_seconds(where, "within", within)
+        options = UnitOptions.of_call(locals(), streams=(LATE,), expire_after=within, expire_by=by)
+        return self._keyed(key)._unit(name, functools.partial(Distinct, within, time), options)
+
+    def changes(
+        self,
+        name: str,
+        of: Callable[[V], Any] | None = None,
+        *,
+        parallelism: int = 1,
+        min_parallelism: int = 1,
+        max_parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
+        idle_after: float | None = None,
+        expire_after: float | None = None,
+        expire_by: str = "processing",
+    ) -> Stream[K, V]:
+        """The tuples whose value, or `of(value)`, is another than that of the key's tuple before; the first one of each key as well."""
+        if of is not None:
+            check_function(f"unit {name!r}, of", of, takes=("the value",))
+        return self._unit(name, functools.partial(Changes, of), UnitOptions.of_call(locals()))
+
+    def pairwise(
+        self,
+        name: str,
+        *,
+        parallelism: int = 1,
+        min_parallelism: int = 1,
+        max_parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
+        idle_after: float | None = None,
+        expire_after: float | None = None,
+        expire_by: str = "processing",
+    ) -> Stream[K, tuple[V, V]]:
+        """Pairs `(before, value)` of each tuple of a key with the one before it."""
+        return self._unit(name, Pairwise, UnitOptions.of_call(locals()))
+
+    def throttle(
+        self,
+        name: str,
+        count: int,
+        seconds: float,
+        *,
+        by: str = "processing",
+        parallelism: int = 1,
+        min_parallelism: int = 1,
+        max_parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
+        idle_after: float | None = None,
+    ) -> Stream[K, V]:
+        """At most `count` tuples of each key in any `seconds`; the others go to the stream "throttled" beside the main one.
+
+        `by` as in `distinct`.
+        """
+        where = f"unit {name!r}"
+        time = self._time_by(where, by)
+        seconds = check_seconds(where, "seconds", seconds)
+        factory = functools.partial(Throttle, _count(where, count), seconds, time)
+        options = UnitOptions.of_call(locals(), streams=(THROTTLED,), expire_after=seconds, expire_by=by)
+        return self._unit(name, factory, options)
+
+    def debounce(
+        self,
+        name: str,
+        seconds: float,
+        *,
+        by: str = "processing",
+        parallelism: int = 1,
+        min_parallelism: int = 1,
+        max_parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
+        idle_after: float | None = None,
+    ) -> Stream[K, V]:
+        """The last tuple of each burst: one of whose key nothing comes for `seconds`. At the end of the stream the last of each key.
+
+        `by` as in `distinct`; by event time it is emitted when the watermark has come so far.
+        """
+        where = f"unit {name!r}"
+        time = self._time_by(where, by)
+        seconds = check_seconds(where, "seconds", seconds)
+        factory: Callable[[], Bolt[Any, Any, Any, Any]] = (
+            functools.partial(Debounce, seconds) if time is None else functools.partial(DebounceByEvent, seconds, time)
+        )
+        # What waits has a timer, and is not forgotten; what does not is nothing.
+        options = UnitOptions.of_call(locals(), expire_after=seconds, expire_by=by)
+        return self._unit(name, factory, options)
+
+    def batch(
+        self,
+        name: str,
+        count: int,
+        seconds: float | None = None,
+        *,
+        parallelism: int = 1,
+        min_parallelism: int = 1,
+        max_parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
+        idle_after: float | None = None,
+    ) -> Stream[K, list[V]]:
+        """Lists of the values of a key: of `count`, or of fewer when `seconds` by the clock have passed since the first of them.
+
+        What is left when the stream ends is emitted then.
+        """
+        where = f"unit {name!r}"
+        if seconds is not None:
+            seconds = check_seconds(where, "seconds", seconds)
+        factory = functools.partial(Batches, _count(where, count), seconds)
+        return self._unit(name, factory, UnitOptions.of_call(locals(), expire_after=None))
+
+    def enrich(
+        self,
+        name: str,
+        function: Callable[[V], Awaitable[W]],
+        *,
+        cache: float | None = None,
+        concurrency: int | None = None,
+        parallelism: int = 1,
+        min_parallelism: int = 1,
+        max_parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
+    ) -> Stream[K, tuple[V, W]]:
+        """Pairs `(value, answer)` with the answer of `async def function(value)`, a service that is asked.
+
+        Args:
+            cache: seconds for which an answer serves all tuples of its key; None: each tuple asks. Key the stream by what the answer
+                depends on. Answers are state: they move, and are kept by checkpoints.
+            concurrency: calls that one sub-unit has open at most, one at a time per key; 64 if it is not said.
+        """
+        where = f"unit {name!r}"
+        if not callable(function) or not is_async(function):
+            raise TopologyError(
+                f"{where}: {name_of(function)} does not wait for anything; write `async def`, or use map(...) for what answers at once"
+            )
+        if cache is not None:
+            cache = check_seconds(where, "cache", cache)
+        options = UnitOptions.of_call(locals(), expire_after=cache)
+        return self._unit(name, functools.partial(Enrich, function, cache), options)
+
+    # what Stream does --------------------------------------------------------------------------------
+
+    def key_by(self, function: Callable[[V], KO]) -> Stream[KO, V]:
+        """As `Stream` has it."""
+        raise NotImplementedError
+
+    def _unit(self, name: str, factory: Callable[[], Any], options: UnitOptions) -> Stream[Any, Any]:
+        """A bolt by_key() behind this stream."""
+        raise NotImplementedError
+
+    def _step(
+        self, kind: str, function: Callable[[Any], Any], name: str | None, on_error: ErrorPolicy
+    ) -> Stream[Any, Any]:
+        """A function step behind this stream."""
+        raise NotImplementedError
+
+    def _times(self) -> list[Callable[[Any], float] | None]:
+        """Functions that give a value's time, for each stream in this one; None where there is none."""
+        raise NotImplementedError
+
+    def _keyed(self, key: Callable[[V], Any] | None) -> StreamOperators[Any, V]:
+        return self if key is None else self.key_by(key)
+
+    def _time_by(self, where: str, by: str) -> Callable[[Any], float] | None:
+        """Return the function that gives a value's time; None: the clock does. Raises TopologyError."""
+        if by == "processing":
+            return None
+        if by != "event":
+            raise TopologyError(f"{where}: by={by!r}; it goes by 'event' or by 'processing' time")
+        times = self._times()
+        if None in times:
+            raise TopologyError(
+                f"{where}: nothing says when a tuple of {self!r} happened; write .timed(lambda value: value['at']) before it, or "
+                "by='processing' to go by the clock"
+            )
+        if len(set(times)) > 1:
+            raise TopologyError(
+                f"{where}: the streams of {self!r} have their times in different ways; bring them into one form by map, and say .timed(...)"
+            )
+        return times[0]
+
+
+def _count(where: str, count: object) -> int:
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise TopologyError(f"{where}: count={count!r} must be a whole number of tuples from 1 on")
+    return count
