@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from bench.policies.claims import Checks, Verdict
 
 __all__ = ["claims"]
 
 #: by setup, one run for each seed
 Runs = Mapping[str, Sequence[Any]]
-#: figures for people, and whether they count as reproduced; None where a column has no such runs
-Verdict = tuple[str, bool] | None
 #: tuples that may be late where none should be: fluid amounts are not whole
 NONE_LATE = 0.5
 
@@ -44,26 +44,14 @@ def _spares(runs: Runs) -> tuple[str, bool]:
 
 def claims(rows: Mapping[str, Runs], others: Mapping[str, Runs]) -> list[dict[str, Any]]:
     """One entry for each. `rows`: by column, the linear topology; `others`: ours, by topology."""
-    found: list[dict[str, Any]] = []
+    claim = Checks("autoscale")
 
-    def claim(name: str, text: str, paper: str, counts_as: str, check: Callable[[str], Verdict]) -> None:
-        reference, sim = check("reference"), check("sim")
-        if sim is None:
-            return
-        found.append(
-            {
-                "claim": f"autoscale.{name}",
-                "text": text,
-                "paper": paper,
-                "reference": reference[0] if reference else None,
-                "reference_holds": reference[1] if reference else None,
-                "sim": sim[0],
-                "live": None,
-                "counts_as": counts_as,
-                "reproduced": sim[1],
-            }
-        )
-
+    @claim(
+        "congestion",
+        "one task each, static: the rise is not taken, and nothing is in time any more (the simulator replays nothing)",
+        "total congestion, every tuple is replayed for ever",
+        "no minute with a tuple in time from the rise to the end, and over 10 000 late emissions",
+    )
     def congestion(column: str) -> Verdict:
         runs = rows[column]["ConfMin static"]
         last = max(r.last_on_time for r in runs)
@@ -71,14 +59,12 @@ def claims(rows: Mapping[str, Runs], others: Mapping[str, Runs]) -> list[dict[st
         late = statistics.fmean(r.late for r in runs)
         return f"last tuple in time at {last:.0f} s, {late:,.0f} late", silent and last < 600 and late > 10_000
 
-    claim(
-        "congestion",
-        "one task each, static: the rise is not taken, and nothing is in time any more (the simulator replays nothing)",
-        "total congestion, every tuple is replayed for ever",
-        "no minute with a tuple in time from the rise to the end, and over 10 000 late emissions",
-        congestion,
+    @claim(
+        "follows",
+        "one task each, AUTOSCALE: the degree of the critical operator rises with the stream, and falls with it",
+        "variations are absorbed",
+        "no late tuple, 10 sink tasks or more on the plateau, 1 at the end",
     )
-
     def follows(column: str) -> Verdict:
         runs = rows[column]["ConfMin + AUTOSCALE"]
         late = max(r.late for r in runs)
@@ -89,33 +75,29 @@ def claims(rows: Mapping[str, Runs], others: Mapping[str, Runs]) -> list[dict[st
         )
 
     claim(
-        "follows",
-        "one task each, AUTOSCALE: the degree of the critical operator rises with the stream, and falls with it",
-        "variations are absorbed",
-        "no late tuple, 10 sink tasks or more on the plateau, 1 at the end",
-        follows,
-    )
-    claim(
         "spares",
         "12 sink tasks at the start, AUTOSCALE against static: resources and latency",
         "about 30 % fewer, equivalent latency",
         "25 % fewer task-seconds in the mean of the seeds, latency on the plateau within 10 %, no late tuple",
-        lambda column: _spares(rows[column]),
-    )
+    )(lambda column: _spares(rows[column]))
 
+    @claim(
+        "untouched",
+        "an operator that has capacity is left alone",
+        "one task in all configurations",
+        "no change of the intermediate operator in any run",
+    )
     def untouched(column: str) -> Verdict:
         names = [n for n in rows[column] if "AUTOSCALE" in n]
         changed = sum(n == "intermediate" for name in names for r in rows[column][name] for _, n, _, _ in r.actions)
         return f"{changed} changes of the intermediate operator", changed == 0
 
-    claim(
-        "untouched",
-        "an operator that has capacity is left alone",
-        "one task in all configurations",
-        "no change of the intermediate operator in any run",
-        untouched,
+    @claim(
+        "anticipates",
+        "formula (2) as printed forecasts what has been: mean latency, maxP 24",
+        "(the forecast anticipates)",
+        "more than twice the mean latency as printed",
     )
-
     def anticipates(column: str) -> Verdict:
         means = [
             statistics.fmean(r.mean for r in rows[column][name])
@@ -123,19 +105,11 @@ def claims(rows: Mapping[str, Runs], others: Mapping[str, Runs]) -> list[dict[st
         ]
         return f"{means[0]:.3f} s as printed, {means[1]:.3f} s extrapolated", means[0] > 2 * means[1]
 
-    claim(
-        "anticipates",
-        "formula (2) as printed forecasts what has been: mean latency, maxP 24",
-        "(the forecast anticipates)",
-        "more than twice the mean latency as printed",
-        anticipates,
-    )
     for shape, runs in others.items():
         claim(
             shape,
             f"{shape} topology, AUTOSCALE against static: resources and latency",
             "results are said to be similar",
             "as for the linear topology",
-            lambda column, runs=runs: _spares(runs) if column == "sim" else None,
-        )
-    return found
+        )(lambda column, runs=runs: _spares(runs) if column == "sim" else None)
+    return claim.found

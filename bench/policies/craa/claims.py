@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from bench.policies.claims import Checks, Verdict
 from bench.policies.craa.model import Outcome
 
 __all__ = ["claims"]
 
 Runs = Mapping[str, Mapping[str, Outcome]]
-#: figures for people, and whether they count as reproduced
-Verdict = tuple[str, bool]
 #: by load
 LOADS = ("step", "jitter", "sine", "stage")
 
@@ -30,27 +29,17 @@ def claims(
     pairs: Runs,
 ) -> list[dict[str, Any]]:
     """One entry for each. `data`, `feedback` and `without` have the columns reference and sim."""
-    found: list[dict[str, Any]] = []
-
-    def claim(name: str, text: str, paper: str, counts_as: str, check: Callable[[str], Verdict]) -> None:
-        (reference, holds), (sim, reproduced) = check("reference"), check("sim")
-        found.append(
-            {
-                "claim": f"craa.{name}",
-                "text": text,
-                "paper": paper,
-                "reference": reference,
-                "reference_holds": holds,
-                "sim": sim,
-                "live": None,
-                "counts_as": counts_as,
-                "reproduced": reproduced,
-            }
-        )
+    claim = Checks("craa")
 
     cycles = windows // 6
     loads = lambda column: [load for load in LOADS if load in data[column]]
 
+    @claim(
+        "no_loss",
+        "behind the head nothing is lost, where TA and KPA lose at every operator",
+        "practically none except at the head",
+        "0 tuples lost at O2..O5 on step, jitter, sine and stage, and more than 0 at each with TA and KPA",
+    )
     def losses(column: str) -> Verdict:
         runs = data[column]
         most = {load: max(runs[load]["CRAA"].lost[1:]) for load in loads(column)}
@@ -58,14 +47,12 @@ def claims(
         said = ", ".join(f"{load} {n}" for load, n in most.items())
         return f"most at one operator: {said}; rivals lose at each: {rivals}", rivals and not any(most.values())
 
-    claim(
-        "no_loss",
-        "behind the head nothing is lost, where TA and KPA lose at every operator",
+    @claim(
+        "little_loss",
+        "behind the head practically nothing is lost: of what TA loses there",
         "practically none except at the head",
-        "0 tuples lost at O2..O5 on step, jitter, sine and stage, and more than 0 at each with TA and KPA",
-        losses,
+        "0.1 % of TA's loss at O2..O5 at most, on each load",
     )
-
     def share_of_losses(column: str) -> Verdict:
         runs = data[column]
         most = {
@@ -73,86 +60,75 @@ def claims(
         }
         return ", ".join(f"{load} {v:.3%}" for load, v in most.items()), max(most.values()) <= 0.001
 
-    claim(
-        "little_loss",
-        "behind the head practically nothing is lost: of what TA loses there",
-        "practically none except at the head",
-        "0.1 % of TA's loss at O2..O5 at most, on each load",
-        share_of_losses,
+    @claim(
+        "reduction",
+        "data loss against TA, mean over the operators",
+        "85 % less",
+        "at least 72 % less on each of step, jitter, sine, stage, and 80 % on two of them",
     )
-
     def reduced(column: str) -> Verdict:
         saved = {load: reduction(data[column][load]["CRAA"], data[column][load]["TA"]) for load in loads(column)}
         good = min(saved.values()) >= 0.72 and sum(v >= 0.8 for v in saved.values()) >= min(2, len(saved))
         return ", ".join(f"{load} {v:.1%}" for load, v in saved.items()), good
 
-    claim(
-        "reduction",
-        "data loss against TA, mean over the operators",
-        "85 % less",
-        "at least 72 % less on each of step, jitter, sine, stage, and 80 % on two of them",
-        reduced,
+    @claim(
+        "avoided",
+        "step load: changes at O3 and O4 that were not made",
+        "19 each; none at O1, O2, O5",
+        f"{cycles - 1} each: one a cycle but the first; O1, O2 and O5 are not asked",
     )
-
     def avoided(column: str) -> Verdict:
         o = data[column]["step"]["CRAA"]
         return f"O3 {o.avoided[2]}, O4 {o.avoided[3]} (O1 {o.avoided[0]}, O2 {o.avoided[1]}, O5 {o.avoided[4]})", all(
             o.avoided[i] == cycles - 1 for i in (2, 3)
         )
 
-    claim(
-        "avoided",
-        "step load: changes at O3 and O4 that were not made",
-        "19 each; none at O1, O2, O5",
-        f"{cycles - 1} each: one a cycle but the first; O1, O2 and O5 are not asked",
-        avoided,
+    @claim(
+        "step_changes",
+        "step load: changes at O3 and O4",
+        "clearly fewer than TA",
+        "less than 90 % of TA's at both",
     )
-
     def step_changes(column: str) -> Verdict:
         ours, theirs = (data[column]["step"][p].changes for p in ("CRAA", "TA"))
         return f"CRAA {ours[2]}, {ours[3]}; TA {theirs[2]}, {theirs[3]}", ours[2] < 0.9 * theirs[2] and ours[
             3
         ] < 0.9 * theirs[3]
 
-    claim(
-        "step_changes",
-        "step load: changes at O3 and O4",
-        "clearly fewer than TA",
-        "less than 90 % of TA's at both",
-        step_changes,
-    )
-
-    def jitter_changes(column: str) -> Verdict:
-        ours, theirs = (data[column]["jitter"][p].changes for p in ("CRAA", "TA"))
-        return f"CRAA O4 {ours[3]}, O5 {ours[4]}; TA {theirs[3]}, {theirs[4]}", max(ours[3:]) <= 2
-
-    claim(
+    @claim(
         "jitter_changes",
         "jitter load: O4 and O5 do not follow the short peaks",
         "O5 avoids all",
         "2 changes at most at O4 and at O5",
-        jitter_changes,
     )
-
-    def widths_at_peaks(column: str) -> Verdict:
-        changed = {}
-        for name in ("CRAA", "TA"):
-            o = data[column]["jitter"][name]
-            # the first cycle starts from one sub-unit; peaks reach O5 four windows after O1
-            changed[name] = sum(
-                a != b for i in (3, 4) for a, b in zip(o.widths[f"O{i + 1}"][32:], o.widths[f"O{i + 1}"][33:])
-            )
-        return f"CRAA {changed['CRAA']}, TA {changed['TA']}", changed["CRAA"] == 0
+    def jitter_changes(column: str) -> Verdict:
+        ours, theirs = (data[column]["jitter"][p].changes for p in ("CRAA", "TA"))
+        return f"CRAA O4 {ours[3]}, O5 {ours[4]}; TA {theirs[3]}, {theirs[4]}", max(ours[3:]) <= 2
 
     if windows > 64:
-        claim(
+
+        @claim(
             "jitter_settled",
             "jitter load: changes at O4 and O5 together after the first cycle",
             "O5 avoids all",
             "none",
-            widths_at_peaks,
         )
+        def widths_at_peaks(column: str) -> Verdict:
+            changed = {}
+            for name in ("CRAA", "TA"):
+                o = data[column]["jitter"][name]
+                # the first cycle starts from one sub-unit; peaks reach O5 four windows after O1
+                changed[name] = sum(
+                    a != b for i in (3, 4) for a, b in zip(o.widths[f"O{i + 1}"][32:], o.widths[f"O{i + 1}"][33:])
+                )
+            return f"CRAA {changed['CRAA']}, TA {changed['TA']}", changed["CRAA"] == 0
 
+    @claim(
+        "usage",
+        "use of what is allocated, O2 to O5",
+        "close to 1; step: above TA and KPA except at O3",
+        "0.86 at least on each load, and above TA's at each operator on the step load",
+    )
     def usage(column: str) -> Verdict:
         runs = data[column]
         least = {load: min(runs[load]["CRAA"].used[1:]) for load in loads(column)}
@@ -162,14 +138,12 @@ def claims(
             above and min(least.values()) >= 0.86,
         )
 
-    claim(
-        "usage",
-        "use of what is allocated, O2 to O5",
-        "close to 1; step: above TA and KPA except at O3",
-        "0.86 at least on each load, and above TA's at each operator on the step load",
-        usage,
+    @claim(
+        "throughput",
+        "tuples a second out of O5, against TA",
+        "slightly more (sine)",
+        "more on each load",
     )
-
     def throughput(column: str) -> Verdict:
         runs = data[column]
         said = {load: (runs[load]["CRAA"].throughput, runs[load]["TA"].throughput) for load in loads(column)}
@@ -178,14 +152,12 @@ def claims(
             all(a > b for a, b in said.values()),
         )
 
-    claim(
-        "throughput",
-        "tuples a second out of O5, against TA",
-        "slightly more (sine)",
-        "more on each load",
-        throughput,
+    @claim(
+        "head",
+        "the filter loses less at the head than TA",
+        "less",
+        "less on sine, stage and random load",
     )
-
     def head(column: str) -> Verdict:
         runs = data[column]
         known = [load for load in ("sine", "stage", "random to 10000") if load in runs] or loads(column)
@@ -194,34 +166,34 @@ def claims(
             a < b for a, b in said.values()
         )
 
-    claim("head", "the filter loses less at the head than TA", "less", "less on sine, stage and random load", head)
-
+    @claim(
+        "judgement",
+        "jitter load: what the judgement spares",
+        "the jitter phenomenon is avoided",
+        "more changes at O4 and O5 without it",
+    )
     def judgement(column: str) -> Verdict:
         with_it, none = data[column]["jitter"]["CRAA"].changes, without[column]["jitter, no judgement"].changes
         return f"O4 {none[3]}, O5 {none[4]} without; {with_it[3]}, {with_it[4]} with", (
             none[3] > with_it[3] and none[4] > with_it[4]
         )
 
-    claim(
-        "judgement",
-        "jitter load: what the judgement spares",
-        "the jitter phenomenon is avoided",
-        "more changes at O4 and O5 without it",
-        judgement,
-    )
-
-    def floor(column: str) -> Verdict:
-        lost = without[column]["step, printed floor"].lost
-        return f"O2 {lost[1]}, O3 {lost[2]} lost", lost[1] > 0 and lost[2] > 0
-
-    claim(
+    @claim(
         "printed_floor",
         "(11) as printed takes away too much",
         "(a misprint: the paper reports no loss there)",
         "losses at O2 and O3 on the step load with the printed floor",
-        floor,
     )
+    def floor(column: str) -> Verdict:
+        lost = without[column]["step, printed floor"].lost
+        return f"O2 {lost[1]}, O3 {lost[2]} lost", lost[1] > 0 and lost[2] > 0
 
+    @claim(
+        "feedback_tau",
+        "feedback test: fewest changes",
+        "at tau 0.7 and 0.8, where feedback is most frequent",
+        "the fewest of four tau at 0.7 or 0.8, and fewer than without feedback",
+    )
     def taus(column: str) -> Verdict:
         runs = feedback[column]
         made = {name: sum(o.changes) for name, o in runs.items()}
@@ -233,28 +205,24 @@ def claims(
             best in (tau["tau 0.7"], tau["tau 0.8"]) and best < made["none"],
         )
 
-    claim(
-        "feedback_tau",
-        "feedback test: fewest changes",
-        "at tau 0.7 and 0.8, where feedback is most frequent",
-        "the fewest of four tau at 0.7 or 0.8, and fewer than without feedback",
-        taus,
+    @claim(
+        "feedback_loss",
+        "feedback test, tau 0.8: data loss",
+        "far better than TA, changes slightly more",
+        "85 % less than TA's, all operators together",
     )
-
     def feedback_loss(column: str) -> Verdict:
         ours, theirs = feedback[column]["tau 0.8"], feedback[column]["TA"]
         return f"CRAA {sum(ours.lost)}, TA {sum(theirs.lost)}; AC {sum(ours.changes)}, {sum(theirs.changes)}", sum(
             ours.lost
         ) < 0.15 * sum(theirs.lost)
 
-    claim(
-        "feedback_loss",
-        "feedback test, tau 0.8: data loss",
-        "far better than TA, changes slightly more",
-        "85 % less than TA's, all operators together",
-        feedback_loss,
+    @claim(
+        "thresholds",
+        "nine pairs of beta and gamma: data loss at O2..O5 (the policy in the window-level model in both columns)",
+        "unaffected; usage and changes about level",
+        "no loss with any pair on sine, stage and random load",
     )
-
     def thresholds(column: str) -> Verdict:
         del column
         lost = {load: {sum(o.lost[1:]) for o in runs.values()} for load, runs in pairs.items()}
@@ -265,11 +233,4 @@ def claims(
         )
         return said, all(max(v) == 0 for v in lost.values())
 
-    claim(
-        "thresholds",
-        "nine pairs of beta and gamma: data loss at O2..O5 (the policy in the window-level model in both columns)",
-        "unaffected; usage and changes about level",
-        "no loss with any pair on sine, stage and random load",
-        thresholds,
-    )
-    return found
+    return claim.found
