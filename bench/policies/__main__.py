@@ -10,7 +10,9 @@ Parts (`--only`, comma between them; what other parts have left in DIR is kept a
   live     the eSault paper's load on actors and in the simulator
   live_loads  other loads, a recorded one among them, on actors and in the simulator
 
-python -m bench.policies --out DIR [--quick] [--runs SEEDS] [--only PARTS]
+python -m bench.policies --out DIR [--quick] [--runs SEEDS] [--only PARTS] [--scale SHARE]
+
+--scale: how much of each load's time `compare` runs, from its beginning.
 """
 
 from __future__ import annotations
@@ -46,11 +48,11 @@ QUICK_LOADS = ("esault", "craa_jitter")
 QUICK_POLICIES = ("auto", "probe", "ds2 quick", "hpa quick", "fixed peak")
 
 
-def _todo(quick: bool, seeds: int) -> list[Job]:
+def _todo(quick: bool, seeds: int, share: float) -> list[Job]:
     loads = [n for n in LOADS if not quick or n in QUICK_LOADS]
     names = [*POLICIES, *FIXED]
     if quick:
-        return list(jobs(loads, ["count"], QUICK_POLICIES, range(1, seeds + 1)))
+        return list(jobs(loads, ["count"], QUICK_POLICIES, range(1, seeds + 1), share))
     found: list[Job] = []
     for model in MODELS:
         for load in loads:
@@ -58,12 +60,12 @@ def _todo(quick: bool, seeds: int) -> list[Job]:
                 continue
             for name in names:
                 many = seeds if name in CONTENDERS else min(FEW, seeds)
-                found += jobs([load], [model], [name], range(1, many + 1))
+                found += jobs([load], [model], [name], range(1, many + 1), share)
     return found
 
 
-def _compare(quick: bool, seeds: int) -> dict[str, Any]:
-    todo = _todo(quick, seeds)
+def _compare(quick: bool, seeds: int, share: float) -> dict[str, Any]:
+    todo = _todo(quick, seeds, share)
     began = time.monotonic()
     print(f"compare: {len(todo)} runs in virtual time", flush=True)
 
@@ -195,7 +197,7 @@ def main() -> None:
         elif part == LIVE_LOADS:
             result = live_loads(arguments.quick)
         elif part == "compare":
-            result = _compare(arguments.quick, seeds)
+            result = _compare(arguments.quick, seeds, arguments.scale)
         else:
             length = 60.0 if arguments.quick else 250.0
             names = ["auto", "probe"] if arguments.quick else ["auto", "probe", "esault"]

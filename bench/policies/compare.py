@@ -6,13 +6,13 @@ peak; every policy runs it over the same seeds.
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from bench.elastic.figures import spec_metrics
@@ -121,13 +121,16 @@ class Job:
     model: str
     policy: str
     seed: int
+    #: of the load's time, from its beginning
+    share: float = 1.0
 
 
-def jobs(loads: Sequence[str], models: Sequence[str], policies: Sequence[str], seeds: Sequence[int]) -> Iterator[Job]:
+def jobs(
+    loads: Sequence[str], models: Sequence[str], policies: Sequence[str], seeds: Sequence[int], share: float = 1.0
+) -> Iterator[Job]:
     """All of them; those of one load together."""
-    return (
-        Job(name, model, policy, seed) for name in loads for model in models for policy in policies for seed in seeds
-    )
+    every = itertools.product(loads, models, policies, seeds)
+    return (Job(*each, share) for each in every)
 
 
 def _demand(rate: Callable[[float], float], operator: Operator, seconds: float) -> list[tuple[float, int]]:
@@ -143,6 +146,7 @@ def _demand(rate: Callable[[float], float], operator: Operator, seconds: float) 
 def one(job: Job) -> dict[str, Any]:
     """Run it; figures for people."""
     shape, seconds = LOADS[job.load]
+    seconds *= job.share
     mean = statistics.fmean(shape.rate(t + 0.5) for t in range(int(seconds)))
     start = {"fixed peak": PEAK, "fixed mean": mean}.get(job.policy, shape.rate(0.0))
     width = max(1, math.ceil(start * SERVICE / BUSY - 1e-6))
@@ -154,7 +158,7 @@ def one(job: Job) -> dict[str, Any]:
     needed = 0
     for operator in operators:
         wanted = _demand(shape.rate, operator, seconds)
-        needed += sum(a[1] != b[1] for a, b in pairwise(wanted))
+        needed += sum(a[1] != b[1] for a, b in itertools.pairwise(wanted))
         spec.append(spec_metrics(run.operators[operator.name].trace, wanted, seconds))
     return {
         "p50_ms": 1000 * run.latency.percentile(0.5),

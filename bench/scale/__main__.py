@@ -177,7 +177,7 @@ def main() -> None:
     table = {}
     for size in TABLES:
         print(f"the output table with {size:,} intervals", flush=True)
-        table[size] = of_table(size, 5 if arguments.quick else 15)
+        table[size] = of_table(size, max(1, round((5 if arguments.quick else 15) * arguments.scale)))
     (slept, skipped), (uneven, _) = _groups(found), _groups(found_uneven)
     (paced, _), (probed, _) = _groups(found_paced), _groups(found_probed)
     machine["load_at_end"] = os.getloadavg()[0]  # of what else went on: a sleeping sub-unit is no load
