@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -34,6 +36,32 @@ def test_every_column_of_the_metrics_is_described(table, columns):
         w for line in text.splitlines() if line.startswith("| `") for w in re.findall(r"`(\w+)`", line.split("|")[1])
     ]
     assert sorted(described) == sorted(columns)
+
+
+PUBLIC = [
+    "",
+    "bolts",
+    "connectors",
+    "errors",
+    "policies",
+    "report",
+    "sim",
+    "sinks",
+    "sources",
+    "spark",
+    "testing",
+    "windows",
+]
+
+
+@pytest.mark.parametrize("room", PUBLIC)
+def test_every_public_name_is_described_and_has_a_docstring(room):
+    module = importlib.import_module(f"esault.{room}".rstrip("."))
+    words = set(re.findall(r"\w+", (REFERENCE / "api.md").read_text()))
+    for name in module.__all__:
+        assert name in words, name
+        there = getattr(module, name)
+        assert not callable(there) or inspect.getdoc(there), name
 
 
 def test_every_counter_is_described():
