@@ -43,6 +43,11 @@ class LineConnection:
             return self._lines(self._cutter.finish())
         return self._lines(self._cutter.feed(data))
 
+    @property
+    def pending(self) -> int:
+        """Return the number of bytes of a line that is not complete."""
+        return self._cutter.pending
+
     def close(self) -> None:
         """Close the socket."""
         self.sock.close()

@@ -69,6 +69,15 @@ class LineCutter:
         """Return the number of bytes of an unfinished line that have come so far."""
         return self._size
 
+    @property
+    def held(self) -> tuple[bytes, int]:
+        """Bytes that are kept of an unfinished line, and how many bytes of it have come."""
+        return bytes(self._held), self._size
+
+    def begin_with(self, held: bytes, size: int) -> None:
+        """Go on in the middle of a line, of which so much has come."""
+        self._held[:], self._size = held, size
+
     def feed(self, data: bytes) -> Block:
         """The lines that `data` completes."""
         cut = data.rfind(b"\n") + 1

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import stat
+import struct
+import termios
+from collections.abc import Iterator
+from typing import Any
 
 from esault.errors import SourceError, TopologyError
 from esault.sources.line_cutter import Block, LineCutter
@@ -23,10 +28,11 @@ class Lines(Spout[None, str]):
     """The lines of standard input: a pipe, a redirected file or a terminal. Key: None; value: the line.
 
     It ends when the input does (at a terminal: Ctrl-D). What was read cannot be read again: there is no position,
-    and one reader. `fd` is another open descriptor to read instead. The other arguments are those of `TextFiles`.
+    and one reader. An orderly stop takes what the pipe holds, and loses nothing of it. `fd` is another open descriptor to read instead. The other arguments are those of `TextFiles`.
     """
 
     reads_command = True
+    takes_ahead = True
 
     def __init__(
         self,
@@ -48,6 +54,8 @@ class Lines(Spout[None, str]):
         self._tally = LineTally()
         self._fd = -1
         self._ended = False
+        #: what a pipe held when the run was stopped, as far as it makes whole lines; None: it goes on
+        self._left: bytes | None = None
         self._block = Block([], [0])
         self._taken = 0
         # for the number of a bad line: newlines and bytes before the last chunk, and the chunk
@@ -88,6 +96,34 @@ class Lines(Spout[None, str]):
             raise EndOfStream
         return [(None, line) for line in lines]
 
+    def halt(self) -> tuple[bytes, int] | None:
+        """Take what a pipe holds, and no more; return the beginning of the line that is not complete, and its size in bytes."""
+        if self._ended:
+            return None
+        left = b"".join(self._waiting())
+        cut = left.rfind(b"\n") + 1
+        held, size = (b"", 0) if cut else self._cutter.held
+        self._left = left[:cut]
+        rest = left[cut:] if cut else held + left
+        return (rest, size + len(left) - cut) if rest else None
+
+    def begin_with(self, rest: Any) -> None:
+        """Go on in the middle of this line."""
+        self._cutter.begin_with(*rest)
+
+    def _waiting(self) -> Iterator[bytes]:
+        """Yield what a pipe or a socket holds now; a file or a terminal keeps it."""
+        mode = os.fstat(self._fd).st_mode
+        if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) or self._block.bad:
+            return
+        count = struct.unpack("i", fcntl.ioctl(self._fd, termios.FIONREAD, b"\0" * 4))[0]
+        while count > 0 and self._poll.poll(0):  # another process may read it, too
+            data = os.read(self._fd, min(count, _CHUNK))
+            if not data:
+                return
+            count -= len(data)
+            yield data
+
     def progress(self) -> tuple[float, float] | None:
         """Bytes read and bytes in all where a regular file was redirected, else None."""
         if self._fd < 0:
@@ -108,7 +144,16 @@ class Lines(Spout[None, str]):
             self._fd = -1
 
     def _fill(self) -> None:
-        if self._ended or self._block.bad or not self._poll.poll(0):
+        if self._ended or self._block.bad:
+            return
+        if self._left is not None:
+            data, self._left = self._left[:_CHUNK], self._left[_CHUNK:]
+            if data:
+                self._cut(data)
+            else:
+                self._ended, self._block, self._taken = True, Block([], [0]), 0
+            return
+        if not self._poll.poll(0):
             return
         # non-blocking by asking first: O_NONBLOCK would change the terminal for the user's shell as well
         try:
@@ -123,6 +168,10 @@ class Lines(Spout[None, str]):
             self._ended = True
             self._block = self._cutter.finish()
             return
+        self._cut(data)
+
+    def _cut(self, data: bytes) -> None:
+        self._taken = 0
         self._bytes_before += len(self._chunk)
         self._lines_before += self._chunk.count(b"\n")
         self._chunk = data

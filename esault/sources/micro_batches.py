@@ -98,7 +98,7 @@ class MicroBatches(WindowedSpout[K, V]):
             raise TopologyError(f"MicroBatches: rows={rows!r}: write a number of tuples of at least 1")
         self.spout = spout
         self.parallel = spout.parallel  # type: ignore[misc]  # as the spout within, object by object
-        self.reads_command = spout.reads_command
+        self.reads_command, self.takes_ahead = spout.reads_command, spout.takes_ahead
         self.window, self.slice = float(window), float(slice)
         self._most = rows
         #: number of the next row, and where the source stands before it
@@ -269,6 +269,25 @@ class MicroBatches(WindowedSpout[K, V]):
     def emitting(self) -> bool:
         """Return whether something was released and has not been read."""
         return bool(self._out)
+
+    def halt(self) -> Any:
+        """Collect what the spout within has taken, however much a window holds; then read no more from it."""
+        rest = self.spout.halt()
+        now = self.context.now()
+        while not self._ended:
+            try:
+                rows = self.spout.read(READ_ROWS)
+            except EndOfStream:
+                break
+            if not len(rows):
+                break
+            self._take(rows, now)
+        self.drain()
+        return rest
+
+    def begin_with(self, rest: Any) -> None:
+        """As the spout within."""
+        self.spout.begin_with(rest)
 
     def drain(self) -> None:
         """Read no more from the spout within: what was collected goes on, then the stream ends."""

@@ -46,13 +46,14 @@ class Paced(Spout[K, V]):
             raise TopologyError(f"Paced: {error}") from None
         self.spout = spout
         self.parallel = spout.parallel  # type: ignore[misc]  # as the spout within, object by object
-        self.reads_command = spout.reads_command
+        self.reads_command, self.takes_ahead = spout.reads_command, spout.takes_ahead
         self._spec = rate
         self._rate: Rate | None = None
         self._burst = burst
         self._start = 0.0
         self._offered = 0
         self._due: float | None = None
+        self._halted = False
 
     def check(self) -> None:
         """As the spout within."""
@@ -66,6 +67,9 @@ class Paced(Spout[K, V]):
     def read(self, limit: int) -> Sequence[tuple[K, V]] | Columns:
         """Up to `limit` of the tuples that are due by now."""
         now = self.context.now()
+        if self._halted:
+            self._due = None
+            return self.spout.read(limit)
         if self._rate is None:
             self._start = now
             self._rate = Rate(self._spec, self.context.part, self.context.parts)
@@ -85,6 +89,15 @@ class Paced(Spout[K, V]):
     def due(self) -> float | None:
         """Return the time at which the first tuple of the last read was due, seconds since the epoch; None if it gave none."""
         return self._due
+
+    def halt(self) -> Any:
+        """As the spout within; what it has taken no longer waits until it is due."""
+        self._halted = True
+        return self.spout.halt()
+
+    def begin_with(self, rest: Any) -> None:
+        """As the spout within."""
+        self.spout.begin_with(rest)
 
     def commit(self, position: Any) -> None:
         """As the spout within."""

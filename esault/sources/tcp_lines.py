@@ -1,7 +1,11 @@
-"""Lines that come over TCP."""
+"""Lines that come over TCP.
+
+It is one module of over 300 lines: listening, connecting again and stopping share one table of connections.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import selectors
 import socket
@@ -23,6 +27,8 @@ _PATIENCE = 5.0
 _SHORTEST_BACKOFF, _LONGEST_BACKOFF = 0.1, 5.0
 #: characters of lines that wait to be read; beyond, bytes are left to TCP, which slows down who sends them
 _BUFFER = 1024 * 1024
+#: at a stop: seconds in which nothing more has to come, and characters that are still taken
+_LAST_WAIT, _LAST_BYTES = 0.05, 64 * 1024 * 1024
 #: connections at once; further ones wait in the listening socket's queue
 _MOST_CONNECTIONS = 256
 
@@ -38,6 +44,8 @@ class TcpLines(Spout[str, str]):
     Strangers send what they like: bytes that are no text come out as U+FFFD and lines longer than `max_line` are
     left out, unless `errors` and `on_long_line` say otherwise (see `TextFiles`). Nothing authenticates or encrypts.
     """
+
+    takes_ahead = True
 
     def __init__(
         self,
@@ -73,6 +81,8 @@ class TcpLines(Spout[str, str]):
         self._next_attempt: float | None = None
         self._backoff = _SHORTEST_BACKOFF
         self._ended = False
+        #: the run stops: nothing more is received
+        self._halted = False
 
     @property
     def address(self) -> tuple[str, int]:
@@ -116,7 +126,7 @@ class TcpLines(Spout[str, str]):
     def read(self, limit: int) -> list[tuple[str, str]]:
         """Up to `limit` lines that have come; never waits for more."""
         selector = self._selecting
-        if self._buffered < _BUFFER and sum(len(lines) for _, lines in self._waiting) < limit:
+        if not self._halted and self._buffered < _BUFFER and sum(len(lines) for _, lines in self._waiting) < limit:
             self._connect_again()
             self._receive(selector)
         rows: list[tuple[str, str]] = []
@@ -132,18 +142,57 @@ class TcpLines(Spout[str, str]):
             raise EndOfStream
         return rows
 
+    def halt(self) -> None:
+        """Receive what is under way from peers, which take it to have come, and close all connections."""
+        while self._listener is not None:
+            try:
+                sock, _ = self._listener.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                break
+            self._add(sock)
+        if self._listener is not None:
+            with contextlib.suppress(KeyError):  # it is not listened on where there are as many as may be
+                self._selecting.unregister(self._listener)
+            self._listener.close()
+            self._listener = None
+        self.reconnect, self._next_attempt = False, None
+        before, unfinished, more = self._buffered, 0, True
+        while more and self._buffered - before < _LAST_BYTES:
+            more = False
+            for key, _ in self._selecting.select(_LAST_WAIT):
+                connection = self._connections.get(key.fd)
+                if connection is not None:
+                    more = True
+                    self._receive_from(connection)
+                    unfinished += 0 if connection.alive else connection.pending
+        unfinished += sum(connection.pending for connection in self._connections.values())
+        if self._connections and more:
+            self.context.logger.warning(
+                "%s: a peer sends on while the run stops; what comes now is left out", self._where
+            )
+        if unfinished:
+            self.context.logger.warning(
+                "%s: %d bytes of lines that peers had not finished are left out", self._where, unfinished
+            )
+        self._halted = self._ended = True
+        self._close_sockets()
+
     def counters(self) -> dict[str, int]:
         """Return the number of lines left out or cut short so far, by reason."""
         return dict(self._tally.counts)
 
     def close(self) -> None:
         """Close all sockets."""
+        self._close_sockets()
+
+    def _close_sockets(self) -> None:
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()
         for sock in (self._listener, self._attempt):
             if sock is not None:
                 sock.close()
+        self._listener = self._attempt = None
         if self._selector is not None:
             self._selector.close()
 
@@ -184,14 +233,16 @@ class TcpLines(Spout[str, str]):
             elif key.fileobj is self._attempt:
                 self._complete(self._attempt)
             elif self._buffered < _BUFFER:
-                connection = self._connections[key.fd]
-                lines = connection.receive()
-                if lines:
-                    self._backoff = _SHORTEST_BACKOFF
-                    self._buffered += sum(map(len, lines))
-                    self._waiting.append((connection.peer, deque(lines)))
-                if not connection.alive:
-                    self._remove(connection)
+                self._receive_from(self._connections[key.fd])
+
+    def _receive_from(self, connection: LineConnection) -> None:
+        lines = connection.receive()
+        if lines:
+            self._backoff = _SHORTEST_BACKOFF
+            self._buffered += sum(map(len, lines))
+            self._waiting.append((connection.peer, deque(lines)))
+        if not connection.alive:
+            self._remove(connection)
 
     def _accept(self, listener: socket.socket) -> None:
         while len(self._connections) < _MOST_CONNECTIONS:

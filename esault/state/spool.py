@@ -1,12 +1,15 @@
 """The rows that a spout that cannot seek has read, on disk, so that they can be read again.
 
 ```
+UNIT-PART/rest                what an orderly stop left that makes no row yet: the place at which the spool ended, and a value of the spout
 UNIT-PART/SSSSSSSS.rows       a segment: length(u32) crc32(u32) block, ...; a block is a packed list of (key, value) pairs, or a dict of columns
 ```
 
 A position is (segment, bytes before it in the segment). Rows are written before the engine gets them, so that, whichever process dies, none
 that was emitted is missing. What the source itself had taken and not handed out when its process died is beyond reach; so is
 whatever a source does when it is opened anew.
+
+It is one module of over 300 lines: what is written, read again and left at a stop are one order of blocks.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from esault.payload.codec import Codec
 from esault.payload.column import checked
 from esault.payload.column_wire import wired
 from esault.payload.packed_rows import Rows
+from esault.state.files import write_whole
 from esault.topology.columns import Columns
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
@@ -39,6 +43,9 @@ SPOOL = "spool"
 
 #: bytes after which a segment is followed by another
 SEGMENT_BYTES = 64 << 20
+#: rows that are asked for at once where a run stops
+_ROWS = 1000
+_REST = "rest"
 _BLOCK = struct.Struct(">II")
 
 
@@ -74,6 +81,8 @@ class Spooled(Spout[Any, Any]):
         self._codec = Codec()
         self._opened = False
         self._ended = False
+        #: an orderly stop has had all that the source had taken written down
+        self._halted = False
         #: the segment that is written, closed with this object at the latest
         self._fd = -1
         self._closer: Any = None
@@ -99,8 +108,11 @@ class Spooled(Spout[Any, Any]):
             except OSError as error:
                 raise self._failed(error) from error
             segments = self._segments()
+            rest = self._rest(segments)
             self._start_segment(segments[-1] + 1 if segments else 0)
             self.spout.open(context)
+            if rest is not None:
+                self.spout.begin_with(rest)
             self._opened = True
         # From the first row on, unless `seek` says otherwise: without a checkpoint all go back to the beginning.
         self._again = self._place = (self._segments()[0], 0)
@@ -113,6 +125,8 @@ class Spooled(Spout[Any, Any]):
                 return rows
         if self._ended:
             raise EndOfStream
+        if self._halted:
+            return ()
         try:
             rows = self.spout.read(limit)
         except EndOfStream:
@@ -122,6 +136,40 @@ class Spooled(Spout[Any, Any]):
             self._write(self._checked(rows) if isinstance(rows, Columns) else list(rows))
             self._place = (self._segment, self._size)
         return rows
+
+    def put_aside(self) -> None:
+        """The run stops in order: write down what the source has taken from outside and not given yet. Raises CheckpointError."""
+        if self._halted or self._ended or not self._opened or not self.spout.takes_ahead:
+            return
+        self._halted = True
+        rest = self.spout.halt()
+        place = self._place
+        while True:
+            try:
+                rows = self.spout.read(_ROWS)
+            except EndOfStream:
+                break
+            if not rows:
+                break
+            self._write(self._checked(rows) if isinstance(rows, Columns) else list(rows))
+        if self._again is None and (self._segment, self._size) != place:
+            self._again = place
+        if rest is not None:
+            try:
+                write_whole(self._folder / _REST, self._codec.pack((self._segment, self._size, rest)))
+            except OSError as error:
+                raise self._failed(error) from error
+
+    def _rest(self, segments: Sequence[int]) -> Any:
+        """Return what the last run left that makes no row yet; None: nothing, or a later run has begun with it and read on."""
+        try:
+            segment, size, rest = self._codec.unpack((self._folder / _REST).read_bytes())
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise self._failed(error) from error
+        behind = sum(self._path(number).stat().st_size for number in segments if number >= segment)
+        return rest if behind == size else None
 
     def position(self) -> tuple[int, int]:
         return self._place

@@ -27,7 +27,7 @@ class Spout(Generic[K, V]):
 
     Order of calls, one at a time. On an object of its own, in the driver's process: `check()`. On the one that reads: `open`, and
     `seek` where it goes on; then `read`, after one that gave something `due`, and between reads `position`, `commit`, `progress`
-    and `lag`; no `read` behind EndOfStream; at last `close`, and nothing after it. Nor is anything but `close` called once a
+    and `lag`; at an orderly stop `halt`, and then `read` to EndOfStream; no `read` behind it; at last `close`, and nothing after it. Nor is anything but `close` called once a
     hook has raised. On Spark the driver's object is asked all this but `lag`, and those of workers `open`, `seek`, `read` and `close`.
     """
 
@@ -36,6 +36,9 @@ class Spout(Generic[K, V]):
 
     #: True says that it reads what only the command's own process has, such as its standard input: a run on several hosts refuses it
     reads_command: bool = False
+
+    #: True says that it takes more from outside than it has given, such as all that a socket holds: then an orderly stop calls `halt`
+    takes_ahead: bool = False
 
     #: set by the engine before `open`
     context: Context
@@ -59,6 +62,17 @@ class Spout(Generic[K, V]):
 
     def seek(self, position: Any) -> None:
         """Go to `position`, before the first read; from there the same tuples come again."""
+
+    def halt(self) -> Any:
+        """Take nothing more from outside, since the run stops in order: what was taken still comes with `read`, then EndOfStream.
+
+        Called where the class says `takes_ahead` and there is no `position`. Returns what was taken and makes no tuple yet, such as
+        half a line, as a value that can travel; None: nothing.
+        """
+        return None
+
+    def begin_with(self, rest: Any) -> None:
+        """Go on behind what `halt` returned in an earlier run; called after `open`, before the first read."""
 
     def commit(self, position: Any) -> None:
         """All tuples before `position` are durable; a broker may forget them."""

@@ -5,6 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
+import signal
+import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -61,3 +65,66 @@ def test_a_log_that_is_rotated_and_a_death_before_the_next_checkpoint_lose_no_li
     code, _, err = command.run(f"{EDGES}:followed", "--checkpoint", "0.3", "--seconds", "3", "--resume", **more)
     assert code == 0, err
     assert landed(tmp_path / "out.jsonl") == [f"line {i}" for i in range(count)]
+
+
+LINES = 20_000
+
+
+@pytest.fixture
+def pipe():
+    """A pipe whose ends stay open from one run to the next, and a writer that fills it as it is read."""
+    receiving, sending = os.pipe()
+
+    def write():
+        with os.fdopen(sending, "w") as out:
+            out.writelines(f"line {i}\n" for i in range(LINES))
+
+    writer = threading.Thread(target=write, daemon=True)
+    yield receiving, writer
+    os.close(receiving)
+
+
+@pytest.mark.parametrize("checkpoint", [("--checkpoint", "0.5"), ()])
+def test_a_run_on_a_pipe_that_is_stopped_loses_no_line_that_it_took(command, tmp_path, pipe, checkpoint):
+    receiving, writer = pipe
+    writer.start()
+    command.start(f"{EDGES}:piped", *checkpoint, "--policy", "none", stdin=receiving, out="out.jsonl")
+    command.running()
+    command.until(lambda: next(u for u in command.status()["units"] if u["name"] == "slow")["tuples_in"] > 500)
+    command.process.send_signal(signal.SIGINT)
+    code, _, err = command.wait()
+    assert code == 0, err
+    lines = landed(tmp_path / "out.jsonl")
+    assert writer.is_alive()
+    if checkpoint:
+        assert len(lines) < LINES
+        code, _, err = command.run(f"{EDGES}:piped", *checkpoint, "--resume", stdin=receiving, out="out.jsonl")
+        assert code == 0, err
+        lines = landed(tmp_path / "out.jsonl")
+    else:
+        with os.fdopen(os.dup(receiving)) as rest:
+            half = re.search(r"is not read.*: \(b'(.*)', \d+\)", err)
+            left = (half[1] if half else "") + rest.read()
+            lines += left.splitlines()
+    assert sorted(lines) == sorted(f"line {i}" for i in range(LINES))
+
+
+def test_a_run_on_a_socket_that_is_stopped_loses_no_line_that_came(command, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    more = {"out": "out.jsonl", "port": port}
+    command.start(f"{EDGES}:served", "--checkpoint", "0.5", "--policy", "none", **more)
+    command.running()
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        client.sendall(b"".join(b"line %d\n" % i for i in range(LINES)))
+        command.until(lambda: next(u for u in command.status()["units"] if u["name"] == "slow")["tuples_in"] > 500)
+        code, _, err = command.stop()
+    assert code == 0, err
+    assert len(landed(tmp_path / "out.jsonl")) < LINES
+    command.start(f"{EDGES}:served", "--checkpoint", "0.5", "--resume", "--policy", "none", **more)
+    command.running()
+    command.until(lambda: next(u for u in command.status()["units"] if u["name"] == "slow")["tuples_in"] > 0)
+    command.until(lambda: len(landed(tmp_path / "out.jsonl")) == LINES)
+    code, _, err = command.stop()
+    assert code == 0, err
+    assert sorted(landed(tmp_path / "out.jsonl")) == sorted(f"line {i}" for i in range(LINES))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -92,6 +93,24 @@ class SpoutReader:
         settle = getattr(self.spout, "settle", None) if self.seekable else None
         if settle is not None:
             settle()
+
+    def halt(self) -> bool:
+        """Have the spout take no more; return whether what it has taken already still comes. What makes no tuple is told."""
+        if self.seekable or not self.spout.takes_ahead:
+            return False
+        rest = self.call(self.spout.halt, "halt")
+        if rest is not None:
+            self.spout.context.logger.warning(
+                "what was taken and makes no whole tuple is not read, since there is no state folder (--checkpoint): %s",
+                reprlib.repr(rest),
+            )
+        return True
+
+    def put_aside(self) -> None:
+        """Have what stands for the spout keep what it has taken, before the run is paused."""
+        put_aside = getattr(self.spout, "put_aside", None) if self.seekable else None
+        if put_aside is not None:
+            self.call(put_aside, "halt")
 
     def commit(self, position: Any) -> None:
         """Tell the spout that all before this position is durable."""

@@ -32,6 +32,8 @@ class SpoutSubUnit(SubUnit):
         self._source = build.source if seekable and build.source else build.incarnation
         #: rows that must have been read before a drain ends the reading
         self._drain_at = 0
+        #: a drain waits until the spout has given what it had taken from outside
+        self._emptying = False
         self._windows = self._spout.windows
         self._micro_batch: MicroBatch | None = None
         #: the source has given all that it has
@@ -89,6 +91,9 @@ class SpoutSubUnit(SubUnit):
             self.exhausted = True
             return True
         if read is None:
+            if self._emptying:
+                self.exhausted = True
+                return True
             self._pace.nothing(now)
             return False
         keys, values = read
@@ -174,15 +179,26 @@ class SpoutSubUnit(SubUnit):
     def _on_drain(self, message: Drain) -> None:
         self.draining = True
         self._drain_at = message.read if self._spout.seekable else 0
+        if not self.exhausted and self.lifecycle.phase.works:
+            try:
+                self._emptying = self._spout.halt()
+            except UserError as error:
+                self._fail(str(error), error)
+            self._pace.at = 0.0
 
     @property
     def _drained(self) -> bool:
         # What collects windows ends by itself, when what it has collected has gone out.
-        return self.draining and self._spout.rows >= self._drain_at and self._windows is None
+        return self.draining and self._spout.rows >= self._drain_at and self._windows is None and not self._emptying
 
     def _on_checkpoint(self, message: Checkpoint) -> None:
+        if message.last and not self.halted:
+            self.halted = True
+            try:
+                self._spout.put_aside()
+            except UserError as error:
+                self._fail(str(error), error)
         super()._on_checkpoint(message)
-        self.halted = self.halted or message.last
 
     def _snap(self, number: int, sure: bool) -> None:
         # What was read last stands before the cut: its frames went out before.

@@ -137,3 +137,59 @@ def test_a_closed_input_and_a_folder_are_named_with_the_remedy(pipe, tmp_path):
 def test_a_wrong_argument_is_refused(arguments, message):
     with pytest.raises(TopologyError, match=message):
         Lines(**arguments)
+
+
+def rest_of(spout, limit=2):
+    """All that comes to the end."""
+    rows = []
+    while True:
+        try:
+            rows += [line for _, line in spout.read(limit)]
+        except EndOfStream:
+            return rows
+
+
+@pytest.mark.parametrize("read", [0, 1, 5])
+def test_an_orderly_stop_takes_what_the_pipe_holds_and_another_goes_on_in_the_middle_of_a_line(pipe, read):
+    spout, sending = pipe()
+    os.write(sending, b"".join(b"%d\n" % i for i in range(5)) + b"hal")
+    rows = [line for _, line in spout.read(read)] if read else []
+    os.write(sending, b"".join(b"f %d\n" % i for i in range(3)) + b"fu")
+    rest = spout.halt()
+    rows += rest_of(spout)
+    spout.close()
+    os.write(sending, b"ll\n9\n")
+    spout, _ = pipe()
+    spout.begin_with(rest)
+    os.close(sending)
+    assert rows + rest_of(spout) == [*"01234", "half 0", "f 1", "f 2", "full", "9"]
+
+
+def test_a_line_that_no_newline_has_ended_in_three_runs_is_whole_in_the_end(pipe):
+    rest = None
+    for part in (b"on", b"e li", b"ne"):
+        spout, sending = pipe()
+        if rest is not None:
+            spout.begin_with(rest)
+        os.write(sending, part)
+        assert spout.read(10) == []
+        rest = spout.halt()
+        assert rest_of(spout) == []
+        spout.close()
+    assert rest == (b"one line", 8)
+
+
+def test_a_stop_leaves_a_file_that_is_redirected_as_it_is(tmp_path):
+    (tmp_path / "in").write_text("".join(f"{i}\n" for i in range(50_000)))
+    with (tmp_path / "in").open() as file:
+        spout = Lines(file.fileno())
+        spout.open(Context("lines"))
+        rows = [line for _, line in spout.read(10)]
+        rest = spout.halt()
+        rows += rest_of(spout, 1000)
+        spout.close()
+        spout = Lines(file.fileno())
+        spout.open(Context("lines"))
+        spout.begin_with(rest)
+        assert rows + rest_of(spout, 1000) == [str(i) for i in range(50_000)]
+        spout.close()

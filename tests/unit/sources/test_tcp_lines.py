@@ -244,3 +244,25 @@ def test_it_has_no_position_and_must_be_opened():
     with pytest.raises(SourceError, match=r"open\(context\) comes before read"):
         spout.read(1)
     assert spout.address == ("x", 80)
+
+
+def test_an_orderly_stop_gives_all_that_peers_know_to_have_come(opened, caplog):
+    spout = opened("127.0.0.1", 0, listen=True)
+    first = socket.create_connection(spout.address)
+    first.sendall(b"".join(b"%d\n" % i for i in range(1000)))
+    rows = until(spout, 10, limit=10)
+    first.sendall(b"last\nhalf")
+    with socket.create_connection(spout.address) as second:  # which nothing has been read of, nor accepted
+        second.sendall(b"other\n")
+        time.sleep(0.05)
+        assert spout.halt() is None
+    with pytest.raises(OSError, match=r"."):
+        socket.create_connection(spout.address, timeout=1)
+    while True:
+        try:
+            rows += spout.read(7)
+        except EndOfStream:
+            break
+    first.close()
+    assert sorted(line for _, line in rows) == sorted([*map(str, range(1000)), "last", "other"])
+    assert any("4 bytes of lines that peers had not finished are left out" in text for text in caplog.messages)

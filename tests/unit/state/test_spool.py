@@ -174,3 +174,58 @@ def test_damage_is_found_and_named(opened, tmp_path):
     spout.seek((0, 0))
     with pytest.raises(CheckpointError, match="is missing: .*--restart"):
         spout.read(10)
+
+
+class Ahead(Wire):
+    """Takes ten rows at once, and makes one out of two halves."""
+
+    takes_ahead = True
+
+    def __init__(self, rows):
+        super().__init__(rows)
+        self.taken, self.halted, self.begun = [], False, None
+
+    def read(self, limit):
+        if not self.taken and not self.halted:
+            self.taken = super().read(10)
+        if not self.taken and self.halted:
+            raise EndOfStream
+        given, self.taken = self.taken[:limit], self.taken[limit:]
+        return given
+
+    def halt(self):
+        self.halted = True
+        return "half"
+
+    def begin_with(self, rest):
+        self.begun = rest
+
+
+@pytest.mark.parametrize("read", [0, 3, 10])
+def test_what_was_taken_and_not_given_at_an_orderly_stop_comes_first_when_the_run_goes_on(opened, read):
+    source = rows(25)
+    spout = opened(Ahead(source))
+    spout.read(0)
+    given = list(spout.read(read)) if read else []
+    spout.put_aside()
+    position = spout.position()
+    for _ in range(2):
+        spout.put_aside()  # a last checkpoint that failed is tried again
+    later = opened(Ahead(source))
+    later.seek(position)
+    assert later.spout.begun == "half"
+    assert given + drain(later, 4) == rows(25)
+    third = opened(Ahead([]))
+    assert third.spout.begun is None  # another has gone on with it
+
+
+def test_where_all_go_back_behind_an_orderly_stop_that_failed_what_was_taken_comes_once(opened):
+    spout = opened(Ahead(rows(25)))
+    position = spout.position()
+    given = list(spout.read(3))
+    spout.put_aside()
+    after = [row for _ in range(20) for row in spout.read(2)]
+    assert given + after == rows(10)
+    spout.open(spout.context)
+    spout.seek(position)
+    assert [row for _ in range(20) for row in spout.read(2)] == rows(10)
