@@ -91,7 +91,7 @@ def _after(sent: Pair, step: Step) -> Pair:
         items = typing.get_args(several)
         one = items and (typing.get_origin(several) is not tuple or items[1:] == (...,))
         return key, _known(items[0]) if one else Any
-    return sent
+    return (key, Any) if step.kind == "combine" else sent
 
 
 def _returned(function: Callable[[Any], Any]) -> Any:

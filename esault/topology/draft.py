@@ -235,13 +235,26 @@ class Draft:
         start = checked_event_time(where or f"unit {outlet.unit!r}, timed", time, lateness, idle, ahead)
         return self._start_time(outlet, f"{outlet.label}.timed", start)
 
-    def _start_time(self, outlet: OutletDraft, name: str, start: EventTime) -> OutletDraft:
+    def add_combine(self, outlet: OutletDraft, combine: Any) -> OutletDraft:
+        """Rows of a batch of `outlet` are combined, which has a time; the stream of what comes of them."""
+        step = Step("combine", combine, self._new_step(f"{outlet.label}.combine"))
+        branch = OutletDraft(
+            outlet.unit, outlet.label, (step,), has_time=outlet.has_time, time=combine.time_of, ahead=outlet.ahead
+        )
+        outlet.branches.append(branch)
+        return branch
+
+    def _new_step(self, name: str) -> str:
+        """Return the name for a step, with a number if there is one of this name."""
         full, count = name, 1
         while full in self._steps:
             count += 1
             full = f"{name}-{count}"
         self._steps.add(full)
-        step = Step("timed", start.time, full, event_time=start)
+        return full
+
+    def _start_time(self, outlet: OutletDraft, name: str, start: EventTime) -> OutletDraft:
+        step = Step("timed", start.time, self._new_step(name), event_time=start)
         branch = OutletDraft(outlet.unit, outlet.label, (step,), has_time=True, time=start.time, ahead=start.ahead)
         outlet.branches.append(branch)
         return branch

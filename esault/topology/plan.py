@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from esault.payload.class_names import vouch
+from esault.topology.aggregates.aggregate import Aggregate
 from esault.topology.error_policy import ErrorPolicy, fail
 from esault.topology.grouping import Grouping
 from esault.topology.sink import Sink
@@ -127,6 +128,8 @@ class UnitPlan:
     timers: bool = False
     #: for each input what gives a value's time, where objects ask for it; else empty
     times: tuple[Callable[[Any], float], ...] = ()
+    #: name -> aggregate, of a bolt that keeps nothing else: engines that have these by name may use their own
+    aggregates: Mapping[str, Aggregate] = field(default_factory=dict)
     #: whether it is sent watermarks by all its senders
     watermarks: bool = False
     #: units that it sends watermarks to

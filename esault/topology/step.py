@@ -14,13 +14,14 @@ __all__ = ["Step"]
 
 @dataclass(frozen=True)
 class Step:
-    """One function step. `kind` is "map", "filter", "flat_map", "key_by" or "timed"; the function gets the value.
+    """One function step. `kind` is "map", "filter", "flat_map", "key_by", "timed" or "combine"; the function gets the value.
 
-    "timed" passes all on as it is: event time starts there.
+    "timed" passes all on as it is: event time starts there. The function of "combine" gets a batch, its keys, values and ids, and
+    gives another one.
     """
 
     kind: str
-    function: Callable[[Any], Any]
+    function: Callable[..., Any]
     #: names the step in reports and errors, such as "lines.flat_map"
     name: str
     on_error: ErrorPolicy = field(default_factory=fail)

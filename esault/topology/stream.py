@@ -260,11 +260,11 @@ class Stream(StreamOperators[K, V], Joinable[K, V]):
         """Write the tuples to `sink`, an object, in the process of the unit before it; its name is unique."""
         self._draft.add_sink(self._outlet, name, sink)
 
-    def _inputs(self, grouping: Grouping | None) -> list[tuple[OutletDraft, Any]]:
-        return [(self._outlet, grouping)]
+    def _outlets(self) -> list[OutletDraft]:
+        return [self._outlet]
 
-    def _times(self) -> list[Callable[[Any], float] | None]:
-        return [self._outlet.time]
+    def _combined(self, combine: Any) -> Stream[Any, Any]:
+        return Stream(self._draft, self._draft.add_combine(self._outlet, combine))
 
     def _unit(self, name: str, factory: Callable[[], Any], options: UnitOptions) -> Stream[Any, Any]:
         return self.of_unit(self._draft, self._draft.add_bolt(name, factory, self._inputs(by_key()), options))

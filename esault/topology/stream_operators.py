@@ -6,21 +6,27 @@ checkers.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from esault.errors import TopologyError
+from esault.topology.aggregates.aggregate import Aggregate
+from esault.topology.aggregates.aggregated import Aggregated, Combine, LateResults
 from esault.topology.arguments import check_name, check_seconds
 from esault.topology.bolt import Bolt
+from esault.topology.draft import Draft, OutletDraft
 from esault.topology.error_policy import ErrorPolicy
 from esault.topology.function import check_function, is_async, name_of
+from esault.topology.grouping import Grouping
 from esault.topology.operators.distinct import LATE, Distinct
 from esault.topology.operators.enrich import Enrich
 from esault.topology.operators.functions import Branch, Found, Lookup, Sample
 from esault.topology.operators.neighbours import Changes, Pairwise
 from esault.topology.operators.paces import THROTTLED, Batches, Debounce, DebounceByEvent, Throttle
 from esault.topology.unit_options import FAIL, UnitOptions
+from esault.topology.window import TimeWindow, WindowKind
 
 if TYPE_CHECKING:
     from esault.topology.stream import Stream
@@ -35,6 +41,8 @@ W = TypeVar("W")
 
 class StreamOperators(Generic[K, V]):
     """Methods of `Stream` besides bolts, windows and joins. Those with a `name` are units: bolts by_key() with state."""
+
+    _draft: Draft
 
     # steps: they run in the process of the unit before them ----------------------------------------
 
@@ -257,10 +265,88 @@ class StreamOperators(Generic[K, V]):
         options = UnitOptions.of_call(locals(), expire_after=cache)
         return self._unit(name, functools.partial(Enrich, function, cache), options)
 
+    def aggregate(
+        self,
+        name: str,
+        aggregates: Mapping[str, Aggregate],
+        window: WindowKind | None = None,
+        *,
+        time: Callable[[V], float] | None = None,
+        lateness: float | None = None,
+        idle: float | None = None,
+        ahead: float | None = None,
+        combine: bool = True,
+        parallelism: int = 1,
+        min_parallelism: int = 1,
+        max_parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
+        idle_after: float | None = None,
+        expire_after: float | None = None,
+        expire_by: str = "processing",
+    ) -> Stream[K, dict[str, Any]]:
+        """A dict of aggregates of each key, by their names: `aggregate("sales", {"n": count(), "paid": sum("paid")})`.
+
+        With a window one for each key and window when that closes, with its "start" and "end"; without one, the new dict at each tuple.
+
+        Args:
+            aggregates: name -> one of `esault.aggregates`.
+            window, time, lateness, idle, ahead: as in `Stream.window`.
+            combine: tuples of a batch that go into the same windows of time are combined before they travel, where that makes them
+                fewer. The stream "late" then has dicts of aggregates of what was late, in place of the tuples.
+            idle_after, expire_after, expire_by: as in `bolt`, without a window.
+        """
+        where = f"unit {name!r}"
+        _check_aggregates(where, aggregates, window is not None)
+        combined = False
+        stream: Any = self
+        if window is None:
+            given = {"time": time, "lateness": lateness, "idle": idle, "ahead": ahead}
+            said = [argument for argument, value in given.items() if value is not None]
+            if said:
+                raise TopologyError(f"{where}: {' and '.join(said)} is for windows; give it one, or leave that out")
+            made = self._unit(
+                name, functools.partial(Aggregated, aggregates, False, False), UnitOptions.of_call(locals())
+            )
+        else:
+            if idle_after is not None or expire_after is not None:
+                raise TopologyError(f"{where}: a window ends by itself; leave idle_after and expire_after out")
+            outlets = self._outlets()
+            known: set[Any] = {outlet.time for outlet in outlets} if time is None else {time}
+            # A tuple that is too far ahead to be believed stands for itself alone.
+            believed = ahead is None and all(outlet.ahead is None for outlet in outlets)
+            if combine and isinstance(window, TimeWindow) and believed and len(known) == 1 and None not in known:
+                (of,) = known
+                if time is not None and not any(outlet.has_time for outlet in outlets):
+                    stream = stream.timed(time, lateness=0.0 if lateness is None else lateness, idle=idle)
+                    lateness = idle = None
+                stream, combined, time = stream._combined(Combine(aggregates, window, of)), True, None
+            made = stream.window(
+                name,
+                functools.partial(Aggregated, aggregates, True, combined),
+                window,
+                time=time,
+                lateness=lateness,
+                idle=idle,
+                ahead=ahead,
+                parallelism=parallelism,
+                min_parallelism=min_parallelism,
+                max_parallelism=max_parallelism,
+                on_error=on_error,
+            )
+        unit = self._draft.units[name]
+        unit.settings = dataclasses.replace(unit.settings, aggregates=dict(aggregates))
+        if combined:
+            made._beside = {**(made._beside or {}), LATE: made[LATE].map(LateResults(aggregates), name="results")}
+        return made
+
     # what Stream does --------------------------------------------------------------------------------
 
     def key_by(self, function: Callable[[V], KO]) -> Stream[KO, V]:
         """As `Stream` has it."""
+        raise NotImplementedError
+
+    def _combined(self, combine: Combine) -> Stream[Any, Any]:
+        """This stream with its rows combined."""
         raise NotImplementedError
 
     def _unit(self, name: str, factory: Callable[[], Any], options: UnitOptions) -> Stream[Any, Any]:
@@ -273,9 +359,12 @@ class StreamOperators(Generic[K, V]):
         """A function step behind this stream."""
         raise NotImplementedError
 
-    def _times(self) -> list[Callable[[Any], float] | None]:
-        """Functions that give a value's time, for each stream in this one; None where there is none."""
+    def _outlets(self) -> list[OutletDraft]:
+        """The streams that this one is."""
         raise NotImplementedError
+
+    def _inputs(self, grouping: Grouping | None) -> list[tuple[OutletDraft, Any]]:
+        return [(outlet, grouping) for outlet in self._outlets()]
 
     def _keyed(self, key: Callable[[V], Any] | None) -> StreamOperators[Any, V]:
         return self if key is None else self.key_by(key)
@@ -286,7 +375,7 @@ class StreamOperators(Generic[K, V]):
             return None
         if by != "event":
             raise TopologyError(f"{where}: by={by!r}; it goes by 'event' or by 'processing' time")
-        times = self._times()
+        times = [outlet.time for outlet in self._outlets()]
         if None in times:
             raise TopologyError(
                 f"{where}: nothing says when a tuple of {self!r} happened; write .timed(lambda value: value['at']) before it, or "
@@ -297,6 +386,22 @@ class StreamOperators(Generic[K, V]):
                 f"{where}: the streams of {self!r} have their times in different ways; bring them into one form by map, and say .timed(...)"
             )
         return times[0]
+
+
+def _check_aggregates(where: str, aggregates: object, windowed: bool) -> None:
+    if not isinstance(aggregates, Mapping) or not aggregates:
+        raise TopologyError(
+            f"{where}: write aggregate(name, {{'n': count(), 'paid': sum('paid')}}), and not {aggregates!r}"
+        )
+    for each, of in aggregates.items():
+        if not isinstance(each, str):
+            raise TopologyError(f"{where}: the name of an aggregate is a text, not {each!r}")
+        if not isinstance(of, Aggregate):
+            raise TopologyError(
+                f"{where}: {each!r} is {of!r}, and no aggregate; take one from esault.aggregates, such as count() or sum('paid')"
+            )
+        if windowed and each in ("start", "end"):
+            raise TopologyError(f"{where}: {each!r} is what the window says of itself; choose another name")
 
 
 def _count(where: str, count: object) -> int:

@@ -9,7 +9,7 @@ from esault.errors import TopologyError
 from esault.topology.bolt import Bolt
 from esault.topology.draft import Draft, OutletDraft
 from esault.topology.error_policy import ErrorPolicy
-from esault.topology.grouping import Grouping, shuffle
+from esault.topology.grouping import shuffle
 from esault.topology.sink import Sink
 from esault.topology.stream import Stream
 from esault.topology.unit_options import UnitOptions
@@ -36,16 +36,16 @@ class Union(Stream[Any, Any]):
     def __repr__(self) -> str:
         return f"<union of {', '.join(repr(part) for part in self._parts)}>"
 
-    def _inputs(self, grouping: Grouping | None) -> list[tuple[OutletDraft, Any]]:
-        return [each for part in self._parts for each in part._inputs(grouping)]
-
-    def _times(self) -> list[Callable[[Any], float] | None]:
-        return [each for part in self._parts for each in part._times()]
+    def _outlets(self) -> list[OutletDraft]:
+        return [outlet for part in self._parts for outlet in part._outlets()]
 
     def _step(
         self, kind: str, function: Callable[[Any], Any], name: str | None, on_error: ErrorPolicy
     ) -> Stream[Any, Any]:
         return Union(self._draft, [part._step(kind, function, name, on_error) for part in self._parts])
+
+    def _combined(self, combine: Any) -> Stream[Any, Any]:
+        return Union(self._draft, [part._combined(combine) for part in self._parts])
 
     def timed(self, time: Callable[[Any], float], **said: Any) -> Stream[Any, Any]:
         """As in `Stream`, for each of the streams."""

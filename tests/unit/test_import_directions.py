@@ -26,6 +26,7 @@ ALLOWED = {
     "topology": {"errors", "payload"},
     "windows": {"topology"},
     "bolts": {"topology"},
+    "aggregates": {"errors", "topology"},
     "event_loop": set(),
     "registry": {"errors"},
     "policies": {"elasticity"},

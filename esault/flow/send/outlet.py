@@ -81,6 +81,9 @@ class OutletRunner:
             self._clocks[step.name].observe(values)
             return keys, values, ids
         function = step.function
+        if step.kind == "combine":
+            combined: Columns = function(keys, values, ids)
+            return combined
         results: Sequence[Any] | None = None
         try:
             if step.kind == "flat_map":

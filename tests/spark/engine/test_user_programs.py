@@ -16,7 +16,17 @@ from user_programs import Program
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 SIZE = 240
-CHOSEN = ("doors", "parcels", "recently_used", "accounts", "reviews", "telemetry", "takings_by_hour", "stock")
+CHOSEN = (
+    "doors",
+    "silences",
+    "parcels",
+    "recently_used",
+    "accounts",
+    "reviews",
+    "telemetry",
+    "takings_by_hour",
+    "stock",
+)
 
 
 @pytest.mark.parametrize("name", CHOSEN)

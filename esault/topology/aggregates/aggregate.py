@@ -1,0 +1,193 @@
+"""Aggregates: what is known of many values, taken in one by one, and merged with what is known of others."""
+
+from __future__ import annotations
+
+import heapq
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from esault.errors import TopologyError
+from esault.topology.function import check_function
+
+__all__ = ["Aggregate", "Collect", "Count", "Extreme", "Mean", "Sum", "TopK", "field_of"]
+
+#: which part of a value is meant: a function of it, the name of a field of it, or all of it
+Of = Callable[[Any], Any] | str | None
+
+
+def field_of(where: str, of: Of) -> Callable[[Any], Any] | None:
+    """Return the function that gives the part of a value; None: all of it. Raises TopologyError."""
+    if of is None:
+        return None
+    if isinstance(of, str):
+        item, attribute = operator.itemgetter(of), operator.attrgetter(of)
+        return lambda value: item(value) if isinstance(value, Mapping) else attribute(value)
+    check_function(f"{where}, of", of, takes=("the value",))
+    return of
+
+
+class Aggregate:
+    """One aggregate, as it was asked for; engines that have it by name find it by `kind`, `of` and `options`.
+
+    What it knows of values is a plain value or, of sketches, an object that `wire` makes bytes of. No method changes what it is given
+    but `add` and `merge`, which may change their first argument and return what holds afterwards.
+    """
+
+    #: its name
+    kind = ""
+
+    def __init__(self, of: Of = None, **options: Any) -> None:
+        self.of = of
+        self.options = options
+        self._part = field_of(f"{self.kind}(...)", of)
+
+    def __repr__(self) -> str:
+        said = [] if self.of is None else [repr(self.of) if isinstance(self.of, str) else "of=..."]
+        return f"{self.kind}({', '.join([*said, *(f'{name}={value!r}' for name, value in self.options.items())])})"
+
+    def part(self, value: Any) -> Any:
+        """The part of a value that it is about."""
+        return value if self._part is None else self._part(value)
+
+    def first(self, value: Any) -> Any:
+        """Return what is known of one value."""
+        raise NotImplementedError
+
+    def add(self, known: Any, value: Any) -> Any:
+        """Return what is known with one value more."""
+        return self.merge(known, self.first(value))
+
+    def merge(self, known: Any, other: Any) -> Any:
+        """Return what is known of the values of both."""
+        raise NotImplementedError
+
+    def result(self, known: Any) -> Any:
+        """Return the aggregate itself."""
+        return known
+
+    def wire(self, known: Any) -> Any:
+        """Return what is known as a plain value."""
+        return known
+
+    def read(self, wired: Any) -> Any:
+        """Return what is known, from what `wire` gave."""
+        return wired
+
+
+class Count(Aggregate):
+    """The number of values."""
+
+    kind = "count"
+
+    def first(self, value: Any) -> int:
+        return 1
+
+    def add(self, known: int, value: Any) -> int:
+        return known + 1
+
+    def merge(self, known: int, other: int) -> int:
+        return known + other
+
+
+class Sum(Aggregate):
+    """Their sum."""
+
+    kind = "sum"
+
+    def first(self, value: Any) -> Any:
+        return self.part(value)
+
+    def add(self, known: Any, value: Any) -> Any:
+        return known + self.part(value)
+
+    def merge(self, known: Any, other: Any) -> Any:
+        return known + other
+
+
+class Mean(Aggregate):
+    """Their sum by their number."""
+
+    kind = "mean"
+
+    def first(self, value: Any) -> tuple[Any, int]:
+        return self.part(value), 1
+
+    def add(self, known: tuple[Any, int], value: Any) -> tuple[Any, int]:
+        return known[0] + self.part(value), known[1] + 1
+
+    def merge(self, known: tuple[Any, int], other: tuple[Any, int]) -> tuple[Any, int]:
+        return known[0] + other[0], known[1] + other[1]
+
+    def result(self, known: tuple[Any, int]) -> Any:
+        return known[0] / known[1]
+
+
+class Extreme(Aggregate):
+    """The least or the greatest of them; of equal ones that which came first."""
+
+    def __init__(self, kind: str, of: Of = None) -> None:
+        self.kind = kind
+        super().__init__(of)
+        self._least = kind == "min"
+
+    def first(self, value: Any) -> Any:
+        return self.part(value)
+
+    def merge(self, known: Any, other: Any) -> Any:
+        return other if (other < known if self._least else other > known) else known
+
+
+class Collect(Aggregate):
+    """All of them, as a list, in the order in which they came."""
+
+    kind = "collect"
+
+    def first(self, value: Any) -> list[Any]:
+        return [self.part(value)]
+
+    def add(self, known: list[Any], value: Any) -> list[Any]:
+        known.append(self.part(value))
+        return known
+
+    def merge(self, known: list[Any], other: list[Any]) -> list[Any]:
+        known.extend(other)
+        return known
+
+    def result(self, known: list[Any]) -> list[Any]:
+        return list(known)
+
+    def wire(self, known: list[Any]) -> list[Any]:
+        return list(known)
+
+    def read(self, wired: Any) -> list[Any]:
+        return list(wired)
+
+
+class TopK(Aggregate):
+    """The `k` values of which the part is greatest, the greatest first; of equal ones those that came first."""
+
+    kind = "top_k"
+
+    def __init__(self, k: int, of: Of = None) -> None:
+        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+            raise TopologyError(f"top_k(k={k!r}): k must be a whole number from 1 on")
+        super().__init__(of, k=k)
+        self._k = k
+
+    def first(self, value: Any) -> list[tuple[Any, Any]]:
+        return [(self.part(value), value)]
+
+    def merge(self, known: list[tuple[Any, Any]], other: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        if len(other) == 1 and len(known) == self._k and not other[0][0] > known[-1][0]:
+            return known
+        return heapq.nlargest(self._k, [*known, *other], key=operator.itemgetter(0))
+
+    def result(self, known: list[tuple[Any, Any]]) -> list[Any]:
+        return [value for _, value in known]
+
+    def wire(self, known: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        return list(known)
+
+    def read(self, wired: Any) -> list[tuple[Any, Any]]:
+        return [tuple(each) for each in wired]
