@@ -18,7 +18,7 @@ _CHUNK = 64 * 1024
 class LineConnection:
     """A connected socket, made non-blocking, and the line that is still to be completed."""
 
-    def __init__(self, sock: socket.socket, form: LineFormat, tally: LineTally) -> None:
+    def __init__(self, sock: socket.socket, form: LineFormat, tally: LineTally, now: float) -> None:
         sock.setblocking(False)
         # a peer that vanished without a word is found out in the end
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -26,6 +26,8 @@ class LineConnection:
         #: "host:port" of the other side
         self.peer = name_of(sock.getpeername())
         self.alive = True
+        #: when it was made, and whether a line has come by it
+        self.since, self.has_brought = now, False
         self._cutter = LineCutter(form, tally, self.peer)
 
     def receive(self) -> list[str]:
@@ -55,6 +57,7 @@ class LineConnection:
     def _lines(self, block: Block) -> list[str]:
         if block.bad:
             raise SourceError(f"connection from {self.peer}: {block.bad.reason}")
+        self.has_brought = self.has_brought or bool(block.lines)
         return block.lines
 
 

@@ -31,6 +31,10 @@ _BUFFER = 1024 * 1024
 _LAST_WAIT, _LAST_BYTES = 0.05, 64 * 1024 * 1024
 #: connections at once; further ones wait in the listening socket's queue
 _MOST_CONNECTIONS = 256
+#: seconds after which a connection that has brought no line goes if others wait, and between two looks for such ones
+_SILENT, _LOOK_EVERY = 5.0, 1.0
+#: the system has no room for one more connection just now
+_NO_ROOM = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 
 
 class TcpLines(Spout[str, str]):
@@ -40,6 +44,7 @@ class TcpLines(Spout[str, str]):
     later, it connects again, first after 0.1 s and then less and less often up to every 5 s. With `reconnect=False`
     the end of the connection is the end of the stream. Lines sent while it was not connected are lost: TCP keeps
     nothing, so there is no position. With `listen=True` any number of clients may come and go; it never ends.
+    256 are served at a time: where more wait, those that have brought no line within 5 s go for them.
 
     Strangers send what they like: bytes that are no text come out as U+FFFD and lines longer than `max_line` are
     left out, unless `errors` and `on_long_line` say otherwise (see `TextFiles`). Nothing authenticates or encrypts.
@@ -81,6 +86,10 @@ class TcpLines(Spout[str, str]):
         self._next_attempt: float | None = None
         self._backoff = _SHORTEST_BACKOFF
         self._ended = False
+        #: when it is looked again whether there is room for who waits; None: there is
+        self._full_until: float | None = None
+        #: it was said that silent ones are hung up on
+        self._said_silent = False
         #: the run stops: nothing more is received
         self._halted = False
 
@@ -128,6 +137,7 @@ class TcpLines(Spout[str, str]):
         selector = self._selecting
         if not self._halted and self._buffered < _BUFFER and sum(len(lines) for _, lines in self._waiting) < limit:
             self._connect_again()
+            self._look_for_room()
             self._receive(selector)
         rows: list[tuple[str, str]] = []
         while self._waiting and len(rows) < limit:
@@ -245,18 +255,54 @@ class TcpLines(Spout[str, str]):
             self._remove(connection)
 
     def _accept(self, listener: socket.socket) -> None:
-        while len(self._connections) < _MOST_CONNECTIONS:
+        while self._has_room():
             try:
                 sock, _ = listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
+            except OSError as error:
+                if error.errno not in _NO_ROOM:
+                    raise
+                self.context.logger.warning(
+                    "%s: no connection can be taken for now: %s", self._where, error.strerror or error
+                )
+                break
             self._add(sock)
         # else the selector would report it again and again
         self._selecting.unregister(listener)
+        self._full_until = self.context.now() + _LOOK_EVERY
+
+    def _has_room(self) -> bool:
+        """Return whether one more can be let in. One that takes a place and brings nothing goes for it, the oldest first."""
+        if len(self._connections) < _MOST_CONNECTIONS:
+            return True
+        latest = self.context.now() - _SILENT
+        silent = next((c for c in self._connections.values() if not c.has_brought and c.since <= latest), None)
+        if silent is None:
+            return False
+        if not self._said_silent:
+            self._said_silent = True
+            self.context.logger.warning(
+                "%s: all %d places are taken and others wait: connections that bring no line go after %g s, the first is %s",
+                self._where,
+                _MOST_CONNECTIONS,
+                _SILENT,
+                silent.peer,
+            )
+        self._remove(silent)
+        return True
+
+    def _look_for_room(self) -> None:
+        now = self.context.now()
+        # a clock that was set back must not make them wait for it
+        if self._full_until is None or 0 < self._full_until - now <= _LOOK_EVERY or self._listener is None:
+            return
+        self._full_until = None
+        self._selecting.register(self._listener, selectors.EVENT_READ)
 
     def _add(self, sock: socket.socket) -> bool:
         try:
-            connection = LineConnection(sock, self._form, self._tally)
+            connection = LineConnection(sock, self._form, self._tally, self.context.now())
         except OSError:  # it has gone again
             sock.close()
             return False
@@ -269,8 +315,8 @@ class TcpLines(Spout[str, str]):
         del self._connections[connection.sock.fileno()]
         connection.close()
         if self._listener is not None:
-            if len(self._connections) == _MOST_CONNECTIONS - 1:
-                self._selecting.register(self._listener, selectors.EVENT_READ)
+            if self._full_until is not None:
+                self._full_until = self.context.now()  # at the next read
         elif self.reconnect:
             self.context.logger.warning("%s: the connection is gone; connecting again", self._where)
             self._try_later()

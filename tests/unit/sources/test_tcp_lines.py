@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import socket
 import struct
 import time
@@ -196,6 +198,53 @@ def test_more_clients_than_places_wait_their_turn(opened, monkeypatch):
     assert sorted(line for _, line in until(spout, 2)) == ["2", "3"]
     for client in clients[2:]:
         client.close()
+
+
+def test_who_takes_a_place_and_brings_nothing_goes_when_others_wait(opened, monkeypatch, clock, caplog):
+    monkeypatch.setattr(tcp_lines, "_MOST_CONNECTIONS", 3)
+    spout = opened("127.0.0.1", 0, listen=True)
+    useful = socket.create_connection(spout.address)
+    useful.sendall(b"first\n")
+    assert [line for _, line in until(spout, 1)] == ["first"]
+    strangers = [socket.create_connection(spout.address) for _ in range(5)]
+    until_true(spout, lambda: len(spout._connections) == 3)
+    late = socket.create_connection(spout.address)
+    late.sendall(b"late\n")
+    for _ in range(20):
+        assert spout.read(10) == []  # strangers have their time, as anybody
+    rows, deadline = [], time.monotonic() + 20
+    while not rows:
+        clock.now += tcp_lines._SILENT
+        rows += spout.read(10)
+        assert time.monotonic() < deadline
+    assert [line for _, line in rows] == ["late"]
+    useful.sendall(b"second\n")  # it was silent for longer than any of them, and has brought something
+    assert [line for _, line in until(spout, 1)] == ["second"]
+    assert len([record for record in caplog.records if "places are taken" in record.message]) == 1
+    for client in (useful, late, *strangers):
+        client.close()
+
+
+def test_no_descriptors_for_a_while_end_nothing(opened, monkeypatch, clock, caplog):
+    spout = opened("127.0.0.1", 0, listen=True)
+    accept, left = socket.socket.accept, [2]
+
+    def failing(self):
+        if left[0]:
+            left[0] -= 1
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return accept(self)
+
+    monkeypatch.setattr(socket.socket, "accept", failing)
+    with socket.create_connection(spout.address) as client:
+        client.sendall(b"line\n")
+        rows, deadline = [], time.monotonic() + 20
+        while not rows:
+            clock.now += tcp_lines._LOOK_EVERY
+            rows += spout.read(10)
+            assert time.monotonic() < deadline
+    assert [line for _, line in rows] == ["line"]
+    assert "Too many open files" in caplog.text
 
 
 def test_a_refused_connection_is_said_with_the_remedy(server, opened):
