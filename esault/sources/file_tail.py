@@ -52,9 +52,11 @@ class FileTail:
         self._busy: deque[FollowedFile] = deque()
         #: by name, the last ones that were read to their end and closed
         self._done: dict[str, deque[Mark]] = {}
+        #: by name, the number of the next file that has it
+        self._generations: dict[str, int] = {}
         #: the position where an earlier run stopped, until its files were looked for
         self._sought: tuple[Any, ...] | None = None
-        self._last: LineFile | None = None
+        self._last: FollowedFile | None = None
         self._looked: float | None = None
         self._searched: float | None = None
 
@@ -68,7 +70,7 @@ class FileTail:
             file = self._busy[0]
             rows = file.lines.read(limit)
             if rows or limit < 1:
-                self._last = file.lines
+                self._last = file
                 return rows
             if file.fill():
                 file.quiet_since = now
@@ -87,7 +89,11 @@ class FileTail:
         """The file that the last rows are of."""
         if self._last is None:
             raise SourceError("nothing has been read yet")
-        return self._last
+        return self._last.lines
+
+    def row_ids(self, count: int) -> list[str]:
+        """Return names of the last `count` rows, which they have wherever files are read in another order."""
+        return [] if self._last is None else self._last.row_ids(count)
 
     def position(self) -> tuple[Any, ...]:
         """For each file its name, the byte offset in its unpacked content, and what it is known by; -1: it was read to its end."""
@@ -242,10 +248,15 @@ class FileTail:
             elif self._append(name, path, 0, now) is not None:
                 self._warn(name, f"was put away before it was looked at; it is read in {path}")
 
-    def _append(self, name: str, path: str, offset: int, now: float) -> FollowedFile | None:
+    def _append(
+        self, name: str, path: str, offset: int, now: float, generation: int | None = None
+    ) -> FollowedFile | None:
         """Read this file behind all that had the name before; None: it has vanished since it was found."""
-        file = self._opened(name, path, offset, now)
+        if generation is None:
+            generation = self._generations.get(name, 0)
+        file = self._opened(name, path, offset, now, generation)
         if file is not None:
+            self._generations[name] = max(self._generations.get(name, 0), generation + 1)
             chain = self._chains.setdefault(name, [])
             file.waits = any(each.waits or each in self._busy for each in chain)
             chain.append(file)
@@ -253,9 +264,9 @@ class FileTail:
                 self._busy.append(file)
         return file
 
-    def _opened(self, name: str, path: str, offset: int, now: float) -> FollowedFile | None:
+    def _opened(self, name: str, path: str, offset: int, now: float, generation: int) -> FollowedFile | None:
         try:
-            file = FollowedFile(name, path, self._form, self._tally, offset)
+            file = FollowedFile(name, path, self._form, self._tally, offset, generation)
         except SourceError:
             if os.path.exists(path):
                 raise
@@ -299,12 +310,13 @@ class FileTail:
                 self._warn(name, "is none of the files to follow any more")
                 continue
             last = places[-1][1]
+            self._generations[name] = max(mark.generation for _, mark in places) + 1
             for offset, mark in places:
                 if offset < 0:
                     self._done.setdefault(name, deque(maxlen=_DONE)).append(mark)
                 elif mark.length or mark.mtime < 0:  # else it was empty: all that it has held since is new
                     path = locate(name, offset, mark)
-                    file = None if path is None else self._append(name, path, offset, now)
+                    file = None if path is None else self._append(name, path, offset, now, mark.generation)
                     if file is None:
                         self._say_lost(name, offset, mark)
                     elif file.left:

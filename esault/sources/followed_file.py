@@ -16,11 +16,13 @@ __all__ = ["FollowedFile"]
 class FollowedFile:
     """A file that had `name` and lies at `path`, which may be another by now; its rows have that name."""
 
-    def __init__(self, name: str, path: str, form: LineFormat, tally: LineTally, offset: int = 0) -> None:
+    def __init__(
+        self, name: str, path: str, form: LineFormat, tally: LineTally, offset: int = 0, generation: int = 0
+    ) -> None:
         """Raises SourceError where it cannot be opened, or has fewer bytes than `offset`."""
         self.name = name
         self.lines = LineFile(name, form, tally, offset, path)
-        self.mark = mark_of(self.lines.fileno())
+        self.mark = mark_of(self.lines.fileno())._replace(generation=generation)
         #: it does not lie under its name any more, or is a copy of what did: nothing will follow in it but for some seconds
         self.left = path != name
         #: those that had its name before are still read
@@ -41,6 +43,12 @@ class FollowedFile:
         if offset != self._entry[1] or self._entry_of is not self.mark:
             self._entry, self._entry_of = (self.name, offset, tuple(self.mark)), self.mark
         return self._entry
+
+    def row_ids(self, count: int) -> list[str]:
+        """Return names of the last `count` rows: which file, and where in it they end."""
+        # An inode is given away anew, and a file that was cut short has its own again: hence the generation.
+        which = f"{self.mark.device:x}-{self.mark.inode:x}-{self.mark.generation}"
+        return [f"{which}:{end}" for end in self.lines.ends(count)]
 
     def fill(self) -> bool:
         """Read one more chunk, which may complete no line; False at the end of what is there now, and where it was cut short."""

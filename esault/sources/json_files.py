@@ -67,6 +67,10 @@ class JsonFiles(Spout[Any, dict[str, Any]]):
             )
         except TopologyError as error:
             raise TopologyError(f"JsonFiles: {str(error).removeprefix('TextFiles: ')}") from None
+        self.ordered = not follow
+        #: of the last read: lines that were taken, and those of them that make no row
+        self._count = 0
+        self._left_out: list[int] = []
         self._key = key
         self._skip = on_bad_line == "skip"
 
@@ -82,6 +86,7 @@ class JsonFiles(Spout[Any, dict[str, Any]]):
     def read(self, limit: int) -> list[tuple[Any, dict[str, Any]]]:
         """Up to `limit` objects, all of one file."""
         lines = self._lines.read_of_one(limit)
+        self._left_out, self._count = [], len(lines)
         rows: list[tuple[Any, dict[str, Any]]] = []
         key = self._key
         for index, (name, line) in enumerate(lines):
@@ -104,19 +109,28 @@ class JsonFiles(Spout[Any, dict[str, Any]]):
                 rows.append((found, value))
             except Exception as error:  # whatever the user's function raises about this object
                 if not line.strip():
+                    self._left_out.append(index)
                     continue
                 back = len(lines) - index
                 if self._skip:
+                    self._left_out.append(index)
                     start = self._lines.end_of(back) - len(line.encode(errors="replace")) - 1
                     self._lines.tally.note("bad_lines_skipped", name, start, self._reason(line, error))
                     continue
                 end = self._lines.end_of(back)
                 self._lines.unread(back)
+                self._count = index
                 if not rows:
                     raise SourceError(f"{name}, line {line_number(name, end)}: {self._reason(line, error)}") from error
                 # what stands before the bad line is good: it goes first, and the position stays before the line
                 break
         return rows
+
+    def row_ids(self) -> list[str] | None:
+        """As `TextFiles`."""
+        ids = self._lines.ids_of_one(self._count)
+        left_out = set(self._left_out)
+        return ids if ids is None or not left_out else [each for i, each in enumerate(ids) if i not in left_out]
 
     def position(self) -> Any:
         """Plain values; see TextFiles."""

@@ -84,6 +84,10 @@ class LineFile:
         """Offset behind the row that was taken last (1), the one before it (2), and so on, since the last fill."""
         return self._block.end(self._taken - back + 1)
 
+    def ends(self, count: int) -> list[int]:
+        """Offsets behind each of the last `count` rows that were taken."""
+        return [self._block.end(i) for i in range(self._taken - count + 1, self._taken + 1)]
+
     def fill(self) -> bool:
         """Read one more chunk, which may complete no line; False at the end of what is there now."""
         data = self._read(CHUNK)

@@ -76,12 +76,13 @@ class MicroBatches(WindowedSpout[K, V]):
     windows goes on in any case. A window also closes when it has `rows` tuples. No more is read than one window that waits
     and one that is being collected.
 
-    It can go on after a restart if `spout` can. Latency counts from when a tuple was due, or was read.
+    It can go on after a restart if `spout` can, and gives its rows in the same order again; else checkpoints keep what it read. Latency counts from when a tuple was due, or was read.
     """
 
     def __new__(cls, spout: Any = None, *arguments: Any, **named: Any) -> MicroBatches[Any, Any]:
         # whether a spout can go on after a restart shows in its class
-        seeking = cls is MicroBatches and isinstance(spout, Spout) and has_position(spout)
+        # and its position counts rows: those of a spout that gives them in another order cannot be passed over
+        seeking = cls is MicroBatches and isinstance(spout, Spout) and has_position(spout) and spout.ordered
         return super().__new__(_MicroBatchesOn if seeking else cls)
 
     def __init__(self, spout: Spout[K, V], window: float = 1.5, slice: float = 0.05, *, rows: int = 100_000) -> None:

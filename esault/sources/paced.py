@@ -46,7 +46,7 @@ class Paced(Spout[K, V]):
             raise TopologyError(f"Paced: {error}") from None
         self.spout = spout
         self.parallel = spout.parallel  # type: ignore[misc]  # as the spout within, object by object
-        self.reads_command, self.takes_ahead = spout.reads_command, spout.takes_ahead
+        self.reads_command, self.takes_ahead, self.ordered = spout.reads_command, spout.takes_ahead, spout.ordered
         self._spec = rate
         self._rate: Rate | None = None
         self._burst = burst
@@ -89,6 +89,10 @@ class Paced(Spout[K, V]):
     def due(self) -> float | None:
         """Return the time at which the first tuple of the last read was due, seconds since the epoch; None if it gave none."""
         return self._due
+
+    def row_ids(self) -> Sequence[str] | None:
+        """As the spout within."""
+        return self.spout.row_ids()
 
     def halt(self) -> Any:
         """As the spout within; what it has taken no longer waits until it is due."""

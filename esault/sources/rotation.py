@@ -34,6 +34,8 @@ class Mark(NamedTuple):
     #: bytes, and when it was written last, in nanoseconds; -1: not known, in a position of an older version
     size: int
     mtime: int
+    #: number of the file among those that had its name, as they were found
+    generation: int = 0
 
     def begins(self, data: bytes) -> bool:
         """Return whether a file with this beginning may be this one."""
@@ -47,7 +49,8 @@ def mark_of(fd: int, before: Mark | None = None) -> Mark:
     if length < _BEGINNING and status.st_size > length:
         data = os.pread(fd, _BEGINNING, 0)
         length, crc = len(data), zlib.crc32(data)
-    return Mark(status.st_dev, status.st_ino, length, crc, status.st_size, status.st_mtime_ns)
+    generation = 0 if before is None else before.generation
+    return Mark(status.st_dev, status.st_ino, length, crc, status.st_size, status.st_mtime_ns, generation)
 
 
 def begins_still(fd: int, mark: Mark) -> bool:

@@ -64,6 +64,9 @@ class TextFiles(Spout[str, str]):
         except TopologyError as error:
             raise TopologyError(f"TextFiles: {error}") from None
         self.follow = follow
+        self.ordered = not follow
+        #: of the last read
+        self._count = 0
         self.tally = LineTally()
         self._reader: FileSequence | FileTail | None = None
         self._failed: SourceError | None = None
@@ -107,7 +110,9 @@ class TextFiles(Spout[str, str]):
         """Up to `limit` lines, all of one file; fewer where a chunk of the file ends."""
         if self._failed is not None:
             raise self._failed
-        return self._opened.read(limit)
+        rows = self._opened.read(limit)
+        self._count = len(rows)
+        return rows
 
     def unread(self, count: int) -> None:
         """The last `count` rows of the last `read_of_one` will come again."""
@@ -116,6 +121,14 @@ class TextFiles(Spout[str, str]):
     def end_of(self, back: int) -> int:
         """The byte behind the last row of the last `read_of_one` (1), the one before it (2), and so on, in its file."""
         return self._opened.last.end_of(back)
+
+    def row_ids(self) -> list[str] | None:
+        """Return which file each row of the last read is of, and where it ends there; None where files come in order."""
+        return self.ids_of_one(self._count)
+
+    def ids_of_one(self, count: int) -> list[str] | None:
+        """Return the same of the last `count` lines that were taken of one file."""
+        return self._reader.row_ids(count) if isinstance(self._reader, FileTail) else None
 
     def position(self) -> Any:
         """Plain values; see FileSequence and, with `follow`, FileTail."""

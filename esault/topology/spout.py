@@ -40,6 +40,9 @@ class Spout(Generic[K, V]):
     #: True says that it takes more from outside than it has given, such as all that a socket holds: then an orderly stop calls `halt`
     takes_ahead: bool = False
 
+    #: False says that rows come again in another order behind `seek`: then it has `row_ids`, and a wrapper cannot count them
+    ordered: bool = True
+
     #: set by the engine before `open`
     context: Context
 
@@ -82,6 +85,14 @@ class Spout(Generic[K, V]):
 
         None means: when it was read. An open-loop source such as `Paced` says when the tuple
         should have been offered, so that latency counts the time it waited for the engine.
+        """
+        return None
+
+    def row_ids(self) -> Sequence[str] | None:
+        """Return a name for each row of the last read that follows from where it stands in the source; None: their numbers are.
+
+        The same row has the same name whenever it is read, and no other has it: sinks drop repeats by it. Asked for behind a `read`
+        that gave something, where a sink wants ids.
         """
         return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from esault.errors import SourceError
@@ -14,7 +14,7 @@ from esault.flow.operators.user_error import UserError, described
 from esault.topology.columns import Columns
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
-from esault.topology.spout import EndOfStream, has_position
+from esault.topology.spout import EndOfStream, Spout, has_position
 from esault.topology.windowed_spout import WindowedSpout
 
 __all__ = ["SpoutReader"]
@@ -33,6 +33,7 @@ class SpoutReader:
         self.spout = plan.spout
         self.spout.context = context
         self.seekable = has_position(self.spout)
+        self._numbered = not self.seekable or type(self.spout).row_ids is Spout.row_ids
         #: the spout, where it collects windows
         self.windows = self.spout if isinstance(self.spout, WindowedSpout) else None
         #: rows read so far, by this sub-unit and those whose place it took
@@ -78,6 +79,18 @@ class SpoutReader:
             for key, value in zip(keys, values):
                 self._emitter.check(key, value)
         return keys, values
+
+    def row_ids(self, count: int) -> Sequence[str] | None:
+        """Return the names of the rows of the last read; None: they are numbered in the order of reading."""
+        if self._numbered:
+            return None
+        ids = self.call(self.spout.row_ids, "row_ids")
+        if ids is not None and len(ids) != count:
+            raise UserError(
+                f"unit {self._unit!r}: {type(self.spout).__name__}.row_ids must return one name for each of the {count} rows of the last "
+                f"read, got {len(ids)}"
+            )
+        return ids  # type: ignore[no-any-return]
 
     def seek(self, position: Any, rows: int) -> None:
         """Go on at this position, behind so many rows."""

@@ -103,7 +103,8 @@ class SpoutSubUnit(SubUnit):
         if self.plan.wants_id:
             # What overtakes others keeps the name that it has by its place of arrival.
             first = self._spout.rows if self._windows is None else self._windows.first()
-            ids = [f"{self._source}:{i}" for i in range(first, first + len(keys))]
+            named = self._spout.row_ids(len(keys))
+            ids = [f"{self._source}:{i}" for i in (range(first, first + len(keys)) if named is None else named)]
         if self._ended_before:
             self._tell_grown()
         self._spout.rows += len(keys)
