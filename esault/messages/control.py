@@ -35,6 +35,7 @@ __all__ = [
     "Gone",
     "Grace",
     "Kill",
+    "NotForked",
     "Pairs",
     "Register",
     "Registered",
@@ -330,6 +331,18 @@ class Fork:
     build: Build
     #: no new process: the one of this sub-unit, which is told `build` itself, becomes the new one; 0: a new process
     reused: int = 0
+
+
+@value(frozen=True)
+class NotForked:
+    """Keeper to driver: no process could be made for this incarnation."""
+
+    incarnation: int
+    #: what is missing, and the remedy
+    text: str
+    #: tries so far, and seconds until the next one; 0: there will be none
+    tries: int
+    again: float
 
 
 @value(frozen=True)

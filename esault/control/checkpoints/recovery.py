@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from esault.messages.checkpoint import CompletedCheckpoint
+
 __all__ = ["Recovery", "Restored"]
 
 #: times that all go back without a checkpoint completed in between
 MOST_IN_VAIN = 3
+#: seconds that a process has to get ready after all went back, and bytes of state that each second more is for
+READY_PATIENCE, LOADED_PER_SECOND = 10.0, 1 << 20
 
 
 @dataclass
@@ -29,10 +33,14 @@ class Recovery:
         self.all: list[Restored] = []
         #: since the last complete checkpoint
         self.in_vain = 0
+        #: until when all must be ready
+        self._ready_by = 0.0
 
-    def begin(self, number: int, why: str, now: float) -> str | None:
-        """Note that all go back now, and return None; or return the reason not to."""
+    def begin(self, number: int, why: str, now: float, completed: CompletedCheckpoint | None = None) -> str | None:
+        """Note that all go back now, to `completed`, and return None; or return the reason not to."""
         self.in_vain += 1
+        loading = 0 if completed is None else completed.total_size / LOADED_PER_SECOND
+        self._ready_by = now + READY_PATIENCE + loading
         if self.in_vain > MOST_IN_VAIN:
             return f"{MOST_IN_VAIN} times in a row everything went back to a checkpoint and none was completed since: {why}"
         if (
@@ -42,6 +50,10 @@ class Recovery:
         else:
             self.all.append(Restored(now, number, why))
         return None
+
+    def late(self, now: float) -> bool:
+        """Return whether all should be ready by now."""
+        return self.lasting is not None and now > self._ready_by
 
     @property
     def lasting(self) -> Restored | None:

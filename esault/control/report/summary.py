@@ -70,6 +70,7 @@ class Snapshot(RunCounts):
     scaling: tuple[str, ...] = ()
     changes: int = counter("Changes of units' parallelism that have ended.", "changes")
     deaths: int = counter("Processes that died and were replaced.", "processes")
+    unforked: int = counter("Sub-units that cannot be forked at present.", "sub-units", gauge=True, default=0)
     restores: int = counter("Times that all went back to a checkpoint.", "times")
     checkpoint: int = counter("Number of the newest complete checkpoint.", "number", gauge=True)
     slots: int = counter("Places for sub-units.", "slots", gauge=True)
@@ -108,6 +109,7 @@ def snapshot(driver: Driver, now: float) -> Snapshot:
         scaling=_scaling(driver),
         changes=sum(len(unit.changes) for unit in driver.units.values()),
         deaths=driver.deaths,
+        unforked=len(driver.unforked.why),
         restores=len(driver.restores.all),
         checkpoint=driver.checkpoints.newest,
         slots=driver.resources.total,

@@ -30,13 +30,14 @@ from esault.control.run.credit import filling, widest
 from esault.control.run.lost_frames import LostFrames
 from esault.control.run.pipeline_driver import PipelineDriver
 from esault.control.run.run_checkpoints import RunCheckpoints
+from esault.control.run.unforked import Unforked
 from esault.control.run.unresponsive import Unresponsive
 from esault.control.units.unit import Unit
 from esault.elasticity.judge import Ask
 from esault.elasticity.scaling import EVERY_UNIT, Scaling
 from esault.errors import UsageError
 from esault.messages.checkpoint import CompletedCheckpoint, NotSnapped, Snapped
-from esault.messages.control import AckRoutingSet, Broken, Build, Built, Exited, Failed, Grace, Kill, Stopped
+from esault.messages.control import AckRoutingSet, Broken, Build, Built, Exited, Failed, Grace, Kill, NotForked, Stopped
 from esault.messages.delivery import Delivery
 from esault.messages.probe import HostUsage
 from esault.messages.settings import Settings
@@ -48,8 +49,6 @@ __all__ = ["Driver"]
 
 #: seconds that sub-units get to stop before they are killed: in order, and at once
 STOP_PATIENCE, STOP_AT_ONCE_PATIENCE = 30.0, 2.0
-#: seconds that a process has to get ready after all went back, and bytes of state that each second more is for
-READY_PATIENCE, LOADED_PER_SECOND = 10.0, 1 << 20
 
 
 class Driver:
@@ -101,7 +100,8 @@ class Driver:
         self.now = 0.0  # the time of the last call, for what is told
         self.notices: deque[str] = deque()  # lines for the user: deaths, processes that do not answer
         self.next_incarnation = completed.next_incarnation if completed is not None else 1
-        self._unit_of: dict[int, str] = {}
+        #: by incarnation; empty: an ack server
+        self.unit_of: dict[int, str] = {}
         chosen = {**(widths(completed, plan) if completed is not None else {}), **(parallelism or {})}
         self.units = make_units(plan, chosen, self.settings, self._new_build)
         for unit in self.units.values():
@@ -128,8 +128,7 @@ class Driver:
         self.run_checkpoints = RunCheckpoints(self, completed, keep, last_number)
         self.checkpoints = self.run_checkpoints.checkpoints
         self.restores = Recovery()
-        #: until when all must be ready after going back
-        self._ready_by = 0.0
+        self.unforked = Unforked(self)
         self.died_late = False  # a process died when the run was ending
         self._deadline: float | None = None
         self._killed = False
@@ -151,7 +150,7 @@ class Driver:
         request = slot_request_of(self.plan, unit, self.places.hosts.get(beside, on), beside != 0)
         host = self.places.place(incarnation, request)
         self.next_incarnation += 1
-        self._unit_of[incarnation] = unit
+        self.unit_of[incarnation] = unit
         return Build(
             unit=unit,
             incarnation=incarnation,
@@ -220,8 +219,12 @@ class Driver:
         incarnation = getattr(message, "incarnation", None)
         if incarnation is not None:
             self._unresponsive.heard(incarnation, now)
+        if isinstance(message, (Built, Exited)):
+            self.unforked.forget(message.incarnation)
         if isinstance(message, Exited):
             self._on_exited(message, now)
+        elif isinstance(message, NotForked):
+            self.unforked.take(message, now)
         elif isinstance(message, AckRoutingSet):
             self._acker_assignment.routed(message.incarnation, message.version)
             self._check_ack_routing()
@@ -233,14 +236,14 @@ class Driver:
             self.checkpoints.not_snapped(message, now)
         elif isinstance(message, Broken) and self._exactly:
             self._on_broken(message, now)
-        elif isinstance(message, (Built, Stopped)) and not self._unit_of.get(message.incarnation, "?"):
+        elif isinstance(message, (Built, Stopped)) and not self.unit_of.get(message.incarnation, "?"):
             self._on_ack_server(message)
         else:
-            unit = self.units.get(self._unit_of.get(incarnation, ""))  # type: ignore[arg-type]
+            unit = self.units.get(self.unit_of.get(incarnation, ""))  # type: ignore[arg-type]
             known = unit is not None and unit.handle(message, now)
             if isinstance(message, Status):
                 self.scaling.sampler.status(message)
-                self.pipelines.status(self._unit_of.get(message.incarnation, ""), message)
+                self.pipelines.status(self.unit_of.get(message.incarnation, ""), message)
             if isinstance(message, Stopped):
                 self.checkpoints.left(message.incarnation, now)
                 self._check_ack_routing()
@@ -259,7 +262,7 @@ class Driver:
                 self._send_ack_routing(newcomer=True)
 
     def _on_exited(self, message: Exited, now: float) -> None:
-        name = self._unit_of.get(message.incarnation)
+        name = self.unit_of.get(message.incarnation)
         self._unresponsive.forget(message.incarnation)
         if name is None or self.phase in ("stopping", "ended"):
             if name and self.units[name].subs.pop(message.incarnation, None) is not None:
@@ -387,7 +390,7 @@ class Driver:
         return self.settings.delivery is Delivery.EXACTLY_ONCE
 
     def _on_broken(self, message: Broken, now: float) -> None:
-        unit = self.units.get(self._unit_of.get(message.incarnation, ""))
+        unit = self.units.get(self.unit_of.get(message.incarnation, ""))
         if unit is not None and message.incarnation in unit.subs and self.phase == "running":
             self.go_back(f"{unit.name}/{message.incarnation} missed frames ({message.text})", now)
 
@@ -396,7 +399,7 @@ class Driver:
         if self.phase in ("stopping", "ended"):
             return
         self.checkpoints.abandon()
-        failure = self.restores.begin(self.checkpoints.newest, why, now)
+        failure = self.restores.begin(self.checkpoints.newest, why, now, self.completed)
         if failure is not None:
             self.fail(failure, now)
             return
@@ -404,10 +407,8 @@ class Driver:
         to = f"checkpoint {completed.number}" if completed is not None else "the beginning"
         self.notices.append(f"{why}: all go back to {to}")
         self.epoch += 1
+        self.unforked.why.clear()
         self.run_checkpoints.go_back()
-        self._ready_by = (
-            now + READY_PATIENCE + (completed.total_size / LOADED_PER_SECOND if completed is not None else 0)
-        )
         for unit in self.units.values():
             spared = unit.spared.values()
             for incarnation in unit.subs:
@@ -436,7 +437,9 @@ class Driver:
         self.draining = True
         for unit in self.units.values():
             unit.unthrottle(now)  # the end need not wait for it
-        if self.phase in ("building", "wiring", "beginning") and not self._goes_back:
+        if self.phase in ("building", "wiring", "beginning") and (self.unforked or not self._goes_back):
+            # What cannot be forked is not waited for. Another run goes on from the checkpoint.
+            self.paused = self._goes_back and self.completed is not None
             self._stop(True, now)
         elif not self._exactly:  # else spouts stop where the last checkpoint cuts
             for unit in self.units.values():
@@ -469,11 +472,11 @@ class Driver:
     def tick(self, now: float) -> None:
         """Do what is due: deadlines, checkpoints, policies, lost frames, silent processes. Called a few times a second."""
         self.now = now
-        if self.restores.lasting is not None and self.phase == "building" and now > self._ready_by:
+        if self.phase == "building" and self.restores.late(now):
             # One that does not get ready is ended, which its exit tells.
             for unit in self.units.values():
                 for record in unit.subs.values():
-                    if record.built is None:
+                    if record.built is None and record.incarnation not in self.unforked.why:
                         self.outbox.append(("keeper", Kill(record.incarnation)))
         if self.phase == "stopping" and self._deadline is not None and now >= self._deadline:
             for unit in self.units.values():

@@ -253,8 +253,11 @@ class Rescale(Component):
             if unit.subs.pop(incarnation, None) is not None:
                 self._lives.forget(incarnation, now)
                 unit.tell_keeper(Kill(incarnation))
-        unit.changes.append(change.record(unit.name, now, unit.width, dropped=f"{unit.name}/{dead} died"))
+        unforked = message.record.unforked
+        why = f"{unit.name}/{dead} could not be started: {unforked}" if unforked else f"{unit.name}/{dead} died"
+        unit.changes.append(change.record(unit.name, now, unit.width, dropped=why))
         unit.event("changed")
+        unit.say(MayEnd(), now)  # all may have ended while it was on
 
     def _hold_before_taking_over(self, message: Introduced, now: float) -> bool:
         """Have the replacement of a new owner hold rows before any sender sends to it; True if it is one."""

@@ -29,6 +29,8 @@ class SubUnitRecord:
     switching: dict[str, int] = field(default_factory=dict)
     #: it is made for a change
     joining: bool = False
+    #: why no process could be made for it
+    unforked: str = ""
     #: a change has taken its ranges away
     leaving: bool = False
     #: targets that have not read its END to the last

@@ -16,8 +16,16 @@ class ParentActor(ReportingActor):
     """A subclass says in `child_exited` what the end of a child means."""
 
     def fork(self, actor: type[ReportingActor], requirements: object) -> tuple[Any, BaseProcess | None]:
-        """Fork a process for an actor, and return its address and its process; None where Thespian does not tell it."""
-        return self.createActor(actor, requirements), newest_child(self)
+        """Fork a process for an actor, and return its address and its process; None where Thespian does not tell it.
+
+        Raises OSError where the system allows no further process.
+        """
+        manager: Any = self._myRef
+        manager.fork_error = None
+        address = self.createActor(actor, requirements)
+        if manager.fork_error is not None:
+            raise manager.fork_error
+        return address, newest_child(self)
 
     def ask_to_exit(self, address: Any) -> None:
         """End a child after the messages that it has been sent."""

@@ -217,6 +217,16 @@ class Manager(MultiProcManager):  # type: ignore[misc]
             return True
         return super().handleMessages(envelope)
 
+    #: why the last child could not be forked; Thespian tells of it in its own log alone
+    fork_error: OSError | None = None
+
+    def _startChildActor(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super()._startChildActor(*args, **kwargs)
+        except OSError as error:
+            self.fork_error = error
+            raise
+
     def _handleOneMessage(self, envelope: Any) -> Any:
         message = envelope.message
         if isinstance(message, ChildActorExited):

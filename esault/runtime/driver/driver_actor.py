@@ -21,7 +21,7 @@ from esault.flow.operators.user_error import UserError, pack_cause
 from esault.flow.send.end_sinks import end_sinks
 from esault.flow.send.recommit import go_back, recommit
 from esault.flow.send.sink_call import call_sink
-from esault.messages.control import Exited
+from esault.messages.control import Exited, NotForked
 from esault.messages.probe import HostUsage
 from esault.runtime.driver.policy_thread import PolicyThread
 from esault.runtime.messages import (
@@ -205,6 +205,12 @@ class DriverActor(Supervisor):
         """A process died."""
         if self._core is not None:
             self.addresses.pop(message.incarnation, None)
+            self._core.handle(message, self._now())
+            self._carry()
+
+    def receiveMsg_NotForked(self, message: NotForked, sender: Any) -> None:
+        """A process could not be made."""
+        if self._core is not None:
             self._core.handle(message, self._now())
             self._carry()
 

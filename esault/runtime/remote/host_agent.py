@@ -21,7 +21,7 @@ from esault.cluster.messages import (
     ToKeeper,
     ToSubUnit,
 )
-from esault.messages.control import Exited, Failed, Fork
+from esault.messages.control import Exited, Failed, Fork, NotForked
 from esault.messages.probe import ProbeReading
 from esault.runtime.actors.actor import UnknownMessage
 from esault.runtime.messages import (
@@ -161,6 +161,10 @@ class HostAgent(Supervisor):
         """A process died."""
         self.addresses.pop(message.incarnation, None)
         self._say(ProcessDied(message.incarnation, message.reason))
+
+    def receiveMsg_NotForked(self, message: NotForked, sender: Any) -> None:
+        """A process could not be made."""
+        self._say(FromSubUnits((message,)))
 
     def engine_failed(self, text: str) -> None:
         """Pass it on as if a sub-unit had failed."""

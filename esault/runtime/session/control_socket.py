@@ -100,7 +100,10 @@ class ControlSocket(threading.Thread):
             if not self._places.acquire(blocking=False):
                 connection.close()
                 continue
-            threading.Thread(target=self._read, args=(connection,), daemon=True).start()
+            try:
+                threading.Thread(target=self._read, args=(connection,), daemon=True).start()
+            except RuntimeError:  # no further thread is allowed: callers are heard one after the other
+                self._read(connection)
 
     def _read(self, connection: socket.socket) -> None:
         caller = Caller(connection)

@@ -344,7 +344,7 @@ class Session:
                     self._view.update(message)
                     if self._control_server is not None:
                         self._control_server.seen(message)
-                    begun = begun or message.phase == "running"
+                    begun = begun or message.phase == "running" or message.unforked > 0
                     if timed and until is None and message.phase == "running":
                         until = time.monotonic() + (self._seconds or 0.0)
             if until is not None and time.monotonic() >= until:

@@ -6,20 +6,23 @@ It has no thread and no socket of the data path, so that what it forks inherits 
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 import os
 import signal
+import time
 from multiprocessing.process import BaseProcess
 from typing import Any
 
 import esault.runtime.worker.sub_unit_actor  # noqa: F401 - so that children find it imported
-from esault.messages.control import Exited, Fork, Kill, Release
+from esault.messages.control import Exited, Fork, Kill, NotForked, Release
 from esault.runtime.actors.parent import ParentActor
 from esault.runtime.messages import ChildSpec, ForkedChild, KeeperStarted, Leave, Pid, RunSpec, StartKeeper, Wake
 from esault.runtime.process.exits import LAST_THREADS, exit_code, how_ended
 from esault.runtime.process.owner import Owner
 from esault.runtime.process.title import set_title
-from esault.runtime.worker.sub_unit_actor import SubUnitActor
+from esault.runtime.worker.fork_retries import ForkRetries, shortage
+from esault.runtime.worker.sub_unit_actor import NO_THREAD, SubUnitActor
 
 __all__ = ["Keeper"]
 
@@ -44,6 +47,9 @@ class Keeper(ParentActor):
         self._killed: set[int] = set()
         #: sub-units to be ended as soon as it is known which process they are
         self._condemned: set[int] = set()
+        #: forks that failed, and those that did not, which may have to be done again
+        self._retries = ForkRetries()
+        self._forked: dict[int, Fork] = {}
         self._leaving = False
 
     def receiveMsg_StartKeeper(self, message: StartKeeper, sender: Any) -> None:
@@ -66,12 +72,23 @@ class Keeper(ParentActor):
         if message.reused:
             self._rename(message.reused, incarnation)
             return
-        address, child = self.fork(SubUnitActor, ChildSpec(self._spec, message.build, self._driver))
+        try:
+            address, child = self.fork(SubUnitActor, ChildSpec(self._spec, message.build, self._driver))
+        except OSError as error:
+            self._not_forked(message, shortage(error))
+            return
+        self._retries.forked(incarnation)
+        self._forked[incarnation] = message
         self._addresses[incarnation] = address
         if child is not None:
             self._children[incarnation] = child
         self.send(address, Wake())
         self.send(self._driver, ForkedChild(incarnation, address))
+
+    def _not_forked(self, message: Fork, why: str) -> None:
+        """Try again later, and tell the driver."""
+        tries, again = self._retries.failed(message, time.monotonic())
+        self.send(self._driver, NotForked(message.build.incarnation, why, tries, again))
 
     def _rename(self, old: int, new: int) -> None:
         """A process goes on as another sub-unit."""
@@ -87,7 +104,9 @@ class Keeper(ParentActor):
         self.send(self._driver, ForkedChild(new, address))
 
     def receiveMsg_Pid(self, message: Pid, sender: Any) -> None:
-        """So that it can be ended by id."""
+        """So that it can be ended by id; it runs."""
+        self._retries.forget(message.incarnation)
+        self._forked.pop(message.incarnation, None)
         with contextlib.suppress(ProcessLookupError):
             self._processes[message.incarnation] = Owner.of(message.pid)
         if message.incarnation in self._condemned:
@@ -95,6 +114,8 @@ class Keeper(ParentActor):
 
     def receiveMsg_Kill(self, message: Kill, sender: Any) -> None:
         """End one at once."""
+        if message.incarnation not in self._addresses and self._retries.forget(message.incarnation):
+            return
         process = self._processes.get(message.incarnation)
         if process is None:
             self._condemned.add(message.incarnation)  # who it is comes with its first word
@@ -117,9 +138,16 @@ class Keeper(ParentActor):
     def _gone(self, incarnation: int, patience: float = 0.0) -> None:
         del self._addresses[incarnation]
         self._processes.pop(incarnation, None)
+        condemned = incarnation in self._condemned
         self._condemned.discard(incarnation)
+        fork = self._forked.pop(incarnation, None)
         child = self._children.pop(incarnation, None)
-        reason = how_ended(exit_code(child, patience) if child is not None else None)
+        code = exit_code(child, patience) if child is not None else None
+        if code == NO_THREAD and fork is not None and not condemned and not self._leaving:
+            self._not_forked(fork, shortage(OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))))
+            return
+        self._retries.forget(incarnation)
+        reason = how_ended(code)
         if incarnation in self._killed:
             self._killed.discard(incarnation)
             reason = "the run ended it"
@@ -142,6 +170,8 @@ class Keeper(ParentActor):
                 if process.alive():
                     os.kill(process.pid, signal.SIGKILL)
             return
+        for fork in [] if self._leaving else self._retries.due(time.monotonic()):
+            self.receiveMsg_Fork(fork, None)
         for incarnation, process in list(self._processes.items()):
             if incarnation in self._addresses and not process.alive():
                 # A process that says itself that it goes may take its time, and is not waited for; it has at most threads that are on their way out.

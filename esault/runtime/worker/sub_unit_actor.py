@@ -15,7 +15,11 @@ from esault.runtime.process.title import set_title
 from esault.runtime.process.waker import Waker
 from esault.runtime.worker.data_loop import AckerLoop, DataLoop, SubUnitLoop
 
-__all__ = ["SubUnitActor"]
+__all__ = ["NO_THREAD", "SubUnitActor"]
+
+
+#: exit code of a process that could not begin its thread
+NO_THREAD = os.EX_TEMPFAIL
 
 
 class SubUnitActor(ReportingActor):
@@ -35,14 +39,17 @@ class SubUnitActor(ReportingActor):
         spec, build = self._birth.spec, self._birth.build
         mark = f"{build.unit}/{build.incarnation}" if build.unit else f"ack-server/{build.incarnation}"
         set_title(f"esault {spec.name} {mark}")
-        self.send(sender, Pid(build.incarnation, os.getpid()))  # the keeper can end it from now on
         streams = [MarkedStream(spec.console_fd, mark), MarkedStream(spec.console_fd, mark)]
         sys.stdout, sys.stderr = streams
         handler = logging.StreamHandler(streams[1])
         handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
         logging.root.handlers[:] = [handler]
         self.watch(self._waker.fileno(), self._send_out)
-        self._loop.start()
+        try:
+            self._loop.start()
+        except RuntimeError:  # no further thread is allowed: the keeper tries again
+            os._exit(NO_THREAD)
+        self.send(sender, Pid(build.incarnation, os.getpid()))  # the keeper can end it from now on
 
     def _send_out(self) -> None:
         self._waker.clear()

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow  # not in `make quick`
 REMEMBERED = {
     "UnitState.changes",
     "UnitState.history",
-    "Driver._unit_of",
+    "Driver.unit_of",
     "Driver.notices",  # which the actor takes
     "Measurements._over",
     "Places.hosts",

@@ -26,6 +26,7 @@ from esault.messages.control import (
     Fork,
     Grace,
     Kill,
+    NotForked,
     Stop,
     Stopped,
     Switched,
@@ -252,3 +253,66 @@ def test_a_run_that_ends_takes_no_commands():
         run.driver.commands.scale("count", 3, run.now)
     with pytest.raises(UsageError, match="cannot be throttled"):
         run.driver.commands.throttle("count", 5, 1, run.now)
+
+
+def refused(run, incarnation, tries, again):
+    """The keeper says that it cannot fork this one."""
+    run.driver.handle(NotForked(incarnation, "no more processes are allowed", tries, again), run.now)
+
+
+def newcomer(run):
+    """The driver is asked for one more sub-unit of `count`, which is not forked."""
+    run.silent.add(run.driver.next_incarnation)
+    run.driver.commands.scale("count", run.driver.units["count"].width + 1, run.now)
+    return run.driver.next_incarnation - 1
+
+
+def test_a_change_whose_newcomer_cannot_be_forked_is_given_up_and_the_unit_goes_on():
+    run = Run()
+    run.running()
+    before = run.driver.units["count"].table.snapshot()[1]
+    incarnation = newcomer(run)
+    run.answer()
+    for tries, again in ((1, 0.25), (2, 0.5), (3, 1.0)):
+        refused(run, incarnation, tries, again)
+        run.now += again
+    run.answer()
+    unit = run.driver.units["count"]
+    assert unit.change is None
+    assert incarnation not in unit.subs
+    assert unit.table.snapshot()[1] == before
+    assert "no more processes are allowed" in unit.changes[-1].dropped
+    assert ("keeper", Kill(incarnation)) in run.said
+    assert not run.driver.unforked
+    assert sum("cannot be started" in line for line in run.driver.notices) == 1
+
+
+def test_a_run_that_needs_a_process_that_cannot_be_forked_ends_with_the_reason():
+    run = Run()
+    run.running()
+    victim = next(iter(run.driver.units["count"].subs))
+    run.silent.add(run.driver.next_incarnation)
+    run.driver.handle(Exited(victim, "killed"), run.now)
+    run.answer()
+    refused(run, run.driver.next_incarnation - 1, 1, 0.25)
+    assert run.driver.failure is None
+    refused(run, run.driver.next_incarnation - 1, 12, 0.0)
+    assert "could not be started in 12 tries: no more processes are allowed" in run.driver.failure
+
+
+def test_a_process_that_cannot_be_forked_is_not_waited_for_by_an_end_in_order():
+    run = Run(Settings(delivery="eo"))
+    run.running()
+    number = run.driver.checkpoint(run.now)
+    for unit in run.driver.units.values():
+        for incarnation in unit.subs:
+            run.driver.handle(Snapped(incarnation, number), run.now)
+    victim = next(iter(run.driver.units["count"].subs))
+    run.silent.update(range(run.driver.next_incarnation, run.driver.next_incarnation + 20))
+    run.driver.handle(Exited(victim, "killed"), run.now)
+    run.answer()
+    refused(run, next(iter(run.driver.units["count"].subs)), 1, 0.25)
+    run.driver.drain(run.now)
+    run.answer()
+    assert run.driver.phase == "ended"
+    assert run.driver.paused
