@@ -11,7 +11,7 @@ from functools import partial
 
 from bench.kit.arguments import parse
 from bench.kit.machine import facts
-from bench.kit.measure import Run, in_turns, launch, summary
+from bench.kit.measure import Run, in_turns, launch, spread, summary
 from bench.kit.result import Bar, write
 
 __all__ = ["main"]
@@ -53,9 +53,9 @@ def main() -> None:
         rates[name] = summary([run["calls_per_second"] for run in each])
     lines = [f"calls of {SECONDS * 1000:g} ms by one sub-unit, a second: median (least to most) of {runs}"]
     for name, rate in rates.items():
-        lines.append(f"  {name:26} {rate['median']:>10,.0f} ({rate['least']:,.0f} to {rate['most']:,.0f})")
+        lines.append(f"  {name:26} {spread(rate, ',.0f'):>28}")
     result = {"bench": "async_calls", "machine": machine, "seconds_per_call": SECONDS, "calls_per_second": rates}
-    bars = [Bar(name, *(rate[k] for k in ("median", "least", "most"))) for name, rate in rates.items()]
+    bars = [Bar.of(name, rate) for name, rate in rates.items()]
     waiting = [bar for bar in bars if "no wait" not in bar.name]
     write(arguments.out, result, lines, {f"calls of {SECONDS * 1000:g} ms": waiting}, "calls/s")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.kit.arguments import parse
 from bench.kit.machine import facts
-from bench.kit.measure import command, in_turns, launch, ratio, summary
+from bench.kit.measure import command, in_turns, launch, ratio, spread, summary
 from bench.kit.result import Bar, write
 from bench.workloads.loads import SEED, make
 
@@ -83,10 +83,7 @@ def main() -> None:
     text = ["A, words/s"]
     for name, its in modes.items():
         rate, versus = its["tuples_per_second"], its["ratio"]
-        text.append(
-            f"  {name:30} {rate['median'] / 1e6:5.2f} M/s ({rate['least'] / 1e6:.2f} to {rate['most'] / 1e6:.2f})   "
-            f"{versus['median']:.2f} x ({versus['least']:.2f} to {versus['most']:.2f})"
-        )
+        text.append(f"  {name:30} {spread(rate, unit=1e6, of=' M/s'):>24}   {spread(versus, of=' x')}")
     text.append("100 bytes of state a key, one sub-unit; one key in a hundred changes between two checkpoints")
     for its in by_size:
         full, changed = its["full"], its["changed"]
@@ -97,24 +94,9 @@ def main() -> None:
             f"back after a death in {its['restore_seconds']['median']:.2f} s"
         )
     result = {"bench": "checkpoints", "machine": machine, "seed": SEED, "runs": runs, "A": modes, "sizes": by_size}
-    bars = [
-        Bar(
-            name,
-            its["tuples_per_second"]["median"] / 1e6,
-            its["tuples_per_second"]["least"] / 1e6,
-            its["tuples_per_second"]["most"] / 1e6,
-        )
-        for name, its in modes.items()
-    ]
+    bars = [Bar.of(name, its["tuples_per_second"], 1e6) for name, its in modes.items()]
     times = [
-        Bar(
-            f"{its['keys']:,} keys, {kind}",
-            its[kind]["seconds"]["median"],
-            its[kind]["seconds"]["least"],
-            its[kind]["seconds"]["most"],
-        )
-        for its in by_size
-        for kind in ("full", "changed")
+        Bar.of(f"{its['keys']:,} keys, {kind}", its[kind]["seconds"]) for its in by_size for kind in ("full", "changed")
     ]
     write(arguments.out, result, text, {"A, million words/s": bars, "a checkpoint, seconds": times}, "as titled")
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from bench.kit.arguments import parse
 from bench.kit.machine import facts
-from bench.kit.measure import Run, command, in_turns, missing, ratio, summary
+from bench.kit.measure import Run, command, in_turns, missing, ratio, spread, summary
 from bench.kit.result import Bar, write
 from bench.workloads.loads import LENGTH, SEED, make
 
@@ -67,12 +67,11 @@ def _lines(fast: dict[str, Any], paced: dict[str, Any]) -> list[str]:
     lines = [f"{'':26} {'million words/s':>24} {'ratio':>6}   at {RATE:,} words/s: p50, p99 in ms"]
     for name, figures in fast.items():
         rate = figures["words_per_second"]
-        spread = f"{rate['median'] / 1e6:.2f} ({rate['least'] / 1e6:.2f} to {rate['most'] / 1e6:.2f})"
         late = ""
         if name in paced:
             p50, p99 = paced[name]["p50_ms"], paced[name]["p99_ms"]
-            late = f"{p50['median']:5.2f}, {p99['median']:5.2f} ({p99['least']:.2f} to {p99['most']:.2f})"
-        lines.append(f"{name:26} {spread:>24} {rate['ratio']['median']:6.2f}   {late}")
+            late = f"{p50['median']:5.2f}, {spread(p99)}"
+        lines.append(f"{name:26} {spread(rate, unit=1e6):>24} {rate['ratio']['median']:6.2f}   {late}")
     return lines
 
 
@@ -127,8 +126,7 @@ def main() -> None:
     }
 
     def bars(figures: dict[str, Any], figure: str, unit: float) -> list[Bar]:
-        rows = {name: each[figure] for name, each in figures.items()}
-        return [Bar(name, r["median"] / unit, r["least"] / unit, r["most"] / unit) for name, r in rows.items()]
+        return [Bar.of(name, each[figure], unit) for name, each in figures.items()]
 
     panels = {
         "A, million words/s": bars(fast, "words_per_second", 1e6),

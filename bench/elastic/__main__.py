@@ -10,7 +10,6 @@ python -m bench.elastic --out DIR [--quick] [--runs SEEDS]
 from __future__ import annotations
 
 import json
-import statistics
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -23,6 +22,7 @@ from bench.elastic.model import Shape, simulate
 from bench.elastic.plots import draw
 from bench.kit.arguments import parse
 from bench.kit.machine import facts
+from bench.kit.measure import spread, summary
 from esault.elasticity.policy import make
 
 __all__ = ["main"]
@@ -119,14 +119,7 @@ def _extreme(trace: Sequence[tuple[float, int]], first: float, end: float, which
 
 def _medians(runs: Sequence[dict[str, Any]], part: str) -> dict[str, dict[str, float]]:
     names = runs[0][part]
-    return {
-        name: {
-            "median": statistics.median(r[part][name] for r in runs),
-            "least": min(r[part][name] for r in runs),
-            "most": max(r[part][name] for r in runs),
-        }
-        for name in names
-    }
+    return {name: summary([r[part][name] for r in runs]) for name in names}
 
 
 def _better(live: dict[str, Any]) -> dict[str, bool]:
@@ -147,10 +140,7 @@ def _table(result: dict[str, Any]) -> list[str]:
         for policy in ("esault", "probe"):
             for where in ("live", "model"):
                 each = result[where][policy]["figures"][name]
-                digits = 3 if each["most"] < 10 else 0
-                out.append(
-                    f"  {policy:7} {where:6} {each['median']:10.{digits}f} ({each['least']:.{digits}f} to {each['most']:.{digits}f})"
-                )
+                out.append(f"  {policy:7} {where:6} {spread(each, '.3f' if each['most'] < 10 else '.0f'):>26}")
     out.append("60 to 110 s, latency in ms: mean, standard deviation and largest of the means of each second")
     for name, group in result["live"].items():
         p, m = group["plateau"], result["model"][name]["plateau"]

@@ -18,6 +18,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from bench.hosts.topology import Sentences
 from bench.kit.arguments import parse
 from bench.kit.cluster import Cluster
 from bench.kit.machine import facts
-from bench.kit.measure import ROOT, Run, in_turns, summary
+from bench.kit.measure import ROOT, Run, in_turns, spread, summary
 from bench.kit.result import Bar, write
 from bench.workloads.loads import SEED
 from esault.cluster.key import make_key
@@ -231,10 +232,9 @@ def main() -> None:
 
 def _told(result: dict[str, Any]) -> tuple[list[str], dict[str, list[Bar]]]:
     def of(figure: dict[str, float], digits: int) -> str:
-        return f"{figure['median']:,.{digits}f} ({figure['least']:,.{digits}f} to {figure['most']:,.{digits}f})"
+        return spread(figure, f",.{digits}f")
 
-    def bar(name: str, figure: dict[str, float]) -> Bar:
-        return Bar(name, figure["median"], figure["least"], figure["most"], "esault")
+    bar = partial(Bar.of, kind="esault")
 
     where = "network namespaces" if result.get("namespaces") else "loopback: no namespaces were made"
     lines = [f"three hosts are {where}; all share {result['machine']['cores']} cores; median (least to most)", ""]

@@ -20,9 +20,11 @@ import psutil
 from bench.kit.memory import Memory
 from bench.workloads.loads import Load
 
-__all__ = ["LaunchError", "Run", "command", "in_turns", "launch", "missing", "ratio", "summary"]
+__all__ = ["LaunchError", "Run", "command", "in_turns", "launch", "missing", "ratio", "spread", "summary"]
 
 ROOT = Path(__file__).parents[2]
+#: of a summary
+PARTS = ("median", "least", "most")
 #: seconds after which a run hangs
 LONGEST = 300
 
@@ -150,6 +152,12 @@ def in_turns(
 def summary(values: list[float]) -> dict[str, float]:
     """Median, least and most."""
     return {"median": statistics.median(values), "least": min(values), "most": max(values)}
+
+
+def spread(figure: dict[str, float], form: str = ",.2f", unit: float = 1.0, of: str = "") -> str:
+    """`median of (least to most)` of a summary, as text, divided by `unit`; `of` such as " M/s"."""
+    median, least, most = (format(figure[part] / unit, form) for part in PARTS)
+    return f"{median}{of} ({least} to {most})"
 
 
 def ratio(ours: list[float], theirs: list[float]) -> dict[str, float]:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bench.kit.measure import PARTS
+
 __all__ = ["COLOURS", "Bar", "write", "write_with"]
 
 #: by kind
@@ -26,6 +28,11 @@ class Bar(NamedTuple):
     least: float
     most: float
     kind: str = ""
+
+    @classmethod
+    def of(cls, name: str, figure: dict[str, float], unit: float = 1.0, kind: str = "") -> Bar:
+        """A bar for a summary, divided by `unit`."""
+        return cls(name, *(figure[part] / unit for part in PARTS), kind)
 
 
 def write(out: str, result: dict[str, Any], lines: list[str], panels: dict[str, list[Bar]], unit: str) -> None:

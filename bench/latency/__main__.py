@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.kit.arguments import parse
 from bench.kit.machine import facts
-from bench.kit.measure import Run, command, in_turns, missing, ratio, summary
+from bench.kit.measure import Run, command, in_turns, missing, ratio, spread, summary
 from bench.kit.result import Bar, write
 from bench.workloads.loads import LENGTH, SEED, Load, make
 from esault.messages.settings import Settings
@@ -68,10 +68,7 @@ def _lines(rate: int, engines: dict[str, Any]) -> list[str]:
         if "missing" in engine:
             lines.append(f"  {name:18} {engine['missing']}")
             continue
-        parts = []
-        for figure in FIGURES:
-            spread = engine[f"{figure}_ms"]
-            parts.append(f"{figure} {spread['median']:7.2f} ({spread['least']:.2f} to {spread['most']:.2f})")
+        parts = [f"{figure} {spread(engine[f'{figure}_ms']):>24}" for figure in FIGURES]
         reached = engine["words_per_second"]["median"]
         behind = "" if reached >= KEPT_UP * rate else f"   did not keep up: {reached:,.0f} words/s"
         lines.append(f"  {name:18} {'   '.join(parts)}{behind}")
@@ -107,9 +104,7 @@ def main() -> None:
     }
     panels = {
         f"{figure} at {rate // 1000} k words/s": [
-            Bar(name, *(engine[f"{figure}_ms"][part] for part in ("median", "least", "most")))
-            for name, engine in engines.items()
-            if "missing" not in engine
+            Bar.of(name, engine[f"{figure}_ms"]) for name, engine in engines.items() if "missing" not in engine
         ]
         for rate, engines in found.items()
         if rate in (RATES[0], RATES[-1])

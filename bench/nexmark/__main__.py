@@ -21,7 +21,7 @@ from typing import Any
 from bench.kit.arguments import parse
 from bench.kit.bisection import CLOSE, CLOSE_QUICK, Trials, bisect
 from bench.kit.machine import facts
-from bench.kit.measure import LaunchError, Run, in_turns, launch, missing, summary
+from bench.kit.measure import LaunchError, Run, in_turns, launch, missing, spread, summary
 from bench.kit.result import Bar, write
 from bench.nexmark.answers import SQL
 
@@ -112,7 +112,7 @@ def _lines(found: dict[str, Any], rate: float) -> list[str]:
         speed = each["events_per_second"]
         parts = [f"{figure} {each[f'{figure}_ms']['median']:7.2f}" for figure in FIGURES]
         lines.append(
-            f"  {query:4} {speed['median'] / 1e3:6,.0f} k/s ({speed['least'] / 1e3:,.0f} to {speed['most'] / 1e3:,.0f})   "
+            f"  {query:4} {spread(speed, ',.0f', 1e3, ' k/s'):>28}   "
             f"sustained {each['sustained_events_per_second'] / 1e3:6,.0f} k/s   {'   '.join(parts)}"
         )
         spark = each.get("spark", {})
@@ -173,15 +173,12 @@ def main() -> None:
     }
     panels = {
         "thousand events/s, closed loop": [
-            Bar(query, *(each["events_per_second"][part] / 1e3 for part in ("median", "least", "most")))
-            for query, each in found.items()
+            Bar.of(query, each["events_per_second"], 1e3) for query, each in found.items()
         ],
         "thousand events/s, sustained": [
             Bar(query, *[each["sustained_events_per_second"] / 1e3] * 3) for query, each in found.items()
         ],
-        f"p99, ms, at {sizes.rate:,.0f}/s": [
-            Bar(query, *(each["p99_ms"][part] for part in ("median", "least", "most"))) for query, each in found.items()
-        ],
+        f"p99, ms, at {sizes.rate:,.0f}/s": [Bar.of(query, each["p99_ms"]) for query, each in found.items()],
     }
     write(arguments.out, result, _lines(found, sizes.rate), panels, "see title")
 

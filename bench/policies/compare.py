@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.elastic.figures import spec_metrics
+from bench.kit.measure import summary
 from bench.workloads.recorded import recorded
 from esault.sim import Model, Operator, Source, simulate
 from esault.sim.load_shapes import Load, Noisy
@@ -184,17 +185,7 @@ def compare(todo: Sequence[Job], told: Callable[[int, Job], None]) -> dict[tuple
         for i, (job, figures) in enumerate(zip(todo, pool.map(one, todo)), 1):
             runs.setdefault((job.load, job.model, job.policy), []).append(figures)
             told(i, job)
-    return {
-        key: {
-            name: {
-                "median": statistics.median(r[name] for r in group),
-                "least": min(r[name] for r in group),
-                "most": max(r[name] for r in group),
-            }
-            for name in group[0]
-        }
-        for key, group in runs.items()
-    }
+    return {key: {name: summary([r[name] for r in group]) for name in group[0]} for key, group in runs.items()}
 
 
 def fronts(compared: Mapping[tuple[str, str, str], Mapping[str, Any]]) -> dict[tuple[str, str], list[str]]:

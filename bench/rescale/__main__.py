@@ -22,7 +22,7 @@ from typing import Any
 
 from bench.kit.arguments import parse
 from bench.kit.machine import facts
-from bench.kit.measure import ROOT, missing, summary
+from bench.kit.measure import ROOT, missing, spread, summary
 from bench.rescale.plots import draw
 from bench.rescale.run import start
 from bench.workloads.loads import SEED
@@ -212,7 +212,7 @@ def _missing(each: dict[str, list[dict[str, Any]]], given_up: dict[str, str]) ->
 
 def _lines(case: Case, rates: dict[str, float], found: dict[str, Any]) -> list[str]:
     def of(figure: dict[str, float], digits: int = 0) -> str:
-        return f"{figure['median']:,.{digits}f} ({figure['least']:,.{digits}f} to {figure['most']:,.{digits}f})"
+        return spread(figure, f",.{digits}f")
 
     lines = [f"{case}: " + ", ".join(f"{name} {rate:,.0f} tuples/s" for name, rate in rates.items())]
     for name, each in found.items():

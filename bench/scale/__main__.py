@@ -15,7 +15,7 @@ import psutil
 
 from bench.kit.arguments import parse
 from bench.kit.machine import facts
-from bench.kit.measure import Run, in_turns, launch, summary
+from bench.kit.measure import Run, in_turns, launch, spread, summary
 from bench.kit.result import write_with
 from bench.scale.plot import draw
 from bench.scale.table import of_table
@@ -105,10 +105,6 @@ def _groups(found: dict[int, list[Run] | str]) -> tuple[dict[int, Any], dict[int
     return groups, {n: why for n, why in found.items() if isinstance(why, str)}
 
 
-def _spread(figure: dict[str, float], form: str) -> str:
-    return f"{figure['median']:{form}} ({figure['least']:{form}} to {figure['most']:{form}})"
-
-
 def _lines(
     slept: dict[int, Any], uneven: dict[int, Any], paced: dict[int, Any], probed: dict[int, Any], table: dict[int, Any]
 ) -> list[str]:
@@ -118,8 +114,8 @@ def _lines(
     for title, groups in (("", slept), (", keys as the hash has them", uneven)):
         for n, group in groups.items():
             lines.append(
-                f"  {n:2} sub-units{title}: {_spread(group['tuples_per_second'], ',.0f')}   "
-                f"{_spread(group['efficiency'], '.3f')}   {_spread(group['efficiency_corrected'], '.3f')}   "
+                f"  {n:2} sub-units{title}: {spread(group['tuples_per_second'], ',.0f')}   "
+                f"{spread(group['efficiency'], '.3f')}   {spread(group['efficiency_corrected'], '.3f')}   "
                 f"{group['fullest']['median']:.3f}"
             )
     for title, groups in ((", nothing decides", paced), (", `probe` looks and decides", probed)):
@@ -129,9 +125,9 @@ def _lines(
         for n, group in groups.items():
             cpu = group["cpu_us_per_tuple"]
             lines.append(
-                f"  {n:2} sub-units: all {_spread(cpu['all'], '.1f')}: sub-units {cpu['sub-units']['median']:.1f}, spout "
+                f"  {n:2} sub-units: all {spread(cpu['all'], '.1f')}: sub-units {cpu['sub-units']['median']:.1f}, spout "
                 f"{cpu['spout']['median']:.1f}, control {cpu['control']['median']:.1f}   "
-                f"{_spread(group['cpu_share']['control'], '.1%')}   {_spread(group['start_up_seconds'], '.2f')} s   "
+                f"{spread(group['cpu_share']['control'], '.1%')}   {spread(group['start_up_seconds'], '.2f')} s   "
                 f"{group['p99_ms']['median']:.1f} ms"
             )
     lines.append(

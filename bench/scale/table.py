@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 import random
-import statistics
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from bench.kit.measure import summary
 from bench.workloads.loads import SEED
 from esault import by_key
 from esault.flow.channel.lineage import Lineage
@@ -46,7 +46,7 @@ def per_item(
         begun = clock()
         call(given)
         times.append((clock() - begun) * unit / items)
-    return {"median": statistics.median(times), "least": min(times), "most": max(times)}
+    return summary(times)
 
 
 class _Nowhere:

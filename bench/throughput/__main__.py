@@ -18,7 +18,7 @@ from typing import Any
 
 from bench.kit.arguments import parse
 from bench.kit.machine import facts
-from bench.kit.measure import Run, command, in_turns, missing, ratio, summary
+from bench.kit.measure import Run, command, in_turns, missing, ratio, spread, summary
 from bench.kit.result import Bar, write
 from bench.peers.environments import FOLDER, PEERS, Found, find
 from bench.throughput.engines import BYTEWAX, ENGINES, GROUPS, NO_ACKS, OURS, TABLE, VECTORISED, Engine, chosen
@@ -128,29 +128,26 @@ def _lines(title: str, engines: dict[str, Any], compared: dict[str, Any]) -> lis
             continue
         rate, start, memory = engine["tuples_per_second"], engine["start_up_seconds"], engine["pss_mib"]
         versus = compared.get("ratio_to_peer_best", {}).get(name)
-        against = f"  {versus['median']:.2f} x ({versus['least']:.2f} to {versus['most']:.2f})" if versus else ""
+        against = f"  {spread(versus, of=' x')}" if versus else ""
         lines.append(
-            f"  {kind} {rate['median'] / 1e6:6.3f} M/s ({rate['least'] / 1e6:.3f} to {rate['most'] / 1e6:.3f})"
+            f"  {kind} {spread(rate, '.3f', 1e6, ' M/s'):>27}"
             f"   start {start['median']:5.2f} s   memory {memory:4.0f} MiB{against}"
         )
     if "peer_best" in compared:
         lines.append(f"  x: against {compared['peer_best']}, its best")
     for peer, ratios in compared["ratio_to_others"].items():
-        parts = [f"{name} {r['median']:.2f} x ({r['least']:.2f} to {r['most']:.2f})" for name, r in ratios.items()]
+        parts = [f"{name} {spread(r, of=' x')}" for name, r in ratios.items()]
         kind = f"{engines[peer]['semantics']}, user code: {engines[peer]['user_code']}"
         lines.append(f"  against {peer} ({kind}): {'; '.join(parts)}")
     cost = compared["acks_cost"]
-    lines.append(f"  acks cost {cost['median']:.0%} of the throughput ({cost['least']:.0%} to {cost['most']:.0%})")
+    lines.append(f"  acks cost {spread(cost, '.0%', of=' of the throughput')}")
     return lines
 
 
 def _bars(engines: dict[str, Any]) -> list[Bar]:
     kinds = {engine.name: engine.kind for engine in ENGINES}
     rates = {name: e["tuples_per_second"] for name, e in engines.items() if "missing" not in e}
-    return [
-        Bar(name, *(r[part] / 1e6 for part in ("median", "least", "most")), kinds.get(name, "esault"))
-        for name, r in rates.items()
-    ]
+    return [Bar.of(name, r, 1e6, kinds.get(name, "esault")) for name, r in rates.items()]
 
 
 def _peers(text: str) -> tuple[str, ...]:

@@ -13,6 +13,13 @@ def test_a_ratio_is_of_medians_and_its_spread_of_runs_side_by_side():
     assert ratio([2.0, 4.0], [1.0]) == {"median": 3.0, "least": 2.0, "most": 4.0}
 
 
+def test_a_summary_is_text_with_its_unit_behind_the_median():
+    from bench.kit.measure import spread, summary
+
+    assert spread(summary([3e6, 1e6, 2e6]), ".1f", 1e6, " M/s") == "2.0 M/s (1.0 to 3.0)"
+    assert spread(summary([1234.0])) == "1,234.00 (1,234.00 to 1,234.00)"
+
+
 def test_engines_take_turns_and_one_that_is_missing_says_so(capsys):
     from bench.kit.measure import in_turns
 
