@@ -1,4 +1,4 @@
-"""The eSault paper's two experiments on growing and shrinking, live on actors, and the model beside them.
+"""The eSault paper's two experiments on growing and shrinking, live on actors, and in the simulator beside them.
 
 Two cycles of load (up in steps of 500 tuples/s each 10 s, a plateau, down, a trough; Zhan et al. 2017, Fig. 6) into a counter whose
 sub-units take a slept 1/560 s a tuple. Elastic from two sub-units under the policies `esault` (the paper's) and `probe` (ours), and
@@ -14,16 +14,18 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from bench.elastic.figures import CLAIMS, claims, demand, figures, from_model, lines, spec_metrics, window
-from bench.elastic.model import Shape, simulate
+from bench.elastic.figures import CLAIMS, claims, demand, figures, lines, spec_metrics, window
 from bench.elastic.plots import draw
+from bench.elastic.shape import Shape
+from bench.elastic.simulated import simulated
+from bench.elastic.topology import bursts
 from bench.kit.arguments import parse
 from bench.kit.machine import facts
 from bench.kit.measure import spread, summary
-from esault.elasticity.policy import make
 
 __all__ = ["main"]
 
@@ -82,15 +84,9 @@ def _live(name: str, seed: int, seconds: float, speed: float) -> dict[str, Any]:
 
 def _model(name: str, seed: int, seconds: float) -> dict[str, Any]:
     fixed = name.startswith("fixed")
-    run = simulate(
-        None if fixed else make(spec(name, 1.0)),
-        start=int(name.split()[1]) if fixed else 2,
-        halved=name != "probe",
-        capacity=CAPACITY,
-        seconds=seconds,
-        seed=seed,
-    )
-    seen, trace = from_model(run)
+    times = takewhile(lambda at: at < seconds, bursts(Shape(), seed))
+    policy, start = ("none", int(name.split()[1])) if fixed else (spec(name, 1.0), 2)
+    _, seen, trace = simulated(policy, times, seconds, seed, capacity=CAPACITY, start=start)
     return _processed({}, seen, trace, seconds)
 
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from bench.elastic.model import ModelRun, Shape
+from bench.elastic.shape import Shape
 
-__all__ = ["CLAIMS", "claims", "demand", "figures", "from_model", "spec_metrics", "window"]
+__all__ = ["CLAIMS", "Line", "claims", "demand", "figures", "spec_metrics", "window"]
 
 #: share of its time that a sub-unit may be busy where the demand is drawn
 BUSY = 0.8
@@ -23,11 +23,6 @@ Line = tuple[int, int, float, float]
 def lines(seconds: Mapping[str, Sequence[float]]) -> list[Line]:
     """A run's bins in order."""
     return sorted((int(s), int(n), total / n, most) for s, (n, total, most) in seconds.items())
-
-
-def from_model(run: ModelRun) -> tuple[list[Line], list[tuple[float, int]]]:
-    """The model's run in the same form."""
-    return lines({str(s): v for s, v in run.seconds.items()}), list(run.trace)
 
 
 def window(run: list[Line], first: int, end: int) -> dict[str, float]:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.elastic.model import Shape
+from bench.elastic.shape import Shape
+from bench.kit.plotting import NO_PLOTS, pyplot, saved
 
 __all__ = ["draw"]
 
@@ -21,15 +22,12 @@ def draw(
     shape: Shape,
 ) -> str:
     """Write fig6.png and fig7.png; says which."""
-    try:
-        import matplotlib
-    except ImportError:
-        return " (no plots: matplotlib is not installed)"
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    plots = pyplot()
+    if plots is None:
+        return NO_PLOTS
 
     until = max(t for run in live["esault"] for t, *_ in run["lines"]) + 1
-    figure, (rates, latencies, widths) = pyplot.subplots(3, 1, figsize=(9, 7.5), sharex=True)
+    figure, (rates, latencies, widths) = plots.subplots(3, 1, figsize=(9, 7.5), sharex=True)
     times = list(range(until))
     rates.plot(times, [shape.rate(t + 0.5) for t in times], color="black", linewidth=1)
     rates.set_ylabel("tuples/s")
@@ -54,11 +52,9 @@ def draw(
     widths.set_xlabel("seconds of the paper's time; seed 1")
     widths.legend(fontsize=8)
     figure.suptitle("Elastic from two sub-units (the paper's Fig. 6)", fontsize=11)
-    figure.tight_layout()
-    figure.savefig(folder / "fig6.png", dpi=110)
-    pyplot.close(figure)
+    saved(figure, folder / "fig6.png")
 
-    figure, (few, many, bars) = pyplot.subplots(1, 3, figsize=(13, 4))
+    figure, (few, many, bars) = plots.subplots(1, 3, figsize=(13, 4))
     for name in live:
         run = live[name][0]
         place = few if name in ("fixed 1", "fixed 2") else many
@@ -81,9 +77,7 @@ def draw(
     bars.set_yscale("log")
     bars.legend(fontsize=8)
     figure.suptitle("Fixed against elastic (the paper's Fig. 7)", fontsize=11)
-    figure.tight_layout()
-    figure.savefig(folder / "fig7.png", dpi=110)
-    pyplot.close(figure)
+    saved(figure, folder / "fig7.png")
     return ", fig6.png, fig7.png"
 
 

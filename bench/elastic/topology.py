@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.elastic.model import WORDS, Shape
+from bench.elastic.shape import WORDS, Shape
 from esault import Bolt, EndOfStream, Spout, Topology, by_key
 from esault.sim.latencies import FINE
 from esault.sinks import Collect

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from bench.kit.plotting import pyplot, saved
 from bench.kit.result import COLOURS
 
 __all__ = ["bars", "draw"]
@@ -53,17 +54,14 @@ def _spread(figure: dict[str, float] | float | None, unit: float = 1.0) -> Sprea
 
 def draw(path: Path, found: dict[str, Any]) -> bool:
     """Write the plot; False where matplotlib is not installed or nothing was measured."""
-    try:
-        import matplotlib
-    except ImportError:
+    plots = pyplot()
+    if plots is None:
         return False
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
 
     measured = {name: bars(each) for name, each in found.items() if "actors" in each}
     if not measured:
         return False
-    figure, axes = pyplot.subplots(2, 2, figsize=(13, 2.6 + 1.5 * len(measured)))
+    figure, axes = plots.subplots(2, 2, figsize=(13, 2.6 + 1.5 * len(measured)))
     for i, (place, title) in enumerate(zip(axes.flat, TITLES)):
         engines = [engine for engine in ENGINES if any(engine in panels[i] for panels in measured.values())]
         height = 0.8 / max(1, len(engines))
@@ -87,9 +85,6 @@ def draw(path: Path, found: dict[str, Any]) -> bool:
         place.margins(x=0.15)
         if "latency" in title:
             place.set_xlim(left=0.1)
-    patches = [pyplot.Rectangle((0, 0), 1, 1, color=colour) for colour in ENGINES.values()]
+    patches = [plots.Rectangle((0, 0), 1, 1, color=colour) for colour in ENGINES.values()]
     figure.legend(patches, [*ENGINES], loc="lower center", ncols=len(ENGINES), fontsize=9, frameon=False)
-    figure.tight_layout(rect=(0, 0.05, 1, 1))
-    figure.savefig(path, dpi=110)
-    pyplot.close(figure)
-    return True
+    return saved(figure, path, rect=(0, 0.05, 1, 1))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.kit.measure import PARTS
+from bench.kit.plotting import pyplot, saved
 
 __all__ = ["COLOURS", "Bar", "write", "write_with"]
 
@@ -52,15 +53,12 @@ def write_with(out: str, result: dict[str, Any], lines: list[str], draw: Callabl
 
 
 def _draw(path: Path, panels: dict[str, list[Bar]], unit: str) -> bool:
-    try:
-        import matplotlib
-    except ImportError:
+    plots = pyplot()
+    if plots is None:
         return False
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
 
     height = 1.2 + 0.3 * max(len(bars) for bars in panels.values())
-    figure, axes = pyplot.subplots(1, len(panels), figsize=(4.5 * len(panels), max(3.5, height)), squeeze=False)
+    figure, axes = plots.subplots(1, len(panels), figsize=(4.5 * len(panels), max(3.5, height)), squeeze=False)
     for place, (title, bars) in zip(axes[0], panels.items()):
         spread = ([bar.median - bar.least for bar in bars], [bar.most - bar.median for bar in bars])
         colours = [COLOURS[bar.kind or ("peer" if bar.name.startswith("bytewax") else "esault")] for bar in bars]
@@ -70,9 +68,6 @@ def _draw(path: Path, panels: dict[str, list[Bar]], unit: str) -> bool:
         place.invert_yaxis()
     kinds = dict.fromkeys(bar.kind for bars in panels.values() for bar in bars if bar.kind)
     if kinds:
-        patches = [pyplot.Rectangle((0, 0), 1, 1, color=COLOURS[kind]) for kind in kinds]
+        patches = [plots.Rectangle((0, 0), 1, 1, color=COLOURS[kind]) for kind in kinds]
         figure.legend(patches, list(kinds), loc="lower center", ncols=len(kinds), fontsize=8, frameon=False)
-    figure.tight_layout(rect=(0, 0.06 if kinds else 0, 1, 1))
-    figure.savefig(path, dpi=110)
-    pyplot.close(figure)
-    return True
+    return saved(figure, path, rect=(0, 0.06 if kinds else 0, 1, 1))

@@ -31,7 +31,7 @@ from bench.kit.machine import facts
 from bench.policies.compare import FIXED, LOADS, MODELS, POLICIES, Job, compare, fronts, jobs
 from bench.policies.live import compared, text, words
 from bench.policies.live_loads import live_loads, loads_text
-from bench.policies.plots import draw_compare, draw_live, draw_live_loads
+from bench.policies.plots import draw_compare, draw_live
 
 __all__ = ["main"]
 
@@ -165,7 +165,7 @@ def _write(folder: Path, arguments: argparse.Namespace, told: Mapping[str, Calla
     if "compare" in parts:
         for model in dict.fromkeys(r["model"] for r in parts["compare"]["rows"]):
             drawn += draw_compare(folder, parts["compare"]["rows"], model)
-    return drawn + draw_live(folder, parts.get("live", {})) + draw_live_loads(folder, parts.get(LIVE_LOADS, {}))
+    return drawn + draw_live(folder, parts.get("live", {}))
 
 
 def _only(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,17 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from bench.elastic.figures import figures, lines
-from bench.elastic.model import WORDS, Shape
+from bench.elastic.shape import Shape
+from bench.elastic.simulated import simulated as in_virtual_time
 from bench.elastic.topology import BURST, bursts
-from esault.sim import Model, Operator, Source, simulate
 from esault.sim.latencies import FINE, Latencies
 
 __all__ = ["COMPARED", "Trial", "compared", "live", "simulated", "text", "words"]
 
 ROOT = Path(__file__).parents[2]
 CAPACITY = 560.0
-#: seconds of the simulator's steps
-STEP = 0.02
 COMPARED = {
     "below_100_ms": "share of seconds under 100 ms",
     "p99_ms": "p99, ms",
@@ -101,12 +98,8 @@ def _percentile(logs: Mapping[str, int], share: float) -> float:
 
 def simulated(policy: str, trial: Trial, seed: int) -> dict[str, Any]:
     """In virtual time, with the very bursts that the spout sends: what one of the two has by chance, the other has, too."""
-    count = Operator("count", ("emitter",), 1 / trial.capacity, trial.start, most=trial.most, keys=[1.0] * len(WORDS))
-    due = Counter(int(at / STEP) for at in trial.times)
-    source = Source("emitter", lambda t: due[int(t / STEP)] * trial.burst / STEP, burst=0)
-    run = simulate(Model([source, count]), policy, seconds=trial.seconds, seed=seed, step=STEP)
-    seen = lines({str(second): each for second, each in run.latency.seconds.items()})
-    trace = [(float(t), n) for t, n in run.operators["count"].trace]
+    given = {n: getattr(trial, n) for n in ("burst", "capacity", "start", "most")}
+    run, seen, trace = in_virtual_time(policy, trial.times, trial.seconds, seed, **given)
     found = {**figures(seen, trace, trial.seconds), "p99_ms": 1000 * run.latency.percentile(0.99)}
     return {"lines": seen, "trace": trace, "figures": found}
 

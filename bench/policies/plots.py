@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["draw_compare", "draw_live", "draw_live_loads"]
+from bench.kit.plotting import NO_PLOTS, pyplot, saved
+
+__all__ = ["draw_compare", "draw_live"]
 
 #: the ones to look for; the others are grey
 COLOURS = {
@@ -22,32 +24,14 @@ COLOURS = {
 COLUMNS = 4
 
 
-def _pyplot() -> Any:
-    try:
-        import matplotlib
-    except ImportError:
-        return None
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    return pyplot
-
-
-def _saved(pyplot: Any, figure: Any, path: Path) -> str:
-    """Write it; its name, for a list of files."""
-    figure.savefig(path, dpi=110)
-    pyplot.close(figure)
-    return f", {path.name}"
-
-
 def draw_compare(folder: Path, rows: Sequence[Mapping[str, Any]], model: str) -> str:
     """Write compare_MODEL.png: for each load p99 against sub-units on average, a point for each policy. Says what was written."""
-    pyplot = _pyplot()
-    if pyplot is None:
-        return " (no plots: matplotlib is not installed)"
+    plots = pyplot()
+    if plots is None:
+        return NO_PLOTS
     loads = list(dict.fromkeys(r["load"] for r in rows if r["model"] == model))
     high = math.ceil(len(loads) / COLUMNS)
-    figure, axes = pyplot.subplots(high, COLUMNS, figsize=(3.4 * COLUMNS, 2.7 * high), squeeze=False)
+    figure, axes = plots.subplots(high, COLUMNS, figsize=(3.4 * COLUMNS, 2.7 * high), squeeze=False)
     for place, name in zip(axes.flat, loads):
         for row in rows:
             if row["load"] != name or row["model"] != model:
@@ -69,22 +53,22 @@ def draw_compare(folder: Path, rows: Sequence[Mapping[str, Any]], model: str) ->
         place.tick_params(labelsize=6)
     for place in list(axes.flat)[len(loads) :]:
         place.axis("off")
-    handles = [pyplot.Line2D([], [], marker="o", linestyle="", color=c, label=n) for n, c in COLOURS.items()]
-    handles.append(pyplot.Line2D([], [], marker="o", linestyle="", color="#bbbbbb", label="others"))
+    handles = [plots.Line2D([], [], marker="o", linestyle="", color=c, label=n) for n, c in COLOURS.items()]
+    handles.append(plots.Line2D([], [], marker="o", linestyle="", color="#bbbbbb", label="others"))
     figure.legend(handles=handles, ncol=len(handles), loc="lower center", fontsize=7)
     figure.suptitle(
         f"{model}: p99 latency in ms (up is worse) against sub-units on average; large: on the front", fontsize=9
     )
-    figure.tight_layout(rect=(0, 0.04, 1, 0.98))
-    return _saved(pyplot, figure, folder / f"compare_{model}.png")
+    saved(figure, folder / f"compare_{model}.png", rect=(0, 0.04, 1, 0.98))
+    return f", compare_{model}.png"
 
 
 def draw_live(folder: Path, result: Mapping[str, Any]) -> str:
     """Write live.png: sub-units and latency over time, live and simulated, of each policy's first seed."""
-    pyplot = _pyplot()
-    if pyplot is None or not result:
+    plots = pyplot()
+    if plots is None or not result:
         return ""
-    figure, axes = pyplot.subplots(
+    figure, axes = plots.subplots(
         2, len(result), figsize=(4.2 * len(result), 5), squeeze=False, sharex=True, sharey="row"
     )
     for column, (policy, runs) in enumerate(result.items()):
@@ -102,28 +86,5 @@ def draw_live(folder: Path, result: Mapping[str, Any]) -> str:
     axes[0][0].set_ylabel("sub-units")
     axes[1][0].set_ylabel("mean latency, ms")
     axes[0][0].legend(fontsize=8)
-    figure.tight_layout()
-    return _saved(pyplot, figure, folder / "live.png")
-
-
-def draw_live_loads(folder: Path, result: Mapping[str, Any]) -> str:
-    """Write live_loads.png: p99 against sub-units of each policy on each load, live and simulated."""
-    pyplot = _pyplot()
-    if pyplot is None or not result:
-        return ""
-    figure, axes = pyplot.subplots(1, len(result), figsize=(4.2 * len(result), 3.6), squeeze=False)
-    for column, (load, policies) in enumerate(result.items()):
-        axis = axes[0][column]
-        for (policy, runs), colour in zip(policies.items(), ("#cc3311", "#4477aa", "#228833")):
-            both = [runs[where][0]["figures"] for where in ("live", "sim")]
-            xs, ys = ([each[name] for each in both] for name in ("average_parallelism", "p99_ms"))
-            axis.plot(xs, ys, color=colour, linewidth=0.6)
-            axis.plot(xs[0], ys[0], "o", color=colour, label=policy)
-            axis.plot(xs[1], ys[1], "o", color=colour, markerfacecolor="white")
-        axis.set_title(load, fontsize=9)
-        axis.set_yscale("log")
-        axis.set_xlabel("sub-units on average")
-    axes[0][0].set_ylabel("p99, ms (hollow: simulated)")
-    axes[0][0].legend(fontsize=8)
-    figure.tight_layout()
-    return _saved(pyplot, figure, folder / "live_loads.png")
+    saved(figure, folder / "live.png")
+    return ", live.png"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from bench.kit.plotting import pyplot, saved
 from bench.kit.result import COLOURS
 from bench.real.run import ESAULT, PLAIN
 
@@ -25,12 +26,9 @@ def _colour(engine: str) -> str:
 
 def draw(path: Path, found: dict[str, Any]) -> bool:
     """Write the plot; False where matplotlib is not installed or nothing was measured."""
-    try:
-        import matplotlib
-    except ImportError:
+    plots = pyplot()
+    if plots is None:
         return False
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
 
     panels = [
         (name, figure, {engine: its[figure] for engine, its in work["engines"].items() if "missing" not in its})
@@ -41,7 +39,7 @@ def draw(path: Path, found: dict[str, Any]) -> bool:
     if not panels:
         return False
     rows = -(-len(panels) // COLUMNS)
-    figure_, axes = pyplot.subplots(rows, COLUMNS, figsize=(4.5 * COLUMNS, 1.9 * rows), squeeze=False)
+    figure_, axes = plots.subplots(rows, COLUMNS, figsize=(4.5 * COLUMNS, 1.9 * rows), squeeze=False)
     for place in axes.flat[len(panels) :]:
         place.axis("off")
     for place, (name, figure, bars) in zip(axes.flat, panels):
@@ -55,7 +53,4 @@ def draw(path: Path, found: dict[str, Any]) -> bool:
         place.set_title(f"{name}: {title}", fontsize=10)
         place.tick_params(labelsize=8)
         place.invert_yaxis()
-    figure_.tight_layout()
-    figure_.savefig(path, dpi=100)
-    pyplot.close(figure_)
-    return True
+    return saved(figure_, path)

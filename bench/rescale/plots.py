@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from bench.kit.plotting import NO_PLOTS, pyplot, saved
+
 __all__ = ["draw"]
 
 COLOURS = {"moved keys": "#cc6677", "other keys": "#4477aa", "stopped and started": "#ddaa33", "bytewax": "#999999"}
@@ -14,16 +16,13 @@ FLOOR = 0.1
 
 def draw(folder: Path, results: list[dict[str, Any]]) -> str:
     """result.png: latency around a change, and the worst of it by number of keys; says what to print of it."""
-    try:
-        import matplotlib
-    except ImportError:
-        return " (no plot: matplotlib is not installed)"
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    plots = pyplot()
+    if plots is None:
+        return NO_PLOTS
 
     half = [r for r in results if r["case"]["share"] == 0.5 and r["case"]["roots"] is None]
     shown = next((r for r in half if r["case"]["keys"] == 100_000), half[-1])
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4))
+    figure, (left, right) = plots.subplots(1, 2, figsize=(11, 4))
     for name, runs in ((n, r) for n, r in shown["runs"].items() if r):
         points = runs[0]["timeline"]
         seconds = [p[0] for p in points]
@@ -56,9 +55,7 @@ def draw(folder: Path, results: list[dict[str, Any]]) -> str:
     right.set_ylabel("worst latency, ms")
     right.set_title("1 -> 2 at half load", fontsize=10)
     right.legend(fontsize=8)
-    figure.tight_layout()
-    figure.savefig(folder / "result.png", dpi=110)
-    pyplot.close(figure)
+    saved(figure, folder / "result.png")
     return ", result.png"
 
 

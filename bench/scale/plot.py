@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from bench.kit.plotting import pyplot, saved
+
 __all__ = ["draw"]
 
 BLUE, GREY, RED, GREEN = "#4477aa", "#999999", "#cc6677", "#228833"
@@ -35,14 +37,11 @@ def draw(
     table: dict[int, Any],
 ) -> bool:
     """Four panels; False where matplotlib is not installed."""
-    try:
-        import matplotlib
-    except ImportError:
+    plots = pyplot()
+    if plots is None:
         return False
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
 
-    figure, all_axes = pyplot.subplots(1, 4, figsize=(18, 3.8))
+    figure, all_axes = plots.subplots(1, 4, figsize=(18, 3.8))
     numbers = list(slept)
     axes = all_axes[0]
     _line(axes, numbers, [slept[n]["efficiency"] for n in numbers], "keys even over the ring", BLUE)
@@ -69,7 +68,4 @@ def draw(
     ):
         _line(axes, sizes, [table[n][figure_name] for n in sizes], name, colour)
     _doubling(axes, sizes, "look-up in the output table, ns", "intervals")
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
-    pyplot.close(figure)
-    return True
+    return saved(figure, path)
