@@ -206,10 +206,6 @@ class LocalRuntime:
         """The time of this run, seconds since the epoch."""
         return self._now()
 
-    def wait(self) -> None:
-        """Nothing happens by itself now: let time pass until something does."""
-        self._advance()
-
     def collected(self) -> dict[str, list[Any]]:
         """Rows of `Collect` sinks that really ran, by the sink's name."""
         rows: dict[str, list[Any]] = {}
@@ -220,7 +216,7 @@ class LocalRuntime:
                     rows.setdefault(sink.name, []).extend(found)
         return rows
 
-    def _advance(self) -> None:
+    def wait(self) -> None:
         """Nothing happens by itself now: let time pass until something does."""
         at = min(
             [process.wake_at() for process in self._processes.values() if not process.frozen], default=self._tick_at
@@ -234,20 +230,27 @@ class LocalRuntime:
     def run_until_drained(self, most_seconds: float = 3600.0) -> None:
         """Run until the spouts have ended and all is processed. Raises TopologyFailed, also when time is up."""
         until = self._now() + most_seconds
-        while self.driver.phase != "ended":
-            if not self.step():
-                self._advance()
-            if self._now() > until:
-                raise TopologyFailed(f"{self.plan.name}: not drained after {most_seconds} s", self.report())
-        if self.driver.failure is not None:
-            raise TopologyFailed(self.driver.failure, self.report()) from read_cause(self.driver.cause)
+        self._run_while(lambda: self._now() <= until)
+        if self.driver.phase != "ended":
+            raise TopologyFailed(f"{self.plan.name}: not drained after {most_seconds} s", self.report())
 
     def run_for(self, seconds: float) -> None:
         """Run for so long, or until the end. Raises TopologyFailed."""
         until = self._now() + seconds
-        while self._now() < until and self.driver.phase != "ended":
+        self._run_while(lambda: self._now() < until)
+
+    def run_until(self, predicate: Callable[[], object], most_seconds: float = 3600.0) -> None:
+        """Run until `predicate()` holds. Raises TopologyFailed where the run fails, ends or takes longer before."""
+        until = self._now() + most_seconds
+        self._run_while(lambda: not predicate() and self._now() <= until)
+        if not predicate():
+            why = "the run had ended" if self.driver.phase == "ended" else f"{most_seconds:g} s had passed"
+            raise TopologyFailed(f"{self.plan.name}: {why} before the predicate of run_until held", self.report())
+
+    def _run_while(self, goes_on: Callable[[], bool]) -> None:
+        while self.driver.phase != "ended" and goes_on():
             if not self.step():
-                self._advance()
+                self.wait()
         if self.driver.failure is not None:
             raise TopologyFailed(self.driver.failure, self.report()) from read_cause(self.driver.cause)
 
@@ -403,7 +406,7 @@ class LocalRuntime:
         core = self.driver.units[unit]
         while core.changing and self.driver.phase == "running":
             if not self.step():
-                self._advance()
+                self.wait()
             if self._now() > until:
                 raise TopologyFailed(f"{unit}: the change did not end within {most_seconds} s", self.report())
 
@@ -422,7 +425,7 @@ class LocalRuntime:
     def _until_running(self) -> None:
         while self.driver.phase in ("building", "wiring", "beginning"):
             if not self.step():
-                self._advance()
+                self.wait()
 
     # looking ---------------------------------------------------------------------------------------
 

@@ -34,21 +34,21 @@ class Bolt(Generic[KI, VI, KO, VO]):
     #: where the object runs; set by the engine on the class
     context: Context
 
-    def process(self, key: KI, value: VI) -> Any:
+    def process(self, key: KI, value: VI, /) -> Any:
         """Called for each tuple. May be `async def`, and then all hooks may; see docs/how-to/call-services.md."""
         raise NotImplementedError(f"{type(self).__name__} must define process(key, value)")
 
-    def process_stream(self, stream: str, key: KI, value: VI) -> Any:
+    def process_stream(self, stream: str, key: KI, value: VI, /) -> Any:
         """Called for each tuple in place of `process`, where several inputs meet; `stream` names the sender."""
         return self.process(key, value)
 
-    def open(self, context: Context) -> Any:
+    def open(self, context: Context, /) -> Any:
         """Called after the object is made or restored, for connections and the like."""
 
-    def tick(self, now: float) -> Any:
+    def tick(self, now: float, /) -> Any:
         """Called every `tick_every` seconds; `now` in seconds since the epoch."""
 
-    def on_timer(self, name: str, at: float) -> Any:
+    def on_timer(self, name: str, at: float, /) -> Any:
         """Called when a timer is due that `timer` has set; see docs/how-to/timers.md."""
 
     def finish(self) -> Any:
@@ -103,15 +103,15 @@ class BatchBolt(Generic[KI, VI, KO, VO]):
     #: where the object runs; set by the engine
     context: Context
 
-    def process_batch(self, rows: Sequence[tuple[KI, VI]]) -> None:
+    def process_batch(self, rows: Sequence[tuple[KI, VI]], /) -> None:
         """Called with a batch of (key, value) pairs."""
         raise NotImplementedError(f"{type(self).__name__} must define process_batch(rows)")
 
-    def process_batch_stream(self, stream: str, rows: Sequence[tuple[KI, VI]]) -> None:
+    def process_batch_stream(self, stream: str, rows: Sequence[tuple[KI, VI]], /) -> None:
         """Called in place of `process_batch`, where several inputs meet; `stream` names the sender."""
         self.process_batch(rows)
 
-    def process_columns(self, keys: Any, values: Any) -> None:
+    def process_columns(self, keys: Any, values: Any, /) -> None:
         """Called in place of `process_batch`, where a class defines it, with two columns of one length.
 
         What was emitted as an array comes as that: a NumPy array with one dimension, a pyarrow Array or, of values, a
@@ -122,14 +122,14 @@ class BatchBolt(Generic[KI, VI, KO, VO]):
             f"{type(self).__name__} must define process_batch(rows) or process_columns(keys, values)"
         )
 
-    def process_columns_stream(self, stream: str, keys: Any, values: Any) -> None:
+    def process_columns_stream(self, stream: str, keys: Any, values: Any, /) -> None:
         """Called in place of `process_columns`, where several inputs meet; `stream` names the sender."""
         self.process_columns(keys, values)
 
-    def open(self, context: Context) -> None:
+    def open(self, context: Context, /) -> None:
         """Called after the object is made."""
 
-    def tick(self, now: float) -> None:
+    def tick(self, now: float, /) -> None:
         """Called every `tick_every` seconds; `now` in seconds since the epoch."""
 
     def finish(self) -> None:

@@ -36,7 +36,7 @@ class Grouping:
     #: of the engine's groupings; one's own leaves it as it is
     promises: ClassVar[Promises] = Promises()
 
-    def choose(self, key: Any, value: Any, sub_units: int) -> int | Sequence[int]:
+    def choose(self, key: Any, value: Any, sub_units: int, /) -> int | Sequence[int]:
         """The number, 0 <= i < sub_units, of the sub-unit that gets the tuple; or several of them."""
         raise NotImplementedError(f"{type(self).__name__} must define choose(key, value, sub_units)")
 

@@ -75,16 +75,16 @@ class Sink:
     def check(self) -> None:
         """Called once before anything starts; raises SinkError when the sink cannot be used."""
 
-    def begin(self, run: RunInfo) -> None:
+    def begin(self, run: RunInfo, /) -> None:
         """Called once per run, in the driver's process, before the first tuple; may take a lock."""
 
-    def end(self, ok: bool) -> None:
+    def end(self, ok: bool, /) -> None:
         """Called once per run, in the driver's process, when everything is over."""
 
-    def open(self, context: Context) -> None:
+    def open(self, context: Context, /) -> None:
         """Open files and connections, in the process that writes."""
 
-    def write(self, rows: Sequence[Row]) -> None:
+    def write(self, rows: Sequence[Row], /) -> None:
         """Take rows. They need not be durable before `prepare`."""
         raise NotImplementedError(f"{type(self).__name__} must define write(rows)")
 
@@ -104,11 +104,11 @@ class Sink:
             list(map(_make_row, repeat(Row), zip(keys, values, repeat(time), repeat(None) if ids is None else ids)))
         )
 
-    def prepare(self, epoch: int) -> Any:
+    def prepare(self, epoch: int, /) -> Any:
         """All rows written so far are durable, and not yet visible; the handle is any value that can travel."""
         return None
 
-    def commit(self, epoch: int, handle: Any) -> None:
+    def commit(self, epoch: int, handle: Any, /) -> None:
         """Make the rows of `prepare(epoch)` visible. May come again: then it changes nothing."""
 
     def forget_staged(self) -> None:

@@ -49,10 +49,10 @@ class Spout(Generic[K, V]):
     def check(self) -> None:
         """Called once before anything starts; raises SourceError when the source cannot be read."""
 
-    def open(self, context: Context) -> None:
+    def open(self, context: Context, /) -> None:
         """Open connections and files; called once in the reading process, before `seek`."""
 
-    def read(self, limit: int) -> Sequence[tuple[K, V]] | Columns:
+    def read(self, limit: int, /) -> Sequence[tuple[K, V]] | Columns:
         """Up to `limit` (key, value) pairs, or `Columns` of them, without waiting; `[]` when there is nothing yet.
 
         Raises EndOfStream when there will never be another one.
@@ -63,7 +63,7 @@ class Spout(Generic[K, V]):
         """Return the position of the source after the last read, or the one that was sought; any value that can travel."""
         return None
 
-    def seek(self, position: Any) -> None:
+    def seek(self, position: Any, /) -> None:
         """Go to `position`, before the first read; from there the same tuples come again."""
 
     def halt(self) -> Any:
@@ -74,10 +74,10 @@ class Spout(Generic[K, V]):
         """
         return None
 
-    def begin_with(self, rest: Any) -> None:
+    def begin_with(self, rest: Any, /) -> None:
         """Go on behind what `halt` returned in an earlier run; called after `open`, before the first read."""
 
-    def commit(self, position: Any) -> None:
+    def commit(self, position: Any, /) -> None:
         """All tuples before `position` are durable; a broker may forget them."""
 
     def due(self) -> float | None:

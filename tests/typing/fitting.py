@@ -32,6 +32,11 @@ class Count(Bolt[str, int, str, int]):
         self.emit(key, self.total)
 
 
+class OtherNames(Bolt[str, int, str, int]):
+    def process(self, word: str, number: int) -> None:
+        self.emit(word, number)
+
+
 class CountBatch(BatchBolt[str, int, str, int]):
     def process_batch(self, rows: Sequence[tuple[str, int]]) -> None:
         self.emit_batch(rows)

@@ -48,7 +48,7 @@ def runtime(seed, lines=LINES, settings=None, **options):
 
 def step(local):
     if not local.step():
-        local._advance()
+        local.wait()
 
 
 def until(local, reached, most=30_000):
