@@ -1,6 +1,9 @@
-"""Windows for `stream.window(...)` and `stream.join(...)`: all that `esault.topology.window` exports."""
+"""Windows for `stream.window(...)` and `stream.join(...)`: all that `esault.topology.window` exports, and those of the calendar."""
 
 from __future__ import annotations
 
+from esault.topology import window as _window
+from esault.topology.calendar_window import CalendarWindow
 from esault.topology.window import *  # noqa: F403
-from esault.topology.window import __all__  # noqa: F401
+
+__all__ = ["CalendarWindow", *_window.__all__]  # noqa: PLE0604

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from esault.errors import TopologyError
+from esault.topology.calendar_window import CalendarWindow
 from esault.topology.event_time import EventTime, checked_event_time
 from esault.topology.function import check_function
 from esault.topology.inputs import written
@@ -19,7 +20,11 @@ __all__ = ["LATE", "WindowPlan", "checked_window"]
 
 #: the stream of tuples whose window had closed
 LATE = "late"
-_CALLS = [f"{kind.__name__}({', '.join(inspect.signature(kind).parameters)})" for kind in WINDOW_KINDS]
+_NAMED: list[type[WindowKind]] = [*WINDOW_KINDS[:-1], CalendarWindow, WINDOW_KINDS[-1]]
+_CALLS = [
+    f"{kind.__name__}({', '.join(p.name for p in inspect.signature(kind).parameters.values() if p.default is p.empty)})"
+    for kind in _NAMED
+]
 _KINDS = f"{', '.join(_CALLS[:-1])} or {_CALLS[-1]}"
 
 

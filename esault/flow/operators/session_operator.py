@@ -9,6 +9,7 @@ from typing import Any
 
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.window_operator import NoTime, WindowOperator
+from esault.flow.watermark.clock import as_time
 from esault.topology.window import SessionWindow, Window
 
 __all__ = ["SessionOperator"]
@@ -71,7 +72,20 @@ class SessionOperator(WindowOperator):
     def __init__(self, parameters: OperatorParameters) -> None:
         super().__init__(parameters)
         assert self.plan.window is not None and isinstance(self.plan.window.kind, SessionWindow)
-        self.gap = self.plan.window.kind.gap
+        gap = self.plan.window.kind.gap
+        #: seconds that a row's session lasts behind it, where all have the same, and what gives it else
+        self._gap: float = 0.0 if callable(gap) else gap
+        self._gap_of: Callable[[Any], float] | None = gap if callable(gap) else None
+
+    def gap(self, value: Any) -> float:
+        """Return the seconds that this row's session lasts behind it. Raises ValueError."""
+        if self._gap_of is None:
+            return self._gap
+        gap = self._gap_of(value)
+        seconds = None if isinstance(gap, bool) else as_time(gap)
+        if seconds is None or seconds <= 0:
+            raise ValueError(f"gap gave {gap!r} ({type(gap).__name__}), which is no number of seconds above 0")
+        return seconds
 
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
         if self.timers.next(self.levels.own) is not None:
@@ -94,7 +108,8 @@ class SessionOperator(WindowOperator):
         try:
             at = self.time_of(time, value)
             level = self.level(session.key)
-            late = at < level and (end := at + self.gap) < level and end < session.start
+            end = at + self.gap(value)
+            late = at < level and end < level and end < session.start
             if late or (self.latest is not None and at > self.latest):
                 self.look_at_unit(at)
                 self.is_late(session.key, value)
@@ -146,11 +161,11 @@ class SessionOperator(WindowOperator):
         """A row into its session, which begins with it, or goes on to `gap` behind it; neither if it fails."""
         before = None if session.element is None else session.element.window
         start, end = (at, at) if before is None else (min(before.start, at), before.end)
-        window = Window(start, max(end, at + self.gap))
+        window = Window(start, max(end, at + self.gap(value)))
 
         def process() -> None:
             if before is None:
-                self._leave(session)  # of a try before
+                self._drop(session)  # of a try before
                 session.element = self.new(session.key, window)
             else:
                 session.element.window = window
@@ -159,11 +174,11 @@ class SessionOperator(WindowOperator):
         if self._outside_process(process, session.key, "process", value):
             session.end = window.end
         elif before is None:
-            self._leave(session)
+            self._drop(session)
         else:
             session.element.window = before
 
-    def _leave(self, session: _Session) -> None:
+    def _drop(self, session: _Session) -> None:
         """A session goes that has had no row."""
         element, session.element = session.element, None
         if element is not None:

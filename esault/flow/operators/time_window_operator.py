@@ -13,7 +13,6 @@ from esault.flow.operators.user_error import UserError
 from esault.flow.operators.window_operator import NoTime, WindowOperator
 from esault.flow.watermark.clock import as_time
 from esault.routing.many_keys import names_of
-from esault.topology.join import Join
 from esault.topology.window import SlidingWindow, TimeWindow, TumblingWindow, Window
 
 __all__ = ["TimeWindowOperator"]
@@ -90,7 +89,7 @@ class TimeWindowOperator(WindowOperator):
         if type(self.kind) in (TumblingWindow, SlidingWindow) and not self._careful and self._by_stream is False:
             assert isinstance(self.kind, SlidingWindow)
             every, size = self.kind.every, self.kind.size
-            if isinstance(every, int) and isinstance(size, int) and size % every == 0:
+            if isinstance(every, int) and isinstance(size, int) and size % every == 0 and not self.kind.offset:
                 self._every = every
                 self._numbers = _Numbers(size // every)
         self._open: type[_Open] = type("_Open", (_Open,), {"__slots__": (), "of": self})
@@ -224,32 +223,6 @@ class TimeWindowOperator(WindowOperator):
         finally:
             if not windows:
                 self.elements.forget(self.name_of(windows.key))
-
-    def _states(self, windows: Any, indices: Sequence[int]) -> dict[int, bytes | None]:
-        """The windows that are open, of these, with the state of each; None where it cannot fail. Raises StateError."""
-        # A join holds many rows, and calls no user code.
-        opened = [(index, windows[index]) for index in indices if index in windows]
-        return {index: None if isinstance(element, Join) else self.packed(element) for index, element in opened}
-
-    def _put_back(self, windows: Any, indices: Sequence[int], before: Mapping[int, bytes | None]) -> None:
-        """A row that failed in one of its windows is in none of them, and has opened none. Raises StateError."""
-        for index in indices:
-            if index not in before:
-                self._leave(windows, index)
-                continue
-            state = before[index]
-            if state is None:
-                continue
-            self._close(windows[index])
-            try:
-                windows[index] = self.restored(windows.key, self.bounds(index), state)
-            except STOPPING:
-                raise
-            except BaseException as error:
-                text = self._fail(error, windows.key, "__setstate__")
-                raise StateError(
-                    f"{text}\n(a tuple had failed, and its windows were to be as they were before it)"
-                ) from error
 
     def _leave(self, windows: Any, index: int) -> None:
         """A window goes that has had no row, if it was opened."""

@@ -6,7 +6,7 @@ It is one module of over 300 lines: opening, restoring, moving and closing a win
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from esault.errors import EsaultError, FrameError, StateError
@@ -21,6 +21,7 @@ from esault.flow.watermark.timers import Timers
 from esault.payload.schema import Evolution
 from esault.routing.many_keys import names_of
 from esault.routing.ring import Name, canonical
+from esault.topology.join import Join
 from esault.topology.window import Window
 from esault.topology.windowing import LATE
 
@@ -89,6 +90,42 @@ class WindowOperator(KeyedOperator):
 
     def close_due(self, name: Name, windows: Any, until: float) -> None:
         """Close what is due by then; nothing may be, any more."""
+
+    def bounds(self, index: int) -> Window:
+        """Return the bounds of the window of this number."""
+        raise NotImplementedError
+
+    def _leave(self, windows: Any, index: int) -> None:
+        """Take a window away that has had no row, if it was opened."""
+        raise NotImplementedError
+
+    # a row that fails in one of several windows --------------------------------------------------
+
+    def _states(self, windows: Any, indices: Sequence[int]) -> dict[int, bytes | None]:
+        """The windows that are open, of these, with the state of each; None where it cannot fail. Raises StateError."""
+        # A join holds many rows, and calls no user code.
+        opened = [(index, windows[index]) for index in indices if index in windows]
+        return {index: None if isinstance(element, Join) else self.packed(element) for index, element in opened}
+
+    def _put_back(self, windows: Any, indices: Sequence[int], before: Mapping[int, bytes | None]) -> None:
+        """A row that failed in one of its windows is in none of them, and has opened none. Raises StateError."""
+        for index in indices:
+            if index not in before:
+                self._leave(windows, index)
+                continue
+            state = before[index]
+            if state is None:
+                continue
+            self._close(windows[index])
+            try:
+                windows[index] = self.restored(windows.key, self.bounds(index), state)
+            except STOPPING:
+                raise
+            except BaseException as error:
+                text = self._fail(error, windows.key, "__setstate__")
+                raise StateError(
+                    f"{text}\n(a tuple had failed, and its windows were to be as they were before it)"
+                ) from error
 
     # objects -----------------------------------------------------------------------------------
 

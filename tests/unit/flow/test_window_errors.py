@@ -320,6 +320,7 @@ class Model:
     def give(self, key, n, bounds):
         """Into these windows, (name, start, end), the first one first; whether it went well."""
         several = isinstance(self.window, SlidingWindow) and self.window.size > self.window.every
+        several = several or (isinstance(self.window, CountWindow) and self.window.size > self.window.step)
         there = [name for name, *_ in bounds if (key, name) in self.open]
         for _ in range(1 + self.policy.retries):
             copy = {name: list(self.open[key, name][2]) for name in there}
@@ -343,12 +344,12 @@ class Model:
 
     def row(self, key, value):
         if isinstance(self.window, CountWindow):
-            size, count = self.window.size, self.counts[key]
-            start = count - count % size
-            if self.give(key, value["n"], [(None, start, start + size)]):
+            size, step, count = self.window.size, self.window.step, self.counts[key]
+            ends = range(count - count % step + step, count + size + 1, step)
+            if self.give(key, value["n"], [(end, max(0, end - size), end) for end in ends]):
                 self.counts[key] += 1
-                if not self.counts[key] % size:
-                    self.finish(key, *self.open.pop((key, None)))
+                if not self.counts[key] % step:
+                    self.finish(key, *self.open.pop((key, self.counts[key])))
         elif isinstance(self.window, SessionWindow):
             at, rows = value["at"], self.accepted.setdefault(key, [])
             session = self.open.get((key, None))
@@ -399,8 +400,10 @@ class Model:
 
     def end(self):
         self.advance(float("inf"))
-        for (key, _), window in self.open.items():
-            self.finish(key, *window)
+        for (key, name), window in self.open.items():
+            count, step = self.counts[key], self.window.step if isinstance(self.window, CountWindow) else 0
+            if not step or (count % step and name == count - count % step + step):
+                self.finish(key, *window)
 
 
 steps = st.lists(
@@ -422,6 +425,10 @@ windows = st.sampled_from(
         SessionWindow(0.5),
         CountWindow(1),
         CountWindow(3),
+        CountWindow(3, 1),
+        CountWindow(5, 2),
+        TumblingWindow(10, offset=3),
+        SlidingWindow(10, 5, offset=-2.5),
     ]
 )
 policies = st.one_of(

@@ -142,6 +142,73 @@ def test_count_windows_take_so_many_tuples_and_the_last_one_what_is_left(rows, s
 
 
 @QUICK
+@given(tuples(), st.tuples(st.integers(1, 6), st.integers(1, 6)).map(sorted))
+def test_sliding_counts_hold_the_last_tuples_every_so_many(rows, every_and_size):
+    every, size = every_and_size
+    out, _ = windowed(rows, CountWindow(size, every))
+    expected = []
+    for key in "ab":
+        mine = [v["n"] for k, v in rows if k == key]
+        ends = [*range(every, len(mine) + 1, every)]
+        if len(mine) % every:
+            ends.append(len(mine) - len(mine) % every + every)  # what is left is finished as it is
+        expected += [(key, (max(0, end - size), end, tuple(mine[max(0, end - size) : end]))) for end in ends]
+    assert sorted(out) == sorted(expected)
+
+
+@QUICK
+@given(tuples(fractions=True), st.tuples(sizes, sizes).map(sorted), st.floats(-0.99, 0.99))
+def test_windows_that_are_offset_hold_what_their_bounds_say(rows, every_and_size, part):
+    every, size = every_and_size
+    kind = SlidingWindow(size, every, offset=part * every)
+    out, late = windowed(rows, kind)
+    assert late == []
+    seen = {}
+    for key, (start, end, numbers) in out:
+        for number in numbers:
+            assert rows[number][0] == key
+            assert start <= rows[number][1]["at"] < end
+            seen[number] = seen.get(number, 0) + 1
+    assert set(seen) == set(range(len(rows)))
+    starts = {start for _, (start, _, _) in out}
+    assert all(
+        (start - kind.offset) / every == pytest.approx(round((start - kind.offset) / every), abs=1e-6)
+        for start in starts
+    )
+    for number, (_, value) in enumerate(rows):
+        assert seen[number] == len(kind.indices(value["at"]))
+
+
+@QUICK
+@given(tuples(fractions=True), st.lists(st.sampled_from([0.5, 1, 3, 9]), min_size=1, max_size=5))
+def test_each_tuple_may_say_how_long_its_session_lasts(rows, gaps):
+    def gap(value):
+        return gaps[value["n"] % len(gaps)]
+
+    out, late = windowed(rows, SessionWindow(gap))
+    assert late == []
+    expected = []
+    for key in "ab":
+        session = None
+        for time, number in sorted((v["at"], v["n"]) for k, v in rows if k == key):
+            if session is None or time > session[1]:
+                session = [time, time, ()]
+                expected.append((key, session))
+            session[1:] = max(session[1], time + gap({"n": number})), (*session[2], number)
+    assert sorted(out) == sorted((key, tuple(session)) for key, session in expected)
+
+
+@pytest.mark.parametrize("gap", [0, -1, None, "5", float("nan"), True])
+def test_a_gap_that_is_none_is_the_tuples_error(gap):
+    rows = [("a", {"at": 0, "n": 0})]
+    with pytest.raises(
+        TopologyFailed, match=r"unit 'w', process, key 'a': ValueError: gap gave .* no number of seconds above 0"
+    ):
+        windowed(rows, SessionWindow(lambda value: gap))
+    assert windowed(rows, SessionWindow(lambda value: gap), on_error=skip())[0] == []
+
+
+@QUICK
 @given(
     tuples(),
     tuples(),
