@@ -4,6 +4,8 @@ import logging
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from esault.errors import SourceError, TopologyError
 from esault.sources.json_files import JsonFiles
@@ -55,6 +57,52 @@ def test_a_key_can_be_made_by_a_function_and_lists_become_tuples():
     content = '{"shop": "x", "till": 2}\n'
     assert rest(opened(content, key=lambda v: (v["shop"], v["till"])))[0][0] == ("x", 2)
     assert rest(opened('{"id": ["x", [2, true]]}\n'))[0][0] == ("x", (2, True))
+
+
+LINES = [
+    '{"id": 1}',
+    '{"id": 2, "x": [1]}',
+    '{"id": 3}, {"id": 4}',
+    '{"id": [1',
+    "2]}",
+    "2]}, {}",
+    "[]",
+    "7",
+    "{}",
+    '{"id": 1.5}',
+]
+LINES += [
+    " ",
+    "",
+    '{"id": "\\ud800"}',
+    '{"id": "\\u00e9"}',
+    '{"id": true}',
+    "null",
+    "]",
+    "[",
+    "NaN",
+    '{"id": 5} ',
+    ' {"id": 6}',
+]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(st.sampled_from(LINES), min_size=1, max_size=6))
+def test_lines_that_are_read_together_are_what_each_is_alone(lines):
+    alone, bad = [], 0
+    for line in lines:
+        spout = opened(line + "\n", on_bad_line="skip")
+        alone += rest(spout)
+        bad += spout.counters().get("bad_lines_skipped", 0)
+    spout = opened("".join(f"{line}\n" for line in lines), on_bad_line="skip")
+    rows = rest(spout)
+    assert rows == alone and [type(key) for key, _ in rows] == [type(key) for key, _ in alone]
+    assert spout.counters().get("bad_lines_skipped", 0) == bad
+
+
+def test_objects_share_the_names_of_their_fields():
+    rows = rest(opened('{"id": 1, "field": 2}\n' * 3))
+    assert len({id(name) for _, value in rows for name in value}) == 2
 
 
 def test_empty_lines_do_not_count():
