@@ -18,9 +18,13 @@ from esault.topology.error_policy import ErrorPolicy
 from esault.topology.function import check_function
 from esault.topology.grouping import Grouping, by_key
 from esault.topology.joinable import Joinable
+from esault.topology.pattern import Pattern
+from esault.topology.pattern_bolt import TIMED_OUT, PatternBolt
+from esault.topology.pattern_matcher import Matcher
 from esault.topology.reduce import Reduce
 from esault.topology.sink import Sink
 from esault.topology.stream_operators import StreamOperators
+from esault.topology.timed_bolt import Unwindowed
 from esault.topology.unit_options import FAIL, UnitOptions, WindowOptions
 from esault.topology.window import WindowKind
 
@@ -255,6 +259,39 @@ class Stream(StreamOperators[K, V], Joinable[K, V]):
                     f"union behind {self!r}: {other!r} is no stream of topology {self._draft.name!r}; unite streams of one topology"
                 )
         return Union(self._draft, (self, *others)) if others else self
+
+    def pattern(
+        self,
+        name: str,
+        pattern: Pattern[V],
+        *,
+        time: Callable[[V], float] | None = None,
+        lateness: float | None = None,
+        idle: float | None = None,
+        ahead: float | None = None,
+        parallelism: int = 1,
+        min_parallelism: int = 1,
+        max_parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
+        buffer: int | None = None,
+        overflow: str | None = None,
+    ) -> Stream[K, dict[str, list[V]]]:
+        """Find the pattern in the tuples of each key, in the order of their times: a match is a dict of values by the names of stages.
+
+        A tuple is matched when the watermark has passed it. What comes later goes to the stream "late"; a match that has begun and is not
+        complete when its time is over, to "timed_out". The rest as in `window`.
+        """
+        where = f"unit {name!r}"
+        if not isinstance(pattern, Pattern):
+            raise TopologyError(
+                f"{where}: {pattern!r} ({type(pattern).__name__}) is no pattern; write Pattern().begin('first', lambda value: ...)"
+            )
+        factory = functools.partial(PatternBolt, Matcher(pattern.checked(where)))
+        options = UnitOptions.of_call(locals(), streams=(TIMED_OUT,))
+        inputs = self._inputs(by_key())
+        windowed = WindowOptions(Unwindowed(), (time,) * len(inputs), lateness, idle, ahead)
+        unit = self._draft.add_bolt(name, factory, inputs, options, windowed)
+        return self.of_unit(self._draft, unit)
 
     def sink(self, name: str, sink: Sink) -> None:
         """Write the tuples to `sink`, an object, in the process of the unit before it; its name is unique."""

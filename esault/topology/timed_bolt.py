@@ -50,6 +50,11 @@ class TimedBolt(Bolt[Any, Any, Any, Any]):
         """Do what is due, or the first part of it: it is called until `due` is beyond the watermark."""
         raise NotImplementedError
 
+    @property
+    def current(self) -> Any:
+        """Return the value of the tuple that `advance` is to process."""
+        return None
+
     def skip(self) -> Any:
         """Leave out what `advance` failed at, and return the value of its tuple."""
         return None

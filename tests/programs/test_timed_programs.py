@@ -1,4 +1,4 @@
-"""Joins by time do what a plain loop does, whatever befalls them; `timed` says how, and runs more of them."""
+"""Joins by time and patterns do what a plain loop does, whatever befalls them; `timed` says how, and runs more of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_random_joins_do_what_a_plain_loop_does_whatever_befalls_them():
     counts, failures = many(range(first, first + count))
     assert not failures, "\n".join(f"python -m tests.programs.timed --only {seed}: {why}" for seed, why in failures)
     if count >= 200:
-        happened = ("within", "as_of", "tables", "window", "moved keys", "kills", "restores", "checkpoints")
+        happened = ("within", "as_of", "tables", "window", "pattern", "moved keys", "kills", "restores", "checkpoints")
         assert all(counts[name] for name in happened), counts
 
 

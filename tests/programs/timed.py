@@ -1,4 +1,4 @@
-"""Random joins by time over streams that come out of order, and what befalls them, each compared with a plain loop.
+"""Random joins by time, and patterns, over streams that come out of order, and what befalls them, each compared with a plain loop.
 
 `python -m tests.programs.timed --count 20000 --jobs 2` runs many, `--only SEED` one of them.
 """
@@ -18,6 +18,7 @@ from typing import Any
 
 from esault import Topology
 from esault.messages.settings import Settings
+from esault.patterns import Pattern
 from esault.sinks import Collect
 from esault.sources import Items
 from esault.testing import LocalRuntime
@@ -27,7 +28,8 @@ from tests.programs.generate import Failed, Run, differences
 #: seconds that a row may be behind the newest one of its stream
 LATENESS = 5
 KINDS = ("inner", "left", "right", "outer")
-SHAPES = ("within", "within", "within", "as_of", "as_of", "tables", "window")
+SHAPES = ("within", "within", "within", "as_of", "as_of", "tables", "window", "pattern", "pattern")
+WORDS = ("next", "followed_by", "followed_by_any")
 
 
 def at(value):
@@ -90,20 +92,27 @@ def draw(seed):
         how = {"missing": r.choice(["none", "drop"])}
     elif shape == "tables":
         how = {"kind": r.choice(KINDS)}
+    elif shape == "pattern":
+        # (word, what the number of a row is to be by 3, what must not come before it or None)
+        stages = [
+            (r.choice(WORDS), r.randrange(3), r.choice([None, None, None, 0, 1, 2])) for _ in range(r.randint(2, 4))
+        ]
+        how = {"stages": stages, "not_at_the_end": r.choice([None, None, 0, 1]), "within": r.choice([6, 15, 40])}
+        fraction = 1
     else:
         how = {
             "window": r.choice([TumblingWindow(6), SlidingWindow(9, 3)]),
             "kind": r.choice(KINDS),
             "keep": r.choice(["all", "first", "last"]),
         }
-    sides = r.choice([2, 3]) if shape == "window" else 2
+    sides = {"window": r.choice([2, 3]), "pattern": 1}.get(shape, 2)
     most = r.choice([4, 8]) if sides == 3 else r.choice([6, 20, 40])
     spouts = {f"s{i}": _rows(r, f"s{i}-", keys, most, fraction) for i in range(sides)}
     exactly = r.random() < 0.6
     return Program(
         seed,
         shape,
-        {**how, "lateness": LATENESS * fraction} if shape != "tables" else how,
+        {**how, "lateness": (LATENESS + 0.5) * fraction} if shape != "tables" else how,
         spouts,
         Settings(
             delivery="eo" if exactly else r.choice(["alo", "none"]),
@@ -132,6 +141,9 @@ def build(program):
     elif program.shape == "as_of":
         out = sides[0].join_table("out", sides[1], as_of=True, time=at, **how, **width)
         out["unmatched"].sink("unmatched", Collect())
+    elif program.shape == "pattern":
+        out = sides[0].pattern("out", _pattern(how), time=at, lateness=how["lateness"], **width)
+        out["timed_out"].sink("timed_out", Collect())
     elif program.shape == "tables":
         out = sides[0].join_tables("out", sides[1], **how, **width)
     else:
@@ -140,6 +152,21 @@ def build(program):
     if program.shape != "tables":
         out["late"].sink("late", Collect())
     return t
+
+
+def _is(number):
+    return lambda value: int(value[1].partition("-")[2]) % 3 == number
+
+
+def _pattern(how):
+    pattern = Pattern()
+    for i, (word, number, no) in enumerate(how["stages"]):
+        if i and no is not None:
+            pattern = pattern.not_followed_by(f"no{i}", _is(no))
+        pattern = getattr(pattern, word if i else "begin")(f"{i}", _is(number))
+    if how["not_at_the_end"] is not None:
+        pattern = pattern.not_followed_by("no", _is(how["not_at_the_end"]))
+    return pattern.within(how["within"])
 
 
 # what comes of it, in a plain loop ---------------------------------------------------------------------
@@ -155,6 +182,8 @@ def expected(program):
         return _as_of(sides[0], sides[1], how["missing"])
     if program.shape == "tables":
         return {"rows": list(_tables(sides[0], sides[1], how["kind"]))}
+    if program.shape == "pattern":
+        return {"rows": list(_matches(sides[0], how))}
     return {"rows": list(_windows(sides, how["window"], how["kind"], how["keep"]))}
 
 
@@ -185,6 +214,34 @@ def _as_of(left, table, missing):
         else:
             rows.append((key, (value, newest)))
     return {"rows": rows, "unmatched": unmatched}
+
+
+def _matches(rows, how):
+    for key in dict.fromkeys(key for key, _ in rows):
+        values = sorted((value for k, value in rows if k == key), key=at)
+        for start, value in enumerate(values):
+            if _is(how["stages"][0][1])(value):
+                within = [v for v in values[start:] if v[0] - value[0] < how["within"]]
+                for found in _go_on(within, [0], how["stages"][1:], how["not_at_the_end"]):
+                    yield key, {str(i): [within[at]] for i, at in enumerate(found)}
+
+
+def _go_on(values, found, stages, not_at_the_end):
+    behind = range(found[-1] + 1, len(values))
+    if not stages:
+        if not_at_the_end is None or not any(_is(not_at_the_end)(values[i]) for i in behind):
+            yield found
+        return
+    (word, number, no), *rest = stages
+    for i in behind:
+        if no is not None and _is(no)(values[i]):
+            return
+        if _is(number)(values[i]):
+            yield from _go_on(values, [*found, i], rest, not_at_the_end)
+            if word == "followed_by":
+                return
+        if word == "next":
+            return
 
 
 def _tables(left, right, kind):

@@ -27,6 +27,7 @@ ALLOWED = {
     "windows": {"topology"},
     "bolts": {"topology"},
     "aggregates": {"errors", "topology"},
+    "patterns": {"topology"},
     "event_loop": set(),
     "registry": {"errors"},
     "policies": {"elasticity"},

@@ -64,7 +64,7 @@ class TimedOperator(WindowOperator):
         # All that the watermark has passed, and not only what this timer was for: fewer timers.
         passed = self.level(bolt.key)
         while (due := bolt.due) <= passed and due != NEVER:
-            if not self._outside_process(lambda: bolt.advance(passed), bolt.key, "process"):
+            if not self._outside_process(lambda: bolt.advance(passed), bolt.key, "process", bolt.current):
                 bolt.skip()
         if bolt.needed:
             self._set_timer(bolt)

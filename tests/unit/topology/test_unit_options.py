@@ -22,6 +22,7 @@ OWN = {
     Stream.join_tables: {"name", "other", "kind"},
     Stream.window: {"name", "factory", "window", "time", "grouping"},
     Stream.join: {"name", "other", "window", "within", "time", "kind", "keep"},
+    Stream.pattern: {"name", "pattern", "time"},
     Topology.spout: {"name", "spout", "time"},
     Topology.bolt: {"name", "factory", "inputs"},
     Topology.join: {"name", "sides", "window", "time", "kind", "keep"},

@@ -1,0 +1,136 @@
+"""The bolt behind `stream.pattern(...)`: tuples of a key in the order of their times, through the automaton."""
+
+from __future__ import annotations
+
+from bisect import insort
+from typing import Any
+
+from esault.topology.pattern_matcher import Matcher, Partial, so_far
+from esault.topology.timed_bolt import NEVER, TimedBolt, behind
+
+__all__ = ["TIMED_OUT", "PatternBolt"]
+
+#: the stream of partial matches whose time was over
+TIMED_OUT = "timed_out"
+
+
+class PatternBolt(TimedBolt):
+    """Keeps tuples until the watermark has passed them, then matches them one by one; emits matches, stage -> values."""
+
+    # Slots, so that an object is small: there may be millions.
+    __slots__ = ("complete", "matched", "matcher", "number", "partials", "values", "waiting")
+
+    def __init__(self, matcher: Matcher) -> None:
+        super().__init__()
+        self.matcher = matcher
+        #: of tuples that have come, and of those that have been matched: these number the events, in the order of their times
+        self.number = self.matched = 0
+        #: (time, number, value) in the order of their times
+        self.waiting: list[tuple[float, int, Any]] = []
+        self.partials: list[Partial] = []
+        #: complete matches that wait for an earlier one to end, which may skip them
+        self.complete: list[Partial] = []
+        #: the events of partial and complete matches, by their numbers
+        self.values: dict[int, Any] = {}
+
+    def take(self, stream: str, value: Any, at: float, watermark: float) -> bool:
+        """Keep it."""
+        if at < watermark:
+            return False
+        self.number += 1
+        insort(self.waiting, (at, self.number, value))
+        return True
+
+    @property
+    def due(self) -> float:
+        """Return when the next tuple can be matched, or the first partial match is given up."""
+        tuples = behind(self.waiting[0][0]) if self.waiting else NEVER
+        return min(tuples, self._over)
+
+    @property
+    def _over(self) -> float:
+        return min((partial.start for partial in self.partials), default=NEVER) + self.matcher.of.within
+
+    @property
+    def current(self) -> Any:
+        """Return the value that is being matched."""
+        return self.waiting[0][2] if self.waiting else None
+
+    def advance(self, watermark: float) -> None:
+        """Match one tuple, or give partial matches up, whichever comes first. Changes nothing where a condition raises."""
+        over = self._over
+        if not self.waiting or self.waiting[0][0] >= watermark or over <= self.waiting[0][0]:
+            self._give_up(over)
+            return
+        at, _, value = self.waiting[0]
+        number = self.matched + 1
+        values = {**self.values, number: value}
+        partials, complete = self.matcher.step(self.partials, number, at, value, values)
+        self.values, self.matched = values, number
+        self._settle(partials, [*self.complete, *complete])
+        del self.waiting[0]
+
+    def skip(self) -> Any:
+        """Leave out the tuple at which a condition raised."""
+        return self.waiting.pop(0)[2]
+
+    def _give_up(self, over: float) -> None:
+        within = self.matcher.of.within
+        given_up = [partial for partial in self.partials if partial.start + within <= over]
+        complete = [partial for partial in given_up if self.matcher.given_up(partial)]
+        for partial in given_up:
+            if not self.matcher.was_complete(partial):
+                self.emit(self.key, self._named(partial), stream=TIMED_OUT)
+        self._settle([p for p in self.partials if p.start + within > over], [*self.complete, *complete])
+
+    def _settle(self, partials: list[Partial], complete: list[Partial]) -> None:
+        """Emit complete matches, the earliest first, each of which skips others; and let go of events that are in none."""
+        if self.matcher.of.skip.to == "none":
+            for match in complete:
+                self.emit(self.key, self._named(match))
+            complete = []
+        complete.sort(key=lambda match: match.first)
+        while complete and complete[0].first <= min((p.first for p in partials), default=complete[0].first):
+            match = complete.pop(0)
+            self.emit(self.key, self._named(match))
+            up_to = self._skips(match)
+            partials = [partial for partial in partials if partial.first >= up_to]
+            complete = [other for other in complete if other.first >= up_to]
+        self.partials, self.complete = partials, complete
+        used = {number for match in (*partials, *complete) for _, number in match.taken}
+        self.values = {number: value for number, value in self.values.items() if number in used}
+
+    def _skips(self, match: Partial) -> int:
+        """Return the number of the event before which no match may begin any more."""
+        skip = self.matcher.of.skip
+        numbers = [n for stage, n in match.taken if not skip.stage or self.matcher.of.stages[stage].name == skip.stage]
+        if skip.to == "next":
+            return match.first + 1
+        if skip.to == "past_last":
+            return match.taken[-1][1] + 1
+        if not numbers:  # the stage was left out
+            return match.first
+        return numbers[0] if skip.to == "first" else numbers[-1]
+
+    def _named(self, match: Partial) -> dict[str, list[Any]]:
+        return so_far(self.matcher.of, match, self.values)
+
+    @property
+    def needed(self) -> bool:
+        """Return whether a match may come of what there is."""
+        return bool(self.waiting or self.partials or self.complete)
+
+    def state(self) -> tuple[Any, ...]:
+        plain = tuple(map(tuple, self.partials)), tuple(map(tuple, self.complete))
+        return self.number, self.matched, tuple(self.waiting), *plain, tuple(self.values.items())
+
+    def restore(self, *state: Any) -> None:
+        self.number, self.matched, waiting, partials, complete, values = state
+        self.waiting = [tuple(kept) for kept in waiting]
+        self.partials, self.complete = list(map(_partial, partials)), list(map(_partial, complete))
+        self.values = dict(values)
+
+
+def _partial(state: Any) -> Partial:
+    first, start, stage, times, waits, taken = state
+    return Partial(first, start, stage, times, waits, tuple(map(tuple, taken)))
