@@ -29,7 +29,7 @@ from typing import Any
 from bench.engines.answers import SQL, Tables, answer, updates
 from bench.engines.data import Data, make, missing_data
 from bench.engines.plot import draw
-from bench.kit.arguments import parse
+from bench.kit.arguments import names_among, parse
 from bench.kit.bisection import CLOSE, CLOSE_QUICK, Trials, behind, bisect
 from bench.kit.machine import facts
 from bench.kit.measure import Run, in_turns, launch, missing, summary
@@ -221,15 +221,10 @@ def _lines(found: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _names(text: str) -> list[str]:
-    chosen = text.split(",")
-    if unknown := [name for name in chosen if name not in SQL]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r}; write some of: {','.join(SQL)}")
-    return chosen
-
-
 def _options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--only", type=_names, default=list(SQL), metavar="NAMES", help=f"of {','.join(SQL)}.  [all]")
+    parser.add_argument(
+        "--only", type=names_among(SQL), default=list(SQL), metavar="NAMES", help=f"of {','.join(SQL)}.  [all]"
+    )
     parser.add_argument(
         "--spark",
         action=argparse.BooleanOptionalAction,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import FrameType
 
-__all__ = ["end_on_signals", "parse"]
+__all__ = ["end_on_signals", "names_among", "parse"]
 
 
 def parse(
@@ -29,6 +29,18 @@ def parse(
         parser.error(f"--scale {arguments.scale}: write a number above 0")
     end_on_signals()
     return arguments
+
+
+def names_among(known: Collection[str]) -> Callable[[str], list[str]]:
+    """The type of an option that takes some of these names, with commas between them."""
+
+    def chosen(text: str) -> list[str]:
+        found = [name.strip() for name in text.split(",") if name]
+        if unknown := [name for name in found if name not in known]:
+            raise argparse.ArgumentTypeError(f"there is no {unknown[0]!r}; write some of: {', '.join(known)}")
+        return found
+
+    return chosen
 
 
 def end_on_signals() -> None:

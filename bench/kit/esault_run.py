@@ -69,14 +69,8 @@ def run() -> None:
     arguments = parser.parse_args()
     settings = settings_of(parser, arguments.set)
     params: dict[str, Any] = {"load": arguments.load, "passes": arguments.passes}
-    if arguments.sink:
-        params["sink"] = arguments.sink
-    if arguments.rate:
-        params["rate"] = arguments.rate
-    if arguments.kind:
-        params["kind"] = arguments.kind
-    if arguments.parallel:
-        params["p"] = arguments.parallel
+    given = {"sink": arguments.sink, "rate": arguments.rate, "kind": arguments.kind, "p": arguments.parallel}
+    params |= {name: value for name, value in given.items() if value}
     with contextlib.ExitStack() as stack:
         folder = arguments.keep or stack.enter_context(tempfile.TemporaryDirectory())
         out = Path(folder) / "out"

@@ -45,7 +45,7 @@ def write_with(out: str, result: dict[str, Any], lines: list[str], draw: Callabl
     """The same with a plot of one's own: `draw(path)` says whether it could."""
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "result.json").write_text(json.dumps(result, indent=2) + "\n")
+    (folder / "result.json").write_text(json.dumps(result) + "\n")
     (folder / "result.txt").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
     drawn = draw(folder / "result.png")

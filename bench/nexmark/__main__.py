@@ -18,7 +18,7 @@ import argparse
 from functools import partial
 from typing import Any
 
-from bench.kit.arguments import parse
+from bench.kit.arguments import names_among, parse
 from bench.kit.bisection import CLOSE, CLOSE_QUICK, Trials, bisect
 from bench.kit.machine import facts
 from bench.kit.measure import LaunchError, Run, in_turns, launch, missing, spread, summary
@@ -126,16 +126,9 @@ def _lines(found: dict[str, Any], rate: float) -> list[str]:
     return lines
 
 
-def _queries(text: str) -> list[str]:
-    chosen = text.split(",")
-    if unknown := [query for query in chosen if query not in SQL]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r}; write some of: {','.join(SQL)}")
-    return chosen
-
-
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--queries", type=_queries, default=list(SQL), metavar="NAMES", help=f"of {','.join(SQL)}.  [all]"
+        "--queries", type=names_among(SQL), default=list(SQL), metavar="NAMES", help=f"of {','.join(SQL)}.  [all]"
     )
     parser.add_argument("--rate", type=float, default=50_000.0, help="events a second, for latencies.  [50000]")
     parser.add_argument("--spark", action=argparse.BooleanOptionalAction, help="Spark beside.  [not with --quick]")

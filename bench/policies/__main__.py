@@ -26,7 +26,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from bench.kit.arguments import parse
+from bench.kit.arguments import names_among, parse
 from bench.kit.machine import facts
 from bench.policies.compare import FIXED, LOADS, MODELS, POLICIES, Job, compare, fronts, jobs
 from bench.policies.live import compared, text, words
@@ -169,16 +169,14 @@ def _write(folder: Path, arguments: argparse.Namespace, told: Mapping[str, Calla
 
 
 def _only(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--only", default=",".join(PARTS), metavar="PARTS", help=f"of: {', '.join(PARTS)}")
+    parser.add_argument(
+        "--only", type=names_among(PARTS), default=list(PARTS), metavar="PARTS", help=f"of: {', '.join(PARTS)}"
+    )
 
 
 def main() -> None:
     """Run as the arguments say."""
     arguments = parse(__doc__, _only)
-    wanted = [part for part in arguments.only.split(",") if part]
-    unknown = [part for part in wanted if part not in PARTS]
-    if unknown:
-        raise SystemExit(f"there is no part {', '.join(unknown)}; there are: {', '.join(PARTS)}")
     folder = Path(arguments.out)
     folder.mkdir(parents=True, exist_ok=True)
     seeds = arguments.runs or (1 if arguments.quick else SEEDS)
@@ -186,7 +184,7 @@ def main() -> None:
     told: dict[str, Callable[[Any], list[str]]] = {part: module.lines for part, module in papers.items()}
     lived = import_module("bench.policies.migration.live.experiments")
     told |= {LIVE: lived.lines, "compare": _compare_lines, "live": text, LIVE_LOADS: loads_text}
-    for part in [p for p in PARTS if p in wanted]:
+    for part in [p for p in PARTS if p in arguments.only]:
         print(f"{part} ...", flush=True)
         if part in papers:
             result = papers[part].experiment(arguments.quick, range(1, min(seeds, 3) + 1))

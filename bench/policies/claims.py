@@ -12,7 +12,7 @@ Verdict = tuple[str, bool] | None
 
 
 class Checks:
-    """Claims of one paper: a decorator runs the check that it stands above, for the columns reference and sim, and notes both in `found`."""
+    """Claims of one paper: a decorator runs the check below it, for the columns reference and sim, and notes both in `found`."""
 
     def __init__(self, paper: str) -> None:
         self._paper = paper
@@ -42,14 +42,14 @@ class Checks:
 
 
 def claim_lines(claims: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Three lines for each claim; its name and what a live run showed stand there where it has them."""
+    """Three lines for each claim; the reference, and what a live run showed, stand there where it has them."""
     said = []
     for claim in claims:
-        name = f"{claim['claim']}: " if "claim" in claim else ""
-        live = f"; live {claim['live']}" if "live" in claim else ""
+        reference = f"; reference {claim['reference']}" if "reference" in claim else ""
+        live = f"; live {claim['live'] or 'not judged'}" if "live" in claim else ""
         said += [
-            f"{'reproduced    ' if claim['reproduced'] else 'NOT reproduced'} {name}{claim['text']}",
-            f"    paper {claim['paper']}; reference {claim['reference']}; ours (sim) {claim['sim']}{live}",
+            f"{'reproduced    ' if claim['reproduced'] else 'NOT reproduced'} {claim['claim']}: {claim['text']}",
+            f"    paper {claim['paper']}{reference}; ours (sim) {claim['sim']}{live}",
             f"    counts as reproduced: {claim['counts_as']}",
         ]
     return said

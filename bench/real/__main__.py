@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.kit.arguments import parse
+from bench.kit.arguments import names_among, parse
 from bench.kit.machine import facts
 from bench.kit.measure import Run, in_turns, ratio, summary
 from bench.kit.result import write_with
@@ -141,17 +141,13 @@ def _lines(title: str, unit: str, found: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _names(text: str) -> list[str]:
-    names = [part.strip() for part in text.split(",")]
-    unknown = [name for name in names if name not in WORKLOADS]
-    if unknown:
-        raise argparse.ArgumentTypeError(f"there is no work {unknown[0]!r}; there are: {', '.join(WORKLOADS)}")
-    return names
-
-
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--only", type=_names, default=list(WORKLOADS), metavar="NAMES", help=f"with commas, of: {', '.join(WORKLOADS)}"
+        "--only",
+        type=names_among(WORKLOADS),
+        default=list(WORKLOADS),
+        metavar="NAMES",
+        help=f"with commas, of: {', '.join(WORKLOADS)}",
     )
 
 

@@ -23,6 +23,7 @@ from typing import Any
 from bench.kit.arguments import parse
 from bench.kit.machine import facts
 from bench.kit.measure import ROOT, missing, spread, summary
+from bench.kit.result import write_with
 from bench.rescale.plots import draw
 from bench.rescale.run import start
 from bench.workloads.loads import SEED
@@ -316,14 +317,8 @@ def main() -> None:
         "bears": {name.partition(",")[0]: rates for name, rates in most.items()},
         "cases": results,
     }
-    folder = Path(arguments.out)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "result.json").write_text(json.dumps(result) + "\n")
     lines = [line for r, c in zip(results, cases) for line in _lines(c, r["tuples_per_second"], r["engines"])]
-    lines += [peer] if peer else []
-    (folder / "result.txt").write_text("\n".join(lines) + "\n")
-    print("\n".join(lines))
-    print(f"{folder}/result.json, result.txt{draw(folder, results)}")
+    write_with(arguments.out, result, [*lines, *([peer] if peer else [])], lambda path: draw(path, results))
 
 
 SEMANTICS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bench.kit.plotting import NO_PLOTS, pyplot, saved
+from bench.kit.plotting import pyplot, saved
 
 __all__ = ["draw"]
 
@@ -14,11 +14,11 @@ COLOURS = {"moved keys": "#cc6677", "other keys": "#4477aa", "stopped and starte
 FLOOR = 0.1
 
 
-def draw(folder: Path, results: list[dict[str, Any]]) -> str:
-    """result.png: latency around a change, and the worst of it by number of keys; says what to print of it."""
+def draw(path: Path, results: list[dict[str, Any]]) -> bool:
+    """Write latency around a change, and the worst of it by number of keys; False where matplotlib is not installed."""
     plots = pyplot()
     if plots is None:
-        return NO_PLOTS
+        return False
 
     half = [r for r in results if r["case"]["share"] == 0.5 and r["case"]["roots"] is None]
     shown = next((r for r in half if r["case"]["keys"] == 100_000), half[-1])
@@ -55,8 +55,7 @@ def draw(folder: Path, results: list[dict[str, Any]]) -> str:
     right.set_ylabel("worst latency, ms")
     right.set_title("1 -> 2 at half load", fontsize=10)
     right.legend(fontsize=8)
-    saved(figure, folder / "result.png")
-    return ", result.png"
+    return saved(figure, path)
 
 
 def _short(name: str) -> str:

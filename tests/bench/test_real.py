@@ -127,7 +127,7 @@ def test_a_work_that_is_not_there_is_refused(tmp_path):
     command = [sys.executable, "-m", "bench.real", "--out", str(tmp_path), "--only", "nothing"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "there is no work 'nothing'; there are: words, words_landed" in done.stderr
+    assert "there is no 'nothing'; write some of: words, words_landed" in done.stderr
 
 
 def test_without_bytewax_its_column_says_so(tmp_path, monkeypatch):

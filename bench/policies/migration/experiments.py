@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bench.policies.claims import claim_lines
 from bench.policies.migration.claims import CLAIMS
 from bench.policies.migration.model import Figures
 from bench.policies.migration.scenarios import SCENARIOS, Measured, Setting, measure
@@ -100,12 +101,4 @@ def lines(result: Mapping[str, Any]) -> list[str]:
             out.append(
                 f"  {name:32}{means[0]:10.1f}{means[1]:9.0f}{means[2]:11.1f}{means[3]:9.0f}{means[4]:11,.0f}{means[5]:7.1f}"
             )
-    out += ["", "claims (limit 1 unless said)"]
-    for claim in result["claims"]:
-        out += [
-            f"  {'reproduced' if claim['reproduced'] else 'NOT reproduced'}: {claim['claim']}",
-            f"    {claim['text']}",
-            f"    paper {claim['paper']}; reference {claim['reference']}; sim {claim['sim']}; live {claim['live'] or 'not judged'}",
-            f"    counts as reproduced: {claim['counts_as']}",
-        ]
-    return out
+    return [*out, "", "claims (limit 1 unless said)", *claim_lines(result["claims"])]

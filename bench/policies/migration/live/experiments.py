@@ -18,6 +18,7 @@ from typing import Any
 
 from bench.kit.cluster import Cluster
 from bench.kit.machine import facts
+from bench.policies.claims import claim_lines
 from bench.policies.migration.claims import CLAIMS
 from bench.policies.migration.live.run import Shape, live
 from bench.policies.migration.model import NODES, Figures
@@ -130,12 +131,4 @@ def lines(result: Mapping[str, Any]) -> list[str]:
     moves = sorted(ms for each in result["runs"].values() for run in each for ms in run["move_ms"])
     if moves:
         out.append(f"a move took {moves[len(moves) // 2]:.0f} ms (median; {moves[0]:.0f} to {moves[-1]:.0f})")
-    out += ["", "claims that these runs can show"]
-    for claim in result["claims"]:
-        out += [
-            f"  {'reproduced' if claim['reproduced'] else 'NOT reproduced'} live: {claim['claim']}",
-            f"    {claim['text']}",
-            f"    paper {claim['paper']}; sim {claim['sim']}; live {claim['live']}",
-            f"    counts as reproduced: {claim['counts_as']}",
-        ]
-    return out
+    return [*out, "", "claims that these runs can show", *claim_lines(result["claims"])]

@@ -157,4 +157,4 @@ def test_a_topology_that_is_not_measured_is_refused_with_the_names_there_are(mon
     with pytest.raises(SystemExit) as caught:
         engines.main()
     assert caught.value.code == 2
-    assert f"'storm'; write some of: {','.join(NAMES)}" in capsys.readouterr().err
+    assert f"'storm'; write some of: {', '.join(NAMES)}" in capsys.readouterr().err

@@ -296,4 +296,4 @@ def test_an_experiment_is_told_in_full(monkeypatch):
     text = "\n".join(experiments.lines(result))
     assert "21 of 22 runs" in text
     for claim in result["claims"]:
-        assert f": {claim['claim']}\n" in text
+        assert f" {claim['claim']}: {claim['text']}\n" in text
