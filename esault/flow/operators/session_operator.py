@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import heapq
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from esault.errors import StateError
+from esault.flow.operators.operator import STOPPING
 from esault.flow.operators.operator_parameters import OperatorParameters
+from esault.flow.operators.user_error import UserError
 from esault.flow.operators.window_operator import NoTime, WindowOperator
-from esault.flow.watermark.clock import as_time
+from esault.flow.watermark.clock import as_time, times_at_once
 from esault.topology.window import SessionWindow, Window
 
 __all__ = ["SessionOperator"]
+
+_window = tuple.__new__
 
 
 class _Session:
@@ -76,6 +82,9 @@ class SessionOperator(WindowOperator):
         #: seconds that a row's session lasts behind it, where all have the same, and what gives it else
         self._gap: float = 0.0 if callable(gap) else gap
         self._gap_of: Callable[[Any], float] | None = gap if callable(gap) else None
+        #: nothing is survived, and all rows have one gap and one hook
+        self._quick = self._simply and self._gap_of is None and self._by_stream is False
+        self.elements.make_plainly(functools.partial(_Session, self), ())
 
     def gap(self, value: Any) -> float:
         """Return the seconds that this row's session lasts behind it. Raises ValueError."""
@@ -88,10 +97,29 @@ class SessionOperator(WindowOperator):
         return seconds
 
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
-        if self.timers.next(self.levels.own) is not None:
-            time = self.times[input]
+        time, levels = self.times[input], self.levels
+        if self.timers.next(levels.own) is not None:
             self.catch_up([key for key, value in zip(keys, values) if self._is_behind(key, time, value)])
+        elif self._quick and not levels.others:
+            times = times_at_once(time, values, self.latest_of(input))
+            if times is not None and min(times, default=levels.own) >= levels.own:  # then none is late
+                self._keep(self._streams[input], keys, values, times)
+                self.try_state(keys)
+                return
         super().run(input, keys, values, ids)
+
+    def _keep(self, stream: str, keys: Sequence[Any], values: Sequence[Any], times: Sequence[float]) -> None:
+        """Have rows wait, as `add_row` does."""
+        elements, push, after, end_of_time = self.elements, heapq.heappush, math.nextafter, math.inf
+        for key, value, at in zip(keys, values, times):
+            session = elements[key]
+            session.number += 1
+            push(session.rows, (at, session.number, stream, value))
+            if at < session.wake_at:
+                due = after(at, end_of_time)
+                if due < session.wake_at:
+                    session.wake_at = due
+                    self.timers.add(due, key if type(key) is str else self.name_of(key))
 
     def _is_behind(self, key: Any, time: Callable[[Any], float], value: Any) -> bool:
         try:
@@ -129,7 +157,8 @@ class SessionOperator(WindowOperator):
         due = session.next
         if due < session.wake_at:
             session.wake_at = due
-            self.timers.add(due, self.name_of(session.key))
+            key = session.key
+            self.timers.add(due, key if type(key) is str else self.name_of(key))
 
     def due_of_state(self, state: Any) -> Sequence[float]:
         return [state[0]]
@@ -139,6 +168,7 @@ class SessionOperator(WindowOperator):
         session.wake_at = math.inf
         # All rows that the watermark has passed, and not only what this timer was for: it makes no difference, and fewer timers.
         passed = self.level(session.key)
+        process = self._process_quickly if self._quick else self._process
         while session.rows or session.element is not None:
             if session.element is not None and (not session.rows or session.rows[0][0] > session.end):
                 if (
@@ -151,11 +181,33 @@ class SessionOperator(WindowOperator):
                 break
             else:
                 at, _, stream, value = heapq.heappop(session.rows)
-                self._process(session, at, stream, value)
+                process(session, at, stream, value)
         if session.element is None and not session.rows:
             self.elements.forget(name)
         else:
             self._set_timer(session)
+
+    def _process_quickly(self, session: _Session, at: float, stream: str, value: Any) -> None:
+        """The same as `_process`, where what fails ends all."""
+        element, end = session.element, at + self._gap
+        try:
+            if element is None:
+                element = session.element = self.new(session.key, _window(Window, (at, end)))
+                session.end = end
+            else:
+                start = element.window[0]
+                session.end = end = max(session.end, end)
+                element.window = _window(Window, (min(start, at), end))
+            element.process(session.key, value)
+        except STOPPING:
+            raise
+        except StateError as error:
+            raise UserError(str(error)) from error
+        except BaseException as error:
+            raise self._fail(error, session.key, "process") from error
+        if self.plan.wants_id:
+            self._name(f"{self.context.sub_unit}:p{self.ordinal}")
+            self.ordinal += 1
 
     def _process(self, session: _Session, at: float, stream: str, value: Any) -> None:
         """A row into its session, which begins with it, or goes on to `gap` behind it; neither if it fails."""

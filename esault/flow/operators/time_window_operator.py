@@ -11,7 +11,7 @@ from esault.flow.operators.operator import STOPPING
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import UserError
 from esault.flow.operators.window_operator import NoTime, WindowOperator
-from esault.flow.watermark.clock import as_time
+from esault.flow.watermark.clock import times_at_once
 from esault.routing.many_keys import names_of
 from esault.topology.window import SlidingWindow, TimeWindow, TumblingWindow, Window
 
@@ -20,7 +20,6 @@ __all__ = ["TimeWindowOperator"]
 #: bounds that are kept: those of windows that are open are asked for again and again
 KEPT_BOUNDS = 4096
 _NO_TIME = "time gave no finite number of seconds since the epoch"
-_TIMES = frozenset({int, float})
 
 
 class _Open(dict[Any, Any]):
@@ -123,8 +122,9 @@ class TimeWindowOperator(WindowOperator):
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
         self._behind = bool(self.levels.others) or self.timers.next(self.levels.own) is not None
         time, every = self.times[input], self._every
-        times = None if self._behind or not every else self._believed(time, values, self.latest_of(input))
-        if times is None:
+        times = None if self._behind or not every else times_at_once(time, values, self.latest_of(input))
+        if times is None or (self._overlap and not (min(times) // every + 1) * every > self.levels.own):
+            # ... or of several windows of a row some may have closed
             super().run(input, keys, values, ids)
             return
         elements, late, name = self.elements, self.late, self._name
@@ -159,25 +159,6 @@ class TimeWindowOperator(WindowOperator):
                     elements.forget(name)
         if not self._tried_state:
             self.try_state(keys)
-
-    def _believed(
-        self, time: Callable[[Any], float], values: Sequence[Any], latest: float | None
-    ) -> Sequence[float] | None:
-        """The times of rows, where it is seen at a glance that each is one, none is too far ahead of the clock, and windows overlap
-        only for rows none of whose windows has closed; None: each must be looked at."""
-        try:
-            times: Sequence[Any] = tuple(map(time, values))
-            if not _TIMES.issuperset(map(type, times)):
-                times = tuple(map(as_time, times))
-            if latest is not None and not max(times) <= latest:
-                return None
-            if self._overlap and not (min(times) // self._every + 1) * self._every > self.levels.own:
-                return None
-        except STOPPING:
-            raise
-        except BaseException:
-            return None
-        return times
 
     def _because(self, error: BaseException, time: Callable[[Any], float], key: Any, value: Any) -> UserError:
         """Return the error: of the user's object, or of the time of the value."""

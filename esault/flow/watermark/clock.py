@@ -11,12 +11,13 @@ from typing import Any
 
 from esault.topology.event_time import EventTime
 
-__all__ = ["BEGINNING", "END_OF_TIME", "Clock", "as_time"]
+__all__ = ["BEGINNING", "END_OF_TIME", "Clock", "as_time", "times_at_once"]
 
 BEGINNING, END_OF_TIME = -math.inf, math.inf
 #: seconds of quiet after which a sub-unit of a bolt is left out unless the user said otherwise: it may own no key that has tuples
 IDLE_BOLT = 1.0
 _STOPPING = (KeyboardInterrupt, GeneratorExit)
+_TIMES = frozenset({int, float})
 
 
 def as_time(value: Any) -> float | None:
@@ -32,6 +33,21 @@ def as_time(value: Any) -> float | None:
         return as_time(float(value)) if isinstance(value, (Real, Decimal)) else None
     except (ValueError, OverflowError):  # a Decimal that signals, an int beyond all floats
         return None
+
+
+def times_at_once(time: Callable[[Any], Any], values: Sequence[Any], latest: float | None) -> Sequence[float] | None:
+    """The times of rows, where it is seen at a glance that each has one, and that none is beyond `latest`; None: look at each alone."""
+    try:
+        times: Sequence[Any] = tuple(map(time, values))
+        if not _TIMES.issuperset(map(type, times)):
+            times = tuple(map(as_time, times))
+        if not isfinite(sum(times)) or (latest is not None and max(times, default=latest) > latest):
+            return None
+    except _STOPPING:
+        raise
+    except BaseException:
+        return None
+    return times
 
 
 class Clock:
