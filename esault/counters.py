@@ -47,6 +47,11 @@ class UnitCounts:
         "Tuples whose processing failed and was survived, by on_error.", trouble=True, in_windows=True
     )
     dead_letters: int = counter("Of those, tuples that were kept as dead letters.", trouble=True)
+    skipped: int = counter(
+        "Lines or records of a source that were left out or cut short, such as by `on_bad_line='skip'`.",
+        "records",
+        trouble=True,
+    )
     state_lost: int = counter("Elements whose state died with a process.", "elements", trouble=True)
     dropped_frames: int = counter("Frames that were not for the sub-unit that got them.", "frames")
     busy_seconds: float = counter("Seconds in which sub-units were busy, added up.", "seconds", default=0.0)

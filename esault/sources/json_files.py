@@ -184,7 +184,7 @@ class JsonFiles(Spout[Any, dict[str, Any]]):
         self._lines.close()
 
     def _reason(self, line: str, error: Exception) -> str:
-        remedy = 'correct the line, or leave such lines out with on_bad_line="skip"'
+        remedy = "correct the line" + ("" if self._skip else ', or leave such lines out with on_bad_line="skip"')
         if isinstance(error, _UnusableError):
             return f"{error}; {remedy}"
         if isinstance(error, json.JSONDecodeError):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any, TypeVar
@@ -336,6 +336,10 @@ class MicroBatches(WindowedSpout[K, V]):
     def progress(self) -> tuple[float, float] | None:
         """As the spout within, which is ahead by what was collected."""
         return self.spout.progress()
+
+    def counters(self) -> Mapping[str, int]:
+        """As the spout within."""
+        return self.spout.counters()
 
     def lag(self) -> int | None:
         """As the spout within: what was collected is not counted."""

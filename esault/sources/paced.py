@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from esault.errors import TopologyError
@@ -110,6 +110,10 @@ class Paced(Spout[K, V]):
     def progress(self) -> tuple[float, float] | None:
         """As the spout within."""
         return self.spout.progress()
+
+    def counters(self) -> Mapping[str, int]:
+        """As the spout within."""
+        return self.spout.counters()
 
     def lag(self) -> int | None:
         """Tuples that are due by now and have not been offered."""

@@ -203,6 +203,9 @@ class Spooled(Spout[Any, Any]):
     def progress(self) -> tuple[float, float] | None:
         return self.spout.progress()
 
+    def counters(self) -> Mapping[str, int]:
+        return self.spout.counters()
+
     def lag(self) -> int | None:
         return self.spout.lag()
 

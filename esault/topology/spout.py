@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from esault.topology.columns import Columns
@@ -106,6 +106,10 @@ class Spout(Generic[K, V]):
         A policy that scales what follows learns from it how much more would come than is read.
         """
         return None
+
+    def counters(self) -> Mapping[str, int]:
+        """Return how much was left out or cut short so far, by reason; the report shows the sum as the unit's `skipped`."""
+        return {}
 
     def without_pace(self) -> Spout[K, V]:
         """Return the spout to read what is known to be due: itself, where it only waits for its source."""

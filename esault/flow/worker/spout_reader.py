@@ -40,7 +40,7 @@ class SpoutReader:
         self.rows = 0
         self._open = True
         #: what it said last of its progress and its lag
-        self._said: tuple[tuple[float, float] | None, int | None] = (None, None)
+        self._said: tuple[tuple[float, float] | None, int | None, int] = (None, None, 0)
         self.call(lambda: self.spout.open(context), "open")
 
     def call(self, call: Callable[[], Any], hook: str) -> Any:
@@ -129,10 +129,11 @@ class SpoutReader:
         """Tell the spout that all before this position is durable."""
         self.call(lambda: self.spout.commit(position), "commit")
 
-    def ask(self) -> tuple[tuple[float, float] | None, int | None]:
-        """Return its progress and its lag; once it is closed, those that it said last."""
+    def ask(self) -> tuple[tuple[float, float] | None, int | None, int]:
+        """Return its progress, its lag, and how much it has left out; once it is closed, those that it said last."""
         if self._open:
-            self._said = (self.call(self.spout.progress, "progress"), self.call(self.spout.lag, "lag"))
+            skipped = sum(self.call(self.spout.counters, "counters").values())
+            self._said = (self.call(self.spout.progress, "progress"), self.call(self.spout.lag, "lag"), skipped)
         return self._said
 
     def give_up(self) -> None:

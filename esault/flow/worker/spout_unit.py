@@ -259,7 +259,7 @@ class SpoutSubUnit(SubUnit):
         return (now // every + 1) * every
 
     def status(self) -> Status:
-        progress, lag = self._spout.ask()
+        progress, lag, skipped = self._spout.ask()
         status = super().status()
         position = None
         if self._spout.seekable and self.roots.committed is not None:
@@ -267,7 +267,7 @@ class SpoutSubUnit(SubUnit):
         backpressured = self._backpressured
         if self._closed_at is not None and not self.exhausted:
             backpressured += self.clock() - self._closed_at
-        rows = replace(status.rows, backpressured=backpressured)
+        rows = replace(status.rows, backpressured=backpressured, skipped=skipped)
         return replace(
             status,
             rows=rows,

@@ -60,8 +60,9 @@ class Part:
         self._divided = self.rows
         #: of a tuple, on the average of late
         self.row_bytes = 64.0
-        #: how much of how much was read, as the spout said last
+        #: how much of how much was read, and how much was left out, as the spout said last
         self.progress: tuple[float, float] | None = None
+        self.skipped = 0
         self._opened = False
 
     def open(self, context: Context) -> None:
@@ -104,7 +105,8 @@ class Part:
         return count
 
     def ask_progress(self) -> None:
-        """Have the spout say how far it is. Raises UserError."""
+        """Have the spout say how far it is, and what it has left out. Raises UserError."""
+        self.skipped = sum(self._call(self.spout.counters, "counters").values())
         self.progress = self._call(self.spout.progress, "progress")
 
     def close(self) -> None:
@@ -213,6 +215,10 @@ class Reading:
     def ending(self) -> bool:
         """The end was published: units finish behind it."""
         return bool(self._offset["end"])
+
+    def skipped(self, unit: str) -> int:
+        """Return how many records of the unit's sources were left out or cut short."""
+        return sum(part.skipped for part in self.parts if part.unit == unit)
 
     def progress(self, unit: str) -> tuple[float, float] | None:
         """Return (read, total) of the unit's sources, in any one unit of measure; None where it cannot be known."""

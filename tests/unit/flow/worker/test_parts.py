@@ -368,8 +368,9 @@ def test_what_it_said_last_stands_when_it_is_asked_no_more(capsys):
     spout = Sought()
     spout.progress, spout.lag = lambda: (1.0, 2.0), lambda: 3
     reader = spout_reader(spout)
-    assert reader.ask() == ((1.0, 2.0), 3)
+    spout.counters = lambda: {"bad": 4, "long": 1}
+    assert reader.ask() == ((1.0, 2.0), 3, 5)
     spout.lag = lambda: 0
     reader.close()
     assert "unit 'rows', close: ValueError: cannot" in capsys.readouterr().err
-    assert reader.ask() == ((1.0, 2.0), 3)
+    assert reader.ask() == ((1.0, 2.0), 3, 5)
