@@ -38,6 +38,8 @@ NUMBERS = [0, 1, (0,), (1, "x")]
 TRUTHS = [False, True, (False,), (True, "x")]
 #: seconds that a row may be behind the newest one
 LATENESS = 5
+#: seconds within which a row repeats another one of its key
+WITHIN = 3
 #: what a program can be asked for
 CHANGES = ("split", "merge", "move", "scale")
 #: turns of a run after which it is stuck
@@ -191,6 +193,9 @@ def draw(seed, alike=False):
             ordered=kind not in ("bag",) and not isinstance(window, SessionWindow),
             pool=tuple(_pool(r, alike)) if rekeyed else (),
         )
+        if kind == "window":  # by chance of its own, so that a seed's other programs stay as they are
+            kind = random.Random(f"{seed} {name}").choice(["window", "window", "timers", "distinct", "aggregate"])
+            window = {"window": window, "distinct": None}.get(kind, TumblingWindow(10))
         changes = r.random() < 0.75
         program.units[name] = Unit(
             kind,
@@ -229,6 +234,7 @@ BOLTS = {
     "bag": units.Bag,
     "window": units.Window,
     "row": units.InARow,
+    "timers": units.ByTimers,
     "window_row": units.WindowInARow,
 }
 GROUPINGS = {"by_key": by_key, "shuffle": shuffle, "partial_key": partial_key, "single": single, "own": units.Own}
@@ -251,6 +257,18 @@ def build(program):
             fold = functools.partial(units.fold, unit.how)
             stream = incoming[0].reduce(name, fold, initial=initial, parallelism=unit.parallelism)
             stream = stream.map(units.total_row)
+        elif unit.kind in ("timers", "distinct", "aggregate"):
+            stream = incoming[0].timed(units.at, lateness=LATENESS)
+            if unit.kind == "timers":
+                stream = stream.bolt(name, factory, by_key(), parallelism=unit.parallelism)
+            elif unit.kind == "distinct":
+                stream = stream.distinct(name, within=WITHIN, parallelism=unit.parallelism)
+                stream["late"].sink(f"{name}-late", units.Landed())
+                stream = stream.map(functools.partial(units.passed_by, name))
+            else:
+                stream = stream.aggregate(name, units.AGGREGATES, unit.window, parallelism=unit.parallelism)
+                stream["late"].sink(f"{name}-late", units.Landed())
+                stream = stream.map(units.aggregate_row)
         elif unit.window is not None:
             timed = {} if isinstance(unit.window, CountWindow) else {"time": units.at, "lateness": LATENESS}
             stream = incoming[0].window(name, factory, unit.window, parallelism=unit.parallelism, **timed)
@@ -328,6 +346,12 @@ class Plain:
             if name not in self.states:
                 self.states[name] = (key, PlainRow(how, key))
             return [self.states[name][1].work(key, value)]
+        if unit.kind == "distinct":
+            times = self.states.setdefault(name, (key, []))[1]
+            if any(abs(units.at(value) - time) < WITHIN for time in times):
+                return []
+            times.append(units.at(value))
+            return [(key, units.passed_by(how.unit, value))]
         if name not in self.states:
             self.states[name] = (key, units.bag() if unit.kind == "bag" else units.start(how))
         state = self.states[name][1]
@@ -338,7 +362,7 @@ class Plain:
     def finish(self):
         """What it emits in the end."""
         unit, how = self.unit, self.unit.how
-        if unit.kind == "reduce":
+        if unit.kind in ("reduce", "distinct"):
             return []
         if unit.kind == "bag":
             return [row for key, state in self.states.values() for row in units.stored(state, how, key)]
@@ -350,6 +374,9 @@ class Plain:
         for name, rows in self.rows.items():
             key = self.states[name][0]
             for start, end, some in windows_of(unit.window, rows):
+                if unit.kind == "aggregate":
+                    found.append((key, units.aggregate_row(units.aggregated(start, end, some))))
+                    continue
                 if unit.kind == "window_row":
                     one = PlainRow(how, key)
                     one.window = Bounds(start, end)

@@ -14,7 +14,7 @@ from zlib import crc32
 import attrs
 import msgspec
 
-from esault import BatchBolt, Bolt, Grouping, Sink, Spout
+from esault import BatchBolt, Bolt, Grouping, Sink, Spout, aggregates
 from tests.programs.mutations import NAMES, can_change, make, mutate, sign
 
 #: number of a row that `finish` emits: behind all others
@@ -106,6 +106,11 @@ def keep(value):
 def twice(value):
     n = opened(value)[1]
     return [again(value, n=n * 2), again(copy.deepcopy(value), n=n * 2 + 1)] if n < LAST else [value]
+
+
+def passed_by(unit, value):
+    """The row, as one of this unit."""
+    return again(value, source=f"{unit}<{opened(value)[0]}")
 
 
 def total_row(total):
@@ -381,6 +386,55 @@ class Window(Keyed):
 
     def finish(self):
         self.emit(*last(vars(self), self.how, self.key, f"/{self.window.start}/{self.window.end}"))
+
+
+class ByTimers(Bolt):
+    """Windows of ten seconds that are made of timers: what `Window` puts out for those."""
+
+    def __init__(self, how):
+        self.how = how
+        self.begun = {}
+
+    def process(self, key, value):
+        begins = at(value) // 10 * 10
+        if begins not in self.begun:
+            self.begun[begins] = start(self.how)
+        step(self.begun[begins], self.how, key, copy.deepcopy(value))
+        self.timer(f"{begins}", begins + 10)
+
+    def on_timer(self, name, at):
+        begins = int(name)
+        self.emit(*last(self.begun.pop(begins), self.how, self.key, f"/{begins}/{begins + 10}"))
+
+
+#: of the rows of a key, which are of one source
+AGGREGATES = {
+    "source": aggregates.min(lambda value: opened(value)[0]),
+    "rows": aggregates.count(),
+    "seeds": aggregates.sum(lambda value: opened(value)[2]),
+    "numbers": aggregates.collect(lambda value: opened(value)[1]),
+    "newest": aggregates.top_k(2, lambda value: opened(value)[1]),
+}
+
+
+def aggregate_row(result):
+    """A row of what became of a window."""
+    picture = [result["rows"], sorted(result["numbers"]), [opened(value)[1] for value in result["newest"]]]
+    return (f"{result['source']}/{result['start']}", LAST, result["seeds"], picture, 0)
+
+
+def aggregated(start, end, rows):
+    """The same result by a plain loop."""
+    numbers = [opened(row)[1] for row in rows]
+    return {
+        "start": start,
+        "end": end,
+        "source": opened(rows[0])[0],
+        "rows": len(rows),
+        "seeds": sum(opened(row)[2] for row in rows),
+        "numbers": numbers,
+        "newest": sorted(rows, key=lambda row: -opened(row)[1])[:2],
+    }
 
 
 def fold(how, total, value):
