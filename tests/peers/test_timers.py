@@ -7,6 +7,7 @@ both. Flink's timers of a key have a time and no name; here a name stands for on
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,9 @@ class Steps:
     def _begin(self):
         self._emitter = Emitter("unit", list(self.plan.streams), 0, False, Codec())
         context = Context(unit="unit", now=self.clock)
-        self.operator = operator(OperatorParameters(self.plan, context, self._emitter, Codec(), None, self.clock()))
+        self.operator: Any = operator(
+            OperatorParameters(self.plan, context, self._emitter, Codec(), None, self.clock())
+        )
 
     def _step(self):
         if self._moving:
