@@ -157,6 +157,13 @@ class CompletedCheckpoint:
     completed_at: float = 0.0
     #: name of the topology
     topology: str = ""
+    #: rows may stand twice in sinks: a newer checkpoint, with which they had committed, was damaged
+    repeats: bool = False
+
+    @property
+    def over(self) -> bool:
+        """Return whether all units had come to their end: there is nothing left to do but to tell sinks so."""
+        return bool(self.units) and all(unit.finished for unit in self.units.values())
 
     @property
     def total_size(self) -> int:

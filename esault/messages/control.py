@@ -257,6 +257,8 @@ class Failed:
     text: str
     #: the exception behind it, packed by `pack_cause`; empty where there is none
     cause: bytes = b""
+    #: what it was to begin with, from a checkpoint, is damaged: the one before may do
+    damaged: bool = False
 
 
 @value(frozen=True)

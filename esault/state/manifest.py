@@ -42,6 +42,7 @@ def encode(kept: CompletedCheckpoint) -> bytes:
         "completed_at": kept.completed_at,
         "units": {name: _unit(unit) for name, unit in kept.units.items()},
         "handles": handles,
+        **({"repeats": True} if kept.repeats else {}),
     }
     text = json.dumps(content)
     return f"{text}\n{crc32(text.encode()):08x}\n".encode()
@@ -92,6 +93,7 @@ def decode(data: bytes, path: Path) -> CompletedCheckpoint:
             content["begun_at"],
             content["completed_at"],
             content["topology"],
+            content.get("repeats", False),
         )
     except (ValueError, KeyError, TypeError, FrameError) as error:
         raise CheckpointError(f"{path} is damaged, or no manifest of eSault: {error}") from error

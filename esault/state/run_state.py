@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from esault.errors import UsageError
@@ -150,7 +150,7 @@ class RunState:
             notice(
                 f"{text}: going on from checkpoint {kept.number} instead; rows that sinks committed after it will come once more"
             )
-        self.kept = kept
+        self.kept = replace(kept, repeats=kept.repeats or bool(amiss))
 
     @property
     def path(self) -> Path:

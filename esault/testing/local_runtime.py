@@ -23,7 +23,7 @@ from esault.control.report.summary import how_ended
 from esault.control.report.summary import report as make_report
 from esault.control.run.driver import Driver
 from esault.elasticity.scaling import EVERY_UNIT
-from esault.errors import TopologyError, TopologyFailed, UsageError
+from esault.errors import CheckpointError, TopologyError, TopologyFailed, UsageError
 from esault.event_loop import SteppedLoop
 from esault.flow.operators.user_error import pack_cause, read_cause
 from esault.flow.send.recommit import go_back, recommit
@@ -31,7 +31,7 @@ from esault.flow.send.sink_call import call_sink
 from esault.flow.worker.environment import Environment
 from esault.flow.worker.spout_unit import SpoutSubUnit
 from esault.messages.checkpoint import CompletedCheckpoint
-from esault.messages.control import Build, Exited, Fork, Kill, Release
+from esault.messages.control import Build, Exited, Failed, Fork, Kill, Release
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.payload.column import plain
@@ -146,6 +146,7 @@ class LocalRuntime:
             probes=probes,
             completed=kept,
             keep=self.kept.append if state_dir is None else StateDir(state_dir, locked=False).keep,
+            find=None if state_dir is None else StateDir(state_dir, locked=False).newest,
             last_number=last_number,
         )
         self._prober = LocalProber(self._wire, probes, self.driver.epoch) if policies else None
@@ -297,7 +298,8 @@ class LocalRuntime:
                     ),
                 )
             except Exception as error:
-                self.driver.fail(str(error), self._now(), pack_cause(error))
+                what = str(error), pack_cause(error), isinstance(error, CheckpointError)
+                self.driver.handle(Failed(build.incarnation, build.unit, *what), self._now())
                 return
             if not self._real:
                 process.core.observer = self._observe

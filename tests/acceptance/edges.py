@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 
 from esault import Bolt, Topology, shuffle
-from esault.sinks import JsonLines
+from esault.sinks import JsonLines, SparkTable
 from esault.sources import Lines, TcpLines, TextFiles
 
 
@@ -29,6 +31,30 @@ def piped(name: str, out: str) -> Topology:
     """The lines of standard input, faster than they are processed."""
     t = Topology(name)
     t.spout("lines", Lines()).bolt("slow", Slow, shuffle()).sink("out", JsonLines(out))
+    return t
+
+
+class Crashing(JsonLines):
+    """The command is killed when the sink has ended, the first time."""
+
+    def __init__(self, path, command):
+        super().__init__(path)
+        self.command = command
+
+    def end(self, ok):
+        super().end(ok)
+        if not os.path.exists("crashed"):
+            open("crashed", "w").close()
+            os.kill(self.command, signal.SIGKILL)
+
+
+def crashing(name: str, path: str, out: str) -> Topology:
+    """Lands in a table and a file; the topology is made in the command's process."""
+    t = Topology(name)
+    words = t.spout("lines", TextFiles(path)).key_by(lambda line: line)
+    count = words.reduce("count", lambda total, line: total + 1, initial=0)
+    count.sink("out", Crashing(out, os.getpid()))
+    count.sink("table", SparkTable("table", {"word": str, "n": int}))
     return t
 
 

@@ -11,8 +11,11 @@ import socket
 import threading
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from test_checkpointed_runs import checkpoint_of
+
+from esault.sinks.landing import parts
 
 pytestmark = pytest.mark.slow
 EDGES = str(Path(__file__).with_name("edges.py"))
@@ -65,6 +68,23 @@ def test_a_log_that_is_rotated_and_a_death_before_the_next_checkpoint_lose_no_li
     code, _, err = command.run(f"{EDGES}:followed", "--checkpoint", "0.3", "--seconds", "3", "--resume", **more)
     assert code == 0, err
     assert landed(tmp_path / "out.jsonl") == [f"line {i}" for i in range(count)]
+
+
+def test_a_crash_between_the_end_of_the_sinks_and_its_mark_is_no_obstacle_to_resume(command, tmp_path):
+    (tmp_path / "in.txt").write_text("".join(f"w{i % 7}\n" for i in range(700)))
+    more = {"path": "in.txt", "out": "out.jsonl"}
+    code, _, _ = command.run(f"{EDGES}:crashing", "--checkpoint", "0.3", **more)
+    assert code == -signal.SIGKILL
+    command.until(lambda: command.processes() == [])
+    assert not (tmp_path / ".esault" / command.name / "ended").exists()
+    code, out, err = command.run(f"{EDGES}:crashing", "--checkpoint", "0.3", "--resume", **more)
+    assert code == 0, err
+    assert "drained" in out
+    assert sorted(landed(tmp_path / "out.jsonl")) == sorted([*range(1, 101)] * 7)
+    rows = [row for part in parts(tmp_path / "table") for row in pq.read_table(part).to_pylist()]
+    assert sorted((row["word"], row["n"]) for row in rows) == sorted(
+        (f"w{i}", n) for i in range(7) for n in range(1, 101)
+    )
 
 
 LINES = 20_000

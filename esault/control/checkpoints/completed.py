@@ -22,6 +22,7 @@ def completed_of(
     run: str,
     next_incarnation: int,
     topology: str,
+    repeats: bool,
 ) -> CompletedCheckpoint:
     """The complete checkpoint, with sub-units numbered by part."""
     made, handles = {}, []
@@ -47,7 +48,15 @@ def completed_of(
             for number_of, by_sink in part.handles.items():
                 handles += [Handle(name, sink, number_of, handle) for sink, handle in by_sink.items()]
     return CompletedCheckpoint(
-        cut.number, run, made, tuple(handles), next_incarnation, cut.begun_at, cut.completed_at, topology
+        cut.number,
+        run,
+        made,
+        tuple(handles),
+        next_incarnation,
+        cut.begun_at,
+        cut.completed_at,
+        topology,
+        repeats,
     )
 
 

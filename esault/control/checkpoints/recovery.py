@@ -47,6 +47,7 @@ class Recovery:
             self.lasting is not None
         ):  # one more death on the way back: it takes until all flows, from the first death on
             self.lasting.why += f"; {why}"
+            self.lasting.number = number  # another one where that was damaged
         else:
             self.all.append(Restored(now, number, why))
         return None

@@ -163,9 +163,9 @@ def how_ended(driver: Driver) -> str:
 
 
 def may_repeat(driver: Driver) -> bool:
-    """Return whether sinks may have got rows more than once: something was replayed, or a process died and was replaced."""
+    """Return whether sinks may have got rows more than once: something was replayed, a process was replaced, or a checkpoint was damaged."""
     if driver.settings.delivery is Delivery.EXACTLY_ONCE:
-        return False
+        return driver.run_checkpoints.repeats
     replayed = total(unit.measurements.counts for unit in driver.units.values()).roots_replayed
     return bool(driver.deaths or driver.died_late or replayed)
 

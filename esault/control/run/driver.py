@@ -68,13 +68,14 @@ class Driver:
         completed: CompletedCheckpoint | None = None,
         keep: Callable[[CompletedCheckpoint], None] | None = None,
         last_number: int = 0,
+        find: Callable[[], tuple[CompletedCheckpoint | None, list[str]]] | None = None,
         ask: Ask | None = None,
         resources: Resources | None = None,
     ) -> None:
         """`policies`: what scales units by themselves, by name; `probes`: where answers to probes go.
 
         `completed`: the checkpoint to go on from; `keep` makes one durable, and raises CheckpointError where it cannot; `last_number`:
-        after which new ones are numbered; `ask` calls a policy with a limit of time; `resources`: other slots than this host's.
+        after which new ones are numbered; `find` looks for the newest whole one; `ask` calls a policy with a limit of time; `resources`: other slots than this host's.
 
         Raises UsageError for policies that cannot be.
         """
@@ -93,10 +94,8 @@ class Driver:
         self.failure: str | None = None  # what ended the run, for people
         self.cause = b""  # the exception behind it, packed
         self.draining = False
-        #: the run ended because every unit had finished
-        self.finished_in_order = False
-        #: the run was ended by hand, at a checkpoint: another one may go on
-        self.paused = False
+        self.finished_in_order = False  # the run ended because every unit had finished
+        self.paused = False  # the run was ended by hand, at a checkpoint: another one may go on
         self.now = 0.0  # the time of the last call, for what is told
         self.notices: deque[str] = deque()  # lines for the user: deaths, processes that do not answer
         self.next_incarnation = completed.next_incarnation if completed is not None else 1
@@ -125,7 +124,7 @@ class Driver:
         ackers = settings.ackers if settings.delivery is not Delivery.NONE else 0
         self._acker_assignment = AckerAssignment(ackers, self._new_build, self.outbox)
         self._lost_frames = LostFrames()
-        self.run_checkpoints = RunCheckpoints(self, completed, keep, last_number)
+        self.run_checkpoints = RunCheckpoints(self, completed, keep, last_number, find)
         self.checkpoints = self.run_checkpoints.checkpoints
         self.restores = Recovery()
         self.unforked = Unforked(self)
@@ -229,7 +228,7 @@ class Driver:
             self._acker_assignment.routed(message.incarnation, message.version)
             self._check_ack_routing()
         elif isinstance(message, Failed):
-            self.fail(message.text, now, message.cause)
+            self.run_checkpoints.failed(message, now)
         elif isinstance(message, Snapped):
             self.checkpoints.snapped(message, now)
         elif isinstance(message, NotSnapped):

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from esault.control.checkpoints.checkpoints import Checkpoints, Cut
 from esault.control.checkpoints.completed import completed_of
+from esault.errors import CheckpointError
 from esault.messages.checkpoint import CompletedCheckpoint
+from esault.messages.control import Failed
 
 if TYPE_CHECKING:
     from esault.control.run.driver import Driver
@@ -29,9 +31,13 @@ class RunCheckpoints:
         completed: CompletedCheckpoint | None = None,
         keep: Callable[[CompletedCheckpoint], None] | None = None,
         last_number: int = 0,
+        find: Callable[[], tuple[CompletedCheckpoint | None, list[str]]] | None = None,
     ) -> None:
-        """`completed`: the checkpoint to go on from; `keep` and `last_number` as in `Driver`."""
+        """`completed`: the checkpoint to go on from; `keep`, `find` and `last_number` as in `Driver`."""
         self._driver = driver
+        #: rows may stand twice in sinks, since a checkpoint with which they had committed was damaged
+        self.repeats = completed is not None and completed.repeats
+        self._find = find
         self._keep_durable = keep or (lambda completed: None)
         #: the newest complete checkpoint
         self.completed = completed
@@ -62,7 +68,13 @@ class RunCheckpoints:
     def _keep(self, cut: Cut) -> None:
         driver = self._driver
         completed = completed_of(
-            cut, self.checkpoints.chains, driver.units, driver.run, driver.next_incarnation, driver.plan.name
+            cut,
+            self.checkpoints.chains,
+            driver.units,
+            driver.run,
+            driver.next_incarnation,
+            driver.plan.name,
+            self.repeats,
         )
         self._keep_durable(completed)
         self.completed = completed
@@ -106,6 +118,34 @@ class RunCheckpoints:
             return False
         self._tried += 1
         self._final = self.checkpoints.begin(self._driver.units.values(), now, last=True)
+        return True
+
+    def failed(self, message: Failed, now: float) -> None:
+        """End the run, unless a piece of the checkpoint that it goes on from is damaged and there is one before."""
+        if not (message.damaged and self._fall_back(message, now)):
+            self._driver.fail(message.text, now, message.cause)
+
+    def _fall_back(self, failed: Failed, now: float) -> bool:
+        """Have all go back to the newest whole checkpoint, since a piece of this one is damaged; False: the run cannot go on."""
+        driver = self._driver
+        unit = driver.units.get(failed.unit)
+        if unit is None or failed.incarnation not in unit.subs:
+            return True  # another sub-unit has said so before, and all have gone back
+        if self._find is None or self.completed is None or driver.phase != "building":
+            return False
+        try:
+            found, _ = self._find()
+        except CheckpointError as error:
+            driver.fail(str(error), now)
+            return True
+        if found is None or found.number >= self.completed.number:
+            return False
+        before, self.completed, self.repeats = self.completed.number, found, True
+        self.checkpoints.newest = found.number
+        driver.notices.append(
+            f"checkpoint {before} is damaged; rows that sinks committed after {found.number} come once more"
+        )
+        driver.go_back(failed.text, now)
         return True
 
     def go_back(self) -> None:

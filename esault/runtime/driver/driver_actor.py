@@ -113,6 +113,7 @@ class DriverActor(Supervisor):
         """Begin the run: the keeper is there."""
         hosts = self._hosts
         plan = take_plan(spec.located, spec.params)
+        kept_in = None if spec.state_dir is None else StateDir(Path(spec.state_dir), locked=False)
         self._core = Driver(
             plan,
             spec.run,
@@ -123,7 +124,8 @@ class DriverActor(Supervisor):
             policies=spec.policies,
             probes=probe_endpoint(spec.run_dir),
             completed=spec.kept,
-            keep=None if spec.state_dir is None else StateDir(Path(spec.state_dir), locked=False).keep,
+            keep=None if kept_in is None else kept_in.keep,
+            find=None if kept_in is None else kept_in.newest,
             last_number=spec.last_number,
             ask=PolicyThread().ask,
             resources=None if hosts is None else hosts.cluster,

@@ -213,13 +213,13 @@ def _spark(request: Request) -> Report:
 def _local(request: Request) -> Report:
     plan_of = _plan_of(request)
     plan = plan_of()
-    check_plan(plan, request.slots or SLOTS, request.parallelism)
     check_policies(plan, request.policies)
     check_settings(plan, request.settings)
     view = request.view or Quiet()
     metrics = open_metrics(request.land_metrics, view.notice)
     state = open_state(request, plan, view.notice)
     try:
+        check_plan(plan, request.slots or SLOTS, request.parallelism, kept=None if state is None else state.kept)
         return _run_local(request, plan, plan_of, state, view, metrics)
     finally:
         if metrics is not None:

@@ -25,6 +25,7 @@ from esault.elasticity.policy import DEFAULT
 from esault.elasticity.scaling import EVERY_UNIT, check_policies
 from esault.errors import CheckpointError, EsaultError, SinkError, SourceError, TopologyFailed, UsageError
 from esault.flow.operators.user_error import described, read_cause
+from esault.messages.checkpoint import CompletedCheckpoint
 from esault.messages.delivery import Delivery
 from esault.payload.class_names import as_script
 from esault.report import Report
@@ -75,8 +76,13 @@ def new_run() -> str:
     return f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
 
 
-def check_plan(plan: Plan, slots: int, parallelism: Mapping[str, int], remedy: str = "") -> None:
-    """Check all that can be known before anything starts; `remedy` for too few slots. Raises SourceError, SinkError, UsageError."""
+def check_plan(
+    plan: Plan, slots: int, parallelism: Mapping[str, int], remedy: str = "", kept: CompletedCheckpoint | None = None
+) -> None:
+    """Check all that can be known before anything starts. Raises SourceError, SinkError, UsageError.
+
+    `remedy` for too few slots; `kept`: the checkpoint to go on from.
+    """
     for name, n in parallelism.items():
         unit = plan.units.get(name)
         if unit is None:
@@ -94,6 +100,8 @@ def check_plan(plan: Plan, slots: int, parallelism: Mapping[str, int], remedy: s
     for unit in plan.units.values():
         if unit.spout is not None:
             _call_check(unit.spout.check, f"unit {unit.name!r}", SourceError)
+    if kept is not None and kept.over:
+        return  # sinks may have been told so already: to one that writes to nothing that exists it looks like another's
     for sink in plan.sinks:
         _call_check(sink.sink.check, f"sink {sink.name!r}", SinkError)
 
@@ -182,7 +190,7 @@ class Session:
     def _check(self, slots: int, policies: Mapping[str, str]) -> None:
         kept = self._state.kept if self._state is not None else None
         widened = {**(widths(kept, self.plan) if kept is not None else {}), **self._parallelism}
-        check_plan(self.plan, slots, widened, "" if self._hosts is None else "start more nodes")
+        check_plan(self.plan, slots, widened, "" if self._hosts is None else "start more nodes", kept)
         self._policies = {EVERY_UNIT: DEFAULT, **policies}
         check_policies(self.plan, self._policies)
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from esault.errors import EsaultError
+from esault.errors import CheckpointError, EsaultError
 from esault.flow.delivery.ack_server import AckServer
 from esault.flow.operators.event_loop import EventLoop
 from esault.flow.operators.user_error import UserError, pack_cause
@@ -87,7 +87,8 @@ class DataLoop(threading.Thread):
         try:
             self.serve()
         except (UserError, EsaultError) as error:
-            self.say(Failed(self.build.incarnation, self.build.unit, str(error), pack_cause(error)))
+            damaged = isinstance(error, CheckpointError)
+            self.say(Failed(self.build.incarnation, self.build.unit, str(error), pack_cause(error), damaged))
         except BaseException:
             text = f"the engine itself failed in {self.build.unit or 'an ack server'}:\n{traceback.format_exc()}"
             self.say(Failed(self.build.incarnation, self.build.unit, text))
