@@ -136,8 +136,12 @@ class Elements(dict[Any, Any]):
         self._plain, self._emitted = make, emitted
 
     def __missing__(self, key: Any) -> Any:
-        known = type(key) is str or (type(key) is int and not 0 <= key <= 1)  # is no other to Python
-        if known and self._plain is not None and key not in self._away:
+        # 0 and 1 are False and True to Python, and so are slower.
+        if (
+            self._plain is not None
+            and (type(key) is str or (type(key) is int and not 0 <= key <= 1))
+            and key not in self._away
+        ):
             emitted = len(self._emitted)
             try:
                 element = self._plain()
