@@ -142,6 +142,8 @@ class Report:
     decisions: list[Decision] = field(default_factory=list)
     #: processes that died and were replaced
     deaths: int = 0
+    #: restarts after transient errors of sinks and sources
+    restarts: int = 0
     #: with checkpoints: those, and how often all went back to one
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
     restores: list[Restored] = field(default_factory=list)
@@ -224,6 +226,8 @@ class Report:
             lines.append(
                 f"  {self.deaths} process{'es' * (self.deaths != 1)} died and {'were' if self.deaths != 1 else 'was'} replaced"
             )
+        if self.restarts:
+            lines.append(f"  {self.restarts} restart{'s' * (self.restarts != 1)} after transient errors")
         kept = self.checkpoints
         if kept.taken:
             lines.append(

@@ -95,6 +95,12 @@ class _Run(click.Command):
     type=float,
     help="Process first what waits before a bolt for S seconds; then the checkpoint is unaligned, and holds it.  [default: 1]",
 )
+@click.option(
+    "--restart-strategy",
+    metavar="NAME[:PARAMETER=VALUE,...]",
+    help="What follows a transient error of a sink or source: none, fixed-delay, failure-rate or exponential-delay.  "
+    "[default: exponential-delay with --checkpoint, none without]",
+)
 @click.option("--state", metavar="DIR", type=click.Path(), help="Where checkpoints are kept.  [default: .esault/NAME]")
 @click.option("--resume", is_flag=True, help="Go on with a run that did not finish, from its newest checkpoint.")
 @click.option("--restart", is_flag=True, help="Begin anew, although a run there did not finish.")
@@ -136,6 +142,7 @@ def command(
     checkpoint: float | None,
     checkpoint_timeout: float | None,
     aligned_checkpoint_timeout: float | None,
+    restart_strategy: str | None,
     state: str | None,
     resume: bool,
     restart: bool,
@@ -168,7 +175,11 @@ def command(
                 params,
                 engine,
                 settings=with_checkpoints(
-                    Settings(delivery=Delivery.NONE if acks == "off" else Delivery.AT_LEAST_ONCE, ackers=ackers),
+                    Settings(
+                        delivery=Delivery.NONE if acks == "off" else Delivery.AT_LEAST_ONCE,
+                        ackers=ackers,
+                        restart_strategy=restart_strategy or "",
+                    ),
                     checkpoint,
                     checkpoint_timeout,
                     aligned_checkpoint_timeout,

@@ -259,6 +259,8 @@ class Failed:
     cause: bytes = b""
     #: what it was to begin with, from a checkpoint, is damaged: the one before may do
     damaged: bool = False
+    #: of a sink or source, and of the kind that passes: it may be answered by a restart
+    transient: bool = False
 
 
 @value(frozen=True)

@@ -56,6 +56,8 @@ class Settings:
     checkpoint_timeout: float = 30.0
     #: seconds until a sub-unit no longer processes first what waits in its inbox: the checkpoint is unaligned then, and holds it
     aligned_checkpoint_timeout: float = 1.0
+    #: what follows a transient error of a sink or source, as `NAME[:PARAMETER=VALUE,...]`; empty: as delivery has it
+    restart_strategy: str = ""
     #: seconds between two status reports
     status_every: float = 0.25
     #: emits that are checked one by one before the check moves to the batch

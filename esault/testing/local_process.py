@@ -91,12 +91,12 @@ class LocalSubUnit(_LocalProcess):
             self.leave()
         # What is blocked goes on when another has read, and a call when its answer comes, of which nothing tells this process.
         unseen = core.outputs.blocked or (isinstance(core, AsyncSubUnit) and core.calls.open)
-        self._rests_until = 0.0 if happened or self.messages or unseen else core.wake_at()
+        self._rests_until = 0.0 if happened or self.messages or unseen else core.next_at
         return happened
 
     def wake_at(self) -> float:
         """Return the time at which something happens by itself."""
-        return self.core.wake_at()
+        return self.core.next_at
 
     def leave(self) -> None:
         super().leave()

@@ -36,9 +36,19 @@ class Recovery:
         #: until when all must be ready
         self._ready_by = 0.0
 
-    def begin(self, number: int, why: str, now: float, completed: CompletedCheckpoint | None = None) -> str | None:
-        """Note that all go back now, to `completed`, and return None; or return the reason not to."""
-        self.in_vain += 1
+    def begin(
+        self,
+        number: int,
+        why: str,
+        now: float,
+        completed: CompletedCheckpoint | None = None,
+        restart: bool = False,
+    ) -> str | None:
+        """Note that all go back now, to `completed`, and return None; or return the reason not to.
+
+        `restart`: a restart strategy counts this one.
+        """
+        self.in_vain += not restart
         loading = 0 if completed is None else completed.total_size / LOADED_PER_SECOND
         self._ready_by = now + READY_PATIENCE + loading
         if self.in_vain > MOST_IN_VAIN:

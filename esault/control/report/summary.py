@@ -70,6 +70,7 @@ class Snapshot(RunCounts):
     scaling: tuple[str, ...] = ()
     changes: int = counter("Changes of units' parallelism that have ended.", "changes")
     deaths: int = counter("Processes that died and were replaced.", "processes")
+    restarts: int = counter("Restarts after transient errors of sinks and sources.", "restarts", default=0)
     unforked: int = counter("Sub-units that cannot be forked at present.", "sub-units", gauge=True, default=0)
     restores: int = counter("Times that all went back to a checkpoint.", "times")
     checkpoint: int = counter("Number of the newest complete checkpoint.", "number", gauge=True)
@@ -109,6 +110,7 @@ def snapshot(driver: Driver, now: float) -> Snapshot:
         scaling=_scaling(driver),
         changes=sum(len(unit.changes) for unit in driver.units.values()),
         deaths=driver.deaths,
+        restarts=driver.restarts.count,
         unforked=len(driver.unforked.why),
         restores=len(driver.restores.all),
         checkpoint=driver.checkpoints.newest,
@@ -222,6 +224,7 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
         "changes": changes,
         "decisions": decisions,
         "deaths": driver.deaths,
+        "restarts": driver.restarts.count,
         "failure": driver.failure,
         "checkpoints": Checkpoints(
             taken=driver.run_checkpoints.taken,

@@ -29,6 +29,7 @@ from esault.control.run.commands import Commands
 from esault.control.run.credit import filling, widest
 from esault.control.run.lost_frames import LostFrames
 from esault.control.run.pipeline_driver import PipelineDriver
+from esault.control.run.restarts import Restarts
 from esault.control.run.run_checkpoints import RunCheckpoints
 from esault.control.run.unforked import Unforked
 from esault.control.run.unresponsive import Unresponsive
@@ -128,6 +129,7 @@ class Driver:
         self.checkpoints = self.run_checkpoints.checkpoints
         self.restores = Recovery()
         self.unforked = Unforked(self)
+        self.restarts = Restarts(self, self._exactly)
         self.died_late = False  # a process died when the run was ending
         self._deadline: float | None = None
         self._killed = False
@@ -228,7 +230,7 @@ class Driver:
             self._acker_assignment.routed(message.incarnation, message.version)
             self._check_ack_routing()
         elif isinstance(message, Failed):
-            self.run_checkpoints.failed(message, now)
+            self.restarts.take(message, now)
         elif isinstance(message, Snapped):
             self.checkpoints.snapped(message, now)
         elif isinstance(message, NotSnapped):
@@ -272,7 +274,7 @@ class Driver:
             record = unit.subs.get(message.incarnation)
             if record is None or record.stopped:
                 return
-            if not unit.ended_here(message.incarnation):
+            if not record.restarting and not unit.ended_here(message.incarnation):
                 self.deaths += 1
                 self.notices.append(f"{name}/{message.incarnation} died ({message.reason or 'no reason known'})")
             if self._goes_back:
@@ -393,12 +395,12 @@ class Driver:
         if unit is not None and message.incarnation in unit.subs and self.phase == "running":
             self.go_back(f"{unit.name}/{message.incarnation} missed frames ({message.text})", now)
 
-    def go_back(self, why: str, now: float) -> None:
-        """Have all go back to the newest complete checkpoint, in new processes (docs/explanation/checkpoints.md, Going back)."""
+    def go_back(self, why: str, now: float, restart: bool = False) -> None:
+        """Have all go back to the newest complete checkpoint, in new processes; `restart`: as a strategy has it."""
         if self.phase in ("stopping", "ended"):
             return
         self.checkpoints.abandon()
-        failure = self.restores.begin(self.checkpoints.newest, why, now, self.completed)
+        failure = self.restores.begin(self.checkpoints.newest, why, now, self.completed, restart)
         if failure is not None:
             self.fail(failure, now)
             return
@@ -437,7 +439,6 @@ class Driver:
         for unit in self.units.values():
             unit.unthrottle(now)  # the end need not wait for it
         if self.phase in ("building", "wiring", "beginning") and (self.unforked or not self._goes_back):
-            # What cannot be forked is not waited for. Another run goes on from the checkpoint.
             self.paused = self._goes_back and self.completed is not None
             self._stop(True, now)
         elif not self._exactly:  # else spouts stop where the last checkpoint cuts
@@ -473,10 +474,9 @@ class Driver:
         self.now = now
         if self.phase == "building" and self.restores.late(now):
             # One that does not get ready is ended, which its exit tells.
-            for unit in self.units.values():
-                for record in unit.subs.values():
-                    if record.built is None and record.incarnation not in self.unforked.why:
-                        self.outbox.append(("keeper", Kill(record.incarnation)))
+            for record in [record for unit in self.units.values() for record in unit.subs.values()]:
+                if record.built is None and record.incarnation not in self.unforked.why:
+                    self.outbox.append(("keeper", Kill(record.incarnation)))
         if self.phase == "stopping" and self._deadline is not None and now >= self._deadline:
             for unit in self.units.values():
                 for record in list(unit.subs.values()):
@@ -485,15 +485,15 @@ class Driver:
                         unit.subs.pop(record.incarnation, None)
                         self.died_late = True  # what it had still to commit is committed for it
                         unit.measurements.died(record.incarnation)
-        if self.phase == "running":
+        self.restarts.tick(now)
+        if self.phase == "running" and not self.restarts:
             self.checkpoints.tick(self.units.values(), now)
         if self.phase == "running" and not self.draining and not self.busy:
-            since = now - (self.running_since or now)
-            self.scaling.decide(self.units, now, since, self.hosts, self._settle_slots)
+            self.scaling.decide(self.units, now, now - (self.running_since or now), self.hosts, self._settle_slots)
         if self.phase == "running":
             for _, receiver, sender, text in list(self._lost_frames.find(self.units, self.places.hosts, now)):
                 self.handle(Broken(receiver, sender, text), now)
-            self.notices.extend(self._unresponsive.find(self.units.values(), now))
+            self.notices.extend(self._unresponsive.find(self.units.values(), now, self.restarts.waiting))
             self.scaling.sampler.forget({incarnation for unit in self.units.values() for incarnation in unit.subs})
         self.deliver(now)
         self._step_pipelines(now)

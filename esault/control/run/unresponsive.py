@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Protocol
 
 __all__ = ["SILENCE", "Unresponsive"]
@@ -36,8 +36,10 @@ class Unresponsive:
         self._heard.pop(incarnation, None)
         self._told.discard(incarnation)
 
-    def find(self, units: Iterable[_Unit], now: float) -> Iterator[str]:
-        """Yield a line for each sub-unit that has been silent for long and was not told of."""
+    def find(self, units: Iterable[_Unit], now: float, but: Collection[int] = ()) -> Iterator[str]:
+        """Yield a line for each sub-unit that has been silent for long and was not told of; those in `but` may be."""
+        for incarnation in but:
+            self.heard(incarnation, now)
         living = set[int]()
         for unit in units:
             for incarnation in unit.subs:

@@ -219,7 +219,7 @@ class Lives(Component):
         self._state.say(SubUnitGone(incarnation), now)
 
     def _dies_too_often(self, record: SubUnitRecord, reason: str, now: float) -> bool:
-        if self._ended_here(record.incarnation):
+        if record.restarting or self._ended_here(record.incarnation):
             return False
         if record.started_at is None:
             self._stillborn += 1

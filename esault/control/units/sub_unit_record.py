@@ -31,6 +31,8 @@ class SubUnitRecord:
     joining: bool = False
     #: why no process could be made for it
     unforked: str = ""
+    #: the run ends its process, and makes another one in its place
+    restarting: bool = False
     #: a change has taken its ranges away
     leaving: bool = False
     #: targets that have not read its END to the last

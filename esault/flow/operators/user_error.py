@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import traceback
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Protocol
 
-from esault.errors import EsaultError
+from esault.errors import EsaultError, SinkError, SourceError
 from esault.payload.codec import Codec
 
 __all__ = [
+    "ConnectorError",
     "DeadLetters",
     "UserError",
     "described",
     "failure_text",
     "hook_of",
+    "is_transient",
     "pack_cause",
     "read_cause",
     "say_hook",
@@ -31,6 +34,48 @@ _ENGINE = tuple(str(_PACKAGE / room) for room in ("flow", "runtime", "control", 
 
 class UserError(Exception):
     """User code raised under the policy `fail`; the text is for people and ends with the user's traceback."""
+
+
+class ConnectorError(UserError):
+    """Code of a sink or source raised something that is no EsaultError."""
+
+
+#: errors of the system that may pass: the disk is full, rights are missing, a device fails, too much is open, a mount is away
+_PASSING = frozenset(
+    getattr(errno, name)
+    for name in [
+        "ENOSPC",
+        "EDQUOT",
+        "EACCES",
+        "EPERM",
+        "EROFS",
+        "EIO",
+        "EMFILE",
+        "ENFILE",
+        "ENOMEM",
+        "EAGAIN",
+        "ESTALE",
+        "EBUSY",
+        "ENETDOWN",
+        "ENETUNREACH",
+        "EHOSTDOWN",
+        "EHOSTUNREACH",
+    ]
+    if hasattr(errno, name)
+)
+
+
+def is_transient(error: BaseException | None) -> bool:
+    """Return whether an error came from a sink or source and is of a kind that passes: the same may work later."""
+    if not isinstance(error, (SinkError, SourceError, ConnectorError)):
+        return False
+    while error is not None:
+        if isinstance(error, (ConnectionError, TimeoutError)) or (
+            isinstance(error, OSError) and error.errno in _PASSING
+        ):
+            return True
+        error = error.__cause__
+    return False
 
 
 class DeadLetters(Protocol):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from esault.errors import EsaultError, SinkError
-from esault.flow.operators.user_error import UserError, described
+from esault.flow.operators.user_error import ConnectorError, described
 
 __all__ = ["call_sink"]
 
@@ -18,7 +18,7 @@ _DISK = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.
 
 
 def call_sink(name: str, hook: str, call: Callable[[], T]) -> T:
-    """Return what the call returns. Raises SinkError, other EsaultErrors as they are, and UserError for all else."""
+    """Return what the call returns. Raises SinkError, other EsaultErrors as they are, and ConnectorError for all else."""
     try:
         return call()
     except SinkError as error:
@@ -31,4 +31,4 @@ def call_sink(name: str, hook: str, call: Callable[[], T]) -> T:
             raise SinkError(
                 f"sink {name!r} cannot {hook}: {error.strerror}{where}; free space or mend permissions, and run again"
             ) from error
-        raise UserError(f"sink {name!r}, {hook}: {described(error)}") from error
+        raise ConnectorError(f"sink {name!r}, {hook}: {described(error)}") from error

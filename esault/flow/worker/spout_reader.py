@@ -10,7 +10,7 @@ from typing import Any
 from esault.errors import SourceError
 from esault.flow.operators.batch_emitter import BatchEmitter
 from esault.flow.operators.emitter import Emitter
-from esault.flow.operators.user_error import UserError, described
+from esault.flow.operators.user_error import ConnectorError, UserError, described
 from esault.topology.columns import Columns
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
@@ -52,9 +52,9 @@ class SpoutReader:
         except _STOPPING:
             raise
         except SourceError as error:
-            raise UserError(f"unit {self._unit!r}: {error}") from error
+            raise ConnectorError(f"unit {self._unit!r}: {error}") from error
         except BaseException as error:
-            raise UserError(f"unit {self._unit!r}, {hook}: {described(error)}") from error
+            raise ConnectorError(f"unit {self._unit!r}, {hook}: {described(error)}") from error
 
     def read(self, limit: int) -> tuple[Any, Any] | None:
         """Return columns of keys and values, or None where there is nothing yet. Raises EndOfStream as well."""

@@ -9,6 +9,7 @@ of them, and a turn calls them in order.
 
 from __future__ import annotations
 
+import math
 import random
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from esault.flow.channel.lineage import Lineage
 from esault.flow.delivery.replica_acks import acks_and_roots
 from esault.flow.delivery.roots import Payload
 from esault.flow.operators.batch_emitter import emitter
-from esault.flow.operators.user_error import failure_text, pack_cause
+from esault.flow.operators.user_error import failure_text, is_transient, pack_cause
 from esault.flow.send.outputs import Outputs
 from esault.flow.worker.checkpoints import Checkpoints
 from esault.flow.worker.ending import Ending
@@ -330,6 +331,11 @@ class SubUnit:
     def _next_report(self, now: float) -> float:
         return now + self.settings.status_every
 
+    @property
+    def next_at(self) -> float:
+        """The time at which a turn has something to do even if nothing comes in; never, where it has failed and waits for its end."""
+        return self.wake_at() if self.lifecycle.phase.alive else math.inf
+
     def wake_at(self) -> float:
         """Return when a turn has something to do even if nothing comes in, seconds since the epoch."""
         at = min((self.upkeep.wake_at, *self.outputs.due_at()))
@@ -412,7 +418,7 @@ class SubUnit:
     def _fail(self, text: str, error: BaseException | None = None) -> None:
         self.lifecycle.on(Event.FAIL)
         cause = b"" if error is None else pack_cause(error)
-        self.outbox.append(Failed(self.incarnation, self.plan.name, text, cause))
+        self.outbox.append(Failed(self.incarnation, self.plan.name, text, cause, transient=is_transient(error)))
 
     # reporting ---------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from esault.control.report.summary import how_ended, may_repeat, report, snapsho
 from esault.control.report.timeline import Page, Timeline
 from esault.control.run.driver import Driver
 from esault.errors import EsaultError, UsageError
-from esault.flow.operators.user_error import UserError, pack_cause
+from esault.flow.operators.user_error import UserError, is_transient, pack_cause
 from esault.flow.send.end_sinks import end_sinks
 from esault.flow.send.recommit import go_back, recommit
 from esault.flow.send.sink_call import call_sink
@@ -75,6 +75,8 @@ class DriverActor(Supervisor):
         #: requests that wait for the end of a checkpoint
         self._later: list[Requested] = []
         self._shown_at = 0.0
+        #: when it is tried again to begin, where a sink could not after all went back
+        self._begin_at = 0.0
         self._prober: ProbeLoop | None = None
         self._targets: dict[int, tuple[str, float]] = {}
         self._host_usage: Callable[[], HostUsage] | None = None
@@ -344,7 +346,7 @@ class DriverActor(Supervisor):
                     mails[address].append(message)
 
         collect()
-        if core.phase == "beginning":
+        if core.phase == "beginning" and self._now() >= self._begin_at:
             try:
                 if not self._begun_sinks:
                     for sink in core.plan.sinks:
@@ -355,7 +357,13 @@ class DriverActor(Supervisor):
                     go_back(core.completed, core.plan.sinks)
                 core.begun(self._now())
             except (EsaultError, UserError) as error:
-                core.fail(str(error), self._now(), pack_cause(error))
+                now, wait = self._now(), None
+                if core.restores.all and is_transient(error):
+                    wait = core.restarts.wait("the driver", str(error), now)
+                if wait is None:
+                    core.fail(str(error), now, pack_cause(error))
+                else:
+                    self._begin_at = now + wait
             collect()
         for incarnation, messages in mails.items():
             if self._hosts is not None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from esault.control.replication.replicas import check_settings
 from esault.control.report.timeline import Timeline
+from esault.control.run.restart_strategy import strategy_of
 from esault.elasticity.scaling import EVERY_UNIT, check_policies
 from esault.errors import TopologyFailed, UsageError
 from esault.flow.operators.user_error import read_cause
@@ -151,6 +152,7 @@ def execute(request: Request) -> Report:
     if request.engine not in ENGINES:
         known = ", ".join(ENGINES[:-1]) + f" or {ENGINES[-1]}"
         raise UsageError(f"there is no engine {request.engine!r} in this version: it is {known}")
+    strategy_of(request.settings.restart_strategy, request.settings.delivery is Delivery.EXACTLY_ONCE)
     if request.seconds is not None and not request.seconds > 0:
         raise UsageError(f"seconds must be above 0, not {request.seconds}")
     if request.master is not None and request.engine != "spark":
@@ -248,7 +250,8 @@ def _run_local(
         timeline = Timeline()
     local = LocalRuntime(
         plan_of,
-        settings=replace(request.settings, reload_state=True),
+        # Sub-units share the objects of this process: a restart would not begin with new ones.
+        settings=replace(request.settings, reload_state=True, restart_strategy="none"),
         parallelism=request.parallelism,
         real=True,
         run=run_id,

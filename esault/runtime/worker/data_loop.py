@@ -18,7 +18,7 @@ from typing import Any
 from esault.errors import CheckpointError, EsaultError
 from esault.flow.delivery.ack_server import AckServer
 from esault.flow.operators.event_loop import EventLoop
-from esault.flow.operators.user_error import UserError, pack_cause
+from esault.flow.operators.user_error import UserError, is_transient, pack_cause
 from esault.flow.sub_unit_factory import sub_unit
 from esault.flow.worker.async_unit import AsyncSubUnit
 from esault.flow.worker.environment import Environment
@@ -88,7 +88,8 @@ class DataLoop(threading.Thread):
             self.serve()
         except (UserError, EsaultError) as error:
             damaged = isinstance(error, CheckpointError)
-            self.say(Failed(self.build.incarnation, self.build.unit, str(error), pack_cause(error), damaged))
+            text, cause, transient = str(error), pack_cause(error), is_transient(error)
+            self.say(Failed(self.build.incarnation, self.build.unit, text, cause, damaged, transient))
         except BaseException:
             text = f"the engine itself failed in {self.build.unit or 'an ack server'}:\n{traceback.format_exc()}"
             self.say(Failed(self.build.incarnation, self.build.unit, text))
@@ -206,7 +207,7 @@ class SubUnitLoop(DataLoop):
                 self._on_outbox()
             if worked or self.messages:
                 continue
-            inlets.wait(min(core.wake_at() - self.clock(), LONGEST_WAIT), core.may_read)
+            inlets.wait(min(core.next_at - self.clock(), LONGEST_WAIT), core.may_read)
             self._waker.clear()
         self.outbox.extend(core.outbox)
         self._on_outbox()
