@@ -8,6 +8,8 @@ import os
 import re
 import signal
 import socket
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -85,6 +87,70 @@ def test_a_crash_between_the_end_of_the_sinks_and_its_mark_is_no_obstacle_to_res
     assert sorted((row["word"], row["n"]) for row in rows) == sorted(
         (f"w{i}", n) for i in range(7) for n in range(1, 101)
     )
+
+
+def test_a_topology_that_prints_when_it_is_imported_runs_on_hosts(command, nodes, tmp_path):
+    nodes.start("a")
+    place = Path(__file__).with_name("talkative.py")
+    code, out, err = command.run(f"{place}:topology", *nodes.options, "--policy", "none", out="out.jsonl")
+    assert code == 0, err
+    assert "drained" in out
+    assert len(landed(tmp_path / "out.jsonl")) == 1000
+    assert "port of call: none" in nodes["a"].said()
+
+
+@pytest.mark.parametrize("checkpoint", [("--checkpoint", "1"), ()])
+def test_a_signal_to_every_process_at_once_ends_the_run_in_order(command, tmp_path, checkpoint):
+    """As systemd sends it, to all of a control group."""
+    (tmp_path / "a.log").write_text("".join(f"line {i}\n" for i in range(500)))
+    more = {"path": "a.log", "out": "out.jsonl"}
+    command.start(f"{EDGES}:followed", *checkpoint, "--policy", "none", "--report", "r.json", **more)
+    command.running()
+    command.until(lambda: all(unit["tuples_out"] for unit in command.status()["units"]))
+    processes = [*command.processes(), command.process]
+    assert len(processes) > 4
+    for process in processes:
+        process.send_signal(signal.SIGTERM)
+    code, _, err = command.wait()
+    assert code == 0, err
+    assert json.loads((tmp_path / "r.json").read_text())["ended"] == ("paused" if checkpoint else "drained")
+    assert landed(tmp_path / "out.jsonl") == [f"line {i}" for i in range(500)]
+    assert not command.processes()
+
+
+EARLY = """
+import os, signal, sys
+from esault.runtime.session import session
+from esault import run
+
+class Interrupted(session.RunDir):
+    def __init__(self, owner):
+        super().__init__(owner)
+        os.kill(os.getpid(), signal.SIGINT)
+
+session.RunDir = Interrupted
+sys.path.insert(0, sys.argv[1])
+import edges
+print(run(edges.followed, params={"name": "early", "path": "a.log", "out": "out.jsonl"}).ended)
+"""
+
+
+def test_an_early_ctrl_c_leaves_no_folder(tmp_path):
+    before = set(Path(os.environ["XDG_RUNTIME_DIR"]).glob("esault-*"))
+    place = Path(__file__).parent
+    done = subprocess.Popen(
+        [sys.executable, "-c", EARLY, str(place)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(place.parents[1])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    out, err = done.communicate(timeout=200)
+    assert done.returncode == 0, err
+    assert out == "drained\n"
+    left = set(Path(os.environ["XDG_RUNTIME_DIR"]).glob(f"esault-{done.pid}-*"))
+    assert not left - before
 
 
 LINES = 20_000

@@ -2,8 +2,9 @@
 
 Thespian's own way is replaced where it leaves something behind or takes something away. The admin is a child of the
 command (not detached by a second fork), so its end can be waited for; there is no logger process, and `logging` in an
-actor is what the command had configured; SIGTERM ends an actor in good order, SIGINT does not reach it, all other
-signals are as Python has them; no process keeps the command's listening socket.
+actor is what the command had configured; SIGTERM, SIGINT and SIGHUP, which a terminal and systemd send to all processes
+at once, are the command's to deal with; all other signals are as Python has them; no process keeps the command's
+listening socket.
 
 No process outlives the run: on Linux the kernel ends each process with the one that forked it (`PR_SET_PDEATHSIG`), and on
 every system each one asks once a second whether the run's owner, and the process that forked it, are still there.
@@ -87,6 +88,10 @@ def prepare(run: Run) -> None:
 _original_start_child = multiprocCommon.startChild
 
 
+#: tells the admin that the process that forked it has ended
+_PARENT_IS_GONE = signal.SIGUSR1
+
+
 def start_admin(
     starter: Any, endpoint: Any, transport_class: Any, address: Any, capabilities: Any, context: Any
 ) -> None:
@@ -104,9 +109,9 @@ def start_admin(
     admin.addrOfStarter = starter
     admin.asLogger = admin.asLogProc = None
     signal.signal(signal.SIGCHLD, admin.signalChildDied)
-    signal.signal(signal.SIGTERM, admin.end_all)
+    signal.signal(_PARENT_IS_GONE, admin.end_all)
     if run.bound_to_thread:
-        _die_with_parent(signal.SIGTERM)
+        _die_with_parent(_PARENT_IS_GONE)
     # an admin that holds back its receiving while it has much to send could wait for itself
     transport.enableRXPauseFlowControl(False)
     _check_owner_later(transport)
@@ -195,11 +200,7 @@ def start_child(
     )
     manager.asLogger = logger
 
-    def exit_in_order(signum: int, frame: FrameType | None) -> None:
-        transport.interrupt_wait(signal_shutdown=True)
-
     signal.signal(signal.SIGCHLD, manager.signalChildDied)
-    signal.signal(signal.SIGTERM, exit_in_order)
     transport.scheduleTransmit(None, TransmitIntent(notify, EndpointConnected(endpoint.addrInst)))
     _check_owner_later(transport)
     manager.run()
@@ -251,13 +252,14 @@ def _take_stillborn(parent: Any) -> list[Any]:
 
 
 def reset_signals() -> None:
-    """Forget the handlers that were inherited; what a terminal sends to all is swallowed, since the command deals with it
-    (not ignored: a subprocess would inherit that)."""
+    """Forget the handlers that were inherited; what a terminal or systemd sends to all is swallowed, since the command deals with
+    it (not ignored: a subprocess would inherit that)."""
     signal.set_wakeup_fd(-1)
     for each in signal.valid_signals():
         if callable(signal.getsignal(each)):
             signal.signal(each, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, lambda signum, frame: None)
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda signum, frame: None)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda signum, frame: None)
 

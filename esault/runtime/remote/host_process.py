@@ -12,6 +12,7 @@ import logging
 import os
 import secrets
 import shutil
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,11 @@ def main(arguments: list[str]) -> int:
     """See the module."""
     order, host, address, key, parent = arguments
     end_with(int(parent))
+    # What the user's code prints at its import is no answer to the node: it goes to its log.
+    answer = os.dup(1)
+    os.dup2(2, 1)
+    for number in (signal.SIGTERM, signal.SIGINT):  # sent to all processes at once they are the node's to deal with
+        signal.signal(number, lambda signum, frame: None)
     data = Path(order).read_bytes()
     os.unlink(order)
     order = unpack(data)
@@ -53,7 +59,7 @@ def main(arguments: list[str]) -> int:
         shutil.rmtree(run_dir, ignore_errors=True)  # no actor system will: the code that was shipped does not stay
         if not isinstance(error, EsaultError):
             raise
-        _tell(f"refused the topology cannot be built on host {host}: {error}")
+        _tell(answer, f"refused the topology cannot be built on host {host}: {error}")
         return 1
     console = ConsoleReader(lambda mark, text: None)
     spec = replace(spec, console_fd=console.write_fd)
@@ -70,7 +76,7 @@ def main(arguments: list[str]) -> int:
         keeper = handle.create(Keeper)
         agent = handle.create(HostAgent)
         handle.tell(agent, Receive(spec, keeper, console.read_fd))
-        why = _watch(handle, held)
+        why = _watch(handle, held, answer)
     finally:
         handle.shutdown(0.5)
     log.log(logging.INFO if why == ENDED else logging.WARNING, "run %s on host %s is over: %s", order.run, host, why)
@@ -104,7 +110,7 @@ def _spec(order: StartHost, host: str, address: str, key: str, run_dir: Path, ow
     )
 
 
-def _watch(handle: system.ActorSystemHandle, folder: RunDir) -> str:
+def _watch(handle: system.ActorSystemHandle, folder: RunDir, answer: int) -> str:
     """Until the host agent says that all is over, or nothing is left to say it; why."""
     from esault.runtime.actors.actor import unpack as messages_in
     from esault.runtime.remote.host_agent import Opened
@@ -119,7 +125,7 @@ def _watch(handle: system.ActorSystemHandle, folder: RunDir) -> str:
             return str(error)
         for message in [] if received is None else messages_in(received):
             if isinstance(message, Opened):
-                _tell(f"port {message.port}")
+                _tell(answer, f"port {message.port}")
             elif isinstance(message, DriverStarted):
                 agent = message.process
             elif isinstance(message, Notice):
@@ -130,6 +136,6 @@ def _watch(handle: system.ActorSystemHandle, folder: RunDir) -> str:
             return why
 
 
-def _tell(line: str) -> None:
+def _tell(answer: int, line: str) -> None:
     """The node reads one line."""
-    print(line.replace("\n", "\\n"), flush=True)
+    os.write(answer, (line.replace("\n", "\\n") + "\n").encode())

@@ -200,9 +200,12 @@ class Session:
 
     def run(self, on_started: Callable[[RunSpec], None] | None = None) -> Report:
         """Run to the end. Raises TopologyFailed (with the report if there is one), EsaultError."""
+        previous = self._catch_signals()  # before anything is there that an early one would leave behind
         try:
             return self._run(on_started)
         finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
             self._let_go()
 
     def _run(self, on_started: Callable[[RunSpec], None] | None) -> Report:
@@ -234,7 +237,6 @@ class Session:
             hosts=self._hosts,
             timeline=self._metrics is not None,
         )
-        previous = self._catch_signals()
         try:
             leave_plan(self._located, self._params, self.plan)
             handle = system.start(
@@ -267,8 +269,6 @@ class Session:
             finally:
                 handle.shutdown(patience)
         finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
             console.close()
             if spec.stdin_fd is not None:
                 os.close(spec.stdin_fd)
