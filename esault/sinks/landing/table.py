@@ -26,7 +26,7 @@ from esault.sinks.landing.lock import RunLock
 from esault.sinks.landing.log import LOG_FOLDER, CommitLog, Conflict, probe, utc
 from esault.sinks.landing.schema import Schema, parse_columns
 from esault.sinks.landing.state import TableState
-from esault.sinks.landing.vacuum import remove_parts, vacuum
+from esault.sinks.landing.vacuum import prune, remove_parts, vacuum
 from esault.topology.context import Context
 from esault.topology.sink import Row, RunInfo, Sink
 
@@ -35,6 +35,8 @@ __all__ = ["LandedTable"]
 _MODES = ("error", "append", "replace")
 #: Arrow bytes of one epoch that stay in memory; more go into a part of their own at once
 _SPILL = 64 * 2**20
+#: seconds between two times that a run which goes on and on removes what is old in the log
+_PRUNE_EVERY = 3600.0
 
 _logger = logging.getLogger(__name__)
 
@@ -74,6 +76,7 @@ class LandedTable(Sink):
         self._buffer: Buffer | None = None
         #: parts written in the epoch so far, and handles of epochs that were not committed
         self._parts: list[Part] = []
+        self._prune_at = 0.0
         self._open_epochs: list[dict[str, Any]] = []
         self._app = ""
         self._fence: tuple[str | None, ...] | None = None
@@ -236,8 +239,15 @@ class LandedTable(Sink):
                     self._refuse_missing(log, one, part)
                     return
         entry = Entry("rows", utc(clock.time()), one["run"], Txn(one["app"], one["epoch"]), parts)
-        if log.append(entry, self._guard) is None:
+        version = log.append(entry, self._guard)
+        if version is None:
             _logger.info("%s: epoch %d of %s is in the log already", self.path, one["epoch"], one["app"])
+        elif version == log.state.snapshot_at and clock.monotonic() >= self._prune_at:
+            self._prune_at = clock.monotonic() + _PRUNE_EVERY
+            try:
+                prune(log, self._disk)
+            except SinkError as error:  # the next one will
+                _logger.warning("old entries of the log of table %s stay: %s", self.path, error)
 
     def close(self) -> None:
         """Rows that were not prepared are dropped; what was prepared can still be committed."""

@@ -14,7 +14,7 @@ from esault.errors import SinkError
 from esault.sinks.landing.disk import Disk, LocalDisk, explained
 from esault.sinks.landing.log import CommitLog
 
-__all__ = ["SAFE_AGE", "Vacuumed", "remove_parts", "vacuum"]
+__all__ = ["SAFE_AGE", "Vacuumed", "prune", "remove_parts", "vacuum"]
 
 #: seconds; a week, so that a run can be resumed, a stream restarted and a long query finished until then
 SAFE_AGE = 7 * 86400.0
@@ -53,6 +53,14 @@ def vacuum(
     visible = {part.path for part in log.files()}
     parts = _remove(disk, table, (name for name in candidates if name not in visible), limit)
     return Vacuumed(parts, _prune(log, disk, limit))
+
+
+def prune(log: CommitLog, disk: Disk, older_than: float = SAFE_AGE, now: Callable[[], float] = time.time) -> int:
+    """Remove entries and snapshots that a later snapshot stands for, if as old; return how many. Raises SinkError.
+
+    Of a run that never ends: its parts are all visible, but its log gets an entry with each checkpoint.
+    """
+    return _prune(log, disk, now() - older_than)
 
 
 def _parts(disk: Disk, table: str, folder: str = "") -> Iterator[str]:

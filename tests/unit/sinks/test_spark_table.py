@@ -14,6 +14,7 @@ import pytest
 
 from esault.errors import SinkError
 from esault.sinks.landing import parts, table_log, vacuum
+from esault.sinks.landing import state as state_module
 from esault.sinks.landing import table as table_module
 from esault.sinks.landing.disk import LocalDisk
 from esault.sinks.parquet import Parquet
@@ -240,6 +241,29 @@ def test_a_handle_whose_rows_were_compacted_meanwhile_is_done_and_one_whose_rows
     os.unlink(path / handle["epochs"][0]["add"][0][0])
     with pytest.raises(SinkError, match=r"part-.*parquet, 1 rows prepared in epoch 1 of r1/table/0, is gone; vacuum"):
         sink.commit(1, handle)
+
+
+def test_the_log_of_a_run_that_never_ends_does_not_grow_for_ever(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_module, "SNAPSHOT_EVERY", 8)
+    monkeypatch.setattr(table_module, "_PRUNE_EVERY", 0.0)
+    path = tmp_path / "t"
+    driver, sink = begun(path), opened(path)
+    folder = path / "_esault_log"
+    for number in range(60):
+        land(sink, number, [number])
+        for each in folder.iterdir():
+            os.utime(each, (1, 1))  # written long ago
+    kept = sorted(each.name for each in folder.glob("*.json"))
+    assert len(kept) < 30
+    assert totals(path) == list(range(60))
+    monkeypatch.setattr(table_module, "_PRUNE_EVERY", 3600.0)
+    for number in range(60, 90):
+        land(sink, number, [number])  # an hour is not over, and they are young
+    assert len(list(folder.glob("*.json"))) >= len(kept) + 30 - 8
+    driver.end(True)
+    assert totals(path) == list(range(90))
 
 
 def test_modes(tmp_path: Any) -> None:
