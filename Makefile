@@ -4,6 +4,7 @@
 # make test-deep  the same with all examples and seeds that tests ask for: `make test` takes a quarter of them
 # make quick  formatting, types and the unit tests that need no other process, in less than a minute; what to run while writing
 # make coverage  which branches of each room the unit tests take, beside the floor that is kept in tests/coverage.json
+# make test-oldest  the unit tests with the oldest versions that setup.cfg allows (PYTHON=python3.10 for the oldest Python)
 # make bench  throughput and latency beside a peer, into bench/results/local
 # make soak   does FAULTS=2000 faults to a run under load and counts, into bench/results/local
 # make durations  runs all tests and writes down how long each file takes: those that take long run first
@@ -23,7 +24,7 @@ export VENV
 # Tests start hundreds of Pythons, each of which would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-deep durations quick coverage lint bench soak wheel clean
+.PHONY: run test test-deep test-oldest durations quick coverage lint bench soak wheel clean
 
 run:
 	@.ci/venv parquet
@@ -52,6 +53,14 @@ durations: lint
 quick: lint
 	@HYPOTHESIS_PROFILE=quick ESAULT_PROOF=2 $(PYTEST) -n $(QUICK_JOBS) -m "not slow" $(QUICK)
 
+# Without Spark: its tests are none of these.
+test-oldest:
+	@mkdir -p out
+	@python3 .ci/oldest parquet,hosts,learn,sketches,metrics,test > out/oldest.txt
+	@VENV=.venv-oldest PIP_CONSTRAINT=$(CURDIR)/out/oldest.txt .ci/venv parquet,hosts,learn,sketches,metrics,test
+	@HYPOTHESIS_PROFILE=quick ESAULT_PROOF=2 $(subst $(VENV)/,.venv-oldest/,$(PYTEST)) -n $(QUICK_JOBS) \
+		-m "not slow" $(QUICK)
+
 # RENEW=--renew writes the floors anew.
 coverage:
 	@.ci/venv parquet,spark,bench,test
@@ -79,4 +88,4 @@ wheel:
 	@$(BIN)/python -m build --wheel
 
 clean:
-	rm -rf $(VENV) out build dist *.egg-info
+	rm -rf $(VENV) .venv-oldest out build dist *.egg-info

@@ -78,7 +78,7 @@ PEERS = {
         ),
         Peer(
             "spark",
-            ("pyspark[sql]>=4.1", "pandas>=2.2,<3", "pyarrow>=15", _JAVA),
+            ("pyspark[sql]>=4.1", "pandas>=2.2,<3", "pyarrow>=16", _JAVA),
             ("pyspark.sql", "pyarrow", "pandas"),
             ("pyspark", "pyarrow"),
             True,

@@ -214,10 +214,10 @@ def test_sets_nest_8_deep_both_ways_and_no_deeper():
     with pytest.raises(PayloadError, match="sets in sets, too deep"):
         codec.pack(frozenset([value]))
     # Where tuples lie between the sets, no level may take the C stack to its end.
-    deep = nested(lambda x: frozenset([nested(lambda y: (y,), 900, x)]), 7, frozenset([1]))
+    deep = nested(lambda x: frozenset([nested(lambda y: (y,), 400, x)]), 7, frozenset([1]))
     assert codec.pack(codec.unpack(codec.pack(deep))) == codec.pack(deep)
     with pytest.raises(PayloadError, match="sets in sets, too deep"):
-        codec.pack(nested(lambda x: frozenset([nested(lambda y: (y,), 900, x)]), 20, frozenset([1])))
+        codec.pack(nested(lambda x: frozenset([nested(lambda y: (y,), 400, x)]), 20, frozenset([1])))
     packed = msgpack.packb(())
     for _ in range(2000):
         packed = msgpack.packb(msgpack.ExtType(85, b"\x91" + packed))
