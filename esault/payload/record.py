@@ -105,10 +105,9 @@ def _look_at(cls: type) -> Record | None:
     names = getattr(cls, "__struct_fields__", None)
     if isinstance(names, tuple):
         return _of_attributes(cls, names)
-    if hasattr(cls, "__pydantic_validator__"):
-        fields = getattr(cls, "__pydantic_fields__", None) or getattr(cls, "model_fields", None)
-        if isinstance(fields, Mapping):
-            return _of_attributes(cls, fields, getattr(cls, "model_config", {}).get("extra") == "allow")
+    model = fields_of_model(cls)
+    if model is not None:
+        return _of_attributes(cls, model, getattr(cls, "model_config", {}).get("extra") == "allow")
     names = getattr(cls, "_fields", None)
     if issubclass(cls, tuple) and isinstance(names, tuple):
         return Record(cls, names, tuple)
@@ -117,6 +116,15 @@ def _look_at(cls: type) -> Record | None:
         optional = frozenset(getattr(cls, "__optional_keys__", ()))
         return Record(cls, keys, lambda thing: tuple(map(thing.get, keys)), optional)
     return None
+
+
+def fields_of_model(cls: type) -> Mapping[str, Any] | None:
+    """The fields of a pydantic model by name, in their order; None for any other class."""
+    if not hasattr(cls, "__pydantic_validator__"):
+        return None
+    # Before its version 2.10 pydantic had them by the second name alone.
+    fields = getattr(cls, "__pydantic_fields__", None) or getattr(cls, "model_fields", None)
+    return fields if isinstance(fields, Mapping) else None
 
 
 def _of_attributes(cls: type, names: Iterable[str], open: bool = False) -> Record:

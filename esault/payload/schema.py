@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 from esault.errors import FrameError
 from esault.payload.class_names import find, is_own
 from esault.payload.codec import Codec
+from esault.payload.record import fields_of_model
 
 __all__ = ["Evolution", "Schema", "describe", "describe_all", "mentioned"]
 
@@ -47,7 +48,7 @@ def fields_of(cls: type) -> tuple[str, ...] | None:
     struct = getattr(cls, "__struct_fields__", None)
     if struct is not None:
         return tuple(struct)
-    model = getattr(cls, "__pydantic_fields__", None)
+    model = fields_of_model(cls)
     if model is not None:
         return tuple(model)
     if issubclass(cls, tuple) and isinstance(getattr(cls, "_fields", None), tuple):
@@ -262,15 +263,14 @@ class _Evolving(pickle._Unpickler):
         thing = stack[-2]
         cls = type(thing)
         setter = getattr(cls, "__setstate__", None)
-        generated = (
-            setter is None or getattr(setter, "__name__", "") in _GENERATED or hasattr(cls, "__pydantic_fields__")
-        )
+        generated = setter is None or getattr(setter, "__name__", "") in _GENERATED or fields_of_model(cls) is not None
         if not (generated and is_own(cls.__module__)):
             pickle._Unpickler.load_build(self)  # type: ignore[attr-defined]
             return
         stack.pop()
-        if hasattr(cls, "__pydantic_fields__") and isinstance(state, dict) and "__dict__" in state:
-            self._build_model(cls, thing, state)
+        model = fields_of_model(cls)
+        if model is not None and isinstance(state, dict) and "__dict__" in state:
+            self._build_model(cls, model, thing, state)
             return
         if isinstance(state, tuple) and len(state) == 2 and (state[0] is None or isinstance(state[0], dict)):
             values = {**(state[0] or {}), **(state[1] or {})}
@@ -283,8 +283,7 @@ class _Evolving(pickle._Unpickler):
 
     dispatch[pickle.BUILD[0]] = _load_build
 
-    def _build_model(self, cls: Any, thing: Any, state: dict[str, Any]) -> None:
-        fields = cls.__pydantic_fields__
+    def _build_model(self, cls: Any, fields: Mapping[str, Any], thing: Any, state: dict[str, Any]) -> None:
         before = self._evolution.fields_then(self._names.get(cls, "")) or ()
         values = {name: value for name, value in state["__dict__"].items() if name in fields or name not in before}
         self._drop(cls, [name for name in state["__dict__"] if name not in values])
