@@ -129,7 +129,8 @@ class StreamOperators(Generic[K, V]):
         time = self._time_by(where, by)
         within = check_seconds(where, "within", within)
         options = UnitOptions.of_call(locals(), streams=(LATE,), expire_after=within, expire_by=by)
-        return self._keyed(key)._unit(name, functools.partial(Distinct, within, time), options)
+        keyed = self._keyed(key)
+        return keyed._same_values(keyed._unit(name, functools.partial(Distinct, within, time), options))
 
     def changes(
         self,
@@ -186,7 +187,7 @@ class StreamOperators(Generic[K, V]):
         seconds = check_seconds(where, "seconds", seconds)
         factory = functools.partial(Throttle, _count(where, count), seconds, time)
         options = UnitOptions.of_call(locals(), streams=(THROTTLED,), expire_after=seconds, expire_by=by)
-        return self._unit(name, factory, options)
+        return self._same_values(self._unit(name, factory, options))
 
     def debounce(
         self,
@@ -368,6 +369,13 @@ class StreamOperators(Generic[K, V]):
 
     def _keyed(self, key: Callable[[V], Any] | None) -> StreamOperators[Any, V]:
         return self if key is None else self.key_by(key)
+
+    def _same_values(self, made: Stream[Any, V]) -> Stream[Any, V]:
+        """Say of a unit that emits at once what it takes or nothing: what gave a value its time before gives it behind, too."""
+        times = {outlet.time for outlet in self._outlets()}
+        if len(times) == 1:
+            (made._outlet.time,) = times
+        return made
 
     def _time_by(self, where: str, by: str) -> Callable[[Any], float] | None:
         """Return the function that gives a value's time; None: the clock does. Raises TopologyError."""

@@ -80,7 +80,9 @@ def checked_window(
     for (outlet, _), own in zip(inputs, given.times):
         time = outlet.time if own is None else own
         if time is None:
-            known = " (that further up was for values that have been changed since)" if outlet.has_time else ""
+            known = (
+                " (that further up was for values that have been changed or held back since)" if outlet.has_time else ""
+            )
             raise TopologyError(
                 f"{where}: nothing says when a tuple of {outlet.label!r} happened{known}; write time=lambda value: value['at'], in "
                 "seconds since the epoch"
