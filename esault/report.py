@@ -108,6 +108,24 @@ class Restored:
 
 
 @dataclass(frozen=True)
+class MissedHeartbeat:
+    """A sub-unit said nothing for long: a call of user code that did not return in that time, or a frozen process."""
+
+    #: when it was heard last
+    t: float
+    unit: str
+    sub_unit: int
+    #: until it was heard again, or was gone
+    seconds: float
+    #: the innermost line that is not the engine's, as "process, slow.py:12"
+    where: str
+    #: the stacks of all its threads, as they were found after some seconds; empty: it did not answer
+    threads: str
+    #: its process was ended and replaced, see `heartbeat_timeout`
+    replaced: bool
+
+
+@dataclass(frozen=True)
 class Checkpoints:
     """The checkpoints of a run, to which all could go back."""
 
@@ -147,6 +165,8 @@ class Report:
     #: with checkpoints: those, and how often all went back to one
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
     restores: list[Restored] = field(default_factory=list)
+    #: sub-units that said nothing for long
+    missed_heartbeats: list[MissedHeartbeat] = field(default_factory=list)
     #: why the run failed
     failure: str | None = None
     #: rows of `Collect` sinks by the sink's name; not in report.json
@@ -238,6 +258,12 @@ class Report:
             f"  {r.t:.1f} s: all went back to {f'checkpoint {r.checkpoint}' if r.checkpoint else 'the beginning'} ({r.reason})"
             + (f"; tuples flowed again after {r.seconds:.2f} s" if r.seconds is not None else "")
             for r in self.restores
+        ]
+        lines += [
+            f"  {s.t:.1f} s: no word from {s.unit}/{s.sub_unit} for {s.seconds:.1f} s"
+            + f" ({s.where})" * bool(s.where)
+            + "; it was replaced" * s.replaced
+            for s in self.missed_heartbeats[-_SHOWN:]
         ]
         if self.ended == "paused":
             lines.append(f"  paused at checkpoint {kept.newest} in {kept.directory}: --resume goes on from there")

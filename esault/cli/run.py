@@ -101,6 +101,13 @@ class _Run(click.Command):
     help="What follows a transient error of a sink or source: none, fixed-delay, failure-rate or exponential-delay.  "
     "[default: exponential-delay with --checkpoint, none without]",
 )
+@click.option(
+    "--heartbeat-timeout",
+    metavar="S",
+    type=float,
+    default=0.0,
+    help="Replace a process of which nothing was heard for S seconds; above the longest that a tuple may take.  [default: never]",
+)
 @click.option("--state", metavar="DIR", type=click.Path(), help="Where checkpoints are kept.  [default: .esault/NAME]")
 @click.option("--resume", is_flag=True, help="Go on with a run that did not finish, from its newest checkpoint.")
 @click.option("--restart", is_flag=True, help="Begin anew, although a run there did not finish.")
@@ -143,6 +150,7 @@ def command(
     checkpoint_timeout: float | None,
     aligned_checkpoint_timeout: float | None,
     restart_strategy: str | None,
+    heartbeat_timeout: float,
     state: str | None,
     resume: bool,
     restart: bool,
@@ -179,6 +187,7 @@ def command(
                         delivery=Delivery.NONE if acks == "off" else Delivery.AT_LEAST_ONCE,
                         ackers=ackers,
                         restart_strategy=restart_strategy or "",
+                        heartbeat_timeout=heartbeat_timeout,
                     ),
                     checkpoint,
                     checkpoint_timeout,

@@ -26,6 +26,7 @@ __all__ = [
     "Built",
     "Connect",
     "Drain",
+    "DumpThreads",
     "Ended",
     "Exited",
     "Failed",
@@ -48,6 +49,7 @@ __all__ = [
     "Switched",
     "Table",
     "TableFor",
+    "ThreadDump",
     "Throttle",
     "Unregister",
 ]
@@ -245,6 +247,24 @@ class Finished:
     """Elements finished, own roots done, END sent."""
 
     incarnation: int
+
+
+@value(frozen=True)
+class DumpThreads:
+    """Tell the stacks of your threads: nothing is heard of your data loop. The process answers beside it."""
+
+    incarnation: int
+
+
+@value(frozen=True)
+class ThreadDump:
+    """Stacks of the threads of a process."""
+
+    incarnation: int
+    #: the innermost line of code that is not the engine's, as "process, slow.py:12"; empty: all of it is the engine's
+    where: str
+    #: the stack of each thread, the data loop's first
+    text: str
 
 
 @value(frozen=True)

@@ -58,6 +58,8 @@ class Settings:
     aligned_checkpoint_timeout: float = 1.0
     #: what follows a transient error of a sink or source, as `NAME[:PARAMETER=VALUE,...]`; empty: as delivery has it
     restart_strategy: str = ""
+    #: seconds without a word from a sub-unit after which its process is ended and replaced; 0: never
+    heartbeat_timeout: float = 0.0
     #: seconds between two status reports
     status_every: float = 0.25
     #: emits that are checked one by one before the check moves to the batch

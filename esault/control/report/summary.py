@@ -13,7 +13,18 @@ from esault.counters import RunCounts, UnitCounts, counter, values
 from esault.elasticity.judge import NO_CHANGE
 from esault.histogram import Histogram
 from esault.messages.delivery import Delivery
-from esault.report import Change, Checkpoints, Decision, Latency, Report, Restored, RootCounts, UnitReport, iso
+from esault.report import (
+    Change,
+    Checkpoints,
+    Decision,
+    Latency,
+    MissedHeartbeat,
+    Report,
+    Restored,
+    RootCounts,
+    UnitReport,
+    iso,
+)
 
 __all__ = ["HostSnapshot", "Snapshot", "UnitSnapshot", "how_ended", "may_repeat", "report", "snapshot"]
 
@@ -237,6 +248,18 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
         "restores": [
             Restored(t=max(0.0, r.at - since), checkpoint=r.number, reason=r.why, seconds=r.seconds)
             for r in driver.restores.all
+        ],
+        "missed_heartbeats": [
+            MissedHeartbeat(
+                t=max(0.0, s.at - since),
+                unit=s.unit,
+                sub_unit=s.incarnation,
+                seconds=(s.until if s.until is not None else now) - s.at,
+                where=s.where,
+                threads=s.threads,
+                replaced=s.replaced,
+            )
+            for s in driver.unresponsive.all
         ],
     }
     return Report(

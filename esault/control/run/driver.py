@@ -133,7 +133,7 @@ class Driver:
         self.died_late = False  # a process died when the run was ending
         self._deadline: float | None = None
         self._killed = False
-        self._unresponsive = Unresponsive()
+        self.unresponsive = Unresponsive(self)
         self.started_at = 0.0
         self.running_since: float | None = None
         self.ended_at: float | None = None
@@ -218,8 +218,8 @@ class Driver:
         known = True
         self.now = now
         incarnation = getattr(message, "incarnation", None)
-        if incarnation is not None:
-            self._unresponsive.heard(incarnation, now)
+        if incarnation is not None and self.unresponsive.take(message, now):
+            return True
         if isinstance(message, (Built, Exited)):
             self.unforked.forget(message.incarnation)
         if isinstance(message, Exited):
@@ -264,7 +264,7 @@ class Driver:
 
     def _on_exited(self, message: Exited, now: float) -> None:
         name = self.unit_of.get(message.incarnation)
-        self._unresponsive.forget(message.incarnation)
+        self.unresponsive.gone(message.incarnation, now)
         if name is None or self.phase in ("stopping", "ended"):
             if name and self.units[name].subs.pop(message.incarnation, None) is not None:
                 self.died_late = True
@@ -493,7 +493,7 @@ class Driver:
         if self.phase == "running":
             for _, receiver, sender, text in list(self._lost_frames.find(self.units, self.places.hosts, now)):
                 self.handle(Broken(receiver, sender, text), now)
-            self.notices.extend(self._unresponsive.find(self.units.values(), now, self.restarts.waiting))
+            self.unresponsive.tick(now)
             self.scaling.sampler.forget({incarnation for unit in self.units.values() for incarnation in unit.subs})
         self.deliver(now)
         self._step_pipelines(now)

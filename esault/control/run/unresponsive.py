@@ -1,54 +1,106 @@
-"""Sub-units that say nothing: the user is told, once for each silence."""
+"""Sub-units whose data loop says nothing: the user is told where they are, and they are replaced where a timeout is set."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from typing import Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["SILENCE", "Unresponsive"]
+from esault.messages.control import DumpThreads, Kill, ThreadDump
 
-#: seconds without a word from a sub-unit after which the user is told
+if TYPE_CHECKING:
+    from esault.control.run.driver import Driver
+
+__all__ = ["SILENCE", "MissedHeartbeat", "Unresponsive"]
+
+#: seconds without a word from a sub-unit after which it is asked where its threads are, and the user is told
 SILENCE = 5.0
+#: seconds that its process has to answer that
+ANSWER = 1.0
 
 
-class _Unit(Protocol):
-    @property
-    def name(self) -> str: ...
+@dataclass
+class MissedHeartbeat:
+    """One time that a sub-unit said nothing for long."""
 
-    @property
-    def subs(self) -> Iterable[int]: ...
+    at: float
+    unit: str
+    incarnation: int
+    #: until it was heard again, replaced or gone; None while it lasts
+    until: float | None = None
+    where: str = ""
+    threads: str = ""
+    replaced: bool = False
+    told: bool = False
 
 
 class Unresponsive:
-    """The times at which each sub-unit was heard last."""
+    """The times at which each sub-unit was heard last, and what follows from silence."""
 
-    def __init__(self) -> None:
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._timeout = driver.settings.heartbeat_timeout or float("inf")
         self._heard: dict[int, float] = {}
-        self._told: set[int] = set()
+        self._open: dict[int, MissedHeartbeat] = {}
+        #: all of the run, in order
+        self.all: list[MissedHeartbeat] = []
 
-    def heard(self, incarnation: int, now: float) -> None:
-        """Note that a sub-unit said something."""
-        self._heard[incarnation] = now
-        self._told.discard(incarnation)
+    def take(self, message: Any, now: float) -> bool:
+        """Note that a sub-unit said something; True for a message that is for this alone."""
+        if not isinstance(message, ThreadDump):
+            self._heard[message.incarnation] = now
+            self._end(message.incarnation, now)
+            return False
+        missed = self._open.get(message.incarnation)  # said beside the data loop: no word of that
+        if missed is not None:
+            missed.where, missed.threads = message.where, message.text
+            self._tell(missed)
+        return True
 
-    def forget(self, incarnation: int) -> None:
-        """Forget a sub-unit that is gone."""
+    def gone(self, incarnation: int, now: float) -> None:
+        """Note that a sub-unit is gone."""
         self._heard.pop(incarnation, None)
-        self._told.discard(incarnation)
+        self._end(incarnation, now)
 
-    def find(self, units: Iterable[_Unit], now: float, but: Collection[int] = ()) -> Iterator[str]:
-        """Yield a line for each sub-unit that has been silent for long and was not told of; those in `but` may be."""
-        for incarnation in but:
-            self.heard(incarnation, now)
+    def _end(self, incarnation: int, now: float) -> None:
+        missed = self._open.pop(incarnation, None)
+        if missed is not None:
+            missed.until = now
+
+    def tick(self, now: float) -> None:
+        """Look for silence. Sub-units that wait for a restart may be silent."""
+        for incarnation in self._driver.restarts.waiting:
+            self._heard[incarnation] = now
+            self._end(incarnation, now)
         living = set[int]()
-        for unit in units:
+        for unit in self._driver.units.values():
             for incarnation in unit.subs:
                 living.add(incarnation)
-                if now - self._heard.get(incarnation, now) > SILENCE and incarnation not in self._told:
-                    self._told.add(incarnation)
-                    yield (
-                        f"no word from {unit.name}/{incarnation} for {SILENCE:.0f} s: user code that does not "
-                        "return, or a frozen process"
-                    )
+                heard = self._heard.get(incarnation, now)
+                if now - heard > min(SILENCE, self._timeout / 2):
+                    self._look(self._open.get(incarnation), unit.name, incarnation, heard, now)
         for incarnation in self._heard.keys() - living:
-            self.forget(incarnation)
+            self.gone(incarnation, now)
+
+    def _look(self, missed: MissedHeartbeat | None, unit: str, incarnation: int, heard: float, now: float) -> None:
+        if missed is None:
+            missed = self._open[incarnation] = MissedHeartbeat(heard, unit, incarnation)
+            self.all.append(missed)
+            self._driver.outbox.append((incarnation, DumpThreads(incarnation)))
+        elif not missed.told and now - heard > min(SILENCE, self._timeout / 2) + ANSWER:
+            self._tell(missed)
+        if now - heard > self._timeout and not missed.replaced:
+            self._tell(missed)
+            missed.replaced = True
+            self._driver.notices.append(f"{unit}/{incarnation} is ended and replaced: no word for {now - heard:.0f} s")
+            self._driver.outbox.append(("keeper", Kill(incarnation)))
+
+    def _tell(self, missed: MissedHeartbeat) -> None:
+        if missed.told:
+            return
+        missed.told = True
+        if missed.threads:
+            where = f"it is in {missed.where}" if missed.where else "it is in the engine's own code"
+        else:
+            where = "a frozen process, or code that keeps the interpreter for itself"
+        seconds = min(SILENCE, self._timeout / 2)
+        self._driver.notices.append(f"no word from {missed.unit}/{missed.incarnation} for {seconds:g} s: {where}")

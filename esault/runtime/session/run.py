@@ -147,11 +147,20 @@ def with_checkpoints(
     return replace(settings, delivery=Delivery.EXACTLY_ONCE, checkpoint_every=every)
 
 
+#: seconds; sub-units report four times in one
+SHORTEST_HEARTBEAT = 1.0
+
+
 def execute(request: Request) -> Report:
     """Run what was asked for; the report is also written when the run fails. Raises as `run` does."""
     if request.engine not in ENGINES:
         known = ", ".join(ENGINES[:-1]) + f" or {ENGINES[-1]}"
         raise UsageError(f"there is no engine {request.engine!r} in this version: it is {known}")
+    if request.settings.heartbeat_timeout and not request.settings.heartbeat_timeout >= SHORTEST_HEARTBEAT:
+        raise UsageError(
+            f"a process is replaced after {request.settings.heartbeat_timeout:g} s without a word: at least "
+            f"{SHORTEST_HEARTBEAT:g} s, and more than any tuple takes; 0 for never"
+        )
     strategy_of(request.settings.restart_strategy, request.settings.delivery is Delivery.EXACTLY_ONCE)
     if request.seconds is not None and not request.seconds > 0:
         raise UsageError(f"seconds must be above 0, not {request.seconds}")

@@ -7,10 +7,11 @@ import os
 import sys
 from typing import Any
 
-from esault.messages.control import Build, Failed
+from esault.messages.control import Build, DumpThreads, Failed, ThreadDump
 from esault.runtime.actors.actor import ReportingActor
 from esault.runtime.messages import ChildSpec, Messages, Pid, Wake
 from esault.runtime.process.console import MarkedStream
+from esault.runtime.process.threads import dump_threads
 from esault.runtime.process.title import set_title
 from esault.runtime.process.waker import Waker
 from esault.runtime.worker.data_loop import AckerLoop, DataLoop, SubUnitLoop
@@ -66,5 +67,9 @@ class SubUnitActor(ReportingActor):
         for each in message.messages:
             if isinstance(each, Build):
                 set_title(f"esault {self._birth.spec.name} {each.unit}/{each.incarnation}")
-        self._loop.messages.extend(message.messages)
+            if isinstance(each, DumpThreads):  # the data loop is in a call that does not return
+                dump = ThreadDump(each.incarnation, *dump_threads(self._loop.ident))
+                self.send(self._birth.driver, Messages((dump,)))
+            else:
+                self._loop.messages.append(each)
         self._loop.wake()
