@@ -37,6 +37,7 @@ from esault.topology.ttl import ttl
 
 if TYPE_CHECKING:
     from esault.runtime.session.run import run
+    from esault.sinks.results import read
 
 __version__ = "0.1.0"
 
@@ -71,6 +72,7 @@ __all__ = [
     "dead_letter",
     "fail",
     "partial_key",
+    "read",
     "run",
     "shuffle",
     "single",
@@ -85,6 +87,10 @@ def __getattr__(name: str) -> Any:
         from esault.runtime.session.run import run
 
         return run
+    if name == "read":
+        from esault.sinks.results import read
+
+        return read
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,6 +1,7 @@
 """Sinks in the box. Their constructors open nothing; `check` says clearly what cannot be written.
 
     SparkTable(path, columns)   a table for Spark, exactly once per row (needs esault[parquet])
+      with primary_key=...      an upsert table: one row for each key, the newest
     Parquet(path, columns)      Parquet files for any reader (needs esault[parquet])
     JsonLines(path)             one JSON object per row, in one file
     Collect()                   rows kept for the caller

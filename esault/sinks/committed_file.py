@@ -28,7 +28,7 @@ from dataclasses import asdict, dataclass, field
 from esault.errors import SinkError
 from esault.sinks.durable import replace_file, sync_folder, unwritable, write_fully
 
-__all__ = ["CommittedFile"]
+__all__ = ["CommittedFile", "committed_length"]
 
 _PIECE = 1024 * 1024
 #: logs that are gone of which it is known how far they were copied
@@ -47,6 +47,16 @@ class _State:
     length: int = 0
     #: name of a log -> how many of its bytes have been copied
     copied: dict[str, int] = field(default_factory=dict)
+
+
+def committed_length(path: str) -> int | None:
+    """Return how many bytes of the visible file `path` are whole commits; None: all of it, or no run has written it.
+
+    Raises SinkError for a damaged state."""
+    state = CommittedFile(path)._load()
+    if state is None or state.ended is not None or os.path.getsize(path) < state.length:
+        return None
+    return state.length
 
 
 class CommittedFile:

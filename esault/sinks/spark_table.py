@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from esault.sinks.landing.schema import ADDED, Schema
 from esault.sinks.landing.table import LandedTable
@@ -28,9 +30,29 @@ class SparkTable(LandedTable):
     Added are `_id` (str; names the tuple by its source row and the path of emits), `_time` (when the tuple it descends from was due) and `_run` (which run wrote it). Rows that a replay
     repeats have the same `_run` and `_id`; readers drop them (`esault.spark.read_table`).
 
+    With `primary_key="word"`, or several columns, the table is an **upsert table**: it has one row for each key, the
+    newest. A value None deletes the row of its key, and so does a row in which the bool column that `deleted` names is
+    true. Then `_updated` (when the row was written) is added instead of the three. Of a key's rows the one that was
+    processed last counts, also when the key has moved; that asks for a unit before the sink that is grouped by the key.
+
     Writing needs `esault[parquet]`, reading it in Spark `esault[spark]`. The parts that are the table are those that
     its log names; `esault.sinks.landing.parts(path)` lists them for other readers of Parquet.
     """
 
     wants_id: ClassVar[bool] = True
     added: ClassVar[Schema] = ADDED
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        columns: Mapping[str, Any] | type[Any],
+        mode: str = "error",
+        *,
+        key: str | Mapping[str, Any] | None = None,
+        primary_key: str | Sequence[str] | None = None,
+        deleted: str | None = None,
+    ) -> None:
+        super().__init__(path, columns, mode, key=key, primary_key=primary_key, deleted=deleted)
+        if self.primary_key:
+            # the newest row is told by when it was written: ids would cost the units before for nothing
+            self.wants_id = False  # type: ignore[misc]

@@ -34,7 +34,7 @@ from esault.spark.rows import (
     parts_with_places,
     reason,
 )
-from esault.spark.table import quoted, read_table
+from esault.spark.table import newest_rows, quoted, read_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -237,7 +237,9 @@ class Clean:
             known = (
                 [] if reading.why is not None else [t.path for t in (self.clean, self.quarantine) if t.state().parts]
             )
-            if not reading.distinct:
+            if reading.primary_key:
+                rows = newest_rows(rows, reading.primary_key).where("NOT _deleted")
+            elif not reading.distinct:
                 rows = once(rows, [read_table(spark, path, duplicates=True) for path in known], reading.runs)
             marked = rows.withColumn(REASON, reason(self.name, rows, reading.schema, self._expectations))
             folders = folders_of(self.name, reading.schema, self._partition_by)

@@ -7,6 +7,7 @@ it; Spark is not needed.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -15,10 +16,11 @@ from typing import TYPE_CHECKING
 
 from esault.errors import SinkError, UsageError
 from esault.sinks.landing import table_log
+from esault.sinks.landing.compaction import compact_all, write_part
 from esault.sinks.landing.disk import Disk, LocalDisk, explained
 from esault.sinks.landing.entry import Entry, Part
 from esault.sinks.landing.log import CommitLog, Conflict, utc
-from esault.sinks.landing.schema import ADDED
+from esault.sinks.landing.merge import first_of_each
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,6 +61,8 @@ def compact(
     disk = disk or LocalDisk()
     log = table_log(path)
     before = log.files()
+    if log.state.primary_key:
+        return _compact_newest(log, disk, before, say)
     duplicates = 0
     folders: dict[str, list[Part]] = {}
     for part in before:
@@ -72,6 +76,15 @@ def compact(
             # another compaction, or a new run that replaces the table, has been here: it is done, or no use any more
             continue
     return Compacted(len(before), len(log.files()), duplicates)
+
+
+def _compact_newest(log: CommitLog, disk: Disk, before: Sequence[Part], say: Callable[[str], None]) -> Compacted:
+    """All parts of a table with a primary key, of each key the newest row; rows that are older count as repetitions."""
+    say(f"compacting {len(before)} parts of {log.table} ...")
+    with contextlib.suppress(Conflict):
+        compact_all(log, disk, time.time())
+    after = log.files()
+    return Compacted(len(before), len(after), sum(part.rows for part in before) - sum(part.rows for part in after))
 
 
 def _groups(parts: Sequence[Part], target_bytes: int) -> Iterator[list[Part]]:
@@ -99,9 +112,9 @@ def _rewrite(log: CommitLog, disk: Disk, group: Sequence[Part], drop_duplicates:
     folder = os.path.dirname(group[0].path)
     parts, dropped = [], 0
     for table in tables:
-        kept = _first_of_each(table) if drop_duplicates and ADDED[0].name in table.schema.names else table
+        kept = first_of_each(table) if drop_duplicates else table
         dropped += int(table.num_rows - kept.num_rows)
-        parts.append(_write(log, disk, folder, kept))
+        parts.append(write_part(log.table, disk, folder, kept))
     try:
         for old in group:
             # vacuum goes by the age of a file: that of its removal counts, for the sake of those who still read it
@@ -115,21 +128,6 @@ def _rewrite(log: CommitLog, disk: Disk, group: Sequence[Part], drop_duplicates:
                 disk.remove(os.path.join(log.table, part.path))
         raise
     return dropped
-
-
-def _write(log: CommitLog, disk: Disk, folder: str, table: pa.Table) -> Part:
-    """A part of the rows that no reader knows of yet."""
-    from esault.sinks.landing.arrow import parquet_bytes
-
-    data = parquet_bytes(table)
-    part = Part(os.path.join(folder, f"part-{os.urandom(16).hex()}.parquet"), table.num_rows, data.size)
-    new = os.path.join(log.table, part.path)
-    scratch = os.path.join(log.table, folder, f".{os.urandom(8).hex()}.tmp")
-    with explained("writing", new):
-        disk.write_new(scratch, memoryview(data))
-        disk.rename(scratch, new)
-        disk.sync_folder(os.path.dirname(new))
-    return part
 
 
 def _read(folder: str, group: Sequence[Part]) -> list[pa.Table]:
@@ -150,19 +148,3 @@ def _read(folder: str, group: Sequence[Part]) -> list[pa.Table]:
             )
         tables.setdefault(table.schema.remove_metadata(), []).append(table)
     return [pa.concat_tables(same) for same in tables.values()]
-
-
-def _first_of_each(table: pa.Table) -> pa.Table:
-    """The first row of each `_run` and `_id`, and all rows without an id, in their order."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    numbers = pa.array(range(table.num_rows), pa.int64())
-    ids = table["_id"]
-    marked = pa.table({"run": table["_run"], "id": ids, "row": numbers}).filter(pc.is_valid(ids))
-    first = marked.group_by(["run", "id"]).aggregate([("row", "min")])["row_min"]
-    if len(first) == marked.num_rows:
-        return table
-    without = pa.chunked_array([pc.filter(numbers, pc.is_null(ids.combine_chunks()))])
-    wanted = pa.chunked_array([*first.chunks, *without.chunks], pa.int64())
-    return table.take(wanted.take(pc.sort_indices(wanted)))

@@ -11,6 +11,10 @@ version adds, so it is exact: parts without a log entry are never seen, no entry
 twice, and a query that starts again goes on from its checkpoint. Rows that a replay repeated do come (in another
 version): `dropDuplicates(["_run", "_id"])` where that matters.
 
+Of a table with a primary key a batch has the newest row of each key. A stream of it is its changelog: each update as it
+came, those that another of the same commit overtook left out; `_updated` says how new it is, `_deleted` that the key's
+row is gone.
+
 | option | |
 |---|---|
 | path | the table's folder |
@@ -145,6 +149,23 @@ def _read(partition: InputPartition) -> Iterator[pa.RecordBatch]:
             ) from None
 
 
+@dataclass
+class _Newest(InputPartition):  # type: ignore[misc]
+    """All parts of a table with a primary key: one task merges them."""
+
+    folder: str
+    parts: tuple[Part, ...]
+    schema: Schema
+    primary_key: tuple[str, ...]
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The newest row of each key."""
+        from esault.sinks.landing.merge import newest_of_each, read_parts, there
+
+        rows = read_parts(self.folder, self.parts, self.schema)
+        yield from there(newest_of_each(rows, self.primary_key)).to_batches(_ROWS)
+
+
 class _Reader(DataSourceReader):  # type: ignore[misc]
     def __init__(self, table: _Table) -> None:
         self._table = table
@@ -152,10 +173,13 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
     def partitions(self) -> Sequence[InputPartition]:
         state = self._table.log().at()
         assert state.files is not None
+        if state.primary_key:
+            folder = os.path.abspath(self._table.path)
+            return [_Newest(folder, tuple(state.files.values()), state.schema, state.primary_key)]
         return self._table.divide(list(state.files.values()), state.schema)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return _read(partition)
+        return partition.batches() if isinstance(partition, _Newest) else _read(partition)
 
 
 class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]

@@ -48,6 +48,8 @@ class Reading:
     runs: frozenset[str] = frozenset()
     #: why all is read, and what the job has made before goes; None: the parts come on top of it
     why: str | None = None
+    #: of each value of these columns the newest row counts; empty: all do
+    primary_key: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -84,12 +86,15 @@ def read_next(
             why = "what it is to do has changed"
         if why is None and not added:
             return None
+        if why is None and state.primary_key:
+            why = f"{name} has a row for each {', '.join(state.primary_key)}, and those of before may be others now"
     if why is not None:
         assert state.files is not None
         added = list(state.files.values())
     ((_, last),) = log.entries(state.version - 1, state.version)
     inputs = (Input(name, state.version, mark_of(last)), Input("rules", 0, rules))
-    return Reading(tuple(added), state.schema, state.evolved, state.distinct, inputs, frozenset(runs), why)
+    key = state.primary_key
+    return Reading(tuple(added), state.schema, state.evolved, state.distinct, inputs, frozenset(runs), why, key)
 
 
 def _since(name: str, log: Log, before: Input, until: int) -> tuple[str | None, list[Part], set[str]]:

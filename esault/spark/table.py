@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -21,7 +21,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructType
 
-__all__ = ["NULL_FOLDER", "part_schema", "read_parts", "read_table", "spark_schema", "without_duplicates"]
+__all__ = [
+    "NULL_FOLDER",
+    "newest_rows",
+    "part_schema",
+    "read_parts",
+    "read_table",
+    "spark_schema",
+    "without_duplicates",
+]
 
 #: the value of a folder `column=...` whose rows have null there, or an empty text
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
@@ -60,6 +68,7 @@ def read_table(
 ) -> DataFrame:
     """The rows that are visible in the table in folder `path`: exactly those of the parts that its log names.
 
+    Of a table with a primary key that is one row for each key, the newest; `duplicates=True` gives all that is kept.
     `duplicates=False` drops rows that a replay repeated (same `_run` and `_id`; of rows without an id, all are kept). That costs a
     shuffle of all ids, and is left out where the log says that no run has repeated any.
     `version`: as the table was then. `partitions`: only these folders of a partitioned table, such as
@@ -72,6 +81,8 @@ def read_table(
     assert state.files is not None
     names = list(state.files) if partitions is None else _within(state.files, partitions, log.table)
     frame = read_parts(spark, log.table, names, state.schema, state.evolved)
+    if state.primary_key:
+        return frame if duplicates else newest_rows(frame, state.primary_key).where("NOT _deleted").drop("_deleted")
     return frame if duplicates or state.distinct else without_duplicates(frame)
 
 
@@ -192,6 +203,16 @@ def _uri(path: str) -> str:
     (Their option __globPaths__=false is no way out: with it each path that looks like a pattern is read once per path.)
     """
     return "file://" + re.sub(r"([\\[\]{}*?,])", r"\\\1", path)
+
+
+def newest_rows(frame: DataFrame, key: Sequence[str]) -> DataFrame:
+    """The newest row of each key by `_updated`, deletions among them."""
+    from pyspark.sql import functions as f
+
+    row = f.struct(*(f.col(quoted(name)) for name in frame.columns))
+    newest = f.max_by(row, f.col("_updated")).alias("row")
+    grouped = frame.groupBy(*(f.col(quoted(name)) for name in key)).agg(newest)
+    return grouped.select(*(f.col("row").getField(name).alias(name) for name in frame.columns))
 
 
 def without_duplicates(frame: DataFrame) -> DataFrame:

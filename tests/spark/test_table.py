@@ -123,7 +123,7 @@ def test_missing_empty_and_newer_tables(spark: Any, landed: Any, tmp_path: Path)
     newest = table_log(table.path)
     path = Path(newest.entry_path(newest.state.version))
     path.write_text(json.dumps({**json.loads(path.read_text()), "format": 9}))
-    with pytest.raises(SinkError, match=r"newer eSault \(format 9; this one knows up to 1\): pip install -U esault"):
+    with pytest.raises(SinkError, match=r"newer eSault \(format 9; this one knows up to 2\): pip install -U esault"):
         read_table(spark, table.path)
 
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from esault.payload.column import PLAIN_TYPES, is_column, plain
 from esault.sinks.landing.arrays import from_columns
 from esault.sinks.landing.arrow import arrow_schema, constant, moments, parquet_bytes, to_array
-from esault.sinks.landing.schema import ADDED, Schema
+from esault.sinks.landing.changelog import Changelog, stamps
+from esault.sinks.landing.merge import newest_of_each
+from esault.sinks.landing.schema import ADDED, UPSERT_ADDED, Schema
 from esault.sinks.landing.values import unfold
 
 if TYPE_CHECKING:
@@ -26,14 +28,24 @@ _FEW = 256
 
 class Buffer:
     """Takes rows, gives Parquet. `schema` begins with the key's column; ids, times and the run are kept if it ends with
-    ADDED. A value that does not fit raises SinkError when its rows are made an Arrow batch, and again each time."""
+    ADDED. With a `changelog` it keeps the newest row of each key, and `schema` ends with UPSERT_ADDED. A value that does
+    not fit raises SinkError when its rows are made an Arrow batch, and again each time."""
 
-    def __init__(self, owner: str, schema: Schema, run: str) -> None:
+    def __init__(self, owner: str, schema: Schema, run: str, changelog: Changelog | None = None) -> None:
         self._owner = owner
+        self._changelog = changelog
+        #: as the user has declared the columns
+        self._declared = schema[: -len(UPSERT_ADDED)] if changelog is not None else schema
+        if changelog is not None:
+            schema = changelog.columns + UPSERT_ADDED
         self._run = run
         self._schema = schema
         self._added = schema[-len(ADDED) :] == ADDED
         self._columns = schema[: -len(ADDED)] if self._added else schema
+        if changelog is not None:
+            self._columns = changelog.columns
+        #: whether a key may have several rows in the batches
+        self._several = False
         self._names = [column.name for column in self._columns[1:]]
         self._keys: list[Any] = []
         self._values: list[Any] = []
@@ -49,7 +61,10 @@ class Buffer:
     def add(self, keys: Any, values: Any, time: float, ids: Sequence[str] | None) -> None:
         """Take rows that share their time; keys and values may be arrays."""
         if any(type(column) not in PLAIN_TYPES and is_column(column) for column in (keys, values)):
-            made = from_columns(self._owner, self._columns, keys, values) if len(keys) >= _FEW else None
+            made = None
+            if len(keys) >= _FEW and (self._changelog is None or not getattr(values, "null_count", 0)):
+                columns = self._columns if self._changelog is None else self._declared
+                made = from_columns(self._owner, columns, keys, values)
             if made is not None:
                 self._convert()  # what came before stays before
                 self._add_arrays(made, len(keys), time, ids)
@@ -57,6 +72,8 @@ class Buffer:
             keys, values = plain(keys), plain(values)
         self._keys.extend(keys)
         self._values.extend(values)
+        if self._changelog is not None:
+            self._micros += stamps(self._changelog.stamp(), len(keys))
         if self._added:
             self._micros += array("q", (round(time * 1e6),)) * len(keys)
             self._ids.extend(repeat(None, len(keys)) if ids is None else ids)
@@ -66,6 +83,10 @@ class Buffer:
     def _add_arrays(self, arrays: list[pa.Array], rows: int, time: float, ids: Sequence[str] | None) -> None:
         import pyarrow as pa
 
+        if self._changelog is not None:
+            self._several = True
+            flags = self._changelog.flags(arrays, rows)
+            arrays += [moments(stamps(self._changelog.stamp(), rows)), flags]
         if self._added:
             named: Sequence[str | None] = [None] * rows if ids is None else ids
             arrays += [
@@ -87,6 +108,8 @@ class Buffer:
         keys, values, times, ids = zip(*rows)
         self._keys.extend(keys)
         self._values.extend(values)
+        if self._changelog is not None:
+            self._micros += stamps(self._changelog.stamp(), len(rows))
         if self._added:
             self._micros.extend([round(time * 1e6) for time in times])
             self._ids.extend(ids)
@@ -103,6 +126,9 @@ class Buffer:
         owner, keys = self._owner, self._keys
         if not keys:
             return
+        if self._changelog is not None:
+            self._convert_newest(self._changelog)
+            return
         arrays = [to_array(owner, self._columns[0], keys, keys)]
         cells = unfold(owner, self._columns[0].name, self._names, self._values, keys)
         arrays += [to_array(owner, column, values, keys) for column, values in zip(self._columns[1:], cells)]
@@ -115,6 +141,20 @@ class Buffer:
         self._keep(pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(self._schema)))
         self._keys, self._values, self._micros, self._ids = [], [], array("q"), []
 
+    def _convert_newest(self, changelog: Changelog) -> None:
+        """As `_convert`, of the newest row of each key."""
+        import pyarrow as pa
+
+        owner = self._owner
+        keys, cells, micros, gone = changelog.cells(self._keys, self._values, self._micros)
+        arrays = [to_array(owner, self._columns[0], keys, keys)]
+        for declared, column, (values, nulls) in zip(self._declared[1:], self._columns[1:], cells):
+            arrays.append(to_array(owner, column if nulls else declared, values, keys))
+        arrays += [moments(micros), to_array(owner, UPSERT_ADDED[1], gone, keys)]
+        self._several = self._several or bool(self._batches)
+        self._keep(pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(self._schema)))
+        self._keys, self._values, self._micros = [], [], array("q")
+
     def _run_column(self, rows: int) -> pa.Array:
         if self._runs is None or len(self._runs) < rows:
             self._runs = constant(self._run, rows)
@@ -126,10 +166,13 @@ class Buffer:
 
         self._convert()
         table = pa.Table.from_batches(self._batches, arrow_schema(self._schema))
+        if self._changelog is not None and self._several:
+            table = newest_of_each(table, self._changelog.key)
         return table.num_rows, parquet_bytes(table)
 
     def clear(self) -> None:
         """Forget all rows."""
         self._keys, self._values, self._micros, self._ids = [], [], array("q"), []
         self._batches, self._converted = [], 0
+        self._several = False
         self.bytes = 0

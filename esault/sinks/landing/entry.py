@@ -9,16 +9,19 @@ An entry is one JSON object on one line, whose last member is the CRC-32 of all 
 
 | kind | says | members that matter |
 |---|---|---|
-| create | the table begins; version 0, and only that | schema, run |
+| create | the table begins; version 0, and only that | schema, run, primary_key |
 | begin | a run begins to write: writers of earlier runs are refused from here | run |
-| replace | as begin, and no row of before is visible any more | schema, run |
-| rows | rows of one epoch of one writer | txn, add, run |
-| compact | parts rewritten as others, rows the same | add, remove |
+| replace | as begin, and no row of before is visible any more | schema, run, primary_key |
+| rows | rows of one epoch of one writer | txn, add, run, newest |
+| compact | parts rewritten as others, rows the same (of a primary key: the newest of each) | add, remove |
 | end | the run said it was over, and whether each of its rows came once | run, ok, distinct |
 
 A `begin` or `rows` entry with a schema changes the columns from there on (see `evolve`). The path of a part may lead
 through folders named `column=value`. A table that a job makes of others says in `inputs` of what; its `rows` and
 `replace` entries say `distinct` themselves.
+
+A table with a primary key has format 2, which an eSault that would show each update as a row refuses. Its `rows` say in
+`newest` what is the greatest `_updated` among them; parts of one whole compaction are `base`: no two of them hold a key.
 """
 
 from __future__ import annotations
@@ -39,6 +42,7 @@ __all__ = [
     "Txn",
     "decode",
     "encode",
+    "format_of",
     "inputs_from_json",
     "inputs_to_json",
     "plain_name",
@@ -47,7 +51,9 @@ __all__ = [
 ]
 
 #: the newest format of entries and snapshots that this code writes and reads
-FORMAT = 1
+FORMAT = 2
+#: that of tables without a primary key
+_PLAIN_FORMAT = 1
 
 _KINDS = frozenset({"create", "begin", "replace", "rows", "compact", "end"})
 _CRC = ',"crc32":"'
@@ -60,6 +66,8 @@ class Part:
     path: str
     rows: int
     bytes: int
+    #: made by a compaction of a whole table with a primary key: none of the others of that compaction has its keys
+    base: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,6 +101,10 @@ class Entry:
     ok: bool | None = None
     distinct: bool | None = None
     inputs: tuple[Input, ...] | None = None
+    #: of a `create` or `replace`: the columns of whose values there is one row, the newest; empty: all rows are there
+    primary_key: tuple[str, ...] = ()
+    #: the greatest `_updated`, microseconds since the epoch
+    newest: int | None = None
 
 
 def plain_name(name: Any) -> str:
@@ -139,19 +151,29 @@ def encode(entry: Entry) -> bytes:
     """The bytes of an entry."""
     return seal(
         {
-            "format": FORMAT,
+            "format": format_of(entry.primary_key),
             "kind": entry.kind,
             "time": entry.time,
             "run": entry.run,
             "txn": {"app": entry.txn.app, "epoch": entry.txn.epoch} if entry.txn else None,
-            "add": [{"path": part.path, "rows": part.rows, "bytes": part.bytes} for part in entry.add],
+            "add": [
+                {"path": part.path, "rows": part.rows, "bytes": part.bytes, **({"base": True} if part.base else {})}
+                for part in entry.add
+            ],
             "remove": list(entry.remove),
             "schema": schema_to_json(entry.schema) if entry.schema is not None else None,
             "ok": entry.ok,
             **({} if entry.distinct is None else {"distinct": entry.distinct}),
             **({} if entry.inputs is None else {"inputs": inputs_to_json(entry.inputs)}),
+            **({} if not entry.primary_key else {"primary_key": list(entry.primary_key)}),
+            **({} if entry.newest is None else {"newest": entry.newest}),
         }
     )
+
+
+def format_of(primary_key: tuple[str, ...]) -> int:
+    """Return the format of what says that a table has this primary key."""
+    return FORMAT if primary_key else _PLAIN_FORMAT
 
 
 def inputs_to_json(inputs: tuple[Input, ...]) -> list[list[Any]]:
@@ -176,12 +198,17 @@ def decode(data: bytes, path: str) -> Entry:
             time=str(value["time"]),
             run=value["run"],
             txn=Txn(str(txn["app"]), int(txn["epoch"])) if txn else None,
-            add=tuple(Part(plain_name(part["path"]), int(part["rows"]), int(part["bytes"])) for part in value["add"]),
+            add=tuple(
+                Part(plain_name(part["path"]), int(part["rows"]), int(part["bytes"]), part.get("base") is True)
+                for part in value["add"]
+            ),
             remove=tuple(plain_name(name) for name in value["remove"]),
             schema=schema_from_json(value["schema"]) if value["schema"] is not None else None,
             ok=value.get("ok"),
             distinct=value.get("distinct"),
             inputs=inputs_from_json(value["inputs"]) if value.get("inputs") is not None else None,
+            primary_key=tuple(map(str, value.get("primary_key") or ())),
+            newest=None if value.get("newest") is None else int(value["newest"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(path, f"a member is missing or wrong ({error})") from None

@@ -12,7 +12,7 @@ All else is refused, with what would help. Parts are never rewritten for it: eac
 
 from __future__ import annotations
 
-from esault.sinks.landing.schema import ADDED, Column, Schema
+from esault.sinks.landing.schema import ADDED, UPSERT_ADDED, Column, Schema
 
 __all__ = ["EXACT_FLOAT", "Unfit", "merge", "wider"]
 
@@ -38,7 +38,7 @@ def merge(table: Schema, wanted: Schema) -> Schema:
 
     Columns keep their order, new ones come behind the user's and before those that eSault adds.
     """
-    added = {column.name for column in ADDED}
+    added = {column.name for column in ADDED + UPSERT_ADDED}
     there = {column.name: column for column in table}
     here = {column.name: column for column in wanted}
     said = [f"the table has no column {name!r}" for name in here if name in added and name not in there]

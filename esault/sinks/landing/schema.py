@@ -30,7 +30,16 @@ from esault.errors import SinkError
 from esault.payload.record import Record, Unresolved, record_of
 from esault.sinks.landing.scalar import plainer
 
-__all__ = ["ADDED", "Column", "Schema", "parse_columns", "schema_from_json", "schema_to_json"]
+__all__ = [
+    "ADDED",
+    "UPSERT_ADDED",
+    "Column",
+    "Schema",
+    "parse_columns",
+    "parse_primary_key",
+    "schema_from_json",
+    "schema_to_json",
+]
 
 _TYPES: dict[type, str] = {
     str: "string",
@@ -66,6 +75,9 @@ Schema = tuple[Column, ...]
 
 #: what SparkTable adds: the tuple's id, when the tuple it descends from was due, and the run's identity
 ADDED: Schema = (Column("_id", "string", True), Column("_time", "timestamp"), Column("_run", "string"))
+#: what a table with a primary key has instead: when the row was written, which says which of two rows of a key is newer,
+#: and whether it says that there is no row of this key any more
+UPSERT_ADDED: Schema = (Column("_updated", "timestamp"), Column("_deleted", "boolean"))
 
 
 def parse_columns(owner: str, columns: Any, reserved: Sequence[str] = (), key: Any = None) -> Schema:
@@ -88,10 +100,44 @@ def parse_columns(owner: str, columns: Any, reserved: Sequence[str] = (), key: A
         raise SinkError(f'{owner}: columns is empty; the key is the first column, as in {{"word": str, "total": int}}')
     if key is not None:
         raise SinkError(
-            f"{owner}: key={key!r} goes with a class; in columns={{...}} the key's is the first: leave key out"
+            f"{owner}: key={key!r} goes with a class; in columns={{...}} the key's is the first: leave key out "
+            "(one row for each key: primary_key=...)"
         )
     _check_names(owner, columns, reserved)
     return tuple([_column(owner, f"column {name!r} has the type", name, python) for name, python in columns.items()])
+
+
+def parse_primary_key(
+    owner: str, columns: Schema, primary_key: str | Sequence[str] | None, deleted: str | None
+) -> tuple[str, ...]:
+    """The primary key: a column's name or several, of whose values the table has one row, the newest; empty without one.
+
+    `deleted` names a bool column that is true in a row which says that there is none any more. SinkError, which begins
+    with `owner`, names what is wrong."""
+    there = {column.name: column for column in columns}
+    if primary_key is None:
+        if deleted is not None:
+            raise SinkError(f"{owner}: deleted={deleted!r} goes with a primary key: primary_key={columns[0].name!r}")
+        return ()
+    names = (primary_key,) if isinstance(primary_key, str) else tuple(primary_key)
+    if not names or len(set(names)) < len(names):
+        raise SinkError(f"{owner}: primary_key must name a column, or several once each, got {primary_key!r}")
+    for name in names:
+        if name not in there:
+            raise SinkError(
+                f"{owner}: primary_key names {name!r}, which is no column; the columns are {', '.join(there)}"
+            )
+        if there[name].nullable:
+            raise SinkError(
+                f"{owner}: column {name!r} is of the primary key and may be null; declare it as "
+                f"{there[name].python.removesuffix(' | None')}"
+            )
+    if deleted is not None and (deleted not in there or there[deleted].type != "boolean" or deleted in names):
+        raise SinkError(
+            f"{owner}: deleted must name a column of bool that is not of the primary key, got {deleted!r}; "
+            f"the columns are {', '.join(f'{c.name}: {c.python}' for c in columns)}"
+        )
+    return names
 
 
 def _check_names(owner: str, names: Iterable[Any], reserved: Sequence[str]) -> None:

@@ -13,11 +13,11 @@ from typing import Any
 
 from esault.errors import SinkError
 from esault.sinks.landing.entry import (
-    FORMAT,
     Entry,
     Input,
     Part,
     Txn,
+    format_of,
     inputs_from_json,
     inputs_to_json,
     plain_name,
@@ -73,6 +73,10 @@ class TableState:
     def __init__(self, keep_files: bool = True) -> None:
         self.version = -1
         self.schema: Schema = ()
+        #: the columns of whose values there is one row, the newest; empty: all rows are there
+        self.primary_key: tuple[str, ...] = ()
+        #: of a table with a primary key: the greatest `_updated`, microseconds since the epoch
+        self.newest = 0
         #: the run that writes, or wrote last
         self.run: str | None = None
         #: what that run said at its end; None when it has not
@@ -122,6 +126,9 @@ class TableState:
             self.schema = entry.schema
         if entry.inputs is not None:
             self.inputs = entry.inputs
+        if entry.kind in ("create", "replace"):
+            self.primary_key = entry.primary_key
+        self.newest = max(self.newest, entry.newest or 0)
         if entry.kind in ("create", "begin", "replace"):
             if entry.run != self.run:  # else it goes on
                 self.clean, self.unsaid = self.clean and not self.unsaid, False
@@ -150,7 +157,7 @@ def encode_snapshot(state: TableState) -> bytes:
     assert state.files is not None
     return seal(
         {
-            "format": FORMAT,
+            "format": format_of(state.primary_key),
             "version": state.version,
             "schema": schema_to_json(state.schema),
             "run": state.run,
@@ -160,7 +167,10 @@ def encode_snapshot(state: TableState) -> bytes:
             "evolved": state.evolved,
             "inputs": inputs_to_json(state.inputs),
             "txns": {app: epochs.ranges() for app, epochs in state.txns.items()},
-            "files": [[part.path, part.rows, part.bytes] for part in state.files.values()],
+            "files": [
+                [part.path, part.rows, part.bytes, *([True] if part.base else [])] for part in state.files.values()
+            ],
+            **({"primary_key": list(state.primary_key), "newest": state.newest} if state.primary_key else {}),
         }
     )
 
@@ -178,8 +188,10 @@ def decode_snapshot(data: bytes, path: str, keep_files: bool = True) -> TableSta
         state.inputs = inputs_from_json(value.get("inputs") or [])
         state.txns = {app: Epochs(ranges) for app, ranges in value["txns"].items()}
         state.parts = len(value["files"])
+        state.primary_key = tuple(map(str, value.get("primary_key") or ()))
+        state.newest = int(value.get("newest") or 0)
         if keep_files:
-            state.files = {name: Part(plain_name(name), rows, size) for name, rows, size in value["files"]}
+            state.files = {name: Part(plain_name(name), *rest) for name, *rest in value["files"]}
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise SinkError(f"{path} is damaged: a member is missing or wrong ({error})") from None
     return state

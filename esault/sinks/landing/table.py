@@ -10,6 +10,7 @@ It is one module of over 300 lines: a part lives here from its first row to the 
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import logging
 import os
@@ -19,12 +20,14 @@ from typing import Any, ClassVar
 
 from esault.errors import SinkError
 from esault.sinks.landing.buffer import Buffer
+from esault.sinks.landing.changelog import Changelog
+from esault.sinks.landing.compaction import Compactor, compact_all
 from esault.sinks.landing.disk import Disk, LocalDisk, explained
 from esault.sinks.landing.entry import Entry, Part, Txn
 from esault.sinks.landing.evolve import Unfit, merge
 from esault.sinks.landing.lock import RunLock
 from esault.sinks.landing.log import LOG_FOLDER, CommitLog, Conflict, probe, utc
-from esault.sinks.landing.schema import Schema, parse_columns
+from esault.sinks.landing.schema import UPSERT_ADDED, Schema, parse_columns, parse_primary_key
 from esault.sinks.landing.state import TableState
 from esault.sinks.landing.vacuum import prune, remove_parts, vacuum
 from esault.topology.context import Context
@@ -37,6 +40,8 @@ _MODES = ("error", "append", "replace")
 _SPILL = 64 * 2**20
 #: seconds between two times that a run which goes on and on removes what is old in the log
 _PRUNE_EVERY = 3600.0
+#: rows of a table with a primary key that the end of a run merges: about a second; more are left to the rules
+_COMPACTED_AT_END = 2_000_000
 
 _logger = logging.getLogger(__name__)
 
@@ -55,8 +60,11 @@ class LandedTable(Sink):
         mode: str = "error",
         *,
         key: str | Mapping[str, Any] | None = None,
+        primary_key: str | Sequence[str] | None = None,
+        deleted: str | None = None,
     ) -> None:
-        """`columns` and `key` as `schema.parse_columns` says. `mode` says what to do with a table that has rows: refuse ("error"),
+        """`columns` and `key` as `schema.parse_columns` says, `primary_key` and `deleted` as `schema.parse_primary_key`.
+        `mode` says what to do with a table that has rows: refuse ("error"),
         go on with it ("append"), or let its rows go ("replace"). SinkError for a wrong argument; nothing is opened."""
         name = type(self).__name__
         if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str) or not os.fspath(path):
@@ -70,7 +78,13 @@ class LandedTable(Sink):
         if mode not in _MODES:
             raise SinkError(f'{name}: mode must be "error", "append" or "replace", got {mode!r}')
         self.mode = mode
-        self.schema = parse_columns(name, columns, [column.name for column in self.added], key) + self.added
+        added = self.added if primary_key is None else UPSERT_ADDED
+        declared = parse_columns(name, columns, [column.name for column in added], key)
+        self.schema = declared + added
+        self.primary_key = parse_primary_key(name, declared, primary_key, deleted)
+        self.deleted = deleted
+        self._changelog: Changelog | None = None
+        self._compactor: Compactor | None = None
         self._disk: Disk = LocalDisk()
         self._log: CommitLog | None = None
         self._buffer: Buffer | None = None
@@ -127,7 +141,7 @@ class LandedTable(Sink):
         now = utc(clock.time())
         if state.version < 0:
             try:
-                log.append(Entry("create", now, run.run, schema=self.schema))
+                log.append(Entry("create", now, run.run, schema=self.schema, primary_key=self.primary_key))
                 return
             except Conflict:  # a sub-unit was faster
                 state = log.refresh()
@@ -150,7 +164,7 @@ class LandedTable(Sink):
         else:
             assert state.files is not None
             self._replaced = list(state.files)
-            log.append(Entry("replace", now, run.run, schema=self.schema))
+            log.append(Entry("replace", now, run.run, schema=self.schema, primary_key=self.primary_key))
 
     def end(self, ok: bool) -> None:
         """The run is over: say so in the log, remove what a replaced table left and what is not needed, unlock.
@@ -165,6 +179,8 @@ class LandedTable(Sink):
             if log.refresh().run == run:
                 log.append(Entry("end", utc(clock.time()), run, ok=ok, distinct=not self.repeated))
             remove_parts(self.path, self._replaced, self._disk)
+            if self.primary_key:
+                self._compact_at_end()
             vacuum(self.path, disk=self._disk)
         except SinkError as error:
             _logger.warning("after the end of the run: %s", error)
@@ -173,6 +189,14 @@ class LandedTable(Sink):
             if self._lock is not None:
                 self._lock.release()
                 self._lock = None
+
+    def _compact_at_end(self) -> None:
+        """Leave one row of each key, if that is little work; others who compact are at the same."""
+        log = CommitLog(self.path, self._disk)
+        if sum(part.rows for part in log.files()) > _COMPACTED_AT_END:
+            return
+        with contextlib.suppress(Conflict):
+            compact_all(log, self._disk, clock.time())
 
     # in the process that writes
 
@@ -183,16 +207,28 @@ class LandedTable(Sink):
         with explained("making", folder):
             self._disk.make_folder(folder)
         self._app = f"{context.run}/{context.unit}/{context.sub_unit}"
-        self._buffer = Buffer(f"{self!r} of {context.unit}", self.schema, context.run)
+        if self.primary_key:
+            self._changelog = Changelog(
+                f"{self!r} of {context.unit}",
+                self.schema[: -len(UPSERT_ADDED)],
+                self.primary_key,
+                self.deleted,
+                context.now,
+            )
+        self._buffer = Buffer(f"{self!r} of {context.unit}", self.schema, context.run, self._changelog)
         self._parts, self._open_epochs = [], []
         self._log = CommitLog(self.path, self._disk, keep_files=False)
         state = self._log.refresh()
         if state.version < 0:
             try:
-                self._log.append(Entry("create", utc(clock.time()), context.run, schema=self.schema))
+                self._log.append(
+                    Entry("create", utc(clock.time()), context.run, schema=self.schema, primary_key=self.primary_key)
+                )
             except Conflict:
                 self._log.refresh()
         self._fence = (self._log.state.run, context.run)
+        if self._changelog is not None:
+            self._changelog.seen(self._log.state.newest)
 
     def write(self, rows: Sequence[Row]) -> None:
         """Take rows. SinkError when a value does not fit its column: named with key, type and column."""
@@ -218,6 +254,7 @@ class LandedTable(Sink):
                     "epoch": epoch,
                     "run": self.context.run,
                     "add": [[part.path, part.rows, part.bytes] for part in self._parts],
+                    **({} if self._changelog is None else {"newest": self._changelog.newest}),
                 }
             )
             self._parts = []
@@ -238,7 +275,8 @@ class LandedTable(Sink):
                 if not os.path.exists(os.path.join(self.path, part.path)):
                     self._refuse_missing(log, one, part)
                     return
-        entry = Entry("rows", utc(clock.time()), one["run"], Txn(one["app"], one["epoch"]), parts)
+        txn = Txn(one["app"], one["epoch"])
+        entry = Entry("rows", utc(clock.time()), one["run"], txn, parts, newest=one.get("newest"))
         version = log.append(entry, self._guard)
         if version is None:
             _logger.info("%s: epoch %d of %s is in the log already", self.path, one["epoch"], one["app"])
@@ -248,10 +286,17 @@ class LandedTable(Sink):
                 prune(log, self._disk)
             except SinkError as error:  # the next one will
                 _logger.warning("old entries of the log of table %s stay: %s", self.path, error)
+        if self._changelog is not None:
+            self._changelog.seen(log.state.newest)
+            if self._compactor is None:
+                self._compactor = Compactor(self.path, self._disk)
+            self._compactor.look(log.state.version, log.state.parts)
 
     def close(self) -> None:
         """Rows that were not prepared are dropped; what was prepared can still be committed."""
         self._buffer = None
+        if self._compactor is not None:
+            self._compactor.stop()
 
     # the rest
 
@@ -309,6 +354,12 @@ class LandedTable(Sink):
 
     def _check_columns(self, state: TableState) -> Schema:
         """The columns of the table with the rows of this sink; SinkError when it cannot have both."""
+        if state.primary_key != self.primary_key:
+            there, here = (", ".join(key) or "none" for key in (state.primary_key, self.primary_key))
+            raise SinkError(
+                f"table {self.path} has another primary key ({there}) than {type(self).__name__} declares ({here}). "
+                'Declare the same, write to another path, or use mode="replace"'
+            )
         if state.schema == self.schema:
             return self.schema
         try:

@@ -88,8 +88,8 @@ def test_a_missing_entry_is_named(log: CommitLog) -> None:
 
 def test_a_newer_format_and_a_foreign_file_are_refused(log: CommitLog) -> None:
     with open(log.entry_path(1), "w") as file:
-        json.dump({"format": 2, "whatever": 1}, file)
-    with pytest.raises(SinkError, match=r"newer eSault \(format 2; this one knows up to 1\): pip install -U esault"):
+        json.dump({"format": 3, "whatever": 1}, file)
+    with pytest.raises(SinkError, match=r"newer eSault \(format 3; this one knows up to 2\): pip install -U esault"):
         CommitLog(log.table).refresh()
     with open(log.entry_path(1), "w") as file:
         json.dump({"commitInfo": {}}, file)

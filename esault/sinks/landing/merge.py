@@ -1,0 +1,107 @@
+"""Rows of landed tables put together: of each primary key the newest, of rows that a replay repeated the first.
+
+pyarrow does it, in memory, and says nothing of where the rows come from or go to.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from esault.errors import SinkError
+from esault.sinks.landing.arrow import arrow_schema, conform
+from esault.sinks.landing.entry import Part
+from esault.sinks.landing.schema import ADDED, UPSERT_ADDED, Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["first_of_each", "newest_of_each", "read_parts", "there"]
+
+_UPDATED, _DELETED = (column.name for column in UPSERT_ADDED)
+
+
+def read_parts(folder: str, parts: Sequence[Part], schema: Schema, columns: Sequence[str] | None = None) -> pa.Table:
+    """The rows of parts with the columns of `schema`, or those of them that are named. SinkError: one cannot be read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    wanted = arrow_schema(
+        tuple(replace(column, nullable=True) for column in schema if columns is None or column.name in columns)
+    )
+    batches: list[Any] = []
+    for part in parts:
+        path = os.path.join(folder, part.path)
+        try:
+            with pq.ParquetFile(path) as file:
+                there = set(file.schema_arrow.names)
+                table = file.read(columns=[name for name in wanted.names if name in there])
+        except FileNotFoundError:
+            raise SinkError(
+                f"{path} is gone: the table was compacted or replaced since, and vacuum removed it. Read the table anew"
+            ) from None
+        except (OSError, pa.ArrowException) as error:
+            raise SinkError(
+                f"{path} cannot be read ({error}); restore it from a backup, or write the table anew"
+            ) from None
+        if table.num_rows != part.rows:
+            raise SinkError(f"{path} has {table.num_rows} rows, and the log says {part.rows}: the file was changed")
+        batches += [conform(batch, wanted, path) for batch in table.to_batches()]
+    return pa.Table.from_batches(batches, wanted)
+
+
+def newest_of_each(table: pa.Table, key: Sequence[str]) -> pa.Table:
+    """The newest row of each key by `_updated`, deletions among them; of two that are as new the one behind."""
+    import pyarrow as pa
+
+    if table.num_rows < 2:
+        return table
+    numbers = _numbers(table.num_rows)
+    ranked = pa.table({"at": table[_UPDATED], "row": numbers}).sort_by([("at", "ascending"), ("row", "ascending")])
+    order = ranked["row"]
+    named = {f"key{place}": table[name].take(order) for place, name in enumerate(key)}
+    last = (
+        pa.table({**named, "row": order})
+        .group_by(list(named), use_threads=False)
+        .aggregate([("row", "last")])["row_last"]
+    )
+    return table if len(last) == table.num_rows else table.take(last)
+
+
+def there(table: pa.Table, after: int | None = None) -> pa.Table:
+    """The rows that are no deletions; with `after`, also the deletions that are newer (microseconds since the epoch)."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    wanted = pc.invert(table[_DELETED])
+    if after is not None:
+        wanted = pc.or_(wanted, pc.greater(table[_UPDATED], pa.scalar(after, table[_UPDATED].type)))
+    return table if pc.all(wanted, min_count=0).as_py() else table.filter(wanted)
+
+
+def first_of_each(table: pa.Table) -> pa.Table:
+    """The first row of each `_run` and `_id`, and all rows without an id, in their order; as it is without such columns."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not {column.name for column in ADDED} <= set(table.schema.names):
+        return table
+    numbers = _numbers(table.num_rows)
+    ids = table["_id"]
+    marked = pa.table({"run": table["_run"], "id": ids, "row": numbers}).filter(pc.is_valid(ids))
+    first = marked.group_by(["run", "id"]).aggregate([("row", "min")])["row_min"]
+    if len(first) == marked.num_rows:
+        return table
+    without = pa.chunked_array([pc.filter(numbers, pc.is_null(ids.combine_chunks()))])
+    wanted = pa.chunked_array([*first.chunks, *without.chunks], pa.int64())
+    return table.take(wanted.take(pc.sort_indices(wanted)))
+
+
+def _numbers(rows: int) -> pa.Array:
+    import pyarrow as pa
+
+    # not `pa.array`, which loads pandas wherever that is installed
+    return pa.Array.from_buffers(pa.int64(), rows, [None, pa.py_buffer(array("q", range(rows)))])

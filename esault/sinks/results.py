@@ -1,0 +1,135 @@
+"""Results of a run, read back in one line: a table, an upsert table, JSON lines or plain Parquet, as Arrow.
+
+Only what was committed is read. `esault.read` is the public name.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from esault.errors import SinkError, UsageError
+from esault.sinks.committed_file import committed_length
+from esault.sinks.landing.log import LOG_FOLDER
+from esault.sinks.landing.schema import ADDED, UPSERT_ADDED
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["read"]
+
+_DELETED = UPSERT_ADDED[1].name
+_ADDED = [column.name for column in ADDED + UPSERT_ADDED]
+
+
+def read(
+    path: str | os.PathLike[str],
+    columns: Sequence[str] | None = None,
+    *,
+    added: bool = False,
+    version: int | None = None,
+) -> pa.Table:
+    """The committed rows at `path` as a `pyarrow.Table`; `.to_pandas()`, `polars.from_arrow` and DuckDB take it as it is.
+
+    `path` is the folder of a table (`SparkTable`, `Parquet`), the file of `JsonLines`, or plain Parquet: a file, a
+    folder of them or a pattern. Of a table with a primary key that is one row for each key, the newest; of others, rows
+    that a replay repeated come once. `columns`: only these. `added`: the columns too that eSault adds to a table, such
+    as `_time` and `_run`. `version`: a table as it was then.
+
+    SinkError: there is nothing, or it cannot be read. UsageError: pyarrow is missing, or there is no such column.
+    """
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise UsageError("reading needs pyarrow: pip install 'esault[parquet]'") from None
+    place = os.path.expanduser(os.fspath(path))
+    if os.path.isdir(os.path.join(place, LOG_FOLDER)):
+        rows = _of_table(place, version, columns, added)
+    elif version is not None:
+        raise UsageError(f"{place} is no table of eSault, so it has no version {version}")
+    elif os.path.isfile(place) and not _is_parquet(place):
+        rows = _of_lines(place)
+    else:
+        rows = _of_parquet(place)
+    if columns is None:
+        return rows
+    _check(place, columns, rows.schema.names)
+    return rows.select(list(columns))
+
+
+def _check(path: str, columns: Sequence[str], there: Sequence[str]) -> None:
+    for name in columns:
+        if name not in there:
+            raise UsageError(f"{path} has no column {name!r}; its columns are {', '.join(there)}")
+
+
+def _of_table(folder: str, version: int | None, columns: Sequence[str] | None, added: bool) -> pa.Table:
+    from esault.sinks.landing import table_log
+    from esault.sinks.landing.merge import first_of_each, newest_of_each, read_parts, there
+
+    log = table_log(folder)
+    state = log.at(version)
+    assert state.files is not None
+    wanted = None
+    if columns is not None:
+        # what says which row is newer, or comes twice, is needed whether it is asked for or not
+        _check(folder, columns, [column.name for column in state.schema if column.name != _DELETED])
+        wanted = [*columns, *state.primary_key, *_ADDED]
+    rows = read_parts(log.table, list(state.files.values()), state.schema, wanted)
+    if state.primary_key:
+        rows = there(newest_of_each(rows, state.primary_key)).drop_columns([_DELETED])
+    elif not state.distinct:
+        rows = first_of_each(rows)
+    asked = set(columns or ())
+    return rows.drop_columns([n for n in rows.schema.names if n in _ADDED and not added and n not in asked])
+
+
+def _is_parquet(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(4) == b"PAR1"
+
+
+def _of_lines(path: str) -> pa.Table:
+    """The rows of JSON lines, up to the last commit; fields are columns, nested ones structs."""
+    import pyarrow as pa
+    import pyarrow.json as pj
+
+    try:
+        with open(path, "rb") as file:
+            data = file.read(committed_length(path))
+    except OSError as error:
+        raise SinkError(f"{path} cannot be read ({error.strerror})") from None
+    if not data.strip():
+        return pa.table({})
+    longest = max(map(len, data.split(b"\n"))) + 1
+    try:
+        return pj.read_json(pa.BufferReader(data), pj.ReadOptions(block_size=max(1 << 20, 2 * longest)))
+    except pa.ArrowInvalid as error:
+        try:
+            for line in data.splitlines():
+                json.loads(line)
+        except ValueError:
+            raise SinkError(f"{path} holds no JSON lines: {error}") from None
+        raise SinkError(
+            f"{path}: its lines do not fit columns, since a field has values of several types ({error}). Read it line by "
+            "line with json.loads"
+        ) from None
+
+
+def _of_parquet(path: str) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = sorted(glob.glob(os.path.join(path, "*.parquet")) if os.path.isdir(path) else glob.glob(path))
+    if os.path.isfile(path):
+        names = [path]
+    if not names:
+        what = "holds no table of eSault and no *.parquet" if os.path.isdir(path) else "is not there"
+        raise SinkError(f"{path} {what}. Run the topology that writes it first, or name another path")
+    try:
+        return pa.concat_tables([pq.read_table(name, partitioning=None) for name in names], promote_options="default")
+    except (OSError, pa.ArrowException) as error:
+        raise SinkError(f"{path} cannot be read: {error}") from None
