@@ -55,6 +55,8 @@ class Restore:
     finished: bool = False
     #: of a bolt: rows that waited in inboxes of its unit
     in_flight: tuple[Piece, ...] = ()
+    #: of a bolt that keeps its watermark: the ranges of those that wrote the chains; empty: an earlier version did not say
+    written: tuple[tuple[tuple[int, int], ...], ...] = ()
 
 
 @value(frozen=True)
@@ -134,6 +136,8 @@ class CompletedUnit:
     finished: bool = False
     #: of a bolt: rows that waited in inboxes, a piece for each sub-unit that had some
     in_flight: tuple[Piece, ...] = ()
+    #: of a bolt that keeps its watermark: the ranges of keys, first and last place, of each sub-unit that wrote a chain
+    ranges: tuple[tuple[tuple[int, int], ...], ...] = ()
 
     @property
     def pieces(self) -> list[Piece]:

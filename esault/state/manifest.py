@@ -63,6 +63,7 @@ def _unit(unit: CompletedUnit) -> dict[str, Any]:
         "sources": list(unit.sources.items()),
         "finished": unit.finished,
         **({"in_flight": [asdict(piece) for piece in unit.in_flight]} if unit.in_flight else {}),
+        **({"ranges": unit.ranges} if unit.ranges else {}),
     }
 
 
@@ -110,6 +111,7 @@ def _made(unit: dict[str, Any]) -> CompletedUnit:
         dict(unit["sources"]),
         unit["finished"],
         tuple(Piece(**piece) for piece in unit.get("in_flight", ())),
+        tuple(tuple((low, high) for low, high in ranges) for ranges in unit.get("ranges", ())),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from esault.control.checkpoints.checkpoints import Cut
@@ -43,6 +43,7 @@ def completed_of(
             sources=unit.sources,
             finished=bool(staying) and all(part.finished for part in staying),
             in_flight=tuple(part.in_flight for part in parts if part.in_flight is not None),
+            ranges=_written(unit, chains.get(name, {})),
         )
         for part in parts:
             for number_of, by_sink in part.handles.items():
@@ -58,6 +59,13 @@ def completed_of(
         topology,
         repeats,
     )
+
+
+def _written(unit: Unit, chains: Iterable[int]) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """The ranges of the sub-units that wrote, where how far time had come is part of their state."""
+    if unit.table is None or not unit.plan.keeps_watermark:
+        return ()
+    return tuple(tuple(unit.table.ranges(incarnation)) for incarnation in chains)
 
 
 def table_like(pairs: tuple[tuple[int, int], ...], subs: list[int]) -> OutputTable:

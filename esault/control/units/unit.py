@@ -211,7 +211,7 @@ class Unit:
         self.lives.source.update(completed.sources)
         ranges_by_part = self.lives.ranges_by_part()
         restores = {
-            part: Restore(number, completed.chains, ranges, completed.finished, completed.in_flight)
+            part: Restore(number, completed.chains, ranges, completed.finished, completed.in_flight, completed.ranges)
             for part, ranges in ranges_by_part.items()
         }
         self.start(now, restores)

@@ -76,13 +76,12 @@ class KeyTimerOperator(TimerOperator, ElementOperator):
 
     def install_state(self, key: Any, state: bytes) -> None:
         if key is None and self.plan.keeps_watermark:
-            own = self.codec.unpack(state)
-            self.levels.own = own if self._fresh else min(self.levels.own, own)
-            self._fresh = False
+            self.levels.restore(self.codec.unpack(state), None)
             return
         super().install_state(key, state)
 
-    _fresh = True
+    def install_watermark(self, state: bytes, ranges: Sequence[tuple[int, int]]) -> None:
+        self.levels.restore(self.codec.unpack(state), ranges)
 
     def ring_state(self, ranges: Sequence[tuple[int, int]]) -> Any:
         return tuple(self.levels.cut(ranges)) if self.plan.watermarks else None
@@ -98,4 +97,4 @@ class KeyTimerOperator(TimerOperator, ElementOperator):
         return [None, *self.names()]
 
     def peek(self, name: Name) -> bytes | None:
-        return self.codec.pack(self.levels.own) if name is None else super().peek(name)
+        return self.codec.pack(self.levels.saved()) if name is None else super().peek(name)

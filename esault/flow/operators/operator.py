@@ -192,6 +192,9 @@ class Operator:
     def install_state(self, key: Any, state: bytes) -> None:
         """Take a key over, with its state."""
 
+    def install_watermark(self, state: bytes, ranges: Sequence[tuple[int, int]]) -> None:
+        """Take in how far time had come for keys of these ranges, as a checkpoint has it under no key."""
+
     def ring_state(self, ranges: Sequence[tuple[int, int]]) -> Any:
         """Pack what the new owner of these ranges must know besides the state of their keys; None: nothing."""
         return None

@@ -406,16 +406,15 @@ class WindowOperator(KeyedOperator):
     def install_state(self, key: Any, state: bytes) -> None:
         """Take a key over; under None stands up to when windows were closed, of the slowest of those it comes from."""
         if key is None:
-            own = self.codec.unpack(state)
-            self.levels.own = own if self._fresh else min(self.levels.own, own)
-            self._fresh = False
+            self.levels.restore(self.codec.unpack(state), None)
             return
         super().install_state(key, state)
         name = canonical(key)
         for due in self.due_of_state(self.codec.unpack(state)):
             self.timers.add(due, name)
 
-    _fresh = True
+    def install_watermark(self, state: bytes, ranges: Sequence[tuple[int, int]]) -> None:
+        self.levels.restore(self.codec.unpack(state), ranges)
 
     def ring_state(self, ranges: Sequence[tuple[int, int]]) -> Any:
         return tuple(self.levels.cut(ranges)) if self.times else None
@@ -440,4 +439,4 @@ class WindowOperator(KeyedOperator):
         return [None, *self.names()]
 
     def peek(self, name: Name) -> bytes | None:
-        return self.codec.pack(self.levels.own) if name is None else super().peek(name)
+        return self.codec.pack(self.levels.saved()) if name is None else super().peek(name)

@@ -25,6 +25,8 @@ class Levels:
         self.own = BEGINNING
         #: those that came from elsewhere, the newest first; asked for each new window, whether there are any
         self.others: list[Level] = []
+        #: nothing has been restored yet
+        self._begins = True
 
     def of(self, key: Any) -> float:
         """That of a key."""
@@ -46,6 +48,25 @@ class Levels:
     def merge(self, levels: Sequence[Level]) -> None:
         """Keys came."""
         self.others = [*levels, *self.others]
+
+    def saved(self) -> Any:
+        """Return what a checkpoint keeps: a time, with the places that came from elsewhere if there are any."""
+        return (self.own, tuple(self.others)) if self.others else self.own
+
+    def restore(self, saved: Any, ranges: Sequence[tuple[int, int]] | None) -> None:
+        """Take over what a sub-unit had saved, for those of its ranges that are now here; None: which they are is not known.
+
+        Those that wrote may have come unevenly far. The own watermark begins with the slowest, each place where it was.
+        """
+        own, others = saved if type(saved) is tuple else (saved, ())
+        was = Levels()
+        was.own, was.others = own, [(low, high, level) for low, high, level in others]
+        found = [] if ranges is None else was.cut(ranges)
+        self.others += found
+        slowest = own if ranges is None else min((level for _, _, level in found), default=None)
+        if slowest is not None:
+            self.own = slowest if self._begins else min(self.own, slowest)
+            self._begins = False
 
     def catch_up(self) -> None:
         """All that was on its way is here and processed: those that are not ahead of this sub-unit's own are over."""

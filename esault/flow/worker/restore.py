@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from esault.flow.checkpoint.snapshot import StateStore
@@ -35,16 +35,16 @@ class StateRestore:
         for number, chain in enumerate(self._restore.chains):
             if not self._one_each or number < self._parts:
                 if not self._one_each or number == self._part:
-                    self._read(operator, chain)
+                    self._read(operator, chain, number)
             elif number % self._parts == self._part and not self._restore.finished:
                 # It is part of what has been processed: what it would have put out at its end goes out now.
                 surplus.append(new_operator())
-                self._read(surplus[-1], chain)
+                self._read(surplus[-1], chain, number)
         if self._evolutions:
             self._say_dropped(operator)
         return surplus
 
-    def _read(self, operator: Operator, chain: Iterable[Any]) -> None:
+    def _read(self, operator: Operator, chain: Iterable[Any], number: int) -> None:
         states: dict[Name, tuple[Any, bytes | None]] = {}
         for piece in chain:
             read = self._state_store.read(piece)
@@ -53,8 +53,13 @@ class StateRestore:
                 self._evolutions.append(evolution)
                 read = self._evolved(operator, evolution, read)
             states.update((canonical(key), (key, state)) for key, state in read)
+        written = self._restore.written
         for key, state in states.values():
-            if state is not None and self._owns(key):
+            if state is None or not self._owns(key):
+                continue
+            if key is None and self._plan.keeps_watermark and written:
+                operator.install_watermark(state, _common(written[number], self._restore.ranges))
+            else:
                 operator.install_state(key, state)
 
     def _evolved(
@@ -80,3 +85,9 @@ class StateRestore:
             return True
         place = position(key)
         return any(low <= place <= high for low, high in self._restore.ranges)
+
+
+def _common(some: Iterable[tuple[int, int]], others: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The places that are in ranges of both."""
+    found = [(max(low, a), min(high, b)) for low, high in some for a, b in others]
+    return [(low, high) for low, high in found if low <= high]

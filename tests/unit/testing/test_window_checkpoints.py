@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from counting import Landed, Nothing
@@ -99,6 +100,36 @@ def test_what_had_closed_before_a_checkpoint_is_late_after_it_on_any_number_of_s
     assert not set(opened) & set(closed)
     assert sorted(n for numbers in (*closed.values(), *opened.values()) for n in numbers) == [*range(60), 100]
     assert [row.value["n"] for row in again.landed("late")] == [99]
+
+
+@pytest.mark.parametrize("what", ["move", "split", "merge", "scale"])
+def test_what_had_closed_before_keys_moved_is_late_also_behind_a_death_right_after(what, monkeypatch):
+    """Which owner had come how far is kept for each range: a newcomer has heard of no watermark yet. A random stream found it."""
+    keys = "abcdefgh"
+    feed: dict[str, Any] = {"rows": [(keys[i % 8], {"at": i // 8, "n": i}) for i in range(8 * 30)], "ended": False}
+    options = Settings(delivery="eo", root_rows=10, max_pending=4)
+    local = LocalRuntime(chain(Fed(feed), TumblingWindow(10), AGAIN, parallelism=1), settings=options)
+    local.run_for(1.0)
+    monkeypatch.setattr("esault.flow.worker.watermark_sender.TELL_EVERY", 1e9)  # newcomers hear of none before the cut
+    feed["rows"] += [(key, {"at": 30, "n": 240 + i}) for i, key in enumerate(keys)]
+    local.run_for(0.1)
+    if what == "scale":
+        local.scale("window", 4)
+    else:
+        getattr(local, what)("window", local.sub_units("window")[0])
+    local.wait_for_change("window")
+    number = local.checkpoint()
+    while not local.kept or local.kept[-1].number < number or len(local.landed("table")) < 2 * len(keys):
+        local.step() or local.wait()
+    monkeypatch.undo()
+    local.kill(local.sub_units("window")[0])
+    feed["rows"] += [(key, {"at": 15, "n": 1000 + i}) for i, key in enumerate(keys)]
+    feed["rows"] += [(key, {"at": 29, "n": 2000 + i}) for i, key in enumerate(keys)]
+    feed["ended"] = True
+    local.run_until_drained()
+    found = gathered([(row.key, row.value) for row in local.landed("table")])
+    assert found == windows_of(TumblingWindow(10), [row for row in feed["rows"] if not 1000 <= row[1]["n"] < 2000])
+    assert sorted(row.value["n"] for row in local.landed("late")) == list(range(1000, 1008))
 
 
 def test_where_the_watermark_stood_is_of_the_moment_of_the_cut(monkeypatch):

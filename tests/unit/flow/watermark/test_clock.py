@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.flow.watermark.clock import IDLE_BOLT, Clock, as_time
+from esault.flow.watermark.clock import BEGINNING, IDLE_BOLT, Clock, as_time
 from esault.flow.watermark.levels import Levels
 from esault.flow.watermark.timers import Timers
 from esault.routing.ring import INT_MAX, position
@@ -161,3 +161,32 @@ def test_what_is_passed_on_is_what_holds_for_each_place():
     assert there.of("a") == 3.0
     assert there.of("b") == 10.0
     assert levels.cut([(place + 3, place + 3)]) == [(place + 3, place + 3, 30.0), (place + 3, place + 3, 10.0)]
+
+
+def test_what_is_saved_holds_for_each_place_wherever_it_is_restored():
+    place = position("a")
+    behind, ahead = Levels(), Levels()
+    behind.own, ahead.own = BEGINNING, 20.0
+    behind.merge([(0, place, 10.0)])
+    assert ahead.saved() == 20.0  # as earlier versions wrote it, and read it
+    for writers in ([behind, ahead], [ahead, behind]):
+        there = Levels()
+        for levels in writers:
+            there.restore(levels.saved(), [(0, place)] if levels is behind else [(place + 1, INT_MAX)])
+        assert there.own == BEGINNING
+        assert there.of("a") == 10.0
+        assert there.of(next(key for key in "bcdefgh" if position(key) > place)) == 20.0
+        there.own = 20.0
+        there.catch_up()
+        assert not there.others
+    some = Levels()
+    some.restore(behind.saved(), [])  # none of its ranges came here
+    some.restore(ahead.saved(), [(place + 1, INT_MAX)])
+    assert some.own == 20.0
+
+
+def test_of_whom_it_is_not_known_what_ranges_they_had_the_slowest_counts():
+    levels = Levels()
+    for saved in (30.0, 20.0, 25.0):
+        levels.restore(saved, None)
+    assert levels.own == 20.0 and not levels.others
