@@ -89,9 +89,9 @@ class _Counted(StatelessSinkPartition[Any]):
         seen["last"] = now
         seen["rows"] += len(items)
         if self.timed:
-            self.batches += 1
-            if self.batches % SAMPLED == 0:
+            if self.batches % SAMPLED == 0:  # the first among them: a short load may have few
                 seen["late"].extend([now - value[0] for _, value in items])
+            self.batches += 1
 
 
 class _Sink(DynamicSink[Any]):

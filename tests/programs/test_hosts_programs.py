@@ -42,11 +42,13 @@ def test_state_that_moves_from_host_to_host_gives_what_a_plain_loop_gives(hosts,
     try:
         run.start(*hosts.options, "--policy", "none", size=SIZE, rate=RATE)
         run.until(lambda: run.status().get("phase") == "running")
+        run.hold()
         unit, spouts = CHOSEN[name], {u.name for u in run.program.plan(size=1).units.values() if u.kind == "spout"}
         run.tell(do="scale", unit=unit, n=2)
         leaving = run.until(lambda: next((h for h in "ab" if unit in of_host(h) and not spouts & of_host(h)), None))
         hosts[leaving].kill(signal.SIGTERM)
         run.until(lambda: leaving not in run.status().get("hosts", {leaving: None}))
+        run.go_on()
         run.wait()
     finally:
         run.end()

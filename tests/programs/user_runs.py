@@ -15,6 +15,8 @@ import psutil
 import running_commands
 from user_programs import Program
 
+#: tuples a second of a spout that is held
+HELD = 40.0
 ROOT = str(Path(__file__).parents[2])
 
 
@@ -76,6 +78,20 @@ class Run:
             assert self.process.poll() is None, "it has ended: " + "".join(self.process.communicate())
             time.sleep(0.03)
         raise AssertionError(f"not within {seconds} s")
+
+    def hold(self) -> None:
+        """Have the spouts read little until `go_on`: what is done meanwhile meets a run that has not ended, on any machine."""
+        self._throttle(HELD, 300.0)
+
+    def go_on(self) -> None:
+        """Have the spouts read as fast as they would, as soon as all have gone back."""
+        self.until(lambda: self.status().get("phase") == "running")
+        self._throttle(1e9, 0.01)
+
+    def _throttle(self, rate: float, seconds: float) -> None:
+        for unit in self.program.plan(size=1).units.values():
+            if unit.kind == "spout":
+                self.tell(do="throttle", unit=unit.name, rate=rate, seconds=seconds)
 
     def processes(self, unit: str = "") -> list[psutil.Process]:
         """Those of a unit that live."""
