@@ -56,19 +56,36 @@ def read_parts(folder: str, parts: Sequence[Part], schema: Schema, columns: Sequ
 def newest_of_each(table: pa.Table, key: Sequence[str]) -> pa.Table:
     """The newest row of each key by `_updated`, deletions among them; of two that are as new the one behind."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    if table.num_rows < 2:
+    rows = table.num_rows
+    if rows < 2:
         return table
-    numbers = _numbers(table.num_rows)
-    ranked = pa.table({"at": table[_UPDATED], "row": numbers}).sort_by([("at", "ascending"), ("row", "ascending")])
-    order = ranked["row"]
-    named = {f"key{place}": table[name].take(order) for place, name in enumerate(key)}
-    last = (
-        pa.table({**named, "row": order})
-        .group_by(list(named), use_threads=False)
-        .aggregate([("row", "last")])["row_last"]
-    )
-    return table if len(last) == table.num_rows else table.take(last)
+    # not `group_by`, which loads pandas wherever that is installed
+    codes = _codes(table[key[0]])
+    for name in key[1:]:
+        more = _codes(table[name])
+        width = pa.scalar(pc.max(more).as_py() + 1, pa.int64())
+        codes = _codes(pc.add(pc.multiply(codes, width), more))
+    if pc.max(codes).as_py() == rows - 1:
+        return table  # as many keys as rows
+    at = table[_UPDATED].cast(pa.int64()).combine_chunks()
+    ranked = pa.RecordBatch.from_arrays([codes, at, _numbers(rows)], ["key", "at", "row"])
+    order = pc.sort_indices(ranked, sort_keys=[(name, "ascending") for name in ranked.schema.names])
+    sorted_codes = codes.take(order)
+    ends = pc.not_equal(sorted_codes.slice(0, rows - 1), sorted_codes.slice(1))
+    last = pa.concat_arrays([order.slice(0, rows - 1).filter(ends), order.slice(rows - 1)])
+    return table.take(last)
+
+
+def _codes(values: Any) -> pa.Array:
+    """A number for each value, the same for equal ones, from 0 without holes."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = pa.chunked_array([values]) if isinstance(values, pa.Array) else values
+    encoded = pc.dictionary_encode(column, null_encoding="encode").unify_dictionaries()
+    return pa.chunked_array([chunk.indices for chunk in encoded.chunks], pa.int32()).combine_chunks().cast(pa.int64())
 
 
 def there(table: pa.Table, after: int | None = None) -> pa.Table:
