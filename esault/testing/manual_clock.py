@@ -9,7 +9,7 @@ class ManualClock:
     """Call it for the time, seconds since the epoch."""
 
     def __init__(self, start: float = 1_700_000_000.0) -> None:
-        self._now = start
+        self._now = float(start)
 
     def __call__(self) -> float:
         return self._now
