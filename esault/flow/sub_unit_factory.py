@@ -23,7 +23,7 @@ def sub_unit(build: Build, plan: UnitPlan, environment: Environment) -> SubUnit:
         kind: type[SubUnit] = SpoutSubUnit
     else:
         plain = BoltSubUnit if plan.window is None else WindowSubUnit
-        if plan.timers:
+        if plan.timers or (plan.window is not None and plan.window.clocked):
             plain = TimerSubUnit
         kind = MergerSubUnit if plan.merger else ReplicaSubUnit if plan.replicas > 1 else plain
         if plan.concurrency:

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 from esault.payload.attributes import get_attributes, set_attributes
 from esault.topology.columns import Array
 from esault.topology.context import Context
+from esault.topology.pane import ONLY_PANE, Pane
 
 __all__ = ["BatchBolt", "Bolt"]
 
@@ -30,6 +31,9 @@ class Bolt(Generic[KI, VI, KO, VO]):
     key: KI
     #: the window this object stands for, with `.start` and `.end`; None outside windows
     window: Any
+
+    #: in `finish` of a window: which of its results is to be emitted; see docs/how-to/windows.md
+    pane: Pane = ONLY_PANE
 
     #: where the object runs; set by the engine on the class
     context: Context

@@ -187,7 +187,8 @@ class Draft:
         settings = dataclasses.replace(settings, replicas=check_replicas(settings, options.replicas))
         timed = all(outlet.has_time or start is not None for (outlet, _), start in zip(checked, starts))
         # Which of several replicas' rows go on, and when, follows no watermark.
-        unit = self._add(settings, parallelism, streams, timed, timed and settings.replicas == 1)
+        passes = timed and settings.replicas == 1 and not (window is not None and window.by_clock)
+        unit = self._add(settings, parallelism, streams, timed, passes)
         aheads = [outlet.ahead if start is None else start.ahead for (outlet, _), start in zip(checked, starts)]
         for stream, emitted in unit.streams.items():
             # What a window emits has been believed already, and the window's end as its time may be far ahead when the run ends.

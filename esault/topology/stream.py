@@ -222,6 +222,13 @@ class Stream(StreamOperators[K, V], Joinable[K, V]):
         lateness: float | None = None,
         idle: float | None = None,
         ahead: float | None = None,
+        by: str = "event",
+        updates: str = "drop",
+        allowed_lateness: float = 0,
+        early_count: int | None = None,
+        early_seconds: float | None = None,
+        last_pane: bool = False,
+        ordered: bool = False,
         grouping: Grouping | None = None,
         parallelism: int = 1,
         min_parallelism: int = 1,
@@ -242,6 +249,16 @@ class Stream(StreamOperators[K, V], Joinable[K, V]):
             window: `TumblingWindow(size)`, `SlidingWindow(size, every)`, `SessionWindow(gap)` or `CountWindow(n)`.
             time: gives a value's time, seconds since the epoch; None: what was said further up, for the same values.
             lateness, idle, ahead: as in `timed`, which starts event time right before the window, unless it has started further up.
+            by: "event", or "processing": a tuple is in the window of the moment, and the clock closes it.
+            updates: what becomes of a window's result where it has several, the panes, for each of which `finish` is called: "accumulate":
+                each is of all tuples so far; "discard": of those since the pane before, with a new object; "retract": as "accumulate", and
+                values of `finish` become pairs `(value, 1)`, before which those of the pane before come again as `(value, -1)`. "drop":
+                there is one result. `self.pane` says which it is.
+            allowed_lateness: seconds behind its end for which a window takes late tuples; each has a pane at once.
+            early_count, early_seconds: a pane before the end each so many tuples, or so many seconds by the clock after the first tuple
+                that is in none yet.
+            last_pane: the end of `allowed_lateness` has a pane, which says that it is the last.
+            ordered: tuples wait for the window's end, or its next pane, and are processed in the order of their times.
             grouping: `by_key()`.
         """
         inputs = self._inputs(by_key() if grouping is None else grouping)

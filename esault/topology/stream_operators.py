@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from esault.errors import TopologyError
@@ -276,6 +276,12 @@ class StreamOperators(Generic[K, V]):
         lateness: float | None = None,
         idle: float | None = None,
         ahead: float | None = None,
+        by: str = "event",
+        updates: str = "drop",
+        allowed_lateness: float = 0,
+        early_count: int | None = None,
+        early_seconds: float | None = None,
+        last_pane: bool = False,
         combine: bool = True,
         parallelism: int = 1,
         min_parallelism: int = 1,
@@ -287,26 +293,32 @@ class StreamOperators(Generic[K, V]):
     ) -> Stream[K, dict[str, Any]]:
         """A dict of aggregates of each key, by their names: `aggregate("sales", {"n": count(), "paid": sum("paid")})`.
 
-        With a window one for each key and window when that closes, with its "start" and "end"; without one, the new dict at each tuple.
+        With a window one for each key and window when that closes, with its "start" and "end", and with `updates` with "pane", the kind, index
+        and `is_last` of the pane; without one, the new dict at each tuple.
 
         Args:
             aggregates: name -> one of `esault.aggregates`.
-            window, time, lateness, idle, ahead: as in `Stream.window`.
+            window, time, lateness, idle, ahead, by, updates, allowed_lateness, early_count, early_seconds, last_pane: as in `Stream.window`.
             combine: tuples of a batch that go into the same windows of time are combined before they travel, where that makes them
                 fewer. The stream "late" then has dicts of aggregates of what was late, in place of the tuples.
             idle_after, expire_after, expire_by: as in `bolt`, without a window.
         """
         where = f"unit {name!r}"
-        _check_aggregates(where, aggregates, window is not None)
+        _check_aggregates(
+            where, aggregates, () if window is None else ("start", "end", *["pane"] * (updates != "drop"))
+        )
         combined = False
         stream: Any = self
         if window is None:
-            given = {"time": time, "lateness": lateness, "idle": idle, "ahead": ahead}
+            given: dict[str, Any] = {"time": time, "lateness": lateness, "idle": idle, "ahead": ahead}
+            given |= {"early_count": early_count, "early_seconds": early_seconds}
             said = [argument for argument, value in given.items() if value is not None]
+            said += ["by"] * (by != "event") + ["updates"] * (updates != "drop")
+            said += ["allowed_lateness"] * bool(allowed_lateness) + ["last_pane"] * bool(last_pane)
             if said:
                 raise TopologyError(f"{where}: {' and '.join(said)} is for windows; give it one, or leave that out")
             made = self._unit(
-                name, functools.partial(Aggregated, aggregates, False, False), UnitOptions.of_call(locals())
+                name, functools.partial(Aggregated, aggregates, False, False, False), UnitOptions.of_call(locals())
             )
         else:
             if idle_after is not None or expire_after is not None:
@@ -315,6 +327,8 @@ class StreamOperators(Generic[K, V]):
             known: set[Any] = {outlet.time for outlet in outlets} if time is None else {time}
             # A tuple that is too far ahead to be believed stands for itself alone.
             believed = ahead is None and all(outlet.ahead is None for outlet in outlets)
+            # An early pane counts tuples, and by the clock it is not known yet which window a tuple goes into.
+            combine = combine and early_count is None and by == "event"
             if combine and isinstance(window, TimeWindow) and believed and len(known) == 1 and None not in known:
                 (of,) = known
                 if time is not None and not any(outlet.has_time for outlet in outlets):
@@ -323,12 +337,18 @@ class StreamOperators(Generic[K, V]):
                 stream, combined, time = stream._combined(Combine(aggregates, window, of)), True, None
             made = stream.window(
                 name,
-                functools.partial(Aggregated, aggregates, True, combined),
+                functools.partial(Aggregated, aggregates, True, combined, updates != "drop"),
                 window,
                 time=time,
                 lateness=lateness,
                 idle=idle,
                 ahead=ahead,
+                by=by,
+                updates=updates,
+                allowed_lateness=allowed_lateness,
+                early_count=early_count,
+                early_seconds=early_seconds,
+                last_pane=last_pane,
                 parallelism=parallelism,
                 min_parallelism=min_parallelism,
                 max_parallelism=max_parallelism,
@@ -396,7 +416,7 @@ class StreamOperators(Generic[K, V]):
         return times[0]
 
 
-def _check_aggregates(where: str, aggregates: object, windowed: bool) -> None:
+def _check_aggregates(where: str, aggregates: object, own: Collection[str]) -> None:
     if not isinstance(aggregates, Mapping) or not aggregates:
         raise TopologyError(
             f"{where}: write aggregate(name, {{'n': count(), 'paid': sum('paid')}}), and not {aggregates!r}"
@@ -408,7 +428,7 @@ def _check_aggregates(where: str, aggregates: object, windowed: bool) -> None:
             raise TopologyError(
                 f"{where}: {each!r} is {of!r}, and no aggregate; take one from esault.aggregates, such as count() or sum('paid')"
             )
-        if windowed and each in ("start", "end"):
+        if each in own:
             raise TopologyError(f"{where}: {each!r} is what the window says of itself; choose another name")
 
 

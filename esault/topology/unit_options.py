@@ -82,6 +82,13 @@ class WindowOptions:
     lateness: float | None = None
     idle: float | None = None
     ahead: float | None = None
+    by: str = "event"
+    updates: str = "drop"
+    allowed_lateness: float = 0
+    early_count: int | None = None
+    early_seconds: float | None = None
+    last_pane: bool = False
+    ordered: bool = False
 
     @classmethod
     def of_call(cls, keywords: Mapping[str, Any], times: Sequence[Any]) -> WindowOptions:

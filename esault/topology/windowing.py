@@ -12,6 +12,7 @@ from esault.topology.calendar_window import CalendarWindow
 from esault.topology.event_time import EventTime, checked_event_time
 from esault.topology.function import check_function
 from esault.topology.inputs import written
+from esault.topology.panes import PROCESSING, Panes, checked_panes
 from esault.topology.timed_bolt import Unwindowed
 from esault.topology.unit_options import WindowOptions
 from esault.topology.window import WINDOW_KINDS, TimeWindow, WindowKind
@@ -37,11 +38,20 @@ class WindowPlan:
     times: tuple[Callable[[Any], float], ...] = ()
     #: for each of `times`: seconds ahead of the clock beyond which a tuple is not believed; None: all are
     ahead: tuple[float | None, ...] = ()
+    #: which results a window has, where that is more than one at its end, of tuples in the order in which they come
+    panes: Panes | None = None
+    #: the clock closes them, and not the watermark
+    by_clock: bool = False
 
     @property
     def timed(self) -> bool:
         """Return whether time closes them."""
         return bool(self.times)
+
+    @property
+    def clocked(self) -> bool:
+        """Return whether there is something to do when the clock says so."""
+        return self.by_clock or (self.panes is not None and self.panes.early_seconds is not None)
 
 
 def checked_window(
@@ -67,6 +77,9 @@ def checked_window(
             )
     if batch:
         raise TopologyError(f"{where}: a BatchBolt has one object for all keys; a window takes a Bolt")
+    panes = checked_panes(where, given, window)
+    if given.by == PROCESSING:
+        return WindowPlan(window, panes=panes, by_clock=True), [None] * len(inputs)
     said = [a for a in ("lateness", "idle", "ahead") if getattr(given, a) is not None]
     if not window.timed:
         if any(t is not None for t in given.times) or said:
@@ -99,4 +112,4 @@ def checked_window(
             f"{where}: event time starts further up for {' and '.join(repr(o.label) for o, _ in inputs)}; say {' and '.join(said)} "
             "there, and leave it out here"
         )
-    return WindowPlan(window, tuple(times), tuple(ahead)), starts
+    return WindowPlan(window, tuple(times), tuple(ahead), panes), starts

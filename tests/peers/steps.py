@@ -6,6 +6,7 @@ from esault import Bolt, Topology
 from esault.flow.operators.emitter import Emitter
 from esault.flow.operators.factory import operator
 from esault.flow.operators.operator_parameters import OperatorParameters
+from esault.flow.operators.pane_operator import PaneOperator
 from esault.flow.operators.window_operator import WindowOperator
 from esault.payload.codec import Codec
 from esault.sources import Items
@@ -39,12 +40,25 @@ class Rows(Bolt):
         self.emit(self.key, (*self.window, self.rows))
 
 
+class Panes(Bolt):
+    """Emits (start, end, values in the order in which they came, kind and number of the pane, whether it is the last)."""
+
+    def __init__(self):
+        self.values = ()
+
+    def process(self, key, value):
+        self.values = (*self.values, value["n"])
+
+    def finish(self):
+        self.emit(self.key, (*self.window, self.values, *self.pane))
+
+
 class Steps:
     """The windows of one sub-unit. With `moving`, all state goes through bytes to a new owner before each step."""
 
     def __init__(self, moving, window, bolt=Sum, **options):
         self._moving = moving
-        if window.timed:
+        if window.timed and options.get("by") != "processing":
             options = {"time": lambda value: value["at"], **options}
         t = Topology("steps")
         t.spout("rows", Items([])).window("w", bolt, window, **options)
@@ -85,6 +99,15 @@ class Steps:
         self.operator.advance(at)
         while self.operator.due() is not None:
             self.operator.close_next()
+        return self._take()
+
+    def at(self, now):
+        """It is so late by the clock; what comes out."""
+        self._step()
+        self.clock.advance_to(now)
+        assert isinstance(self.operator, PaneOperator)
+        while self.operator.due_now(now) is not None:
+            self.operator.fire_now()
         return self._take()
 
     def end(self):

@@ -27,7 +27,7 @@ from esault import Topology, UsageError, by_key, partial_key, shuffle, single
 from esault.flow.operators.idle import IdleSweep
 from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
-from esault.windows import CountWindow, SessionWindow, SlidingWindow, TumblingWindow
+from esault.windows import CalendarWindow, CountWindow, SessionWindow, SlidingWindow, TumblingWindow
 from tests.programs import units
 from tests.programs.mutations import canon, make
 from tests.programs.units import SHAPES, How, opened
@@ -185,6 +185,7 @@ def draw(seed, alike=False):
             window = r.choice(
                 [TumblingWindow(10), SlidingWindow(12, 5), SlidingWindow(7, 7), SessionWindow(4), CountWindow(3)]
             )
+            window = _relative(random.Random(f"{seed} {name} window"), window)
         how = How(
             name,
             r.getrandbits(32),
@@ -391,20 +392,41 @@ class Plain:
         return found
 
 
+def _gap(value):
+    return 2 + units.at(value) % 4
+
+
+def _relative(r, window):
+    """The window, or another kind of the same family; by chance of its own, so that a seed's other programs stay as they are."""
+    if isinstance(window, SessionWindow):
+        others = [SessionWindow(_gap)]
+    elif isinstance(window, CountWindow):
+        others = [CountWindow(5, every=2), CountWindow(4, every=4)]
+    else:
+        others = [
+            TumblingWindow(10, offset=3),
+            SlidingWindow(12, 5, offset=-2),
+            CalendarWindow("day", "Europe/Berlin"),
+        ]
+    return r.choice([window, r.choice(others)])
+
+
 def windows_of(window, rows):
     """(start, end, rows) of a key's windows."""
     if isinstance(window, CountWindow):
-        for i in range(0, len(rows), window.size):
-            some = rows[i : i + window.size]
-            yield i, i + window.size, some
+        for end in range(window.step, len(rows) + window.step, window.step):
+            yield max(0, end - window.size), end, rows[max(0, end - window.size) : end]
     elif isinstance(window, SessionWindow):
         some: list[Any] = []
+        seconds, end = window.gap, 0.0
+        gap: Any = seconds if callable(seconds) else lambda row: seconds
         for row in sorted(rows, key=units.at):
-            if some and units.at(row) > units.at(some[-1]) + window.gap:
-                yield units.at(some[0]), units.at(some[-1]) + window.gap, some
+            if some and units.at(row) > end:
+                yield units.at(some[0]), end, some
                 some = []
+            end = max(end, units.at(row) + gap(row)) if some else units.at(row) + gap(row)
             some.append(row)
-        yield units.at(some[0]), units.at(some[-1]) + window.gap, some
+        yield units.at(some[0]), end, some
     else:
         found: dict[Any, list[Any]] = {}
         for row in rows:

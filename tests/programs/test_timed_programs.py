@@ -15,7 +15,20 @@ def test_random_joins_do_what_a_plain_loop_does_whatever_befalls_them():
     counts, failures = many(range(first, first + count))
     assert not failures, "\n".join(f"python -m tests.programs.timed --only {seed}: {why}" for seed, why in failures)
     if count >= 200:
-        happened = ("within", "as_of", "tables", "window", "pattern", "moved keys", "kills", "restores", "checkpoints")
+        happened = (
+            "within",
+            "as_of",
+            "tables",
+            "window",
+            "pattern",
+            "panes",
+            "ordered",
+            "clock",
+            "moved keys",
+            "kills",
+            "restores",
+            "checkpoints",
+        )
         assert all(counts[name] for name in happened), counts
 
 

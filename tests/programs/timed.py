@@ -1,4 +1,4 @@
-"""Random joins by time, and patterns, over streams that come out of order, and what befalls them, each compared with a plain loop.
+"""Random joins by time, patterns, and windows with panes, over streams that come out of order, and what befalls them, each compared with a plain loop.
 
 `python -m tests.programs.timed --count 20000 --jobs 2` runs many, `--only SEED` one of them.
 """
@@ -23,12 +23,29 @@ from esault.sinks import Collect
 from esault.sources import Items
 from esault.testing import LocalRuntime
 from esault.windows import SlidingWindow, TumblingWindow
+from tests.programs import paned
 from tests.programs.generate import Failed, Run, differences
 
 #: seconds that a row may be behind the newest one of its stream
 LATENESS = 5
 KINDS = ("inner", "left", "right", "outer")
-SHAPES = ("within", "within", "within", "as_of", "as_of", "tables", "window", "pattern", "pattern")
+SHAPES = (
+    "within",
+    "within",
+    "within",
+    "as_of",
+    "as_of",
+    "tables",
+    "window",
+    "pattern",
+    "pattern",
+    "panes",
+    "panes",
+    "ordered",
+    "clock",
+)
+#: of those what comes depends on how the watermark or the clock goes: `paned` checks it
+PANED = ("panes", "ordered", "clock")
 WORDS = ("next", "followed_by", "followed_by_any")
 
 
@@ -99,20 +116,25 @@ def draw(seed):
         ]
         how = {"stages": stages, "not_at_the_end": r.choice([None, None, 0, 1]), "within": r.choice([6, 15, 40])}
         fraction = 1
+    elif shape in PANED:
+        fraction = 1
+        how = paned.draw(r, shape, fraction)
     else:
         how = {
             "window": r.choice([TumblingWindow(6), SlidingWindow(9, 3)]),
             "kind": r.choice(KINDS),
             "keep": r.choice(["all", "first", "last"]),
         }
-    sides = {"window": r.choice([2, 3]), "pattern": 1}.get(shape, 2)
+    sides = {"window": r.choice([2, 3]), "pattern": 1, **dict.fromkeys(PANED, 1)}.get(shape, 2)
     most = r.choice([4, 8]) if sides == 3 else r.choice([6, 20, 40])
     spouts = {f"s{i}": _rows(r, f"s{i}-", keys, most, fraction) for i in range(sides)}
     exactly = r.random() < 0.6
     return Program(
         seed,
         shape,
-        {**how, "lateness": (LATENESS + 0.5) * fraction} if shape != "tables" else how,
+        how
+        if shape in ("tables", "clock")
+        else {**how, "lateness": 0 if shape == "panes" else (LATENESS + 0.5) * fraction},
         spouts,
         Settings(
             delivery="eo" if exactly else r.choice(["alo", "none"]),
@@ -146,10 +168,13 @@ def build(program):
         out["timed_out"].sink("timed_out", Collect())
     elif program.shape == "tables":
         out = sides[0].join_tables("out", sides[1], **how, **width)
+    elif program.shape in PANED:
+        window = how.pop("window")
+        out = sides[0].window("out", paned.Told, window, **how, **({} if "by" in how else {"time": at}), **width)
     else:
         out = t.join("out", sides, time=at, **how, **width)
     out.sink("rows", Collect())
-    if program.shape != "tables":
+    if program.shape not in ("tables", "clock"):
         out["late"].sink("late", Collect())
     return t
 
@@ -288,11 +313,14 @@ def _age(row):
 def run(seed, tell=None):
     """Run the program of a seed; what happened. Raises Failed."""
     program = draw(seed)
-    want, turn = expected(program), TimedRun(program, tell)
+    want, turn = {} if program.shape in PANED else expected(program), TimedRun(program, tell)
     turn.go()
+    if program.shape in PANED:
+        paned.check(program, turn.landed)
     if program.shape == "tables":  # which side is quicker is not known: what the table comes to is
         turn.landed["rows"] = list(dict(sorted(turn.landed["rows"], key=_age)).items())
-    for sink, rows in {**want, **({} if program.shape == "tables" else {"late": []})}.items():
+    late = {} if program.shape in ("tables", *PANED) else {"late": []}
+    for sink, rows in {**want, **late}.items():
         wrong = differences(rows, turn.landed[sink])
         if wrong:
             raise Failed(f"{program}\n  {sink}: {wrong}")

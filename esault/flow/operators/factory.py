@@ -11,6 +11,7 @@ from esault.flow.operators.object_operator import ObjectOperator
 from esault.flow.operators.object_timer_operator import ObjectTimerOperator
 from esault.flow.operators.operator import Operator
 from esault.flow.operators.operator_parameters import OperatorParameters
+from esault.flow.operators.pane_operator import PaneOperator
 from esault.flow.operators.session_operator import SessionOperator
 from esault.flow.operators.time_window_operator import TimeWindowOperator
 from esault.flow.operators.timed_operator import TimedOperator
@@ -34,6 +35,8 @@ def operator(parameters: OperatorParameters) -> Operator:
     """The operator that fits the plan of a bolt."""
     plan = parameters.plan
     if plan.window is not None:
+        if plan.window.panes is not None:
+            return PaneOperator(parameters)
         windows = next(_WINDOWS[each] for each in type(plan.window.kind).__mro__ if each in _WINDOWS)
         return windows(parameters)
     kind: type[Operator]

@@ -41,7 +41,7 @@ class _Open(dict[Any, Any]):
         return tuple([(index, self.of.packed(element)) for index, element in self.items()])
 
     def __setstate__(self, state: Any) -> None:
-        for index, packed in state:
+        for index, packed, *_ in state:
             self[index] = self.of.restored(self.key, self.of.bounds(index), packed)
 
 
@@ -213,7 +213,7 @@ class TimeWindowOperator(WindowOperator):
             self._close(element)
 
     def due_of_state(self, state: Any) -> Sequence[float]:
-        return [self.bounds(index).end for index, _ in state]
+        return [self.bounds(index).end for index, *_ in state]
 
     def close_due(self, name: Any, windows: Any, until: float) -> None:
         bounds = self._bounds

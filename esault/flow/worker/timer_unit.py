@@ -1,7 +1,8 @@
-"""The sub-unit of a bolt with timers, which the watermark and the clock call."""
+"""The sub-unit of a bolt with timers, or with windows that the clock closes or asks for early results."""
 
 from __future__ import annotations
 
+from esault.flow.operators.pane_operator import PaneOperator
 from esault.flow.operators.timer_operator import TimerOperator
 from esault.flow.worker.sub_unit import OWN_ROOT_ROWS
 from esault.flow.worker.window_unit import CLOSED_IN_A_TURN, WindowSubUnit
@@ -12,7 +13,7 @@ __all__ = ["TimerSubUnit"]
 class TimerSubUnit(WindowSubUnit):
     """Timers of event time go before what the watermark lets through next; those of processing time between two batches."""
 
-    operator: TimerOperator
+    operator: TimerOperator | PaneOperator
 
     def _next(self, now: float, more: bool) -> bool:
         if self._may_fire and self.operator.due_now(now) is not None:
@@ -30,7 +31,8 @@ class TimerSubUnit(WindowSubUnit):
             name = operator.due_now(now)
             if name is None or self.emitter.rows() >= OWN_ROOT_ROWS:
                 break
-            self.writer.process((name,))
+            # Up to when the clock has closed windows stands under no key.
+            self.writer.process((name,) if self.plan.window is None else (None, name))
             operator.fire_now()
         self._emit_own(now)
 

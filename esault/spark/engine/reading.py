@@ -320,5 +320,5 @@ def _pulse_every(unit: UnitPlan) -> float | None:
     """Seconds between two times at which all tasks of a unit are called though no tuple came."""
     times = [unit.tick_every] if unit.tick_every is not None else []
     times += [unit.expire_after / 4] if unit.expire_after is not None else []
-    times += [_TIMERS_EVERY] if unit.timers else []
+    times += [_TIMERS_EVERY] if unit.timers or (unit.window is not None and unit.window.clocked) else []
     return min(times) if times else None

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from esault.errors import PayloadError, StateError
 from esault.flow.operators.element_operator import ElementOperator
+from esault.flow.operators.pane_operator import PaneOperator
 from esault.flow.operators.timer_operator import TimerOperator
 from esault.flow.operators.window_operator import WindowOperator
 from esault.payload.codec import Codec
@@ -213,12 +214,14 @@ class Task:
             self._used.update(dict.fromkeys(names, self.runners.now))
 
     def _fire(self, now: float) -> None:
-        """Timers are due by the clock."""
+        """Timers or windows are due by the clock."""
         operator = self.operator
-        if not isinstance(operator, TimerOperator) or self._ended:
+        if not isinstance(operator, (TimerOperator, PaneOperator)) or self._ended:
             return
         while (name := operator.due_now(now)) is not None:
             self._dirty_too(name)
+            if self.unit.window is not None:
+                self._dirty_too(None)  # up to when the clock has closed windows
             self.runner.each(lambda _: operator.fire_now(), now)
 
     def _expire(self, now: float) -> None:

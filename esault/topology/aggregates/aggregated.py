@@ -23,11 +23,15 @@ UNTRIED = 15
 class Aggregated(Bolt[Any, Any, Any, Any]):
     """It keeps what is known of its key's values, and emits the aggregates by their names: at the end of its window, or each new state."""
 
-    __slots__ = ("aggregates", "combined", "known", "windowed")
+    __slots__ = ("aggregates", "combined", "known", "paned", "windowed")
 
-    def __init__(self, aggregates: Mapping[str, Aggregate], windowed: bool, combined: bool) -> None:
+    def __init__(
+        self, aggregates: Mapping[str, Aggregate], windowed: bool, combined: bool, paned: bool = False
+    ) -> None:
         self.aggregates = aggregates
         self.windowed = windowed
+        #: its window has several results, and each says which it is
+        self.paned = paned
         #: values are `Partial`
         self.combined = combined
         #: in the order of the aggregates; empty before the first value
@@ -52,7 +56,8 @@ class Aggregated(Bolt[Any, Any, Any, Any]):
     def finish(self) -> None:
         """Emit what the window came to."""
         if self.windowed and self.known:
-            self.emit(self.key, {"start": self.window.start, "end": self.window.end, **self._results()})
+            pane = {"pane": tuple(self.pane)} if self.paned else {}
+            self.emit(self.key, {"start": self.window.start, "end": self.window.end, **pane, **self._results()})
 
     def _results(self) -> dict[str, Any]:
         return {name: of.result(known) for (name, of), known in zip(self.aggregates.items(), self.known)}

@@ -14,6 +14,13 @@ from esault.topology.unit_options import UnitOptions, WindowOptions
 
 UNIT = {f.name: f for f in fields(UnitOptions)}
 WINDOW = {f.name: f for f in fields(WindowOptions) if f.name in ("lateness", "idle", "ahead")}
+#: what only windows have that one's own bolts are given
+PANES = {
+    f.name: f
+    for f in fields(WindowOptions)
+    if f.name in ("by", "updates", "allowed_lateness", "early_count", "early_seconds", "last_pane", "ordered")
+}
+ALL = {**UNIT, **WINDOW, **PANES}
 #: public method -> what is its own: its place in the topology, and keywords that no other has
 OWN = {
     Stream.bolt: {"name", "factory", "grouping"},
@@ -34,10 +41,10 @@ OWN = {
 def test_keywords_have_the_types_and_defaults_of_the_options(method):
     keywords = dict(inspect.signature(method).parameters)
     del keywords["self"]
-    options = {name: keyword for name, keyword in keywords.items() if name in {**UNIT, **WINDOW}}
+    options = {name: keyword for name, keyword in keywords.items() if name in ALL}
     assert set(keywords) - set(options) == OWN[method]
     for name, keyword in options.items():
-        field = {**UNIT, **WINDOW}[name]
+        field = ALL[name]
         assert (keyword.annotation, keyword.default) == (field.type, field.default), name
         assert keyword.kind is keyword.KEYWORD_ONLY
 
@@ -48,5 +55,9 @@ def test_a_bolt_takes_all_options_and_says_what_each_means():
     described = inspect.getdoc(Stream.bolt)
     for name in UNIT:
         assert re.search(rf"^    {name}:|`{name}`", described, re.MULTILINE), name
+    for name in PANES:
+        assert re.search(
+            rf"^    ({name}|early_count, {name}|{name}, early_seconds):", inspect.getdoc(Stream.window), re.MULTILINE
+        ), name
     for name in WINDOW:
         assert re.search(rf"^    {name}:", inspect.getdoc(Stream.timed), re.MULTILINE), name

@@ -24,7 +24,7 @@ from esault import (
 )
 from esault.sinks import Collect, JsonLines, SparkTable
 from esault.sources import Items
-from esault.windows import CountWindow, SessionWindow, SlidingWindow, TumblingWindow
+from esault.windows import CalendarWindow, CountWindow, SessionWindow, SlidingWindow, TumblingWindow
 
 TEXT = ["the cat sat on the mat", "a dog and a cat", "the end of the cat", "mat dog sat end"] * 25
 
@@ -328,6 +328,62 @@ def timed(out: str = "out") -> Topology:
         "largest", Largest, TumblingWindow(30), time=lambda value: value[0]
     ).sink("largest", Collect())
     left.join("joined", right, TumblingWindow(10), time=at, lateness=5).sink("joined", Collect())
+    return t
+
+
+class Told(Bolt):
+    """How many, their sum, and which pane."""
+
+    def __init__(self):
+        self.numbers = ()
+
+    def process(self, key, value):
+        self.numbers = (*self.numbers, value["n"])
+
+    def finish(self):
+        self.emit(self.key, (self.window.start, tuple(self.pane), self.numbers))
+
+
+def more_windows(out: str = "out") -> Topology:
+    """Of the calendar, with offsets, with gaps of tuples' own, and the last few tuples."""
+    t = Topology("more-windows")
+    rows = t.spout("left", Items(events(1))).key_by(lambda value: value["who"])
+
+    def at(value):
+        return 1_700_000_000 + value["at"] * 1800
+
+    def gap(value):
+        return 600 + value["n"] % 3 * 900
+
+    kinds = {
+        "days": CalendarWindow("day", "Europe/Berlin"),
+        "shifts": TumblingWindow(8 * 3600, offset=6 * 3600),
+        "slides": SlidingWindow(7200, 3600, offset=1800),
+        "sessions": SessionWindow(gap),
+    }
+    for name, kind in kinds.items():
+        rows.window(name, Tally, kind, time=at, lateness=5 * 1800).sink(name, Collect())
+    rows.window("last", Tally, CountWindow(7, every=3)).sink("last", Collect())
+    return t
+
+
+def paned(out: str = "out") -> Topology:
+    """Windows with several results, in order, and of the clock."""
+    t = Topology("paned")
+    rows = t.spout("left", Items(events(1))).key_by(lambda value: value["who"])
+
+    def at(value):
+        return value["at"]
+
+    rows.window("ordered", Told, TumblingWindow(10), time=at, lateness=5, ordered=True).sink("ordered", Collect())
+    late = rows.window(
+        "late", Told, SlidingWindow(20, 10), time=at, updates="retract", allowed_lateness=60, last_pane=True
+    )
+    late.sink("late", Collect())
+    early = rows.window("early", Told, TumblingWindow(50), time=at, lateness=5, updates="discard", early_count=3)
+    early.sink("early", Collect())
+    clock = rows.window("clock", Told, TumblingWindow(0.05), by="processing", updates="accumulate", early_seconds=0.01)
+    clock.sink("clock", Collect())
     return t
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -178,3 +179,73 @@ def test_hooks_of_spouts_and_sinks_are_called_in_the_order_that_they_may_rely_on
     assert recorded.illegal(said, spark=True) == []
     kinds = {kind for kind, _ in recorded.of_each(said)}
     assert kinds == {"Stream" if spout == "stream" else "Numbers", "Rows"}
+
+
+def test_more_kinds_of_windows_hold_what_they_hold_on_the_actor_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("esault.spark.engine.reading.READ_ROWS", 37)
+    local = expected("more_windows", str(tmp_path))
+    chain = Chain(f"{FLOWS}:more_windows", tmp_path / "run", {"out": str(tmp_path)})
+    while not chain.epochs.ended.is_set():
+        chain.batch(2)
+        chain.forget_workers()
+    for name in ("days", "shifts", "slides", "sessions", "last"):
+        got, want = read_collected(str(chain.folder), name), local.landed(name)
+        assert bag_of_text(got) == bag_of_text(want) and len(want) > 3, name
+
+
+@pytest.mark.parametrize("new_workers", [False, True])
+def test_panes_come_to_what_they_come_to_on_the_actor_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new_workers: bool
+) -> None:
+    monkeypatch.setattr("esault.spark.engine.reading.READ_ROWS", 37)
+    monkeypatch.setattr("esault.spark.engine.reading._TIMERS_EVERY", 0.005)
+    local = expected("paned", str(tmp_path))
+    chain = Chain(f"{FLOWS}:paned", tmp_path / "run", {"out": str(tmp_path)})
+    while not chain.epochs.ended.is_set():
+        chain.batch(2)
+        if new_workers:
+            chain.forget_workers()
+        time.sleep(0.01)
+    chain.forget_workers()
+
+    def landed(name: str) -> Any:
+        return read_collected(str(chain.folder), name), [(row.key, row.value) for row in local.landed(name)]
+
+    got, want = landed("ordered")
+    assert bag_of_text(got) == bag_of_text(want) and len(want) > 3
+    got, want = [numbers_by_window(_kept(rows)) for rows in landed("late")]
+    assert got == want and len(want) > 3
+    got, want = [numbers_of_all_panes(rows) for rows in landed("early")]
+    assert got == want
+    clock = landed("clock")[0]
+    assert any(pane[0] == "early" for _, (_, pane, _) in clock)
+    newest = {(key, start): numbers for key, (start, _, numbers) in sorted(clock, key=lambda row: row[1][1][1])}
+    assert sorted(n for numbers in newest.values() for n in numbers) == list(range(600))
+    assert len({start for _, start in newest}) > 1
+
+
+def _kept(rows: Any) -> Any:
+    """What was not taken back."""
+    count: Counter[Any] = Counter()
+    for key, (value, diff) in rows:
+        count[key, value] += diff
+    assert set(count.values()) <= {0, 1}
+    return [each for each, n in count.items() if n]
+
+
+def numbers_by_window(rows: Any) -> Any:
+    """Of the only row of each key and window, which is its last."""
+    assert all(pane[2] for _, (_, pane, _) in rows)
+    found = {(key, start): sorted(numbers) for key, (start, _, numbers) in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def numbers_of_all_panes(rows: Any) -> Any:
+    """Of all rows of each key and window."""
+    found: dict[Any, list[int]] = {}
+    for key, (start, _, numbers) in rows:
+        found.setdefault((key, start), []).extend(numbers)
+    return {place: sorted(numbers) for place, numbers in found.items()}
