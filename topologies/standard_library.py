@@ -14,12 +14,11 @@ import sysconfig
 from collections import Counter
 from pathlib import Path
 
-import pyarrow.parquet as pq
 from word_count import Count, Split, reports
 
+import esault
 from esault import Topology, by_key, shuffle
 from esault.sinks import SparkTable
-from esault.sinks.landing import parts
 from esault.sources import TextFiles
 
 __all__ = ["reports", "topology"]
@@ -36,17 +35,15 @@ def topology(out: str = "out/standard_library") -> Topology:
     lines = t.spout("lines", TextFiles(files(), errors="replace"))
     words = lines.bolt("split", Split, grouping=shuffle())
     counts = words.bolt("count", Count, grouping=by_key(), max_parallelism=8)
-    counts.sink("table", SparkTable(out, columns={"word": str, "total": int}, mode="replace"))
+    table = SparkTable(out, columns={"word": str, "total": int}, mode="replace", primary_key="word")
+    counts.sink("table", table)
     return t
 
 
 def check(out: str = "out/standard_library") -> bool:
     """Print what landed beside a plain count of the same files; whether they are equal."""
-    landed: Counter[str] = Counter()
-    for part in parts(out):
-        rows = pq.read_table(part, columns=["word", "total"]).to_pydict()
-        for word, total in zip(rows["word"], rows["total"]):
-            landed[word] = max(landed[word], total)
+    rows = esault.read(out).to_pydict()
+    landed = Counter(dict(zip(rows["word"], rows["total"])))
     plain: Counter[str] = Counter()
     for file in files():
         with open(file, encoding="utf-8", errors="replace", newline="\n") as text:

@@ -2,7 +2,7 @@
 
 Shows the smallest whole topology: a spout that reads lines, a stateless bolt that any sub-unit can run, and a keyed
 bolt with one object per word, whose state moves when the unit grows or shrinks. Out comes the table `out/word_count`
-with a row, (word, total), for each time a word was counted; a word's highest total is its count.
+with a row, (word, total), for each word: an upsert table, which keeps the newest row of each key.
 
     esault run word_count.py --set path='texts/*.txt'
     esault analyze word_count.py
@@ -35,12 +35,13 @@ def topology(path: str = "*.txt", out: str = "out/word_count") -> Topology:
     lines = t.spout("lines", TextFiles(path))  # key: file, value: line
     words = lines.bolt("split", Split, grouping=shuffle())
     counts = words.bolt("count", Count, grouping=by_key(), max_parallelism=8)
-    counts.sink("table", SparkTable(out, columns={"word": str, "total": int}, mode="replace"))
+    table = SparkTable(out, columns={"word": str, "total": int}, mode="replace", primary_key="word")
+    counts.sink("table", table)
     return t
 
 
 def reports(tables):
-    words = tables["table"].groupBy("word").agg({"total": "max"}).toDF("word", "total")
+    words = tables["table"].select("word", "total")
     return {"top words": words.orderBy("total", ascending=False).limit(20)}
 
 

@@ -190,6 +190,14 @@ def test_ids_are_not_asked_for(tmp_path: Path) -> None:
 # compaction ---------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compaction after few rows and parts."""
+    monkeypatch.setattr(compaction, "MOST", 16)
+    monkeypatch.setattr(compaction, "FEW_ROWS", 10)
+
+
+@pytest.mark.usefixtures("eager")
 def test_a_table_that_is_written_for_days_keeps_few_rows_and_parts(tmp_path: Path) -> None:
     time = Time()
     sink = opened(tmp_path, time=time)
@@ -204,13 +212,14 @@ def test_a_table_that_is_written_for_days_keeps_few_rows_and_parts(tmp_path: Pat
     sink.close()
     compactor.once()
     assert most <= 3 * compaction.MOST
-    assert kept(tmp_path) <= 60 + compaction.MOST * 20 * 2
+    assert kept(tmp_path) <= 60 * (1 + compaction.TIMES) + compaction.MOST * 20
     expected: dict[str, int] = {}
     for epoch in range(130):
         expected.update({f"w{epoch * 7 % 40 + place}": epoch for place in range(20)})
     assert current(tmp_path) == expected
 
 
+@pytest.mark.usefixtures("eager")
 def test_parts_that_were_merged_go_after_an_hour(tmp_path: Path) -> None:
     time = Time()
     sink = opened(tmp_path, time=time)
