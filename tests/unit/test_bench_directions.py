@@ -7,8 +7,6 @@ import functools
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 MODULES = sorted(p for p in (ROOT / "bench").rglob("*.py") if p.parent.name != "bench")
 #: folders that serve all questions -> which others of them they may import
@@ -35,23 +33,19 @@ def imported(path: Path) -> set[str]:
     return {name for name in found if name.startswith("bench.")}
 
 
-def by_path(path: Path) -> str:
-    return str(path.relative_to(ROOT))
+def test_benches_import_what_is_shared_and_few_others():
+    for path in MODULES:
+        own = path.relative_to(ROOT / "bench").parts[0]
+        allowed = {own, *SHARED[own]} if own in SHARED else {own, *SHARED, *TAKES_UP.get(own, ())}
+        assert {name.split(".")[1] for name in imported(path)} <= allowed, path
 
 
-@pytest.mark.parametrize("path", MODULES, ids=by_path)
-def test_benches_import_what_is_shared_and_few_others(path):
-    own = path.relative_to(ROOT / "bench").parts[0]
-    allowed = {own, *SHARED[own]} if own in SHARED else {own, *SHARED, *TAKES_UP.get(own, ())}
-    assert {name.split(".")[1] for name in imported(path)} <= allowed
-
-
-@pytest.mark.parametrize("path", [p for p in MODULES if "policies" in p.parts], ids=by_path)
-def test_one_papers_experiment_imports_no_other_papers(path):
-    own = path.relative_to(ROOT / "bench" / "policies").parts[0]
-    if own in PARTS:
-        others = {n.split(".")[2] for n in imported(path) if n.startswith("bench.policies.")}
-        assert others <= {own, "claims"}
+def test_one_papers_experiment_imports_no_other_papers():
+    for path in (ROOT / "bench" / "policies").rglob("*.py"):
+        own = path.relative_to(ROOT / "bench" / "policies").parts[0]
+        if own in PARTS:
+            others = {n.split(".")[2] for n in imported(path) if n.startswith("bench.policies.")}
+            assert others <= {own, "claims"}, path
 
 
 def test_a_module_named_in_a_command_exists():
