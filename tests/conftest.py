@@ -6,6 +6,7 @@ each time, so that a change is judged by what it changed. `shared/depth.py` says
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 import tempfile
@@ -78,6 +79,16 @@ def done_in_all(request, _by_test):
 
 
 depth.load()
+
+
+#: what is collected stays to the end: a million objects at which the collector of garbage would look, again and again
+gc.disable()
+
+
+def pytest_collection_finish():
+    """Count what was imported and collected as there for good."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_configure(config):
