@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import itertools
 import re
 from dataclasses import dataclass
 from datetime import date
@@ -114,16 +115,15 @@ def pushed(grouping, owners, keys, arrays):
     return sum(channel.rows for channel in channels.values())
 
 
-@pytest.mark.parametrize("arrays", [False, True], ids=["rows", "arrays"])
-@pytest.mark.parametrize("grouping", [by_key, partial_key])
-@pytest.mark.parametrize("owners", WIDTHS)
 @pytest.mark.parametrize(("good", "bad", "said"), BAD, ids=lambda each: type(each).__name__)
-def test_a_route_refuses_it_in_one_set_of_words_and_sends_nothing(good, bad, said, owners, grouping, arrays):
-    answer = pushed(grouping(), owners, [good, good, bad, good], arrays)
-    assert str(answer).startswith("unit 'words' emitted a tuple with")
-    assert said in answer
-    assert re.search(r"; (use|emit) ", answer)
-    assert answer == pushed(by_key(), 1, [bad], False)
+def test_a_route_refuses_it_in_one_set_of_words_and_sends_nothing(good, bad, said):
+    for owners, grouping, arrays in itertools.product(WIDTHS, [by_key, partial_key], [False, True]):
+        answer = pushed(grouping(), owners, [good, good, bad, good], arrays)
+        case = (answer, owners, grouping.__name__, arrays)
+        assert str(answer).startswith("unit 'words' emitted a tuple with"), case
+        assert said in answer, case
+        assert re.search(r"; (use|emit) ", answer), case
+        assert answer == pushed(by_key(), 1, [bad], False), case
 
 
 @pytest.mark.parametrize("grouping", [by_key, partial_key])

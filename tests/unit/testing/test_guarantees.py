@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import depth
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -58,7 +59,7 @@ def check(local, rows):
         assert sorted(row.value for row in landed if row.key == word) == list(range(1, n + 1))
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", depth.seeds(24))
 def test_what_was_prepared_is_committed_although_its_process_is_gone(seed):
     rows = text(LINES)
     local = LocalRuntime(words(), spouts={"lines": rows}, seed=seed, settings=EXACTLY)
@@ -456,7 +457,7 @@ def test_a_last_checkpoint_that_cannot_be_written_ends_the_run_with_the_reason()
     assert not local.landed("table")
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", depth.seeds(24))
 def test_a_lost_frame_takes_all_back(seed):
     rows = text(LINES)
     local = LocalRuntime(words(), spouts={"lines": rows}, seed=seed, settings=EXACTLY)
