@@ -1,0 +1,77 @@
+"""How many cases of each peer agree, differ or cannot be said: the table in README.md is what stands in the tests and below it."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections import Counter
+from pathlib import Path
+
+HERE = Path(__file__).parent
+README = HERE / "README.md"
+PEERS = ("Flink", "Kafka Streams", "Bytewax", "Spark", "Storm", "Beam")
+#: how a peer names its tests
+NAMES = {"Bytewax": r"\btest_[a-z]\w*\b(?!\.py)", "Spark": r"\"([^\"]+)\"", "Beam": r"\"([^\"]+)\""}
+JAVA = r"\b(?:test|should)[A-Z]\w*"
+
+
+def texts(source):
+    """(line, text) of comments and docstrings."""
+    found = []
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            found.append((token.start[0], token.string))
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.FunctionDef, ast.Module)) and (said := ast.get_docstring(node)):
+            found.append((node.body[0].lineno, said))
+    return sorted(found)
+
+
+def agreeing():
+    """peer -> how many of its tests stand in tests here."""
+    found: Counter[str] = Counter()
+    for path in sorted(HERE.glob("test_*.py")):
+        if path.name == "test_counts.py":
+            continue
+        said = texts(path.read_text())
+        (_, about) = said[0]
+        peer = next((peer for peer in PEERS if peer in about), "")
+        for _, text in said[1:]:
+            section = re.match(rf"# ({'|'.join(PEERS)}): ", text)
+            if section:
+                peer = section[1]
+            else:
+                found[peer] += len(set(re.findall(NAMES.get(peer, JAVA), text)))
+    return found
+
+
+def rows(title):
+    """The cells of the table under this title, without its head."""
+    part = README.read_text().partition(f"{title}\n")[2].partition("\n#")[0]
+    cells = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in part.splitlines() if line.startswith("|")
+    ]
+    return cells[2:]
+
+
+def listed(title):
+    """peer -> how many tests stand in that table."""
+    found: Counter[str] = Counter()
+    for peer, tests, why in rows(title):
+        assert peer in PEERS and why
+        found[peer] += sum(
+            not re.fullmatch(r"\w+(Test|Suite)|test_\w+\.py", name) for name in re.findall(r"`([^`]+)`", tests)
+        )
+    return found
+
+
+def test_the_table_counts_what_is_there():
+    agree, differ, unsaid = agreeing(), listed("## Differ by design"), listed("## Cannot be said")
+    assert not agree[""], "a test stands in no peer's section"
+    peers = [peer for peer in PEERS if agree[peer] + differ[peer] + unsaid[peer]]
+    want = [[peer, str(agree[peer]), str(differ[peer]), str(unsaid[peer])] for peer in peers]
+    assert rows("# Cases of peers") == want, "the table is to be\n" + "\n".join(
+        f"| {' | '.join(row)} |" for row in want
+    )
