@@ -177,22 +177,28 @@ def main() -> int:
             told = time.monotonic()
             streams, seconds = counts["streams"], told - begun
             print(f"{streams:,} of {given.streams:,} streams, {seconds:.0f} s, {len(failures)} differ", flush=True)
+            keep(counts, failures)
+
+    def keep(counts: Counter[str], failures: list[tuple[int, str]]) -> list[str]:
+        """Write what there is so far: a run that is ended has shown something, too."""
+        lines = _lines(counts, failures, first, time.monotonic() - begun)
+        if given.out is not None:
+            given.out.mkdir(parents=True, exist_ok=True)
+            versions = {"esault": VERSION, "duckdb": duckdb.__version__, "python": platform.python_version()}
+            result = {
+                "bench": "differential",
+                "versions": versions,
+                "first_seed": first,
+                "asked": given.streams,
+                "counts": dict(sorted(counts.items())),
+                "differences": sorted(seed for seed, _ in failures),
+            }
+            (given.out / "result.json").write_text(json.dumps(result) + "\n")
+            (given.out / "result.txt").write_text("\n".join(lines) + "\n")
+        return lines
 
     counts, failures = many(range(first, first + given.streams), given.jobs, tell)
-    lines = _lines(counts, failures, first, time.monotonic() - begun)
-    print("\n".join(lines))
-    if given.out is not None:
-        given.out.mkdir(parents=True, exist_ok=True)
-        versions = {"esault": VERSION, "duckdb": duckdb.__version__, "python": platform.python_version()}
-        result = {
-            "bench": "differential",
-            "versions": versions,
-            "first_seed": first,
-            "counts": dict(sorted(counts.items())),
-        }
-        result["differences"] = sorted(seed for seed, _ in failures)
-        (given.out / "result.json").write_text(json.dumps(result) + "\n")
-        (given.out / "result.txt").write_text("\n".join(lines) + "\n")
+    print("\n".join(keep(counts, failures)))
     return 1 if failures else 0
 
 
