@@ -83,6 +83,8 @@ class Build:
     restore: Restore | None = None
     #: where answers to probes go; empty: there are no probes
     probes: str = ""
+    #: identity of the state folder; empty: there is none
+    lineage: str = ""
 
 
 @value(frozen=True)

@@ -101,6 +101,8 @@ class RunSpec:
     #: the checkpoint to go on from, and the number after which new ones are numbered
     kept: CompletedCheckpoint | None = None
     last_number: int = 0
+    #: identity of the state folder; empty: there is none
+    lineage: str = ""
     #: where these processes are, in a run on several hosts
     host_context: HostContext | None = None
     #: the hosts of the run, for the driver of a run on several

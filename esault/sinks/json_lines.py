@@ -118,7 +118,7 @@ class JsonLines(Sink):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(os.path.join(self._file.folder, name))
 
-    def forget_staged(self) -> None:
+    def forget_staged(self, kept: Sequence[Any] = ()) -> None:
         """Remove the logs of processes that are gone; all that was to be copied from them has been."""
         self._file.forget_logs()
 

@@ -105,6 +105,8 @@ class RunState:
         self.kept: CompletedCheckpoint | None = None
         #: there is no checkpoint, and a spool to begin with
         self._spooled = False
+        #: identity of the state directory, known once the run begins
+        self.lineage = ""
         self._dir = _taken(where.lies)
         try:
             self._choose(resume, restart, notice)
@@ -163,6 +165,7 @@ class RunState:
         Raises CheckpointError, UsageError.
         """
         self._where.settle(self._dir, self._notice)
+        self.lineage = self._dir.lineage()
         if self.kept is None and not self._spooled:
             self._dir.clear()
             (self.path / BEGUN).touch()

@@ -10,6 +10,7 @@ import errno
 import fcntl
 import os
 import re
+import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,8 @@ KEPT = 2
 SPARK = "spark"
 #: names the checkpoint after which all was over
 ENDED = "ended"
+#: names the folder in what sinks stage, over all runs that it sees
+LINEAGE = "lineage"
 _MANIFEST = re.compile(r"checkpoint-\d{8}\.json")
 _PIECE = re.compile(r"(\d{8})-\d+(-base|-in-flight)?\.state")
 
@@ -123,6 +126,21 @@ class StateDir:
             return bool(newest) and (self.path / ENDED).read_text() == newest[0].name
         except (OSError, ValueError):
             return False
+
+    def lineage(self) -> str:
+        """Return the identity of this folder, which is made when it is first asked for and stays, also when a run begins anew. Raises CheckpointError."""
+        path = self.path / LINEAGE
+        with contextlib.suppress(OSError, ValueError):
+            if found := path.read_text().strip():
+                return found
+        made = secrets.token_hex(16)
+        try:
+            write_whole(path, made.encode())
+        except OSError as error:
+            raise CheckpointError(
+                f"{path} cannot be written: {error.strerror or error}; free space or mend permissions"
+            ) from error
+        return made
 
     @property
     def spooled(self) -> bool:

@@ -85,9 +85,10 @@ class LocalRuntime:
         state_dir: Path | None = None,
         kept: CompletedCheckpoint | None = None,
         last_number: int = 0,
+        lineage: str = "",
     ) -> None:
         """`state_dir`: where checkpoints are kept, which the caller has locked (in memory by default); `kept`: the one to go on
-        from; `last_number`: after which new ones are numbered. `policies` scales units by themselves, by name (`{"count": "probe"}`); without it nothing does.
+        from; `last_number`: after which new ones are numbered; `lineage`: identity of `state_dir`. `policies` scales units by themselves, by name (`{"count": "probe"}`); without it nothing does.
 
         `real=True` is for `--engine local`: the real sinks, and the real clock unless a `clock` is given. Raises
         TopologyError, UsageError.
@@ -115,20 +116,17 @@ class LocalRuntime:
         self._processes: dict[int, LocalSubUnit | LocalAcker] = {}
         self._emitted: dict[tuple[str, str], list[tuple[Any, Any]]] = {}
         self._landed: dict[str, list[Any]] = {sink.name: [] for sink in self.plan.sinks}
-        #: rows that sinks have prepared and not committed
-        self._prepared: dict[int, list[Any]] = {}
+        self._prepared: dict[int, list[Any]] = {}  # rows that sinks have prepared and not committed
         self._dead_letters = dead_letter_sink or DeadLetterList()
         self._run_dir = run_dir
         self._run = run
+        self._lineage = lineage or run
         self._exits: deque[Exited] = deque()
-        #: state of checkpoints
         self.state_store: Any = MemoryStateStore() if state_dir is None else FileStateStore(state_dir)
         self._state_dir = state_dir
-        #: all complete checkpoints, where they are kept in memory
-        self.kept: list[CompletedCheckpoint] = []
+        self.kept: list[CompletedCheckpoint] = []  # all complete ones, where they are kept in memory
         self._begun = False
-        #: plans of sub-units whose real sinks were used
-        self._made: list[UnitPlan] = []
+        self._made: list[UnitPlan] = []  # plans of sub-units whose real sinks were used
         settings = settings or Settings(watch_values=not real, reload_state=True)
         probes = "memory://probes" if policies else ""
         chosen = {EVERY_UNIT: "none", **(policies or {})}
@@ -148,6 +146,7 @@ class LocalRuntime:
             keep=self.kept.append if state_dir is None else StateDir(state_dir, locked=False).keep,
             find=None if state_dir is None else StateDir(state_dir, locked=False).newest,
             last_number=last_number,
+            lineage=self._lineage,
         )
         self._prober = LocalProber(self._wire, probes, self.driver.epoch) if policies else None
         self._tick_every = min(0.25, self.driver.scaling.shortest_period or 0.25)
@@ -173,7 +172,7 @@ class LocalRuntime:
             if self._real and not self._begun:
                 for sink in self.plan.sinks:
                     resumed = self.driver.run_checkpoints.resumed_from > 0
-                    info = RunInfo(self._run, self.plan.name, sink.name, resumed=resumed)
+                    info = RunInfo(self._run, self.plan.name, sink.name, resumed, self._lineage)
                     call_sink(sink.name, "begin", partial(sink.sink.begin, info))
                 self._begun = True
             self._commit_again()
@@ -415,8 +414,9 @@ class LocalRuntime:
     def _commit_again(self) -> None:
         """Show what was prepared for complete checkpoints, also where its process died before it could; what came later is not shown."""
         if self._real:
-            if self.driver.completed is not None or self.driver.restores.all:
-                (recommit if self.driver.phase == "ended" else go_back)(self.driver.completed, self.plan.sinks)
+            completed, back = self.driver.completed, bool(self.driver.restores.all)
+            begin = recommit if self.driver.phase == "ended" else partial(go_back, back=back)
+            begin(completed, self.plan.sinks)
             return
         if self.driver.completed is not None:
             for handle in self.driver.completed.handles:

@@ -38,6 +38,8 @@ class Context:
     parts: int = 1
     #: identity of the run, unique over all runs
     run: str = "local"
+    #: identity of the state folder (`--state`), the same in all runs over it; without checkpoints that of the run
+    lineage: str = "local"
     #: the engine's clock, seconds since the epoch; a manual clock in tests
     now: Callable[[], float] = time.time
     #: for bolts with timers: event time up to which all tuples of a key have come, seconds since the epoch; -inf: not known

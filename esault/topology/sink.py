@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,16 +40,19 @@ class RunInfo:
     unit: str
     #: True when the run goes on from an earlier one's checkpoint
     resumed: bool = False
+    #: identity of the state folder (`--state`), the same in all runs over it, with `--resume` and `--restart`; without checkpoints `run`
+    lineage: str = ""
 
 
 class Sink:
     """Takes rows in the process of the unit before it. Subclasses write `write`.
 
     Order of calls. Once per run, in the driver's process: `check()` before anything starts, `begin(run)`
-    just before the first tuple, `end(ok)` when all is over. In each sub-unit's process: `open(context)`,
-    then rounds of `write`... `prepare(epoch)` `commit(epoch, handle)`, then `close()`.
+    just before the first tuple, then `commit` of what the checkpoint holds that the run goes on from, and
+    `forget_staged(kept)`; `end(ok)` when all is over. In each sub-unit's process: `open(context)`, which may come
+    before `begin`, then rounds of `write`... `prepare(epoch)` `commit(epoch, handle)`, then `close()`.
     At least once: a round every 50 ms or 10 000 rows. With checkpoints: a round per checkpoint,
-    and `commit` may come again, also in another process and on another object; then `forget_staged`.
+    and `commit` may come again, also in another process and on another object, each time all go back; then `forget_staged`.
     """
 
     #: True asks for `Row.id`, which costs every unit before this sink some work per tuple
@@ -111,10 +115,12 @@ class Sink:
     def commit(self, epoch: int, handle: Any, /) -> None:
         """Make the rows of `prepare(epoch)` visible. May come again: then it changes nothing."""
 
-    def forget_staged(self) -> None:
-        """All have gone back to a checkpoint, and what belongs to it is committed: what was prepared beyond it never will be.
+    def forget_staged(self, kept: Sequence[Any] = (), /) -> None:
+        """All that this run, or one before it of the same lineage, has prepared is committed by now, or never will be.
 
-        Called in the driver's process, before any process writes again; a place to remove files.
+        `kept` are the handles that belong to the checkpoint that the run goes on from: they have been committed just now. Called in the
+        driver's process behind `begin`, and each time all have gone back, before any process writes; sub-units may be open. A place to remove
+        files and to abort transactions. One that is written without `kept` is called where a run goes on or all went back.
         """
 
     def close(self) -> None:
@@ -131,6 +137,17 @@ class Sink:
         `run_dir` is the run's own folder, `context.run_dir` of the objects that wrote.
         """
         return []
+
+
+def forgets_always(sink: Sink) -> bool:
+    """Return whether `forget_staged` takes the handles that are kept: earlier versions called it without, and less often."""
+    try:
+        inspect.signature(sink.forget_staged).bind(())
+    except TypeError:
+        return False
+    except ValueError:  # it does not tell
+        pass
+    return True
 
 
 def commits(sink: Sink) -> bool:

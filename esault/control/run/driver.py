@@ -72,6 +72,7 @@ class Driver:
         find: Callable[[], tuple[CompletedCheckpoint | None, list[str]]] | None = None,
         ask: Ask | None = None,
         resources: Resources | None = None,
+        lineage: str = "",
     ) -> None:
         """`policies`: what scales units by themselves, by name; `probes`: where answers to probes go.
 
@@ -82,14 +83,13 @@ class Driver:
         """
         self.plan = plan
         self.run = run
+        self._lineage = lineage
         self.settings = replace(settings, replay_after=plan.replay_after)
         self.epoch = epoch
-        #: places for sub-units
-        self.resources = resources or OneHost(host, slots)
+        self.resources = resources or OneHost(host, slots)  # places for sub-units
         self.places = Places(self.resources)
         self._probes = probes
-        #: how busy hosts are, as far as the runtime can tell
-        self.hosts: tuple[HostUsage, ...] = ()
+        self.hosts: tuple[HostUsage, ...] = ()  # how busy they are, as far as the runtime can tell
         self.outbox: deque[tuple[Any, Any]] = deque()
         self.phase = "building"
         self.failure: str | None = None  # what ended the run, for people
@@ -160,6 +160,7 @@ class Driver:
             run=self.run,
             settings=self.settings,
             probes=self._probes,
+            lineage=self._lineage,
             **fields,
         )
 

@@ -88,6 +88,7 @@ class Outputs:
             host=here.host,
             logger=here.logger,
             run=here.run,
+            lineage=here.lineage,
             now=self._clock,
             run_dir=here.run_dir,
         )

@@ -89,6 +89,7 @@ class SubUnit:
             part=build.part,
             parts=build.parts,
             run=build.run,
+            lineage=build.lineage or build.run,
             now=clock,
             run_dir=environment.run_dir,
         )

@@ -131,6 +131,7 @@ class DriverActor(Supervisor):
             last_number=spec.last_number,
             ask=PolicyThread().ask,
             resources=None if hosts is None else hosts.cluster,
+            lineage=spec.lineage,
         )
         self._core.scaling.sampler.hosts = self._core.places.hosts
         self._timeline = Timeline() if spec.timeline else None
@@ -350,11 +351,16 @@ class DriverActor(Supervisor):
             try:
                 if not self._begun_sinks:
                     for sink in core.plan.sinks:
-                        info = RunInfo(spec.run, core.plan.name, sink.name, resumed=spec.kept is not None)
+                        info = RunInfo(
+                            spec.run,
+                            core.plan.name,
+                            sink.name,
+                            resumed=spec.kept is not None,
+                            lineage=spec.lineage or spec.run,
+                        )
                         call_sink(sink.name, "begin", partial(sink.sink.begin, info))
                         self._begun_sinks.append(sink)
-                if core.completed is not None or core.restores.all:
-                    go_back(core.completed, core.plan.sinks)
+                go_back(core.completed, core.plan.sinks, bool(core.restores.all))
                 core.begun(self._now())
             except (EsaultError, UserError) as error:
                 now, wait = self._now(), None

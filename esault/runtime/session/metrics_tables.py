@@ -99,9 +99,9 @@ class MetricsTables:
         begun = []
         try:
             for name, sink in self._sinks.items():
-                sink.begin(RunInfo(run, topology, name))
+                sink.begin(RunInfo(run, topology, name, lineage=run))
                 begun.append(sink)
-                sink.open(Context(name, run=run))
+                sink.open(Context(name, run=run, lineage=run))
         except BaseException:
             for sink in begun:
                 sink.end(False)

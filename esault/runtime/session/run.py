@@ -268,6 +268,7 @@ def _run_local(
         state_dir=None if state is None else state.path,
         kept=None if state is None else state.kept,
         last_number=0 if state is None else state.last_number,
+        lineage="" if state is None else state.lineage,
     )
     ended_ok = False
     signals = told = 0

@@ -234,6 +234,7 @@ class Session:
             state_dir=None if state is None else str(state.path.absolute()),
             kept=None if state is None else state.kept,
             last_number=0 if state is None else state.last_number,
+            lineage="" if state is None else state.lineage,
             hosts=self._hosts,
             timeline=self._metrics is not None,
         )

@@ -30,6 +30,8 @@ class Job:
     run_dir: str
     #: the folder of the state, seen by driver and workers: what spouts that cannot seek have read is there, and what workers measured
     shared: str
+    #: identity of the folder of the state
+    lineage: str = ""
 
     def plan(self) -> Plan:
         """The plan of this process, with objects that this process may use as one."""

@@ -34,11 +34,13 @@ __all__ = ["Kept", "open_kept"]
 class Kept:
     """See the module. `layout`: that of the life before; None where this is the first."""
 
-    def __init__(self, path: Path, folder: Path, exactly: bool, layout: Layout | None) -> None:
+    def __init__(self, path: Path, folder: Path, exactly: bool, layout: Layout | None, lineage: str = "") -> None:
         self.path = path
         self.folder = folder
         self.exactly = exactly
         self.layout = layout
+        #: identity of the state directory; empty: there is none
+        self.lineage = lineage
         self.resumed_from = Journal(folder / "epochs").newest() + 1 if layout is not None else 0
 
     @property
@@ -159,7 +161,7 @@ def open_kept(
             layout = None
         if restart and held.manifests():
             held.clear()
-        yield Kept(path, folder, True, layout)
+        yield Kept(path, folder, True, layout, held.lineage())
     finally:
         held.close()
 

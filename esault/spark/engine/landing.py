@@ -32,7 +32,10 @@ class Landing:
         sink = self._open.get(name)
         if sink is None:
             sink = self._open[name] = self._plans[name]
-            context = Context(name, sub_unit=self._partition, run=self._job.run, run_dir=self._job.run_dir)
+            job = self._job
+            context = Context(
+                name, sub_unit=self._partition, run=job.run, lineage=job.lineage or job.run, run_dir=job.run_dir
+            )
             sink.context = context
             _call(name, "open", partial(sink.open, context))
         for batch in batches:

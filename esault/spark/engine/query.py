@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from esault.errors import EsaultError, SinkError
+from esault.flow.send.recommit import forget_staged
 from esault.payload.codec import Codec
 from esault.spark.engine.frames import COUNTS, HANDLE
 from esault.spark.engine.job import Job
@@ -52,6 +53,7 @@ class Epochs:
 
     def __init__(self, sinks: tuple[SinkPlan, ...], journal: Journal, tally: Tally, shared: Path) -> None:
         """`shared`: the folder in which workers leave what they measured."""
+        self._plans = sinks
         self._sinks = {s.name: s.sink for s in sinks}
         self._journal = journal
         self._codec = Codec()
@@ -69,14 +71,20 @@ class Epochs:
         #: why a batch failed; for people
         self.failure: str | None = None
 
-    def again(self) -> None:
+    def again(self, resumed: bool = True) -> None:
         """Before the query starts: what an earlier life has in the journal and not committed to its end."""
-        for epoch in range(self._journal.done + 1, self._journal.newest() + 1):
+        newest = self._journal.newest()
+        for epoch in range(self._journal.done + 1, newest + 1):
             record = self._journal.read(epoch)
             if record is not None:
                 self._commit(epoch, record)
-        for sink in self._sinks.values():
-            sink.forget_staged()
+        self._forget(self._journal.read(newest) if newest >= 0 else None, resumed)
+
+    def _forget(self, record: Record | None, back: bool = True) -> None:
+        """Have sinks let go of what tasks staged and the journal does not have."""
+        handles = () if record is None else record[0]
+        for plan in self._plans:
+            forget_staged(plan, tuple(handle for name, handle in handles if name == plan.name), back)
 
     def batch(self, frame: Any, epoch: int) -> None:
         """For `foreachBatch`. Raises what the batch failed with, and keeps its text."""
@@ -96,8 +104,7 @@ class Epochs:
             self._journal.write(epoch, record)
             self.last_seconds = time.monotonic() - started
         self._commit(epoch, record)
-        for sink in self._sinks.values():
-            sink.forget_staged()
+        self._forget(record)
 
     def _computed(self, frames: list[bytes]) -> Record:
         handles: list[Any] = []

@@ -147,9 +147,17 @@ class Reading:
     """All spouts of a run, read in a thread of the driver's."""
 
     def __init__(
-        self, plan: Plan, plans: Callable[[], Plan], run: str, run_dir: str, folder: Path, state: Path, offset: Offset
+        self,
+        plan: Plan,
+        plans: Callable[[], Plan],
+        run: str,
+        run_dir: str,
+        folder: Path,
+        state: Path,
+        offset: Offset,
+        lineage: str = "",
     ) -> None:
-        """`folder`: where offsets are published; `state`: of spools; `plans` gives a plan with spouts of its own."""
+        """`folder`: where offsets are published; `state`: of spools; `plans` gives a plan with spouts of its own; `lineage`: of the state."""
         self._folder = folder
         self._codec = Codec()
         self._offset = offset
@@ -169,7 +177,15 @@ class Reading:
                         -1
                     ].ended = False  # the run goes on, and this source can be asked again: it may have grown
                 self._contexts.append(
-                    Context(name, sub_unit=number, part=number, parts=len(states), run=run, run_dir=run_dir)
+                    Context(
+                        name,
+                        sub_unit=number,
+                        part=number,
+                        parts=len(states),
+                        run=run,
+                        lineage=lineage or run,
+                        run_dir=run_dir,
+                    )
                 )
         self._ahead = AHEAD
         self._lock = threading.Lock()

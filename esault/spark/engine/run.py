@@ -128,14 +128,19 @@ class _Life:
             shipped = ship(located, folder)
             spark.sparkContext.addPyFile(str(shipped.path))
             located = shipped.located
-        self._job = Job(located, dict(asked.params), asked.run_id, layout, str(folder), str(kept.folder.resolve()))
+        self._lineage = kept.lineage or asked.run_id
+        self._job = Job(
+            located, dict(asked.params), asked.run_id, layout, str(folder), str(kept.folder.resolve()), self._lineage
+        )
         self._folder = folder
         self._tally = Tally(self._plan.units)
         self._journal = Journal(kept.folder / "epochs")
         self._epochs = query.Epochs(self._plan.sinks, self._journal, self._tally, kept.folder)
         offset = resumed(kept.checkpoint) or start(dict(layout.parts))
         publish(folder, offset, first=True)
-        self._reading = Reading(self._plan, self._fresh, asked.run_id, str(folder), folder, kept.folder, offset)
+        self._reading = Reading(
+            self._plan, self._fresh, asked.run_id, str(folder), folder, kept.folder, offset, self._lineage
+        )
         self._epochs.on_commit = self._reading.processed
         self._started = time.time()
         self._begun: list[SinkPlan] = []
@@ -174,12 +179,11 @@ class _Life:
     def _work(self) -> None:
         asked, kept = self._asked, self._kept
         for sink in self._plan.sinks:
-            info = RunInfo(asked.run_id, self._plan.name, sink.name, resumed=kept.resumed)
+            info = RunInfo(asked.run_id, self._plan.name, sink.name, kept.resumed, self._lineage)
             call_sink(sink.name, "begin", partial(sink.sink.begin, info))
             self._begun.append(sink)
         kept.begin(self._job.layout, asked.run_id)
-        if kept.resumed:
-            self._epochs.again()
+        self._epochs.again(kept.resumed)
         self._reading.open()
         running = query.start(
             self._spark, self._job, self._folder, kept.checkpoint, self._epochs, asked.settings.checkpoint_every

@@ -54,6 +54,7 @@ class Runner:
             part=part,
             parts=job.layout.parts.get(plan.name, 1),
             run=job.run,
+            lineage=job.lineage or job.run,
             now=time.time if plan.kind == "spout" else self._now,
             run_dir=job.run_dir,
         )

@@ -71,7 +71,7 @@ def test_a_run_that_did_not_finish_is_not_overwritten(path):
     assert {p.name: p.read_bytes() for p in path.iterdir()} == before
     assert begin(path, resume=True)[0].number == 1
     assert begin(path, restart=True)[0] is None
-    assert sorted(p.name for p in path.iterdir()) == ["begun", "lock"]
+    assert sorted(p.name for p in path.iterdir()) == ["begun", "lineage", "lock"]
 
 
 def test_a_run_that_has_ended_makes_room(path):
