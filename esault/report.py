@@ -210,7 +210,9 @@ class Report:
     def __str__(self) -> str:
         lines = [f"{self.topology}: {self.ended} after {self.seconds:.1f} s on the {self.engine} engine"]
         for name, unit in self.units.items():
-            line = f"  {name}: {unit.tuples_in:,} in, {unit.tuples_out:,} out"
+            line = f"  {name}: {unit.tuples_out:,} out"
+            if unit.tuples_in or not unit.tuples_out:  # of a spout there is nothing in
+                line = f"  {name}: {unit.tuples_in:,} in, {unit.tuples_out:,} out"
             for what, each in declared(UnitCounts).items():
                 if each.trouble and getattr(unit, what):
                     line += f", {getattr(unit, what):,} {what.replace('_', ' ')}"
@@ -218,14 +220,7 @@ class Report:
         e2e, roots = self.end_to_end_ms, self.roots
         lines.append(f"  end to end: p50 {e2e.p50:.2f} ms, p99 {e2e.p99:.2f} ms, max {e2e.max:.2f} ms")
         if self.engine != "spark":
-            lines.append(
-                f"  roots: {roots.emitted:,} emitted, {roots.acked:,} acked, {roots.replayed:,} replayed, {roots.open:,} open"
-                + (
-                    f", {roots.lost:,} lost with a spout's process, and read again where the source can seek"
-                    if roots.lost
-                    else ""
-                )
-            )
+            lines.append(f"  {_batches(roots)}")
         if len(self.changes) > _SHOWN:
             lines.append(f"  {len(self.changes) - _SHOWN:,} changes of parallelism, and at last:")
         lines += [
@@ -274,3 +269,15 @@ class Report:
 def iso(seconds: float) -> str:
     """Seconds since the epoch as UTC, in ISO 8601."""
     return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _batches(roots: RootCounts) -> str:
+    """Roots in the words of those who have not met them: what was read together is a batch."""
+    text = f"{roots.emitted:,} batch{'es' * (roots.emitted != 1)} read, "
+    text += "all processed" if roots.acked == roots.emitted else f"{roots.acked:,} processed"
+    for count, what in ((roots.open, "not finished"), (roots.failed, "given up"), (roots.replayed, "sent again")):
+        if count:
+            text += f", {count:,} {what}"
+    if roots.lost:
+        text += f", {roots.lost:,} lost with a spout's process, and read again where the source can seek"
+    return text

@@ -48,3 +48,14 @@ class Context:
     event_time: Callable[[], float] = _never
     #: the run's own folder for this run's short-lived files; None where there is none
     run_dir: str | None = None
+    _finishing: list[str | None] = field(default_factory=lambda: [None], repr=False, compare=False)
+
+    @property
+    def finishing(self) -> str | None:
+        """The reason why `finish` is called: "window" (it has closed), "expired" (the key), "drained" (the input has ended, or
+        the run is stopped). It means something within `finish` only."""
+        return self._finishing[0]
+
+    def finish_for(self, reason: str) -> None:
+        """Set what `finishing` says. For the engine."""
+        self._finishing[0] = reason

@@ -75,9 +75,9 @@ def picture(snapshot: Snapshot, rates: dict[str, float], width: int = 120) -> An
     for row in rows:
         table.add_row(*(row[name] for name in columns), style="red" if row["errors"] else "")
     state = "ending in order" if snapshot.draining else snapshot.phase
-    below = f"{snapshot.topology}  {state}  {snapshot.seconds:.0f} s  {snapshot.roots_open} roots open"
+    below = f"{snapshot.topology}  {state}  {snapshot.seconds:.0f} s  {snapshot.roots_open} batches in flight"
     if snapshot.roots_replayed:
-        below += f"  {snapshot.roots_replayed} replayed"
+        below += f"  {snapshot.roots_replayed} sent again"
     for name, counter in declared(UnitCounts).items():
         many = sum(getattr(unit, name) for unit in snapshot.units)
         if many and counter.trouble and name not in _COLUMNS:
@@ -89,7 +89,7 @@ def picture(snapshot: Snapshot, rates: dict[str, float], width: int = 120) -> An
     if snapshot.restores:
         below += f"  went back {snapshot.restores} times"
     parts: list[Any] = [table]
-    parts += [Text(line, style="cyan", overflow="ellipsis", no_wrap=True) for line in snapshot.scaling]
+    parts += [Text(line, style="cyan", overflow="fold") for line in snapshot.scaling]
     done = percent(snapshot)
     if done is not None:
         below += f"  {done:.0f} % read"

@@ -15,6 +15,9 @@ UNEVEN = 1.15
 GAIN = 0.93
 #: sampled tuples from which a key's share is believed
 SAMPLED = 200
+#: seconds for which a key must have too much to do before that is said: what has piled up, such as behind a throttle, comes
+#: faster for a while than the key brings
+LASTS = 10.0
 
 
 class Skew:
@@ -26,6 +29,8 @@ class Skew:
         self._calm = calm
         self._uneven_since: float | None = None
         self._advised: set[str] = set()
+        #: keys that have had too much to do: since when, and when that was seen last
+        self._heavy: dict[str, tuple[float, float]] = {}
 
     @property
     def waits(self) -> bool:
@@ -62,14 +67,20 @@ class Skew:
         text = f"sub-unit {heaviest.sub_unit} has {share:.0%} of the load, {1 / n:.0%} would be its part"
         return Rescale(text, n, unit=unit.name)
 
-    def heavy_key(self, unit: UnitView, service: float) -> Advise | None:
-        """A key that keeps a sub-unit busy alone cannot be helped by more of them; said once for each."""
+    def heavy_key(self, unit: UnitView, service: float, now: float) -> Advise | None:
+        """A key that keeps a sub-unit busy alone, and has for a while, cannot be helped by more; said once for each."""
+        # a change has samples of keys taken anew: for a moment nothing is known of them
+        self._heavy = {name: (since, last) for name, (since, last) in self._heavy.items() if now - last < LASTS / 2}
         for sample in unit.samples:
             if not sample.key_load.heaviest:
                 continue
             name, _, share = sample.key_load.heaviest[0]
             rate = share * sample.arrivals
             if rate * service > self._full and sample.key_load.size >= SAMPLED and name not in self._advised:
+                since = self._heavy.get(name, (now, now))[0]
+                self._heavy[name] = since, now
+                if now - since < LASTS:
+                    continue
                 self._advised.add(name)
                 return Advise(
                     f"unit {unit.name!r}: key {name} alone brings {rate:,.0f} tuples/s, and one sub-unit can process "

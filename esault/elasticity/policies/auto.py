@@ -312,7 +312,7 @@ class Auto:
             state.skew.forget()
         elif not flow.rising:
             actions.append(self._why_not(unit, state, flow, _load(later, service), over, needed))
-        if advice := state.skew.heavy_key(unit, service):
+        if advice := state.skew.heavy_key(unit, service, view.now):
             actions.append(advice)
         return actions
 

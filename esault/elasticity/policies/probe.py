@@ -128,7 +128,7 @@ class Probe:
             return self._unmeasured(view)
         action = None if rising else self._grow(view, service, blind)
         action = action or self._skew.share_anew(unit, now, self._rate.mean, service) or self._shrink(view, service)
-        advice = self._skew.heavy_key(unit, service)
+        advice = self._skew.heavy_key(unit, service, now)
         return [a for a in (action, advice) if a is not None]
 
     def _told(self, samples: Sequence[Sample]) -> bool:

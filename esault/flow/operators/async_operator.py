@@ -292,6 +292,7 @@ class AsyncObjectOperator(AsyncOperator, ObjectOperator):
         yield
 
     def finishing(self) -> Iterator[None]:
+        self.context.finish_for("drained")
         self._hook("finish", self.object.finish)
         yield
 

@@ -134,6 +134,7 @@ class BatchOperator(Operator):
         yield
 
     def finishing(self) -> Iterator[None]:
+        self.context.finish_for("drained")
         self._outside_process(self.object.finish, None, "finish")
         yield
 

@@ -122,5 +122,7 @@ class CountOperator(WindowOperator):
             self._close_all(counted)
             counted.clear()
             if element is not None:
+                self.context.finish_for("drained")
                 self.finish(element)
+                self.context.finish_for("window")
                 yield

@@ -128,6 +128,7 @@ class ElementOperator(KeyedOperator):
             return
         self.elements.wake_all()
         for name, element in self._each():
+            self.context.finish_for("drained")
             self._finish(name, element)
             yield
 
@@ -172,6 +173,7 @@ class ElementOperator(KeyedOperator):
             if element is not None:
                 found = True
                 if finishes:
+                    self.context.finish_for("expired")
                     self._expire(name, element)
                     continue
                 self._close(element)

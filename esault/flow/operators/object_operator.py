@@ -87,6 +87,7 @@ class ObjectOperator(Operator):
         yield
 
     def finishing(self) -> Iterator[None]:
+        self.context.finish_for("drained")
         self._outside_process(self.object.finish, None, "finish")
         yield
 

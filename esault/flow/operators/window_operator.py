@@ -68,6 +68,7 @@ class WindowOperator(KeyedOperator):
         self._finishes = self._closes = True
         #: nothing is survived, and no two replicas must name what `finish` emits alike
         self._simply = not self._careful and plan.replicas == 1
+        self.context.finish_for("window")
         self._own_name = f"{self.context.sub_unit}:f"
         self.elements = Elements(plan.name, self.windows_of_key, lambda windows, key: None, self._close_all, self.codec)
 
@@ -312,6 +313,8 @@ class WindowOperator(KeyedOperator):
     def advance(self, watermark: float) -> None:
         """No row before this time is expected: what is due by then is to be closed."""
         self.levels.own = max(self.levels.own, watermark)
+        if watermark == END_OF_TIME:
+            self.context.finish_for("drained")  # they are closed by the end of the input, and not by time
         if self.levels.others:
             self.levels.catch_up()
 
@@ -365,6 +368,13 @@ class WindowOperator(KeyedOperator):
                 self.close_due(name, windows, self.level(windows.key))
 
     def finishing(self) -> Iterator[None]:
+        self.context.finish_for("drained")
+        try:
+            yield from self._finishing_windows()
+        finally:
+            self.context.finish_for("window")  # those of another operator go on to close by time
+
+    def _finishing_windows(self) -> Iterator[None]:
         self.advance(END_OF_TIME)
         if self._nothing_at_the_end:
             self.close()

@@ -64,3 +64,19 @@ def test_nothing_is_said_before_shares_are_known():
         sample(i, arrivals=a, ranges=tuple(OutputTable.even([1, 2]).ranges(i))) for i, a in ((1, 90.0), (2, 9.0))
     ]
     assert not asked(samples)
+
+
+def test_a_key_with_too_much_to_do_is_told_of_once_it_lasts():
+    heavy = KeyLoad(places(0, 10), (("'a'", HALF, 0.9),), 20_000)
+    busy, calm = (
+        [sample(1, arrivals=rate, ranges=tuple(OutputTable.even([1]).ranges(1)), key_load=heavy)]
+        for rate in (249.0, 35.0)
+    )
+    skew = Skew(0.92, 2.0)
+
+    def told(samples, since, until):
+        return [t for t in range(since, until) if skew.heavy_key(view(t, samples).unit, SERVICE, float(t))]
+
+    assert told(busy, 0, 8) == []  # what had piled up behind a throttle
+    assert told(calm, 8, 20) == []
+    assert told(busy, 20, 60) == [30]
