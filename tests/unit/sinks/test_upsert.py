@@ -291,6 +291,59 @@ def test_two_that_compact_at_once_do_not_harm_each_other(tmp_path: Path) -> None
     assert {path.name for path in tmp_path.glob("*.parquet")} <= added
 
 
+class Dies(LocalDisk):
+    """A disk whose process is gone after so many operations."""
+
+    def __init__(self, after: int) -> None:
+        self.left = after
+
+    def _operation(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise KeyboardInterrupt
+
+    def write_new(self, path: str, data: bytes | memoryview) -> None:
+        self._operation()
+        super().write_new(path, data)
+
+    def link(self, source: str, target: str) -> bool:
+        self._operation()
+        return super().link(source, target)
+
+    def rename(self, source: str, target: str) -> None:
+        self._operation()
+        super().rename(source, target)
+
+    def touch(self, path: str) -> None:
+        self._operation()
+        super().touch(path)
+
+    def remove(self, path: str) -> None:
+        self._operation()
+        super().remove(path)
+
+    def sync_folder(self, folder: str) -> None:
+        self._operation()
+        super().sync_folder(folder)
+
+
+def test_a_compaction_may_die_at_any_operation(tmp_path: Path) -> None:
+    sink = opened(tmp_path)
+    for epoch in range(4):
+        land(sink, epoch, ("a", epoch), ("b", epoch), ("c", None))
+    sink.close()
+    for after in range(30):
+        disk = Dies(after)
+        try:
+            compact_all(CommitLog(str(tmp_path), disk), disk, 1000.0)
+        except KeyboardInterrupt:
+            assert current(tmp_path) == {"a": 3, "b": 3}
+        else:
+            break
+    assert 8 < after < 29
+    assert current(tmp_path) == {"a": 3, "b": 3} and kept(tmp_path) == 3
+
+
 def test_the_end_of_a_run_leaves_one_row_of_each_key_for_any_reader_of_parquet(tmp_path: Path) -> None:
     driver = SparkTable(tmp_path, COLUMNS, "replace", primary_key="word")
     driver.check()
