@@ -40,9 +40,7 @@ def test_state_that_moves_from_host_to_host_gives_what_a_plain_loop_gives(hosts,
         return {sub_unit.partition("/")[0] for sub_unit in found.get("sub_units", ())}
 
     try:
-        run.start(*hosts.options, "--policy", "none", size=SIZE, rate=RATE)
-        run.until(lambda: run.status().get("phase") == "running")
-        run.hold()
+        run.start_held(*hosts.options, "--policy", "none", size=SIZE, rate=RATE)
         unit, spouts = CHOSEN[name], {u.name for u in run.program.plan(size=1).units.values() if u.kind == "spout"}
         run.tell(do="scale", unit=unit, n=2)
         leaving = run.until(lambda: next((h for h in "ab" if unit in of_host(h) and not spouts & of_host(h)), None))

@@ -53,9 +53,7 @@ def scale(run, unit, n):
 @pytest.mark.parametrize("run", NAMES, indirect=True)
 def test_units_are_scaled_and_a_process_is_killed_and_it_gives_what_a_plain_loop_gives(run, tmp_path):
     order = random.Random(crc32(run.program.name.encode()))
-    run.start("--checkpoint", "0.3", "--policy", "none", size=SIZE, rate=RATE)
-    run.until(lambda: run.status().get("phase") == "running")
-    run.hold()
+    run.start_held("--checkpoint", "0.3", "--policy", "none", size=SIZE, rate=RATE)
     wide = bolts(run)
     chosen = order.sample(sorted(wide), min(2, len(wide)))
     for unit in chosen:
@@ -74,9 +72,7 @@ def test_units_are_scaled_and_a_process_is_killed_and_it_gives_what_a_plain_loop
 
 @pytest.mark.parametrize("run", [name for name in NAMES if name in RESUMED], indirect=True)
 def test_after_the_death_of_everything_another_run_goes_on_with_another_parallelism(run, tmp_path):
-    run.start("--checkpoint", "0.2", "--policy", "none", size=SIZE, rate=RATE)
-    run.until(lambda: run.status().get("phase") == "running")
-    run.hold()
+    run.start_held("--checkpoint", "0.2", "--policy", "none", size=SIZE, rate=RATE)
     run.until(lambda: run.status().get("checkpoint", 0) >= 2)
     run.kill_all()
     wide = [f"--parallelism={unit}={n}" for unit, n in bolts(run).items()]
