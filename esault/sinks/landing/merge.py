@@ -83,9 +83,9 @@ def _codes(values: Any) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    column = pa.chunked_array([values]) if isinstance(values, pa.Array) else values
-    encoded = pc.dictionary_encode(column, null_encoding="encode").unify_dictionaries()
-    return pa.chunked_array([chunk.indices for chunk in encoded.chunks], pa.int32()).combine_chunks().cast(pa.int64())
+    # as one: of many chunks each would have a dictionary of its own
+    whole = values if isinstance(values, pa.Array) else values.combine_chunks()
+    return pc.dictionary_encode(whole, null_encoding="encode").indices.cast(pa.int64())
 
 
 def there(table: pa.Table, after: int | None = None) -> pa.Table:
