@@ -41,6 +41,8 @@ class UnitReport(UnitCounts):
     processes: dict[str, int] = field(default_factory=dict)
     #: host by sub-unit, of all that there were
     hosts: dict[str, str] = field(default_factory=dict)
+    #: of a chained bolt: the unit in whose processes it ran; empty else
+    chained_to: str = ""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ __all__ = ["command"]
     show_default=True,
     help="The engine that it shall run on.",
 )
-def command(topology: str, settings: tuple[str, ...], mermaid: bool, engine: str) -> None:
+@click.option("--chaining", is_flag=True, help="Say for each bolt whether `run --chaining` chains it, and why not.")
+def command(topology: str, settings: tuple[str, ...], mermaid: bool, engine: str, chaining: bool) -> None:
     """Build TOPOLOGY, find what is wrong with it, and draw it. Nothing is read or written."""
     from esault.topology.declared import misfits
     from esault.topology.drawing import draw
@@ -33,6 +34,11 @@ def command(topology: str, settings: tuple[str, ...], mermaid: bool, engine: str
 
         check_topology(plan)
     print(draw_mermaid(plan) if mermaid else draw(plan))
+    if chaining:
+        from esault.topology.chaining import described
+
+        for line in described(plan):
+            click.echo(line)
     warnings = misfits(plan)
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)

@@ -108,6 +108,12 @@ class _Run(click.Command):
     default=0.0,
     help="Replace a process of which nothing was heard for S seconds; above the longest that a tuple may take.  [default: never]",
 )
+@click.option(
+    "--chaining/--no-chaining",
+    default=False,
+    show_default=True,
+    help="Run cheap bolts that keep nothing, and take shuffle(), in the process of the unit before them: operator chaining.",
+)
 @click.option("--state", metavar="DIR", type=click.Path(), help="Where checkpoints are kept.  [default: .esault/NAME]")
 @click.option("--resume", is_flag=True, help="Go on with a run that did not finish, from its newest checkpoint.")
 @click.option("--restart", is_flag=True, help="Begin anew, although a run there did not finish.")
@@ -150,6 +156,7 @@ def command(
     checkpoint_timeout: float | None,
     aligned_checkpoint_timeout: float | None,
     restart_strategy: str | None,
+    chaining: bool,
     heartbeat_timeout: float,
     state: str | None,
     resume: bool,
@@ -187,6 +194,7 @@ def command(
                         delivery=Delivery.NONE if acks == "off" else Delivery.AT_LEAST_ONCE,
                         ackers=ackers,
                         restart_strategy=restart_strategy or "",
+                        chaining=chaining,
                         heartbeat_timeout=heartbeat_timeout,
                     ),
                     checkpoint,

@@ -53,7 +53,7 @@ def _lines(status: dict[str, Any]) -> list[str]:
         (
             u["name"],
             u["kind"],
-            str(u["sub_units"]),
+            f"in {u['chained_to']}" if u.get("chained_to") else str(u["sub_units"]),
             f"{u['tuples_in']:,}",
             f"{u['tuples_out']:,}",
             f"{u['backlog']:,}",

@@ -38,7 +38,7 @@ def check_policies(plan: Plan, policies: Mapping[str, str]) -> None:
             continue
         unit = plan.units.get(name)
         if unit is None:
-            raise UsageError(f"there is no unit {name!r}; there are: {', '.join(plan.units)}")
+            raise UsageError(plan.unknown(name))
         if policy is not None and unit.kind == "spout":
             raise UsageError(f"unit {name!r} is a spout: its parts are dealt out at the start, no policy can scale it")
         if policy is not None and unit.objects == "unit":

@@ -60,6 +60,9 @@ class Settings:
     restart_strategy: str = ""
     #: seconds without a word from a sub-unit after which its process is ended and replaced; 0: never
     heartbeat_timeout: float = 0.0
+    #: bolts that can be run in the process of the unit before them, but those of these names
+    chaining: bool = False
+    unchained: tuple[str, ...] = ()
     #: seconds between two status reports
     status_every: float = 0.25
     #: emits that are checked one by one before the check moves to the batch

@@ -69,3 +69,5 @@ class Status:
     #: channel -> last seq sent / seen, so that a lost tail is found
     sent: Mapping[int, int] = field(default_factory=dict)
     seen: Mapping[int, int] = field(default_factory=dict)
+    #: counts of the bolts that are chained to this unit, by name
+    chained: Mapping[str, SubUnitCounts] = field(default_factory=dict)

@@ -12,7 +12,9 @@ from esault.messages.control import Build
 from esault.messages.settings import Settings
 from esault.messages.value import value
 from esault.runtime.process.owner import Owner
+from esault.topology.chaining import chain
 from esault.topology.located import Located
+from esault.topology.plan import Plan
 
 if TYPE_CHECKING:
     from esault.cluster.shared import Sharing
@@ -109,6 +111,10 @@ class RunSpec:
     hosts: HostsSpec | None = None
     #: the command wants the pages of the timeline
     timeline: bool = False
+
+    def chained(self, plan: Plan) -> Plan:
+        """Return the plan as this run has it: with chained bolts, where that was asked for."""
+        return chain(plan, self.settings.unchained) if self.settings.chaining else plan
 
 
 # command -> driver

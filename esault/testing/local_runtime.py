@@ -43,11 +43,12 @@ from esault.state.state_dir import StateDir
 from esault.state.state_store import FileStateStore
 from esault.testing.local_process import LocalAcker, LocalProber, LocalSubUnit
 from esault.testing.manual_clock import ManualClock
-from esault.testing.memory_connectors import CollectingSink, DeadLetterList, GivenRows
+from esault.testing.memory_connectors import DeadLetterList, GivenRows, collecting
 from esault.testing.memory_state_store import MemoryStateStore
 from esault.testing.memory_wire import MemoryWire
 from esault.topology.builder import Topology
-from esault.topology.plan import Outlet, Plan, SinkPlan, UnitPlan
+from esault.topology.chaining import chain
+from esault.topology.plan import Plan, UnitPlan
 from esault.topology.sink import RunInfo
 from esault.topology.spout import Spout
 
@@ -103,6 +104,11 @@ class LocalRuntime:
         else:
             self._plan_of = topology
         self._real = real
+        settings = settings or Settings(watch_values=not real, reload_state=True)
+        if settings.chaining:
+            unchained, apart = self._plan_of, {*settings.unchained, *(parallelism or {}), *(policies or {})}
+            self._plan_of = lambda: chain(unchained(), apart)
+            plan = None if plan is None else chain(plan, apart)
         self._given = {name: list(rows) for name, rows in (spouts or {}).items()}
         self.plan = plan or self._plan_of()
         for name in self._given:
@@ -127,7 +133,6 @@ class LocalRuntime:
         self.kept: list[CompletedCheckpoint] = []  # all complete ones, where they are kept in memory
         self._begun = False
         self._made: list[UnitPlan] = []  # plans of sub-units whose real sinks were used
-        settings = settings or Settings(watch_values=not real, reload_state=True)
         probes = "memory://probes" if policies else ""
         chosen = {EVERY_UNIT: "none", **(policies or {})}
         # A given spout can seek, whatever the one can that it stands for.
@@ -301,7 +306,7 @@ class LocalRuntime:
                 self.driver.handle(Failed(build.incarnation, build.unit, *what), self._now())
                 return
             if not self._real:
-                process.core.observer = self._observe
+                process.core.observer = process.core.outputs.observer = self._observe
             self._processes[build.incarnation] = process
         elif isinstance(message, Kill):
             if message.incarnation in self._processes:
@@ -337,14 +342,7 @@ class LocalRuntime:
             # Each sub-unit has an object of its own, as it has where each is a process.
             spout = GivenRows(given) if given is not None else copy.deepcopy(unit.spout)
             unit = replace(unit, spout=spout)
-        return replace(unit, streams={s: self._collecting(o) for s, o in unit.streams.items()})
-
-    def _collecting(self, outlet: Outlet) -> Outlet:
-        sinks = tuple(
-            SinkPlan(s.name, CollectingSink(self._landed[s.name], self._prepared, type(s.sink).wants_id))
-            for s in outlet.sinks
-        )
-        return replace(outlet, sinks=sinks, branches=tuple(self._collecting(b) for b in outlet.branches))
+        return collecting(unit, self._landed, self._prepared)
 
     def _observe(self, unit: str, stream: str, keys: Sequence[Any], values: Sequence[Any]) -> None:
         self._emitted.setdefault((unit, stream), []).extend(zip(plain(keys), plain(values)))
@@ -433,7 +431,8 @@ class LocalRuntime:
 
     def emitted(self, unit: str, stream: str = "") -> list[tuple[Any, Any]]:
         """(key, value) of all tuples that the unit emitted, repeats after a crash included."""
-        self._known(unit)
+        if unit not in self.plan.chained:
+            self._known(unit)
         return list(self._emitted.get((unit, stream), []))
 
     def landed(self, sink: str) -> list[Any]:
@@ -459,7 +458,7 @@ class LocalRuntime:
 
     def _known(self, unit: str) -> None:
         if unit not in self.driver.units:
-            raise UsageError(f"there is no unit {unit!r}; there are: {', '.join(self.driver.units)}")
+            raise UsageError(self.plan.unknown(unit))
 
     # faults ----------------------------------------------------------------------------------------
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from esault.topology.plan import Outlet, SinkPlan, UnitPlan
 from esault.topology.sink import Sink
 from esault.topology.spout import EndOfStream, Spout
 
-__all__ = ["CollectingSink", "DeadLetterList", "GivenRows"]
+__all__ = ["CollectingSink", "DeadLetterList", "GivenRows", "collecting"]
 
 
 class GivenRows(Spout[Any, Any]):
@@ -56,6 +58,22 @@ class CollectingSink(Sink):
 
     def commit(self, epoch: int, handle: Any) -> None:
         self._landed.extend(self._prepared.pop(handle, []))
+
+
+def collecting(unit: UnitPlan, landed: Mapping[str, list[Any]], prepared: dict[int, list[Any]]) -> UnitPlan:
+    """Return the unit, chained bolts included, with sinks that put rows into `landed`, by name, in place of its own."""
+
+    def kept(outlet: Outlet) -> Outlet:
+        return replace(
+            outlet,
+            sinks=tuple(
+                SinkPlan(s.name, CollectingSink(landed[s.name], prepared, type(s.sink).wants_id)) for s in outlet.sinks
+            ),
+            branches=tuple(map(kept, outlet.branches)),
+            bolts=tuple(collecting(bolt, landed, prepared) for bolt in outlet.bolts),
+        )
+
+    return replace(unit, streams={stream: kept(outlet) for stream, outlet in unit.streams.items()})
 
 
 class DeadLetterList:

@@ -111,6 +111,7 @@ class Topology:
         concurrency: int | None = None,
         buffer: int | None = None,
         overflow: str | None = None,
+        chain: bool = True,
     ) -> Stream[KO, VO]:
         """A bolt where several streams meet: `inputs` gives each one its grouping. The rest as in `Stream.bolt`.
 

@@ -178,6 +178,7 @@ class Draft:
             tick_every=options.tick_every,
             buffer=options.buffer,
             window=window,
+            chain=bool(options.chain),
         )
         settings = dataclasses.replace(settings, concurrency=check_concurrency(settings, options.concurrency))
         if window is not None and settings.concurrency is not None:

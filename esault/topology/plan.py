@@ -65,10 +65,15 @@ class Outlet:
     sinks: tuple[SinkPlan, ...] = ()
     edges: tuple[Edge, ...] = ()
     branches: tuple[Outlet, ...] = ()
+    #: bolts that run here, in the unit's process; see `topology/chaining.py`
+    bolts: tuple[UnitPlan, ...] = ()
 
     def walk(self) -> Iterator[Outlet]:
-        """This outlet and all below it."""
+        """This outlet and all below it, those of chained bolts included."""
         yield self
+        for bolt in self.bolts:
+            for outlet in bolt.streams.values():
+                yield from outlet.walk()
         for branch in self.branches:
             yield from branch.walk()
 
@@ -134,6 +139,8 @@ class UnitPlan:
     watermarks: bool = False
     #: units that it sends watermarks to
     watermark_targets: frozenset[str] = frozenset()
+    #: whether it may run in the process of the unit before it
+    chain: bool = True
 
     @property
     def spooled(self) -> bool:
@@ -178,6 +185,8 @@ class Plan:
     types: tuple[type | str, ...] = ()
     #: old name -> what it is now, of the topology, of units and of classes
     moved: Mapping[str, type | str] = field(default_factory=dict)
+    #: bolts that run in the process of another unit -> that unit, which is in `units` where they are not
+    chained: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # Whatever process has the plan, reads and writes values by it.
@@ -188,6 +197,15 @@ class Plan:
         """Return the name that the topology or the unit of this name has today."""
         new = self.moved.get(name, name)
         return new if isinstance(new, str) else name
+
+    def unknown(self, name: str) -> str:
+        """Return the message where there is no unit of this name to deal with, with the remedy where it is chained."""
+        if name in self.chained:
+            return (
+                f"unit {name!r} is chained: it runs in the process of {self.chained[name]!r}, with which it grows and shrinks; to change it "
+                "by itself, say chain=False where it is made, or run without --chaining"
+            )
+        return f"there is no unit {name!r}; there are: {', '.join(self.units)}"
 
     def senders(self, unit: str) -> tuple[str, ...]:
         """Names of the units that send to `unit`, each once."""

@@ -95,6 +95,7 @@ class Stream(StreamOperators[K, V], Joinable[K, V]):
         concurrency: int | None = None,
         buffer: int | None = None,
         overflow: str | None = None,
+        chain: bool = True,
     ) -> Stream[KO, VO]:
         """Process the tuples with objects that `factory` makes; the stream of what they emit.
 
@@ -119,6 +120,7 @@ class Stream(StreamOperators[K, V], Joinable[K, V]):
             buffer: tuples that wait in one sub-unit's inbox at most, with `overflow="drop"`: what comes when it is full is
                 dropped and counted. None: nothing is dropped, senders wait.
             overflow: "drop", with `buffer`.
+            chain: with `--chaining` it may run in the process of the unit before it; False: never.
         """
         options = UnitOptions.of_call(locals())
         return self.of_unit(self._draft, self._draft.add_bolt(name, factory, self._inputs(grouping), options))

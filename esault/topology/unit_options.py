@@ -40,6 +40,7 @@ class UnitOptions:
     concurrency: int | None = None
     buffer: int | None = None
     overflow: str | None = None
+    chain: bool = True
 
     @classmethod
     def of_call(cls, keywords: Mapping[str, Any], **fixed: Any) -> UnitOptions:

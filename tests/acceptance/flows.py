@@ -370,10 +370,10 @@ class Gated(Spout):
         self.next = position
 
 
-def gated(name: str, path: str, out: str, gate: str, rate: float, p: int = 1) -> Topology:
+def gated(name: str, path: str, out: str, gate: str, rate: float, p: int = 1, splits: int = 2) -> Topology:
     """As `counted`, of lines that end when a test lets them."""
     t = Topology(name)
-    split = t.spout("lines", Gated(path, gate, rate)).bolt("split", Split, grouping=shuffle(), parallelism=2)
+    split = t.spout("lines", Gated(path, gate, rate)).bolt("split", Split, grouping=shuffle(), parallelism=splits)
     split.bolt("count", Count, grouping=by_key(), parallelism=p).sink("out", JsonLines(out))
     return t
 

@@ -12,6 +12,8 @@ from collections import Counter, defaultdict
 import pytest
 from test_runs import landed
 
+from esault.errors import UsageError
+
 pytestmark = pytest.mark.slow
 LINES = 4000
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "while", "it", "rains", "in", "paris"]
@@ -63,6 +65,26 @@ def test_who_is_killed_brings_all_back_to_a_checkpoint_and_each_count_lands_once
     assert "all went back to checkpoint" in out
     check(tmp_path / "out.jsonl", wanted(tmp_path))
     assert command.processes() == []
+
+
+def test_a_chained_bolt_dies_with_the_unit_before_it_and_each_count_lands_once(command, tmp_path):
+    write_text(tmp_path)
+    options = ("--chaining", "--checkpoint", "0.3", "--policy", "none")
+    command.start("gated", *options, p=2, splits=1, **gated(tmp_path))
+    command.running()
+    assert command.processes("split") == []
+    [split] = [unit for unit in command.status()["units"] if unit["name"] == "split"]
+    assert split["chained_to"] == "lines"
+    with pytest.raises(UsageError, match="split.*chain=False"):
+        command.tell(do="scale", unit="split", n=2)
+    command.until(lambda: checkpoint_of(command) >= 1)
+    command.processes("lines")[0].kill()
+    command.until(lambda: command.status().get("restores") == 1)
+    command.until(lambda: command.scaled("count", 3))
+    (tmp_path / "gate").touch()
+    code, _, err = command.wait()
+    assert code == 0, err
+    check(tmp_path / "out.jsonl", wanted(tmp_path))
 
 
 @pytest.mark.parametrize("victim", ["command", "driver", "keeper"])

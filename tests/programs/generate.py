@@ -20,7 +20,7 @@ import time
 import traceback
 import typing
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from esault import Topology, UsageError, by_key, partial_key, shuffle, single
@@ -73,9 +73,13 @@ class Program:
     #: how often it is asked for a change, a checkpoint and so on
     restless: float = 0.0
     resumes: int = 0
+    #: steps are bolts, which run in the processes of the units before them
+    chains: bool = False
 
     def __str__(self) -> str:
-        lines = [f"seed {self.seed}, {self.settings.delivery}, kills {self.kills}, resumes {self.resumes}"]
+        lines = [
+            f"seed {self.seed}, {self.settings.delivery}, kills {self.kills}, resumes {self.resumes}, chains {self.chains}"
+        ]
         lines += [f"  spout {name}: {len(rows)} rows" for name, rows in self.spouts.items()]
         for name, unit in self.units.items():
             places = ", ".join(" > ".join((sender, *steps)) for sender, steps in unit.inputs)
@@ -213,6 +217,9 @@ def draw(seed, alike=False):
         # Rows of two sub-units come in some order: what has been changed has had two senders for one key.
         ordered[name] = kind != "bag" and window is None and not (changes and grouping == "by_key") and not rekeyed
         single_lane[name] = False
+    if seed % 3 == 0:  # not drawn either
+        program.chains = True
+        program.settings = replace(program.settings, chaining=True)
     return program
 
 
@@ -223,6 +230,8 @@ STEPS = {
     "filter": lambda stream: stream.filter(units.keep),
     "flat_map": lambda stream: stream.flat_map(units.twice),
 }
+#: the same as bolts, in the sender's process
+CHAINED = {"map": units.Bump, "filter": units.Keep, "flat_map": units.Twice}
 BOLTS = {
     "keyed": units.Keyed,
     "says": units.Says,
@@ -249,8 +258,11 @@ def build(program):
         incoming = []
         for sender, steps in unit.inputs:
             stream = streams[sender]
-            for each in steps:
-                stream = STEPS[each](stream)
+            for i, each in enumerate(steps):
+                if program.chains:
+                    stream = stream.bolt(f"{sender}-{name}-{i}", CHAINED[each], shuffle())
+                else:
+                    stream = STEPS[each](stream)
             incoming.append(stream)
         factory = functools.partial(BOLTS[unit.kind], unit.how) if unit.kind in BOLTS else None
         if unit.kind == "reduce":
@@ -525,6 +537,7 @@ class Run:
             for record in unit.changes:
                 self.counts["dropped" if record.dropped else record.kind] += 1
                 self.counts["moved keys"] += record.moved_keys
+        self.counts["chained"] += len(self.local.driver.plan.chained)
         for sink in self.local._landed:
             self.landed.setdefault(sink, []).extend((row.key, row.value) for row in self.local.landed(sink))
 
@@ -669,6 +682,7 @@ HAPPENED = (
     "checkpoints",
     "put-aways",
     "resumes",
+    "chained",
 )
 
 
@@ -701,7 +715,7 @@ def said(counts):
         f"{counts['programs']} programs, {counts['tuples']} tuples, {counts['asked']} changes asked for ("
         + ", ".join(f"{counts[name]} {name}" for name in names)
         + f"; {counts['moved keys']} keys moved), {counts['checkpoints']} checkpoints, {counts['kills']} kills, "
-        f"{counts['restores']} restores, {counts['resumes']} resumes, {counts['put-aways']} put-aways, "
+        f"{counts['restores']} restores, {counts['resumes']} resumes, {counts['put-aways']} put-aways, {counts['chained']} chained bolts, "
         f"{counts['failed']} failed"
     )
 

@@ -108,6 +108,31 @@ def twice(value):
     return [again(value, n=n * 2), again(copy.deepcopy(value), n=n * 2 + 1)] if n < LAST else [value]
 
 
+class Bump(Bolt):
+    """`bump`; what can be changed in place is, since a bolt may do with its tuples what it likes."""
+
+    def process(self, key, value):
+        if type(value) is dict:
+            value["seed"] += 1
+        elif type(value) is list:
+            value[FIELDS.index("seed")] += 1
+        else:
+            value = bump(value)
+        self.emit(key, value)
+
+
+class Keep(Bolt):
+    def process(self, key, value):
+        if keep(value):
+            self.emit(key, value)
+
+
+class Twice(Bolt):
+    def process(self, key, value):
+        for each in twice(value):
+            self.emit(key, each)
+
+
 def passed_by(unit, value):
     """The row, as one of this unit."""
     return again(value, source=f"{unit}<{opened(value)[0]}")

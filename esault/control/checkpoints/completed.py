@@ -103,6 +103,11 @@ def check_plan(completed: CompletedCheckpoint, plan: Plan, parallelism: Mapping[
     for name, unit in completed.units.items():
         now = plan.units.get(name)
         if now is None:
+            if name in plan.chained and (any(unit.chains) or unit.positions or unit.in_flight):
+                raise UsageError(
+                    f"checkpoint {completed.number} holds rows or state of unit {name!r}, which has no process of its own in this run: go on "
+                    f"without --chaining, {anew}"
+                )
             if any(unit.chains) or unit.positions or unit.in_flight:
                 raise UsageError(
                     f"checkpoint {completed.number} holds the state of unit {name!r}, and there is no unit of that name any more "
@@ -131,5 +136,5 @@ def check_plan(completed: CompletedCheckpoint, plan: Plan, parallelism: Mapping[
         if handle.handle is not None and (handle.unit, handle.sink) not in sinks:
             raise UsageError(
                 f"checkpoint {completed.number} holds rows that sink {handle.sink!r} behind unit {handle.unit!r} has still to commit, and "
-                f"there is no such sink any more: bring it back, {anew}"
+                f"there is no such sink there any more: bring it back, go on with or without --chaining as before, {anew}"
             )

@@ -22,7 +22,7 @@ class Commands:
     def _unit(self, name: str) -> Unit:
         unit = self._driver.units.get(name)
         if unit is None:
-            raise UsageError(f"there is no unit {name!r}; there are: {', '.join(self._driver.units)}")
+            raise UsageError(self._driver.plan.unknown(name))
         return unit
 
     def elastic(self, name: str, more: int = 0) -> Unit:

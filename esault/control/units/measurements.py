@@ -29,16 +29,25 @@ class Measurements:
         self._over: set[int] = set()
         self._past = SubUnitCounts()
         self._past_times = {"latency": Histogram(), "end_to_end": Histogram()}
+        #: of the bolts that are chained to the unit, by name
+        self.chained: dict[str, Measurements] = {}
 
     def take(self, status: Status) -> None:
         """Take a report of a living sub-unit."""
         if status.incarnation not in self._over:
             self._living[status.incarnation] = status
+            for name, counts in status.chained.items():
+                self._of_chained(name).take(Status(status.incarnation, status.now, counts))
+
+    def _of_chained(self, name: str) -> Measurements:
+        return self.chained.setdefault(name, Measurements())
 
     def died(self, incarnation: int, state_too: bool = True) -> Status | None:
         """Count a sub-unit that died, and return its last report, if there is one. `state_too`: its state is lost too."""
         status = self._living.pop(incarnation, None)
         self._over.add(incarnation)
+        for each in self.chained.values():
+            each.died(incarnation)
         if status is not None:
             self._bury(status)
             lost = SubUnitCounts(roots_lost=status.rows.roots_open, state_lost=status.rows.elements if state_too else 0)
@@ -55,6 +64,8 @@ class Measurements:
         """Take the last report of a sub-unit that stopped in order while its unit goes on."""
         self._living.pop(status.incarnation, None)
         self._over.add(status.incarnation)
+        for name, counts in status.chained.items():
+            self._of_chained(name).left(Status(status.incarnation, status.now, counts))
         self._bury(status)
 
     def last(self, incarnation: int) -> Status | None:

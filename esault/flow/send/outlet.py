@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
-from typing import Any
+from typing import Any, Protocol
 
 from esault.flow.channel.array_batch import ArrayBatch
 from esault.flow.channel.lineage import Lineage
@@ -12,7 +12,7 @@ from esault.flow.operators.user_error import UserError, described
 from esault.flow.send.route import Route
 from esault.flow.send.sink_writer import SinkWriter
 from esault.flow.watermark.clock import Clock
-from esault.topology.plan import Outlet
+from esault.topology.plan import Outlet, UnitPlan
 from esault.topology.step import Step
 
 __all__ = ["OutletRunner"]
@@ -20,6 +20,17 @@ __all__ = ["OutletRunner"]
 Columns = tuple[Sequence[Any], Sequence[Any], Sequence[str] | None]
 #: told (step, error, key, value) of a row that its policy survives
 Survive = Callable[[Step, BaseException, Any, Any], None]
+
+
+class Receiver(Protocol):
+    """Takes batches in this process."""
+
+    def push(
+        self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
+    ) -> None:
+        """Take a batch of one root."""
+        ...
+
 
 _STOPPING = (KeyboardInterrupt, GeneratorExit)
 _FAILED = object()
@@ -36,8 +47,9 @@ class OutletRunner:
         clocks: Callable[[Step], Clock],
         survive: Survive,
         clock: Clock | None = None,
+        bolts: Callable[[UnitPlan], Receiver] | None = None,
     ) -> None:
-        """`routes` is told what makes the watermarks on the way: the last clock before it, None for none."""
+        """`routes` is told what makes the watermarks on the way: the last clock before it, None for none; `bolts` makes chained bolts."""
         self._steps = outlet.steps
         #: of steps where event time starts
         self._clocks = {step.name: clocks(step) for step in outlet.steps if step.kind == "timed"}
@@ -46,7 +58,8 @@ class OutletRunner:
         self._survive = survive
         self._sinks = [writers(sink) for sink in outlet.sinks]
         self._routes = [routes(edge, clock) for edge in outlet.edges]
-        self._branches = [OutletRunner(b, writers, routes, clocks, survive, clock) for b in outlet.branches]
+        self._bolts = [bolts(bolt) for bolt in outlet.bolts] if bolts is not None else []
+        self._branches = [OutletRunner(b, writers, routes, clocks, survive, clock, bolts) for b in outlet.branches]
 
     def push(
         self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
@@ -60,6 +73,8 @@ class OutletRunner:
             sink.write(lineage, keys, values, ids, now)
         for route in self._routes:
             route.push(lineage, keys, values, ids, now)
+        for bolt in self._bolts:
+            bolt.push(lineage, keys, values, ids, now)
         for branch in self._branches:
             branch.push(lineage, keys, values, ids, now)
 
@@ -73,6 +88,8 @@ class OutletRunner:
             sink.write(lineage, keys, values, ids, now)
         for route in self._routes:
             route.push_arrays(lineage, batch, ids, now)
+        for bolt in self._bolts:
+            bolt.push(lineage, *batch.rows, ids, now)
         for branch in self._branches:
             branch.push_arrays(lineage, batch, ids, now)
 

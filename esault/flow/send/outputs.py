@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from esault.flow.channel.array_batch import ArrayBatch
@@ -18,6 +20,7 @@ from esault.flow.channel.wire import Wire
 from esault.flow.delivery.acks import Acks
 from esault.flow.delivery.replica_acks import ReplicaAcks
 from esault.flow.operators.user_error import DeadLetters, described, traceback_of
+from esault.flow.send.chained_bolt import ChainedBolt
 from esault.flow.send.outlet import OutletRunner
 from esault.flow.send.replica_route import MutedChannel, ReplicaRoute
 from esault.flow.send.route import Route, route
@@ -75,10 +78,49 @@ class Outputs:
         self._told: set[str] = set()
         #: by target what makes the watermarks of each way there; None: this sub-unit's own goes on
         self.clocks: dict[str, list[Clock | None]] = {target: [] for target in plan.targets}
-        self._runners = {
-            stream: OutletRunner(outlet, self._make_sink, self._make_route, self._make_clock, self._survive)
-            for stream, outlet in plan.streams.items()
-        }
+        #: chained bolts, by name
+        self.bolts: dict[str, ChainedBolt] = {}
+        #: told (unit, stream, keys, values) of all that chained bolts emit; for tests
+        self.observer: Callable[[str, str, Any, Any], None] | None = None
+        self._runners = self._make_runners(plan)
+
+    def _make_runners(self, unit: UnitPlan) -> dict[str, OutletRunner]:
+        made = partial(
+            OutletRunner,
+            writers=self._make_sink,
+            routes=partial(self._make_route, unit.name),
+            clocks=self._make_clock,
+            survive=partial(self._survive, unit.name),
+            bolts=self._make_bolt,
+        )
+        return {stream: made(outlet) for stream, outlet in unit.streams.items()}
+
+    def _make_bolt(self, plan: UnitPlan) -> ChainedBolt:
+        bolt = self.bolts[plan.name] = ChainedBolt(
+            plan,
+            replace(self._context, unit=plan.name),
+            self._build.settings,
+            self._codec,
+            self._dead_letters_at(plan.on_error.path),
+            self._make_runners(plan),
+            self._observe,
+            self._clock(),
+        )
+        return bolt
+
+    def _observe(self, unit: str, stream: str, keys: Any, values: Any) -> None:
+        if self.observer is not None:
+            self.observer(unit, stream, keys, values)
+
+    def check_bolts(self) -> None:
+        """Find values that chained bolts changed after they had emitted them. Raises PayloadError."""
+        for bolt in self.bolts.values():
+            bolt.emitter.check_unchanged()
+
+    def close_bolts(self) -> None:
+        """Close the objects of chained bolts."""
+        for bolt in self.bolts.values():
+            bolt.close()
 
     def _make_sink(self, plan: SinkPlan) -> SinkWriter:
         here = self._context
@@ -100,28 +142,29 @@ class Outputs:
         assert step.event_time is not None
         return Clock(step.event_time, self._clock, self._plan.kind == "bolt")
 
-    def _make_route(self, edge: Edge, clock: Clock | None) -> Route:
+    def _make_route(self, unit: str, edge: Edge, clock: Clock | None) -> Route:
         self.clocks[edge.target].append(clock)
-        made = route(self._plan.name, edge, self._build.settings.route_cache)
+        made = route(unit, edge, self._build.settings.route_cache)
         if edge.replica_id:
             assert isinstance(self._acks, ReplicaAcks)
             made = ReplicaRoute(made, edge.replica_id, self._acks)
         self._routes[edge.target].append(made)
         return made
 
-    def _survive(self, step: Step, error: BaseException, key: Any, value: Any) -> None:
-        self.errors += 1
+    def _survive(self, unit: str, step: Step, error: BaseException, key: Any, value: Any) -> None:
+        counts = self.bolts.get(unit, self)
+        counts.errors += 1
         if step.name not in self._told:
             self._told.add(step.name)
             what = "skipped" if step.on_error.kind == "skip" else f"kept in {self._dead_letters_at(step.on_error.path)}"
             print(f"step {step.name!r}, key {key!r}: {described(error)}", file=sys.stderr)
             print(f"(the tuple is {what}; further errors of this step are only counted)", file=sys.stderr)
         if step.on_error.kind == "dead_letter":
-            self.dead_letters += 1
+            counts.dead_letters += 1
             box = self._dead_letters_at(step.on_error.path)
             box.put(
                 {
-                    "unit": self._plan.name,
+                    "unit": unit,
                     "hook": step.name,
                     "key": key,
                     "value": value,
@@ -271,7 +314,9 @@ class Outputs:
                 sink.commit()
 
     def cut(self, number: int, now: float, ended: bool) -> None:
-        """Send a checkpoint's cut behind all that was emitted before it; nothing can come behind END."""
+        """Send a checkpoint's cut behind all that was emitted before it; nothing can come behind END. Raises UserError."""
+        for bolt in self.bolts.values():
+            bolt.check_stateless()
         for channel in self.channels:
             channel.flush(now)
             if not ended:

@@ -89,4 +89,5 @@ class Metrics:
             sent=self._outputs.sent,
             seen={channel.sender: channel.seen for channel in self._reader.senders},
             usage=self.usage() if self.usage is not None else None,
+            chained={name: bolt.counts() for name, bolt in self._outputs.bolts.items()},
         )

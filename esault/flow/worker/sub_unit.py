@@ -305,6 +305,7 @@ class SubUnit:
             self.acks.send()
         if self.emitter.watching:
             self.emitter.check_unchanged()
+            self.outputs.check_bolts()
         if self.watermarks is not None and self.lifecycle.phase is not Phase.FINISHED:
             self._tell_watermark(now)
         if now >= self.upkeep.due_at:
@@ -405,7 +406,11 @@ class SubUnit:
         return True, over
 
     def _stop(self, at_once: bool) -> None:
-        self.ending.stop(at_once, self._close_objects, self._fail, self.status)
+        self.ending.stop(at_once, self._close_all, self._fail, self.status)
+
+    def _close_all(self) -> None:
+        self._close_objects()
+        self.outputs.close_bolts()
 
     def _close_objects(self) -> None:
         """Call `close` on the user's objects."""

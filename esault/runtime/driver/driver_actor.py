@@ -114,7 +114,7 @@ class DriverActor(Supervisor):
     def _begin_core(self, spec: RunSpec) -> None:
         """Begin the run: the keeper is there."""
         hosts = self._hosts
-        plan = take_plan(spec.located, spec.params)
+        plan = spec.chained(take_plan(spec.located, spec.params))
         kept_in = None if spec.state_dir is None else StateDir(Path(spec.state_dir), locked=False)
         self._core = Driver(
             plan,

@@ -28,9 +28,10 @@ from esault.messages.settings import Settings
 from esault.report import Report
 from esault.runtime.process.signals import ending_signals, leave_terminal
 from esault.runtime.session.request import Quiet, Request, View
-from esault.runtime.session.session import SLOTS, Session, check_plan, new_run, open_metrics, open_state
+from esault.runtime.session.session import SLOTS, Session, chaining_of, check_plan, new_run, open_metrics, open_state
 from esault.state.run_state import RunState
 from esault.topology.builder import Topology
+from esault.topology.chaining import chain
 from esault.topology.landing_places import places
 from esault.topology.locate import loading, locate_function
 from esault.topology.located import Located
@@ -223,7 +224,10 @@ def _spark(request: Request) -> Report:
 
 def _local(request: Request) -> Report:
     plan_of = _plan_of(request)
+    request = replace(request, settings=chaining_of(request))
     plan = plan_of()
+    if request.settings.chaining:
+        plan = chain(plan, request.settings.unchained)
     check_policies(plan, request.policies)
     check_settings(plan, request.settings)
     view = request.view or Quiet()

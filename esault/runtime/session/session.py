@@ -27,6 +27,7 @@ from esault.errors import CheckpointError, EsaultError, SinkError, SourceError, 
 from esault.flow.operators.user_error import described, read_cause
 from esault.messages.checkpoint import CompletedCheckpoint
 from esault.messages.delivery import Delivery
+from esault.messages.settings import Settings
 from esault.payload.class_names import as_script
 from esault.report import Report
 from esault.runtime.actors import system
@@ -49,6 +50,7 @@ from esault.runtime.session.control_server import ControlServer
 from esault.runtime.session.control_socket import ControlSocket
 from esault.runtime.session.request import Quiet, Request
 from esault.state.run_state import RunState, check_tables, state_path
+from esault.topology.chaining import chain
 from esault.topology.inherited_plan import leave_plan
 from esault.topology.landing_places import places
 from esault.topology.located import Located
@@ -58,7 +60,7 @@ from esault.topology.replicas import width
 if TYPE_CHECKING:
     from esault.runtime.session.metrics_tables import MetricsTables
 
-__all__ = ["Session", "check_plan", "new_run", "open_metrics", "open_state"]
+__all__ = ["Session", "chaining_of", "check_plan", "new_run", "open_metrics", "open_state"]
 
 
 #: places for sub-units on one machine, where nothing is said
@@ -86,7 +88,7 @@ def check_plan(
     for name, n in parallelism.items():
         unit = plan.units.get(name)
         if unit is None:
-            raise UsageError(f"there is no unit {name!r}; there are: {', '.join(plan.units)}")
+            raise UsageError(plan.unknown(name))
         most = unit.max_parallelism
         if n < 1 or (most is not None and n > most):
             raise UsageError(
@@ -148,6 +150,15 @@ def open_metrics(folder: str | Path | None, notice: Callable[[str], None]) -> Me
     return tables
 
 
+def chaining_of(request: Request) -> Settings:
+    """Return the settings of a run: what was said about a unit by itself keeps it from being chained."""
+    settings: Settings = request.settings
+    if not settings.chaining:
+        return settings
+    named = {*settings.unchained, *request.parallelism, *request.policies} - {EVERY_UNIT}
+    return replace(settings, unchained=tuple(sorted(named)))
+
+
 class Session:
     """A run on actors. `run` blocks until it has ended and gives its report."""
 
@@ -158,7 +169,9 @@ class Session:
         self.plan = located.build(dict(request.params)).plan()
         self._view = request.view or Quiet()
         self._parallelism = dict(request.parallelism)
-        self._settings = request.settings
+        self._settings = chaining_of(request)
+        if self._settings.chaining:
+            self.plan = chain(self.plan, self._settings.unchained)
         check_settings(self.plan, self._settings)
         self._metrics = open_metrics(request.land_metrics, self._view.notice)
         self._state = open_state(request, self.plan, self._view.notice)

@@ -147,7 +147,7 @@ class SubUnitLoop(DataLoop):
     def _serve(self, inlets: Inlets, wire: UnixWire, spout: Any) -> Any:
         """Until the sub-unit has stopped, or `build` is another one; its spout, which goes on."""
         build, spec = self.build, self.spec
-        unit = take_plan(spec.located, spec.params).units[build.unit]
+        unit = spec.chained(take_plan(spec.located, spec.params)).units[build.unit]
         state_store = None if spec.state_dir is None else FileStateStore(Path(spec.state_dir))
         boxes: dict[str | None, DeadLetterFile] = {}
 
