@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from esault.messages.value import value
 
 __all__ = [
+    "GIVES",
+    "TAKES",
     "Cancel",
     "EndRead",
     "HandOverRanges",
@@ -22,6 +24,9 @@ __all__ = [
     "StateInstalled",
 ]
 
+#: of a sub-unit in a change of a unit with broadcast state: newcomers get a copy from it; it is a newcomer
+GIVES, TAKES = "gives", "takes"
+
 # unit -> sub-unit ------------------------------------------------------------------------
 
 #: ((first place, last place, incarnation), ...)
@@ -30,7 +35,10 @@ Ranges = tuple[tuple[int, int, int], ...]
 
 @value(frozen=True)
 class HoldRanges:
-    """To a new owner: hold rows of these ranges from now on; they come from the incarnations named."""
+    """To a new owner: hold rows of these ranges from now on; they come from the incarnations named.
+
+    In units with broadcast state also to old owners, so that they know of the change before any sender does.
+    """
 
     version: int
     moves: Ranges
@@ -38,6 +46,8 @@ class HoldRanges:
     olds: Mapping[int, str]
     #: all rows move: the unit has one object, or the new owner was made for this and gets from this one alone
     everything: bool = False
+    #: GIVES, TAKES, or nothing where no broadcast state goes
+    broadcast: str = ""
 
 
 @value(frozen=True)

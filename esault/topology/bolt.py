@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 from esault.payload.attributes import get_attributes, set_attributes
+from esault.topology.broadcast_state import BroadcastState
 from esault.topology.columns import Array
 from esault.topology.context import Context
 from esault.topology.pane import ONLY_PANE, Pane
@@ -37,6 +38,8 @@ class Bolt(Generic[KI, VI, KO, VO]):
 
     #: where the object runs; set by the engine on the class
     context: Context
+    #: what `process_broadcast` has made of the tuples that all sub-units get; read-only in all other hooks
+    broadcast_state: BroadcastState
 
     def process(self, key: KI, value: VI, /) -> Any:
         """Called for each tuple. May be `async def`, and then all hooks may; see docs/how-to/call-services.md."""
@@ -45,6 +48,13 @@ class Bolt(Generic[KI, VI, KO, VO]):
     def process_stream(self, stream: str, key: KI, value: VI, /) -> Any:
         """Called for each tuple in place of `process`, where several inputs meet; `stream` names the sender."""
         return self.process(key, value)
+
+    def process_broadcast(self, key: Any, value: Any, /) -> None:
+        """Called in each sub-unit for each tuple of an input by broadcast() beside inputs by_key(); changes `self.broadcast_state`.
+
+        `self` stands for no key here, and may not emit; see docs/how-to/rules-that-change.md.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define process_broadcast(key, value)")
 
     def open(self, context: Context, /) -> Any:
         """Called after the object is made or restored, for connections and the like."""

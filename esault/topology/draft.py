@@ -21,13 +21,14 @@ from esault.topology.arguments import (
     check_seconds,
     check_types,
 )
+from esault.topology.broadcasting import check_broadcast, objects_of
 from esault.topology.concurrency import check_concurrency
 from esault.topology.error_policy import ErrorPolicy
 from esault.topology.event_time import EventTime, checked_event_time
 from esault.topology.examine import examine_sink, examine_spout
-from esault.topology.factory import examine_factory
+from esault.topology.factory import class_behind, examine_factory
 from esault.topology.function import check_function
-from esault.topology.inputs import check_grouping, common_objects
+from esault.topology.inputs import check_grouping
 from esault.topology.landing_places import check_places
 from esault.topology.parallelism import Parallelism
 from esault.topology.plan import Edge, Input, Outlet, Plan, SinkPlan, UnitPlan
@@ -144,7 +145,8 @@ class Draft:
         where = f"unit {name!r}"
         batch = examine_factory(factory, name)
         checked = [(outlet, check_grouping(name, outlet.label, grouping)) for outlet, grouping in inputs]
-        objects = common_objects(name, [(outlet.label, grouping) for outlet, grouping in checked])
+        cls = class_behind(factory) or type(factory())
+        objects = objects_of(name, cls, [(outlet.label, grouping) for outlet, grouping in checked])
         options = options.checked(name)
         parallelism = options.width
         if objects == "unit":
@@ -185,6 +187,7 @@ class Draft:
             raise TopologyError(f"{where}: its process is async, which windows do not take; write a plain def")
         times = [outlet.time if start is None else start.time for (outlet, _), start in zip(checked, starts)]
         settings = with_timers(settings, options, times)
+        check_broadcast(settings, options.replicas)
         settings = dataclasses.replace(settings, replicas=check_replicas(settings, options.replicas))
         timed = all(outlet.has_time or start is not None for (outlet, _), start in zip(checked, starts))
         # Which of several replicas' rows go on, and when, follows no watermark.

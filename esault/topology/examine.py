@@ -25,6 +25,7 @@ _MUTABLE = (list, dict, set, bytearray, deque, array, MutableSequence, MutableMa
 _BOLT_HOOKS: Mapping[str, tuple[str, ...]] = {
     "process": ("key", "value"),
     "process_stream": ("stream", "key", "value"),
+    "process_broadcast": ("key", "value"),
     "open": ("context",),
     "tick": ("now",),
     "on_timer": ("name", "at"),
@@ -93,7 +94,11 @@ def examine_bolt_class(cls: type, unit: str) -> bool:
         raise TopologyError(f"unit {unit!r}: {cls.__name__} is abstract: {missing} must be defined first")
     _examine_hooks(f"unit {unit!r}", cls, _BATCH_BOLT_HOOKS if batch else _BOLT_HOOKS)
     _examine_reserved(
-        cls, unit, ("emit_batch", "emit_columns", "keyed", "context") if batch else ("emit", "key", "window", "context")
+        cls,
+        unit,
+        ("emit_batch", "emit_columns", "keyed", "context")
+        if batch
+        else ("emit", "key", "window", "context", "broadcast_state"),
     )
     if getattr(cls, "on_timer", None) is not Bolt.on_timer:
         _examine_reserved(cls, unit, ("timer", "cancel_timer"))

@@ -21,6 +21,8 @@ class Promises:
     anywhere: bool = False
     #: a tuple may go to several sub-units
     to_several: bool = True
+    #: each tuple goes to all sub-units
+    to_all: bool = False
     #: a bolt with active replicas can take its tuples this way
     for_replicas: bool = False
 
@@ -66,6 +68,8 @@ class Shuffle(Grouping):
 class Broadcast(Grouping):
     """Every sub-unit gets every tuple."""
 
+    promises = Promises(to_all=True)
+
 
 class Single(Grouping):
     """One sub-unit with one object gets every tuple."""
@@ -92,7 +96,10 @@ def shuffle() -> Grouping:
 
 
 def broadcast() -> Grouping:
-    """One object per sub-unit; each gets a copy of every tuple."""
+    """Each sub-unit gets a copy of every tuple.
+
+    One object per sub-unit; or, beside an input by_key(), what `process_broadcast` makes broadcast state of.
+    """
     return Broadcast()
 
 

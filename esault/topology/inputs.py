@@ -64,5 +64,6 @@ def common_objects(unit: str, inputs: Sequence[tuple[str, Grouping]]) -> str:
     said = "; ".join(f"{source!r} by {written(grouping)}: {_WORDS[grouping.objects]}" for source, grouping in inputs)
     raise TopologyError(
         f"unit {unit!r}: its inputs do not agree in what one object stands for ({said}). Give them the same "
-        "grouping; only shuffle(), broadcast() and groupings of your own go together"
+        "grouping; only shuffle(), broadcast() and groupings of your own go together, and broadcast() with by_key() where the bolt has "
+        "process_broadcast"
     )

@@ -148,9 +148,21 @@ class UnitPlan:
         return self.spout is not None and not has_position(self.spout)
 
     @property
+    def broadcast_inputs(self) -> frozenset[int]:
+        """Return which of its inputs bring broadcast state to all its sub-units."""
+        if self.objects != "key":
+            return frozenset()
+        return frozenset(i for i, each in enumerate(self.inputs) if each.grouping.promises.to_all)
+
+    @property
     def keeps_watermark(self) -> bool:
         """Return whether its state says, under no key, how far time had come."""
         return self.window is not None or (self.timers and self.objects == "key")
+
+    @property
+    def keeps_more(self) -> bool:
+        """Return whether its state says, under no key, how far time had come, or holds broadcast state."""
+        return self.keeps_watermark or bool(self.broadcast_inputs)
 
     @property
     def keyed(self) -> bool:

@@ -25,6 +25,8 @@ from esault.control.units.unit_state import Component, Handler, UnitState
 from esault.control.units.unit_throttle import UnitThrottle
 from esault.errors import UsageError
 from esault.messages.change import (
+    GIVES,
+    TAKES,
     Cancel,
     HandOverRanges,
     HandOverTo,
@@ -151,16 +153,27 @@ class Rescale(Component):
         change = self._on
         change.waiting = change.new_owners if self._unit.keyed else set()
         for new_owner in change.waiting:
-            self._send_hold(new_owner, change.old_owners)
+            self._send_hold(new_owner, change.old_owners, new_owner in change.news)
+        for old_owner in self._copied - change.waiting:
+            self._unit.tell(old_owner, HoldRanges(change.version, (), {}, broadcast=GIVES))
+        change.waiting |= self._copied
 
-    def _send_hold(self, new_owner: int, old_owners: set[int]) -> None:
+    @property
+    def _copied(self) -> set[int]:
+        """Sub-units whose broadcast state goes to newcomers."""
+        return self._on.old_owners if self._unit.plan.broadcast_inputs and self._on.news else set()
+
+    def _send_hold(self, new_owner: int, old_owners: set[int], newcomer: bool) -> None:
         change = self._on
         moves = tuple((m.low, m.high, m.old) for m in change.moves if m.new == new_owner and m.old in old_owners)
         olds = {old: self._unit.endpoints[old][1] for _, _, old in moves}
         # All that comes to a newcomer is of its new ranges: it need not look where each key belongs.
         fresh = new_owner in change.news and change.old_owners_of(new_owner) == set(olds) and len(olds) == 1
         everything = self._unit.plan.objects == "unit" or fresh
-        self._unit.tell(new_owner, HoldRanges(change.version, moves, olds, everything))
+        broadcast = GIVES if new_owner in self._copied else ""
+        if newcomer and self._unit.plan.broadcast_inputs:
+            broadcast = TAKES
+        self._unit.tell(new_owner, HoldRanges(change.version, moves, olds, everything, broadcast))
 
     def _note_held(self, message: RangesHeld, now: float) -> None:
         self._on.waiting.discard(message.incarnation)
@@ -240,14 +253,14 @@ class Rescale(Component):
 
     def _drop(self, message: Died, now: float) -> None:
         unit, dead = self._unit, message.record.incarnation
-        change = self._on
+        change, copied = self._on, self._copied
         if dead in change.news:
             unit.subs.pop(dead)
             self._lives.forget(dead, now)
         self.change = None
         assert unit.table is not None
         unit.table.version += 1  # so that no late answer is taken for one to the next change
-        for new_owner in change.new_owners - change.news:
+        for new_owner in (change.new_owners | copied) - change.news:
             unit.tell(new_owner, Cancel(change.version))
         for incarnation in change.news:
             if unit.subs.pop(incarnation, None) is not None:
@@ -266,7 +279,7 @@ class Rescale(Component):
             return False
         if incarnation not in change.holding_anew:
             change.holding_anew.add(incarnation)
-            self._send_hold(incarnation, change.giving)
+            self._send_hold(incarnation, change.giving, newcomer=True)
         return True
 
     def _let_replacement_take_over(self, message: RangesHeld, now: float) -> None:

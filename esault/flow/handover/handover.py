@@ -9,10 +9,13 @@ from typing import Any
 from esault.errors import FrameError
 from esault.flow.channel.frame import FETCH, GOT, ROWS, STATE, STATE_END, Frame, batch_of
 from esault.flow.delivery.acks import Acks
+from esault.flow.handover.broadcast_rows import BroadcastRows
 from esault.flow.handover.divide import Divider, Entry, MovedKeys
 from esault.flow.handover.state_receiver import StateReceiver
 from esault.flow.handover.state_sender import StateSender, Store
 from esault.messages.change import (
+    GIVES,
+    TAKES,
     Cancel,
     HandOverRanges,
     HandOverTo,
@@ -42,6 +45,7 @@ class Handover:
         self,
         incarnation: int,
         inputs: frozenset[int],
+        to_all: frozenset[int],
         store: Store,
         acks: Acks,
         tracked: bool,
@@ -50,9 +54,10 @@ class Handover:
         clock: Callable[[], float],
         say: Callable[[Any], None],
     ) -> None:
-        """`inputs`: those whose rows move with their keys. `say` takes messages for the unit."""
+        """`inputs`: those whose rows move with their keys; `to_all`: those of broadcast state. `say` takes messages for the unit."""
         self._incarnation = incarnation
         self._inputs = inputs
+        self._broadcast = BroadcastRows(to_all)
         self._store = store
         self._acks = acks
         self._tracked = tracked
@@ -76,7 +81,8 @@ class Handover:
     @property
     def active(self) -> bool:
         """Return whether batches must pass through `offer`."""
-        return self._outgoing is not None or self._incoming is not None or bool(self._undivided)
+        here = self._outgoing is not None or self._incoming is not None or bool(self._undivided)
+        return here or self._broadcast.active
 
     @property
     def idle(self) -> bool:
@@ -86,7 +92,7 @@ class Handover:
     @property
     def pending(self) -> int:
         """Rows that are here, and neither in the inbox nor processed."""
-        rows = sum([len(entry.batch.keys) for entry in self._undivided])
+        rows = sum([len(entry.batch.keys) for entry in (*self._undivided, *self._broadcast.aside)])
         if self._outgoing is not None:
             rows += self._outgoing.carrying
         if self._incoming is not None:
@@ -108,7 +114,11 @@ class Handover:
 
     def hold_ranges(self, message: HoldRanges) -> None:
         """From now on rows of these ranges are held."""
-        if self._incoming is None or self._incoming.version < message.version:
+        if message.broadcast == GIVES:
+            self._broadcast.gives = message.version
+        elif message.broadcast == TAKES:
+            self._broadcast.takes = True
+        if message.moves and (self._incoming is None or self._incoming.version < message.version):
             posts = {old: self._acks.post_to(old, endpoint) for old, endpoint in message.olds.items()}
             self._incoming = StateReceiver(
                 message.version, self._divider(message.moves, message.everything), posts, self._store, self._clock
@@ -122,7 +132,8 @@ class Handover:
         posts = {new: self._acks.post_to(new, endpoint) for new, endpoint in message.news.items()}
         late = [s for s in message.senders if self._barriers.get(s, 0) < message.version]
         divider = self._divider(message.moves, message.everything)
-        self._outgoing = StateSender(message.version, divider, posts, late, self._store, self._clock)
+        copies = bool(self._broadcast.gives)
+        self._outgoing = StateSender(message.version, divider, posts, late, self._store, self._clock, copies)
         self._undivided.extendleft(reversed(inbox))
         self._released += len(inbox)
         self.away += sum([len(entry.batch.keys) for entry in inbox])
@@ -143,6 +154,8 @@ class Handover:
         """The change was dropped before any sender was told of its table: nothing was held."""
         if self._incoming is not None and self._incoming.version == message.version:
             self._incoming = None
+        if self._broadcast.gives == message.version:
+            self._broadcast.gives = 0
 
     # what comes on the channels ------------------------------------------------------------------------
 
@@ -182,10 +195,15 @@ class Handover:
         if incoming is None or incoming.version != version:
             return
         if frame.kind == ROWS:
-            if len(body) not in (2, 3) or type(body[1]) is not tuple:
+            if len(body) not in (2, 3, 4) or type(body[1]) is not tuple:
                 raise FrameError("ROWS has a version and entries")
-            if len(body) == 3 and incoming.lacks_rows(other):
+            if len(body) > 2 and body[2] is not None and incoming.lacks_rows(other):
                 self._store.install_ring_state(body[2])
+            if len(body) == 4 and self._broadcast.takes:
+                if type(body[3]) is not bytes:
+                    raise FrameError("broadcast state is packed")
+                self._store.install_broadcast(body[3])
+                self._broadcast.takes = False
             incoming.rows(other, [(sent, batch_of(raw), bool(taken)) for sent, raw, taken in body[1]])
         elif frame.kind == STATE:
             if len(body) != 3 or type(body[2]) is not tuple:
@@ -194,9 +212,12 @@ class Handover:
         elif frame.kind == STATE_END:
             incoming.end(other)
 
-    def offer(self, entry: Entry, inbox: deque[Entry]) -> None:
+    def offer(self, entry: Entry, inbox: deque[Entry], sender: int = 0) -> None:
         """A batch that was read: into the inbox, or to where the change has it."""
-        if self._undivided or (self._outgoing is not None and not self._outgoing.aligned):
+        if self._broadcast.waits(entry, self._barriers.get(sender, 0)):
+            self.away += len(entry.batch.keys)
+            self._broadcast.aside.append(entry)
+        elif self._undivided or (self._outgoing is not None and not self._outgoing.aligned):
             self.away += len(entry.batch.keys)
             self._undivided.append(entry)  # behind those that are not divided yet: order
         elif self._incoming is not None and entry.batch.input in self._inputs:
@@ -209,7 +230,7 @@ class Handover:
 
     def _put(self, entry: Entry, inbox: deque[Entry]) -> None:
         self.away -= len(entry.batch.keys)
-        inbox.append(entry)
+        inbox.insert(self._broadcast.place(entry, inbox), entry)
 
     # the loop --------------------------------------------------------------------------------------
 
@@ -221,7 +242,9 @@ class Handover:
         outgoing, incoming = self._outgoing, self._incoming
         if outgoing is not None and not more:
             bulk = now >= self._bulk_at
-            more = outgoing.advance(until - now, bulk)
+            more = outgoing.advance(until - now, bulk, self._broadcast.settled(inbox))
+            if outgoing.aligned:
+                self._broadcast.gives = 0  # the copy went
             spent = self._clock() - now
             self._bulk_at = max(self._bulk_at, now) + spent / BULK_SHARE
             if outgoing.done:
@@ -239,10 +262,13 @@ class Handover:
                 incoming.released.clear()
             if incoming.done:
                 self._incoming = None
+                self._broadcast.takes = False  # who would have given it is dead
                 held = incoming.longest_hold
                 self._say(
                     StateInstalled(self._incarnation, incoming.version, incoming.moved_keys, incoming.moved_bytes, held)
                 )
+        for entry in self._broadcast.released():
+            self._put(entry, inbox)
         return more
 
     def _divide(self, inbox: deque[Entry], until: float) -> bool:

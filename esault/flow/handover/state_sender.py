@@ -56,6 +56,14 @@ class Store(Protocol):
         """Take in what the old owner said so. Raises FrameError."""
         ...
 
+    def broadcast_copy(self) -> bytes | None:
+        """Pack the broadcast state, for a new sub-unit; None: there is none."""
+        ...
+
+    def install_broadcast(self, state: bytes) -> None:
+        """Take in the broadcast state of another sub-unit. Raises StateError."""
+        ...
+
 
 class StateSender:
     """One change in which this sub-unit gives keys away.
@@ -72,8 +80,11 @@ class StateSender:
         senders: Sequence[int],
         store: Store,
         clock: Callable[[], float],
+        copies: bool = False,
     ) -> None:
+        """`copies`: the broadcast state goes along."""
         self.version = version
+        self._copies = copies
         self._divider = divider
         #: the way to each new owner
         self._posts = dict(posts)
@@ -148,14 +159,19 @@ class StateSender:
     def _full(self) -> bool:
         return sum(self._unconfirmed_bytes.values()) >= UNCONFIRMED_BYTES
 
-    def advance(self, seconds: float, bulk: bool = True) -> bool:
-        """Send what was asked for and, with `bulk`, for so long, what was not; True while there is more to do at once."""
-        if not self._rows_sent and not self._waiting:
+    def advance(self, seconds: float, bulk: bool = True, settled: bool = True) -> bool:
+        """Send what was asked for and, with `bulk`, for so long, what was not; True while there is more to do at once.
+
+        `settled`: the broadcast state is that of the barriers.
+        """
+        if not self._rows_sent and not self._waiting and settled:
+            copy = self._copy
             self._rows_sent = True
             for new, entries in self._carried.items():
                 beside = self._store.ring_state(self._divider.moved.of(new))
                 rows = tuple((e.sent, tuple(wired_batch(e.batch)), e.taken) for e in entries)
-                self._posts[new].put(ROWS, (self.version, rows) if beside is None else (self.version, rows, beside))
+                body = (self.version, rows) if beside is None else (self.version, rows, beside)
+                self._posts[new].put(ROWS, body if copy is None else (self.version, rows, beside, copy))
             self._carried = {new: [] for new in self._posts}
         until = self._clock() + seconds
         busy, self._busy = self._busy, []
@@ -194,6 +210,10 @@ class StateSender:
             for post in self._posts.values():
                 post.put(STATE_END, (self.version, self._number))
         return self._scan is not None and bulk
+
+    @property
+    def _copy(self) -> bytes | None:
+        return self._store.broadcast_copy() if self._copies else None
 
     def _give(self, new: int, key: Any, name: Name) -> None:
         """Send the state of one element, or that there is none; later if it is busy."""
@@ -246,7 +266,8 @@ class StateSender:
         self._asked = deque((new if n == dead else n, key) for n, key in self._asked)
         self._busy = [(new if n == dead else n, key, name) for n, key, name in self._busy]
         if self._rows_sent:
-            post.put(ROWS, (self.version, ()))
+            copy = self._copy
+            post.put(ROWS, (self.version, ()) if copy is None else (self.version, (), None, copy))
         for (owner, number), body in list(self._unconfirmed.items()):
             if owner == dead:
                 del self._unconfirmed[(owner, number)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from esault.flow.operators.async_operator import AsyncElementOperator, AsyncObjectOperator
 from esault.flow.operators.batch_operator import BatchOperator
+from esault.flow.operators.broadcast_operator import BroadcastOperator, BroadcastTimerOperator
 from esault.flow.operators.count_operator import CountOperator
 from esault.flow.operators.element_operator import ElementOperator
 from esault.flow.operators.key_timer_operator import KeyTimerOperator
@@ -42,6 +43,8 @@ def operator(parameters: OperatorParameters) -> Operator:
     kind: type[Operator]
     if plan.concurrency:
         kind = AsyncElementOperator if plan.objects.endswith("key") else AsyncObjectOperator
+    elif plan.broadcast_inputs:
+        kind = BroadcastTimerOperator if plan.timers else BroadcastOperator
     elif plan.timers:
         kind = KeyTimerOperator if plan.objects == "key" else ObjectTimerOperator
     else:

@@ -75,7 +75,7 @@ class KeyTimerOperator(TimerOperator, ElementOperator):
     # how far time had come: it moves with ranges of keys, and stands in checkpoints under no key --
 
     def install_state(self, key: Any, state: bytes) -> None:
-        if key is None and self.plan.keeps_watermark:
+        if key is None:
             self.levels.restore(self.codec.unpack(state), None)
             return
         super().install_state(key, state)

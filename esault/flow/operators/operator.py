@@ -28,6 +28,8 @@ class Operator:
 
     #: whether `run` takes arrays; else it gets tuples
     takes_arrays = False
+    #: the sub-unit has no ranges any more
+    leaving = False
 
     def __init__(self, parameters: OperatorParameters) -> None:
         plan = self.plan = parameters.plan
@@ -202,6 +204,13 @@ class Operator:
     def install_ring_state(self, said: Any) -> None:
         """Take in what the old owner said so. Raises FrameError."""
 
+    def broadcast_copy(self) -> bytes | None:
+        """Pack the broadcast state, for a new sub-unit; None: there is none."""
+        return None
+
+    def install_broadcast(self, state: bytes) -> None:
+        """Take in the broadcast state of another sub-unit. Raises StateError."""
+
     # checkpoints ---------------------------------------------------------------------------------
 
     def order_by_key(self) -> None:
@@ -237,6 +246,10 @@ class Operator:
         if fresh is not None and type(fresh).__setstate__ is Bolt.__setstate__:
             found = evolution.attributes(found, fresh)
         return self.codec.pack_value(found, fresh)
+
+    def evolved_more(self, state: bytes, evolution: Evolution) -> bytes:
+        """The same for what stands under no key. Raises StateError."""
+        return state
 
     def _template(self) -> Any:
         """A fresh object, whose attributes tell what its class has; None where there are no objects with attributes."""

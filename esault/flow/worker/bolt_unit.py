@@ -26,7 +26,7 @@ from esault.flow.worker.key_load import KeyLoadSampler
 from esault.flow.worker.phase import Phase
 from esault.flow.worker.restore import StateRestore
 from esault.flow.worker.sub_unit import SubUnit
-from esault.messages.change import Cancel, HandOverRanges, HandOverTo, HoldRanges, LostOldOwner
+from esault.messages.change import Cancel, HandOverRanges, HandOverTo, HoldRanges, Leave, LostOldOwner
 from esault.messages.checkpoint import Abandon, Restore
 from esault.messages.control import Build, Start
 from esault.messages.status import Status, SubUnitCounts
@@ -57,9 +57,11 @@ class BoltSubUnit(SubUnit):
         # A unit with one object moves it with all rows; else the rows of keyed inputs move with their keys.
         everything = plan.objects == "unit"
         keyed = frozenset(i for i, each in enumerate(plan.inputs) if everything or each.grouping.promises.keyed)
+        self._to_all = plan.broadcast_inputs
         self.changes = self.reader.handover = Handover(
             build.incarnation,
             keyed,
+            self._to_all,
             self.operator,
             self.acks,
             self._tracked,
@@ -190,12 +192,14 @@ class BoltSubUnit(SubUnit):
             ids = tuple([f"{id}/{batch.input}" for id in ids])
         writer = self.writer
         if writer.snapshot is not None or writer.dirty is not None:
-            writer.process(names_of(batch.keys) if self._seen_changes else ())
+            # What rows that go to all sub-units change stands under no key.
+            touched = (None,) if batch.input in self._to_all else names_of(batch.keys) if self._seen_changes else ()
+            writer.process(touched)
         self.operator.run(batch.input, batch.keys, batch.values, ids)
         if self._reload:
             self._turns += 1
             if not self._turns & (self._turns - 1):  # the first, second, fourth, eighth ...
-                self.operator.reload(batch.keys)
+                self.operator.reload(() if batch.input in self._to_all else batch.keys)
         emitter = self.emitter
         if emitter.arrays:
             self._emit_payload(lineage, emitter.pop_emitted(self.plan.wants_id))
@@ -306,6 +310,10 @@ class BoltSubUnit(SubUnit):
             self.key_load.forget()  # its ranges are others: what is known of them so far is a part, or too much
         return more
 
+    def _on_leave(self, message: Leave) -> None:
+        super()._on_leave(message)
+        self.operator.leaving = True
+
     def _on_hand_over_ranges(self, message: HandOverRanges) -> None:
         self.writer.all()
         if self.watermarks is not None:
@@ -314,7 +322,7 @@ class BoltSubUnit(SubUnit):
 
     def _on_hold_ranges(self, message: HoldRanges) -> None:
         self.writer.all()
-        if self.watermarks is not None:
+        if self.watermarks is not None and message.moves:
             self.watermarks.hold(message.version, self.clock())
         self.changes.hold_ranges(message)
 

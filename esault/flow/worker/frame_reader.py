@@ -196,7 +196,7 @@ class FrameReader:
             rows, inbox, handover = 0, self.inbox, self.handover
             for batch in batches:
                 if handover is not None and handover.active:
-                    handover.offer(Entry(sent, batch), inbox)
+                    handover.offer(Entry(sent, batch), inbox, channel.sender)
                 else:
                     inbox.append(Entry(sent, batch))
                 rows += len(batch.keys)

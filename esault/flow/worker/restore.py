@@ -67,8 +67,10 @@ class StateRestore:
     ) -> Iterator[tuple[Any, bytes | None]]:
         """Yield states as this version of the code has them; those of others' keys are not looked at."""
         for key, state in states:
-            if state is None or not self._owns(key) or (key is None and self._plan.keeps_watermark):
-                yield key, state  # without a name: up to when windows were closed
+            if state is None or not self._owns(key):
+                yield key, state
+            elif key is None and self._plan.keeps_more:
+                yield key, operator.evolved_more(state, evolution)
             else:
                 yield key, operator.evolved(state, evolution)
 
@@ -81,8 +83,10 @@ class StateRestore:
             print(line, file=sys.stderr)
 
     def _owns(self, key: Any) -> bool:
-        if self._one_each or self._plan.objects == "unit" or (key is None and self._plan.keeps_watermark):
+        if self._one_each or self._plan.objects == "unit":
             return True
+        if key is None:  # without a name: up to when windows were closed, and broadcast state
+            return self._plan.keeps_more
         place = position(key)
         return any(low <= place <= high for low, high in self._restore.ranges)
 

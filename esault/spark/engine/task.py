@@ -134,6 +134,8 @@ class Task:
         self._seen = self.unit.objects.endswith("key") and not self.unit.batch
         #: names that were touched, in this order, so that objects made of the store stand as they did; None: any may have been
         self._dirty: dict[Name, None] | None = {}
+        #: inputs that change what stands under no key
+        self._to_all = self.unit.broadcast_inputs
         self._used: dict[Name, float] = {}
         self._base = self._later = self._pieces = 0
         self._ended = False
@@ -165,7 +167,9 @@ class Task:
             sent, batches = frame[3], frame[5]
             for input, due, keys, values, ids in batches:
                 self.runner.run(input, due, sent, keys, values, ids)
-                if self._dirty is not None or self._expire_after is not None:
+                if input in self._to_all:
+                    self._dirty_too(None)
+                elif self._dirty is not None or self._expire_after is not None:
                     self._touch(keys)
         elif kind == WORD and self._words is not None:
             self._words.hear(frame[1], frame[2], frame[3])

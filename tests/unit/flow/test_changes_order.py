@@ -49,7 +49,7 @@ class SubUnit:
             wire.bind(f"memory://{other}")
         acks = Acks(2, 1, Codec(), wire, lambda *_: None)
         self.changes = Handover(
-            2, frozenset({0}), Store({GOES: b"1"}), acks, False, lambda: 0, 1000, clock, self.said.append
+            2, frozenset({0}), frozenset(), Store({GOES: b"1"}), acks, False, lambda: 0, 1000, clock, self.said.append
         )
 
     def move(self, key):

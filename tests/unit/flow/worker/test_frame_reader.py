@@ -23,7 +23,7 @@ class Handover:
     def __init__(self):
         self.active, self.away, self.pending, self.told = False, 0, 0, []
 
-    def offer(self, entry, inbox):
+    def offer(self, entry, inbox, sender):
         self.told.append(("offer", entry.batch.values))
 
     def barrier(self, sender, version):
