@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from esault.errors import TopologyError
 from esault.topology.aggregates.aggregate import Aggregate
@@ -22,7 +23,7 @@ from esault.topology.function import check_function, is_async, name_of
 from esault.topology.grouping import Grouping
 from esault.topology.operators.distinct import LATE, Distinct
 from esault.topology.operators.enrich import Enrich
-from esault.topology.operators.functions import Branch, Found, Lookup, Sample
+from esault.topology.operators.functions import Branch, Found, Lookup, Reread, Sample
 from esault.topology.operators.neighbours import Changes, Pairwise
 from esault.topology.operators.paces import THROTTLED, Batches, Debounce, DebounceByEvent, Throttle
 from esault.topology.unit_options import FAIL, UnitOptions
@@ -82,15 +83,20 @@ class StreamOperators(Generic[K, V]):
         of: Callable[[V], Any] | None = None,
         *,
         missing: str = "none",
+        refresh: float | str | os.PathLike[str] | None = None,
         on_error: ErrorPolicy = FAIL,
     ) -> Stream[K, tuple[V, W | None]]:
-        """Pairs `(value, found)`: what a table that does not change has under `of(value)`, or under the value itself.
+        """Pairs `(value, found)`: what a table has under `of(value)`, or under the value itself.
 
         Args:
             table: a mapping, or a function without arguments that returns one; it is called once in each process, at the first tuple.
             missing: of a value that the table does not have: "none" pairs it with None, "drop" leaves it out.
+            refresh: seconds after which the function is called again, in each process by itself; or the path of a file: when that has
+                changed. Where all must have the same at a time, use broadcast state.
         """
         where = f"lookup behind {self!r}"
+        if refresh is not None:
+            table = _reread(where, table, refresh)
         if not isinstance(table, Mapping):
             check_function(where, table, takes=())
         if of is not None:
@@ -430,6 +436,18 @@ def _check_aggregates(where: str, aggregates: object, own: Collection[str]) -> N
             )
         if each in own:
             raise TopologyError(f"{where}: {each!r} is what the window says of itself; choose another name")
+
+
+def _reread(where: str, table: object, refresh: object) -> Reread:
+    if isinstance(table, Mapping):
+        raise TopologyError(
+            f"{where}: refresh={refresh!r} calls a function again, and the table is {type(table).__name__}, which stays as it is; pass a "
+            "function that reads it"
+        )
+    check_function(where, table, takes=())
+    if isinstance(refresh, (str, os.PathLike)):
+        return Reread(cast(Any, table), os.fspath(refresh))
+    return Reread(cast(Any, table), check_seconds(where, "refresh", refresh))
 
 
 def _count(where: str, count: object) -> int:
