@@ -90,6 +90,11 @@ class MicroBatches(WindowedSpout[K, V]):
         if not isinstance(given, Spout):
             made = f"{given.__name__}(...)" if isinstance(given, type) else "an object of a class derived from Spout"
             raise TopologyError(f"MicroBatches: {given!r} is no spout; pass {made}")
+        if not spout.seekable:
+            raise TopologyError(
+                f"MicroBatches: {type(spout).__name__} cannot seek and waits to be told what is durable (seekable = False), and what "
+                "waits in a window would not be; leave MicroBatches out"
+            )
         for name, value in (("window", window), ("slice", slice)):
             if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0.001 <= value < float("inf"):
                 raise TopologyError(f"MicroBatches: {name}={value!r}: write a number of seconds of at least 0.001")

@@ -9,7 +9,7 @@ from esault.errors import TopologyError
 from esault.sources.rate import Rate, RateSpec
 from esault.topology.columns import Columns
 from esault.topology.context import Context
-from esault.topology.spout import Spout, has_position
+from esault.topology.spout import Spout, is_acknowledged
 
 __all__ = ["Paced"]
 
@@ -30,8 +30,10 @@ class Paced(Spout[K, V]):
     """
 
     def __new__(cls, spout: Any = None, *arguments: Any, **named: Any) -> Paced[Any, Any]:
-        # whether a spout can go on after a restart shows in its class
-        return super().__new__(_PacedOn if cls is Paced and isinstance(spout, Spout) and has_position(spout) else cls)
+        # whether a spout has positions shows in its class
+        return super().__new__(
+            _PacedOn if cls is Paced and isinstance(spout, Spout) and is_acknowledged(spout) else cls
+        )
 
     def __init__(self, spout: Spout[K, V], rate: RateSpec, *, burst: int | None = None) -> None:
         given: object = spout
@@ -47,6 +49,7 @@ class Paced(Spout[K, V]):
         self.spout = spout
         self.parallel = spout.parallel  # type: ignore[misc]  # as the spout within, object by object
         self.reads_command, self.takes_ahead, self.ordered = spout.reads_command, spout.takes_ahead, spout.ordered
+        self.seekable = spout.seekable
         self._spec = rate
         self._rate: Rate | None = None
         self._burst = burst
@@ -131,7 +134,7 @@ class Paced(Spout[K, V]):
 
 
 class _PacedOn(Paced[K, V]):
-    """Around a spout that can go on after a restart."""
+    """Around a spout that has positions."""
 
     def position(self) -> Any:
         """As the spout within."""

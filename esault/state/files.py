@@ -5,12 +5,21 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["private", "sync_folder", "write_whole"]
+__all__ = ["private", "sync_file", "sync_folder", "write_whole"]
 
 
 def private(path: str, flags: int) -> int:
     """An `opener` of `open`: a file that it makes is for this user alone, since state holds what tuples held. Raises OSError."""
     return os.open(path, flags, 0o600)
+
+
+def sync_file(path: Path) -> None:
+    """Make what was written to a file durable. Raises OSError."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def sync_folder(folder: Path) -> None:

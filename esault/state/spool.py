@@ -5,6 +5,9 @@ UNIT-PART/rest                what an orderly stop left that makes no row yet: t
 UNIT-PART/SSSSSSSS.rows       a segment: length(u32) crc32(u32) block, ...; a block is a packed list of (key, value) pairs, or a dict of columns
 ```
 
+Where the source has positions, to be acknowledged by, a block is a dict of one such block and the position behind it; the first of a
+segment may hold no rows, and the position before them.
+
 A position is (segment, bytes before it in the segment). Rows are written before the engine gets them, so that, whichever process dies, none
 that was emitted is missing. What the source itself had taken and not handed out when its process died is beyond reach; so is
 whatever a source does when it is opened anew.
@@ -18,6 +21,7 @@ import contextlib
 import os
 import struct
 import weakref
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,11 +34,11 @@ from esault.payload.codec import Codec
 from esault.payload.column import checked
 from esault.payload.column_wire import wired
 from esault.payload.packed_rows import Rows
-from esault.state.files import write_whole
+from esault.state.files import sync_file, sync_folder, write_whole
 from esault.topology.columns import Columns
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
-from esault.topology.spout import EndOfStream, Spout
+from esault.topology.spout import EndOfStream, Spout, is_acknowledged
 
 __all__ = ["SPOOL", "SpoolReader", "Spooled", "rename_spools", "spool_folder", "spooled"]
 
@@ -93,6 +97,11 @@ class Spooled(Spout[Any, Any]):
         #: behind the last row that was handed out
         self._place = (0, 0)
         self._committed: tuple[int, int] | None = None
+        #: the source is told what it may forget
+        self._acknowledged = is_acknowledged(spout)
+        #: where it stood behind what was written last, where that is not yet durable, and what is durable and not acknowledged
+        self._unsettled: tuple[tuple[int, int], Any] | None = None
+        self._settled: deque[tuple[tuple[int, int], Any]] = deque()
 
     # the source ------------------------------------------------------------------------------------
 
@@ -109,8 +118,14 @@ class Spooled(Spout[Any, Any]):
                 raise self._failed(error) from error
             segments = self._segments()
             rest = self._rest(segments)
+            kept = self._last_position(segments) if self._acknowledged else None
             self._start_segment(segments[-1] + 1 if segments else 0)
+            if kept is not None:
+                self._append(self._codec.pack({"position": kept[0], "rows": b""}))
             self.spout.open(context)
+            if kept is not None:
+                self.settle()
+                self.spout.commit(kept[0])
             if rest is not None:
                 self.spout.begin_with(rest)
             self._opened = True
@@ -187,9 +202,17 @@ class Spooled(Spout[Any, Any]):
             os.fsync(self._fd)
         except OSError as error:
             raise self._failed(error) from error
+        if self._unsettled is not None:
+            self._settled.append(self._unsettled)
+            self._unsettled = None
 
     def commit(self, position: Any) -> None:
         """The checkpoint before this one may still be needed; what was read before that may go."""
+        place, known = tuple(position), None
+        while self._settled and self._settled[0][0] <= place:
+            known = self._settled.popleft()
+        if known is not None:
+            self.spout.commit(known[1])
         before, self._committed = self._committed, position
         if before is not None:
             for segment in self._segments():
@@ -239,6 +262,8 @@ class Spooled(Spout[Any, Any]):
                 os.fsync(self._fd)
             # Before the old one is closed: where this fails, what is left is still a file of ours.
             fd = os.open(self._path(number), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            if self._acknowledged:
+                sync_folder(self._folder)
         except OSError as error:
             raise self._failed(error) from error
         self._close_segment()
@@ -252,6 +277,15 @@ class Spooled(Spout[Any, Any]):
 
     def _write(self, rows: list[tuple[Any, Any]] | dict[str, Any]) -> None:
         block = self._codec.pack(Rows(rows) if isinstance(rows, list) else rows)
+        position = None
+        if self._acknowledged:
+            position = self.spout.position()
+            block = self._codec.pack({"position": position, "rows": block})
+        self._append(block)
+        if self._acknowledged:
+            self._unsettled = ((self._segment, self._size), position)
+
+    def _append(self, block: bytes) -> None:
         data = _BLOCK.pack(len(block), crc32(block)) + block
         if self._size and self._size + len(data) > SEGMENT_BYTES:
             self._start_segment(self._segment + 1)
@@ -273,13 +307,18 @@ class Spooled(Spout[Any, Any]):
         while (segment, offset) < (self._segment, self._size):
             block = self._block(segment, offset)
             if block:
-                self._again = self._place = (segment, offset + _BLOCK.size + len(block))
+                offset += _BLOCK.size + len(block)
+                self._again = self._place = (segment, offset)
                 try:
                     rows = self._codec.unpack(block)
+                    if isinstance(rows, dict) and "position" in rows:
+                        if not rows["rows"]:
+                            continue
+                        rows = self._codec.unpack(rows["rows"])
                     return Columns(rows["keys"], rows["values"]) if isinstance(rows, dict) else list(rows)
                 except FrameError as error:
                     raise CheckpointError(
-                        f"{self._path(segment)} is damaged behind byte {offset:,}: {error}"
+                        f"{self._path(segment)} is damaged before byte {offset:,}: {error}"
                     ) from error
             later = [number for number in self._segments() if number > segment]
             if not later:
@@ -288,6 +327,26 @@ class Spooled(Spout[Any, Any]):
         self._again = None
         self._place = (self._segment, self._size)
         return ()
+
+    def _last_position(self, segments: Sequence[int]) -> tuple[Any] | None:
+        """Return where the source stood behind the last row that is here, which is durable then. Raises CheckpointError."""
+        last: tuple[Any] | None = None
+        for segment in reversed(segments):
+            offset, found = 0, None
+            while block := self._block(segment, offset):
+                offset += _BLOCK.size + len(block)
+                found = block
+            if found is not None:
+                said = self._codec.unpack(found)
+                last = (said["position"],) if isinstance(said, dict) and "position" in said else None
+                break
+        if last is not None:
+            try:
+                for segment in segments:
+                    sync_file(self._path(segment))
+            except OSError as error:
+                raise self._failed(error) from error
+        return last
 
     def _block(self, segment: int, offset: int) -> bytes:
         """The block there; b"" at the end, or where a process was killed while it wrote."""

@@ -12,7 +12,7 @@ from typing import Any
 from esault.payload.codec import Codec
 from esault.topology.columns import Columns
 from esault.topology.context import Context
-from esault.topology.spout import EndOfStream, Spout, has_position
+from esault.topology.spout import EndOfStream, Spout, has_position, is_acknowledged
 
 __all__ = ["check_spout"]
 
@@ -130,7 +130,7 @@ class _Checked:
 
     def _portions(self, spout: Spout[Any, Any], limits: Sequence[int]) -> Iterator[list[Any]]:
         """Yield what each read gives, with all other hooks called between; ends where the stream does, or with many empty reads."""
-        empty, turn, positioned = 0, 0, has_position(spout)
+        empty, turn, positioned = 0, 0, is_acknowledged(spout)
         while empty < self._idle:
             limit = limits[turn % len(limits)]
             turn += 1

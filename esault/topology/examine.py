@@ -118,10 +118,17 @@ def examine_spout(spout: object, unit: str) -> Spout[Any, Any]:
         raise TopologyError(f"{where}: {cls.__name__} does not define read(self, limit), which gives the tuples")
     _examine_hooks(where, cls, _SPOUT_HOOKS)
     defines_position, defines_seek = cls.position is not Spout.position, cls.seek is not Spout.seek
-    if defines_position != defines_seek:
+    if not spout.seekable:
+        if not defines_position or cls.commit is Spout.commit:
+            raise TopologyError(
+                f"{where}: {cls.__name__} says seekable = False, of a source that is told what it may forget: define position(self) "
+                "and commit(self, position), or leave it out"
+            )
+    elif defines_position != defines_seek:
         has, lacks = ("position", "seek(self, position)") if defines_position else ("seek", "position(self)")
         raise TopologyError(
             f"{where}: {cls.__name__} defines {has} without {lacks}; going on after a restart takes both, or neither"
+            + ("; a queue, which is only told what it may forget, says seekable = False" if defines_position else "")
         )
     return spout
 

@@ -23,7 +23,8 @@ class Spout(Generic[K, V]):
 
     Constructors open nothing: a spout is built in several processes, `open` is called in the
     one that reads. With `position` and `seek` the engine goes on after a restart; without them
-    it keeps open tuples in the spout's memory, which is enough when a bolt's process dies.
+    it keeps open tuples in the spout's memory, which is enough when a bolt's process dies. A queue, which cannot go back and forgets
+    what is acknowledged, has `position` and `commit`, and says `seekable = False`.
 
     Order of calls, one at a time. On an object of its own, in the driver's process: `check()`. On the one that reads: `open`, and
     `seek` where it goes on; then `read`, after one that gave something `due`, and between reads `position`, `commit`, `progress`
@@ -42,6 +43,10 @@ class Spout(Generic[K, V]):
 
     #: False says that rows come again in another order behind `seek`: then it has `row_ids`, and a wrapper cannot count them
     ordered: bool = True
+
+    #: False, of one that defines `position`, says that it cannot seek: the broker gives again what `commit` has not acknowledged, such as
+    #: a queue. Then `seek` is never called
+    seekable: bool = True
 
     #: set by the engine before `open`
     context: Context
@@ -78,7 +83,13 @@ class Spout(Generic[K, V]):
         """Go on behind what `halt` returned in an earlier run; called after `open`, before the first read."""
 
     def commit(self, position: Any, /) -> None:
-        """All tuples before `position` are durable; a broker may forget them."""
+        """All tuples up to `position`, as it was behind one of the reads, are durable: a broker may forget them.
+
+        Without checkpoints that is when all that followed from them is processed and sinks have committed; with them, when a checkpoint
+        is complete. Of a spout that is not `seekable` what it has read is kept on disk with checkpoints; when its process was killed, the
+        next one is told the last position that was kept, right behind `open`. Where positions name messages for good it can leave out
+        what the broker gives once more, and nothing comes twice.
+        """
 
     def due(self) -> float | None:
         """Return the time at which the first tuple of the last read was due, seconds since the epoch.
@@ -120,5 +131,10 @@ class Spout(Generic[K, V]):
 
 
 def has_position(spout: Spout[Any, Any]) -> bool:
-    """Return whether this spout can go on after a restart: its class defines `position`."""
+    """Return whether this spout can go on after a restart: its class defines `position`, and it can seek."""
+    return is_acknowledged(spout) and spout.seekable
+
+
+def is_acknowledged(spout: Spout[Any, Any]) -> bool:
+    """Return whether this spout is told what is durable: its class defines `position`."""
     return type(spout).position is not Spout.position

@@ -14,7 +14,7 @@ from esault.flow.operators.user_error import ConnectorError, UserError, describe
 from esault.topology.columns import Columns
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
-from esault.topology.spout import EndOfStream, Spout, has_position
+from esault.topology.spout import EndOfStream, Spout, has_position, is_acknowledged
 from esault.topology.windowed_spout import WindowedSpout
 
 __all__ = ["SpoutReader"]
@@ -33,6 +33,7 @@ class SpoutReader:
         self.spout = plan.spout
         self.spout.context = context
         self.seekable = has_position(self.spout)
+        self._acknowledged = is_acknowledged(self.spout)
         self._numbered = not self.seekable or type(self.spout).row_ids is Spout.row_ids
         #: the spout, where it collects windows
         self.windows = self.spout if isinstance(self.spout, WindowedSpout) else None
@@ -98,8 +99,8 @@ class SpoutReader:
         self.call(lambda: self.spout.seek(position), "seek")
 
     def place(self) -> tuple[Any, int] | None:
-        """Return the position behind what was read, and the number of rows before it; None: it cannot be sought."""
-        return (self.call(self.spout.position, "position"), self.rows) if self.seekable else None
+        """Return the position behind what was read, and the number of rows before it; None: it has none."""
+        return (self.call(self.spout.position, "position"), self.rows) if self._acknowledged else None
 
     def settle(self) -> None:
         """Have what stands for the spout make durable what it has read, before a checkpoint says so."""

@@ -204,7 +204,7 @@ class SpoutSubUnit(SubUnit):
     def _snap(self, number: int, sure: bool) -> None:
         # What was read last stands before the cut: its frames went out before.
         self._spout.settle()
-        cut = self._spout.place()
+        cut = self._spout.place() if self._spout.seekable else None
         if cut is None:
             self.checkpoints.snapped(number)
             return

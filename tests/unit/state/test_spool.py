@@ -229,3 +229,62 @@ def test_where_all_go_back_behind_an_orderly_stop_that_failed_what_was_taken_com
     spout.open(spout.context)
     spout.seek(position)
     assert [row for _ in range(20) for row in spout.read(2)] == rows(10)
+
+
+class Queue(Wire):
+    """A source that is told what it may forget, and gives again what it was not told."""
+
+    seekable = False
+
+    def __init__(self, rows):
+        super().__init__(rows)
+        self.last, self.told = 0, []
+
+    def read(self, limit):
+        taken = super().read(limit)
+        self.last += len(taken)
+        return taken
+
+    def position(self):
+        return self.last
+
+    def commit(self, position):
+        self.told.append(position)
+
+
+def test_a_source_is_told_what_is_durable_when_a_checkpoint_is_complete(opened):
+    queue = Queue(rows(100))
+    kept = opened(queue)
+    kept.read(10)
+    kept.settle()
+    cut = kept.position()
+    kept.read(10)
+    kept.settle()
+    kept.read(10)
+    assert queue.told == []
+    kept.commit(cut)
+    assert queue.told == [10]
+    kept.commit(kept.position())  # what was read since is not settled
+    assert queue.told == [10, 20]
+
+
+def test_its_successor_is_told_at_once_what_was_kept(opened, monkeypatch):
+    opened(Queue(rows(100))).read(30)
+    for _ in range(3):  # also where nothing was read since
+        queue = Queue(rows(70, start=30))
+        again = opened(queue)
+        assert queue.told == [30]
+    assert drain(again) == rows(100)
+    assert again.position() > (0, 0)
+
+
+def test_a_half_written_block_is_not_acknowledged(opened, tmp_path):
+    kept = opened(Queue(rows(100)))
+    kept.read(10)
+    kept.read(10)
+    (segment,) = (tmp_path / "lines-0").glob("*.rows")
+    segment.write_bytes(segment.read_bytes()[:-1])
+    queue = Queue(rows(90, start=10))
+    again = opened(queue)
+    assert queue.told == [10]
+    assert drain(again) == rows(100)
