@@ -1,4 +1,4 @@
-"""The contract of spouts as checks to run on one's own: what the engine relies on when it reads one, and goes on after a crash.
+"""The contracts of spouts and sinks as checks to run on one's own: what the engine relies on, also after a crash.
 
 Plain functions that raise AssertionError: they work in any test framework, and in none.
 """
@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from esault.payload.codec import Codec
+from esault.testing.sink_contract import check_sink
 from esault.topology.columns import Columns
 from esault.topology.context import Context
 from esault.topology.spout import EndOfStream, Spout, has_position, is_acknowledged
 
-__all__ = ["check_spout"]
+__all__ = ["check_sink", "check_spout"]
 
 #: what reads ask for, in turns: each of these is one way to read the whole
 _LIMITS = ((1000,), (1,), (3, 1, 7), (100, 2))

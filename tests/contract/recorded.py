@@ -95,6 +95,16 @@ class Numbers(Stream):
         self.begun = self.context.now() - position / 1000
 
 
+class Queue(Stream):
+    """The same, of a queue: it cannot go on, and is told what it may forget."""
+
+    seekable = False
+
+    def position(self):
+        self.note("position")
+        return self.next
+
+
 class Rows(Recorded, Sink):
     def __init__(self, said):
         self.said = said
@@ -140,6 +150,7 @@ class Count(Bolt):
 SPOUTS = {
     "numbers": Numbers,
     "stream": Stream,
+    "queue": Queue,
     "paced": lambda *of: Paced(Numbers(*of), rate=5000),
     "windows": lambda *of: MicroBatches(Numbers(*of), window=0.02, slice=0.01),
 }

@@ -1,0 +1,410 @@
+"""The contract of sinks as checks to run on one's own: what the engine relies on when it writes to one, and goes on after a crash.
+
+Each object lives in a process of its own, and each process ends by SIGKILL: what a sink has only in memory is gone then. It is one module of over 300 lines: the processes are of no use without the laws.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import struct
+import tempfile
+import traceback
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from esault.payload.codec import Codec
+from esault.topology.context import Context
+from esault.topology.sink import RunInfo, Sink, commits, forgets_always
+
+__all__ = ["check_sink"]
+
+#: (key, value) pairs, as they are written and as they are read
+_Rows = list[tuple[Any, Any]]
+
+_HEAD = struct.Struct(">I")
+_LINEAGE = "lineage-1"
+_ROWS = tuple((f"k{number % 3}", number) for number in range(24))
+
+
+def check_sink(
+    make: Callable[[Path], Sink],
+    read: Callable[[Path], Iterable[tuple[Any, Any]]],
+    *,
+    rows: Sequence[tuple[Any, Any]] = _ROWS,
+    order: str = "key",
+    parts: int = 3,
+) -> int:
+    """Check that a sink keeps what the engine relies on, and return the number of crashes that it was put through.
+
+    `make(place)` returns a new sink, not opened, that writes to `place`, a path where nothing is yet; a sink that writes elsewhere
+    takes `place.name` as a name. `read(place)` returns the (key, value) pairs that a reader sees there now. `rows`: what is
+    written, each once, at least 8. `order="none"`: rows of a key may be read in another order than they were written.
+    `parts`: as many sub-units write at once. Raises AssertionError, which names the law.
+
+    The laws: nothing is seen before `commit`, and all of it behind it, each row once and those of a key in order. A handle can travel,
+    and be committed by another process whose own died, and again. An epoch without rows changes nothing. A process may be killed
+    behind each step: what belongs to the checkpoint is seen when it has been committed again, and what does not is never seen, also
+    where there is no checkpoint; then the rows come anew. Sub-units do not disturb each other. Needs a system with `fork`.
+    """
+    assert order in ("key", "none"), f"order={order!r}: write 'key' or 'none'"
+    assert len(rows) >= 8, f"rows: at least 8 are needed, {len(rows)} are given"
+    with tempfile.TemporaryDirectory(prefix="esault-sink-") as folder:
+        checked = _Checked(make, read, list(rows), order == "key", Path(folder))
+        return checked.check(parts)
+
+
+class _Process:
+    """A process with one object in it, which is called by the name of a hook."""
+
+    #: ends of pipes to all of them: none may hold those of another
+    _pipes: set[int] = set()  # noqa: RUF012
+
+    def __init__(self, serve: Callable[[str, tuple[Any, ...]], Any]) -> None:
+        theirs, self._asks = os.pipe()
+        self._answers, answers = os.pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore", DeprecationWarning
+            )  # of threads at a fork: the child calls nothing of the parent's
+            self.pid = os.fork()
+        if not self.pid:
+            for pipe in (*self._pipes, self._asks, self._answers):
+                os.close(pipe)
+            _serve(serve, theirs, answers)
+        os.close(theirs)
+        os.close(answers)
+        self._pipes.update((self._asks, self._answers))
+
+    def call(self, hook: str, *arguments: Any) -> Any:
+        _send(self._asks, (hook, arguments))
+        answer = _receive(self._answers)
+        assert answer is not None, f"{hook} ended its process"
+        fine, result = answer
+        assert fine, f"{hook} raised, where it is legal to call it:\n{result}"
+        return result
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        for pipe in (self._asks, self._answers):
+            self._pipes.discard(pipe)
+            os.close(pipe)
+
+
+def _serve(serve: Callable[[str, tuple[Any, ...]], Any], asks: int, answers: int) -> NoReturn:
+    try:
+        while (asked := _receive(asks)) is not None:
+            hook, arguments = asked
+            try:
+                said: tuple[bool, Any] = (True, serve(hook, tuple(arguments)))
+                Codec().pack(said)
+            except BaseException:
+                said = (False, traceback.format_exc())
+            _send(answers, said)
+    finally:
+        os.kill(os.getpid(), signal.SIGKILL)  # nothing is tidied up, as in a crash
+    raise AssertionError
+
+
+def _send(pipe: int, value: Any) -> None:
+    data = Codec().pack(value)
+    view = memoryview(_HEAD.pack(len(data)) + data)
+    while view:
+        view = view[os.write(pipe, view) :]
+
+
+def _receive(pipe: int) -> Any:
+    """The next value; None where the other end is gone."""
+    head = _taken(pipe, _HEAD.size)
+    return None if head is None else Codec().unpack(_taken(pipe, _HEAD.unpack(head)[0]) or b"")
+
+
+def _taken(pipe: int, size: int) -> bytes | None:
+    data = b""
+    while len(data) < size:
+        more = os.read(pipe, size - len(data))
+        if not more:
+            return None
+        data += more
+    return data
+
+
+class _Server:
+    """Calls the hooks of one sink, as the engine does."""
+
+    def __init__(self, make: Callable[[], Sink], run_dir: str) -> None:
+        self._make, self._run_dir = make, run_dir
+        self._sink: Sink | None = None
+
+    def __call__(self, hook: str, arguments: tuple[Any, ...]) -> Any:
+        if self._sink is None:
+            self._sink = self._make()
+            assert isinstance(self._sink, Sink), f"make() returned {self._sink!r}, which is no Sink"
+        sink = self._sink
+        if hook == "begin":
+            run, resumed = arguments
+            return sink.begin(RunInfo(run, "contract", "sink", resumed, _LINEAGE))
+        if hook == "open":
+            run, number = arguments
+            sink.context = Context("sink", sub_unit=number, run=run, lineage=_LINEAGE, run_dir=self._run_dir)
+            return sink.open(sink.context)
+        if hook == "write":
+            keys, values, ids = arguments
+            return sink.write_columns(tuple(keys), tuple(values), 1e9, list(ids))
+        if hook == "end":
+            sink.repeated = False
+        if hook == "forget_staged":
+            return sink.forget_staged(tuple(arguments[0])) if forgets_always(sink) else sink.forget_staged()
+        return getattr(sink, hook)(*arguments)
+
+
+class _Life:
+    """One run at a place: its driver, and the sub-units that write."""
+
+    def __init__(
+        self, checked: _Checked, place: Path, run: str, resumed: bool, kept: Sequence[tuple[int, Any]]
+    ) -> None:
+        self._checked, self._place, self._run = checked, place, run
+        self._numbers = iter(range(100))
+        self.driver = checked.process(place)
+        self.driver.call("check")
+        self.first = self.opened()  # as in the engine: it is open before the run begins
+        self.driver.call("begin", run, resumed)
+        self.go_back(kept)
+
+    def opened(self) -> _Process:
+        sub_unit = self._checked.process(self._place)
+        sub_unit.call("open", self._run, next(self._numbers))
+        return sub_unit
+
+    def go_back(self, kept: Sequence[tuple[int, Any]]) -> None:
+        for epoch, handle in kept:
+            self.driver.call("commit", epoch, handle)
+        self.driver.call("forget_staged", [handle for _, handle in kept])
+
+    def end(self, *sub_units: _Process) -> None:
+        for each in sub_units or (self.first,):
+            each.call("close")
+        self.driver.call("end", True)
+        self._checked.kill_all()
+
+
+class _Checked:
+    def __init__(
+        self,
+        make: Callable[[Path], Sink],
+        read: Callable[[Path], Iterable[tuple[Any, Any]]],
+        rows: _Rows,
+        ordered: bool,
+        folder: Path,
+    ) -> None:
+        self._make, self._read, self._rows, self._ordered, self._folder = make, read, rows, ordered, folder
+        self._living: list[_Process] = []
+        self._places = 0
+        self._crashes = 0
+
+    def process(self, place: Path) -> _Process:
+        made = _Process(_Server(lambda: self._make(place), str(place.parent)))
+        self._living.append(made)
+        return made
+
+    def kill_all(self) -> None:
+        while self._living:
+            self._living.pop().kill()
+
+    def _crash(self) -> None:
+        self._crashes += 1
+        self.kill_all()
+
+    def _kill(self, process: _Process) -> None:
+        self._crashes += 1
+        self._living.remove(process)
+        process.kill()
+
+    def check(self, parts: int) -> int:
+        half, commit = len(self._rows) // 2, commits(self._make(self._place("asked")))
+        try:
+            self._in_order(half, commit)
+            if commit:
+                self._by_another(half)
+                for step in ("open", "write", "prepare", "commit"):
+                    self._killed(half, step)
+                    self._killed_beside_the_driver(half, step)
+                self._not_yet_kept(half)
+            self._parallel(parts, commit)
+        finally:
+            self.kill_all()
+        return self._crashes
+
+    # laws --------------------------------------------------------------------------------------------
+
+    def _in_order(self, half: int, commit: bool) -> None:
+        place = self._place("order")
+        life = _Life(self, place, "run-1", False, ())
+        for epoch, (start, end) in enumerate(((0, half), (half, half), (half, len(self._rows))), 1):
+            for at in range(start, end, 3):
+                self._write(life.first, at, min(end, at + 3))
+            if commit:
+                self._seen(place, start, "nothing is seen before prepare")
+                handle = life.first.call("prepare", epoch)
+                self._seen(place, start, "what is prepared is not seen before its commit")
+                life.first.call("commit", epoch, handle)
+                self._seen(place, end, "what is committed is seen, and an epoch without rows changes nothing")
+            else:
+                life.first.call("prepare", epoch)
+        if not commit:
+            self._crash()
+            return self._seen(
+                place, len(self._rows), "what was written is durable, where nothing is prepared and committed"
+            )
+        life.end()
+        return self._seen(place, len(self._rows), "close and end change nothing")
+
+    def _parallel(self, parts: int, commit: bool) -> None:
+        place, count = self._place("parallel"), len(self._rows)
+        life = _Life(self, place, "run-1", False, ())
+        writers = [life.first, *(life.opened() for _ in range(parts - 1))]
+        # All rows of a key go to one, as behind a bolt.
+        shares = {
+            key: number % parts for number, key in enumerate(dict.fromkeys(map(repr, (k for k, _ in self._rows))))
+        }
+        for at, (key, _) in enumerate(self._rows):
+            self._write(writers[shares[repr(key)]], at, at + 1)
+        handles = [each.call("prepare", 1) for each in writers]
+        if commit:
+            for handle in handles[1:]:
+                life.driver.call("commit", 1, handle)
+            writers[0].call("commit", 1, handles[0])
+        life.end(*writers)
+        self._seen(place, count, f"{parts} sub-units that write at once do not disturb each other")
+
+    def _by_another(self, half: int) -> None:
+        place = self._place("another")
+        life = _Life(self, place, "run-1", False, ())
+        handle = self._prepared(life.first, 0, half, 1)
+        self._kill(life.first)
+        self._seen(place, 0, "what is prepared is not seen before its commit")
+        for committing in (life.driver, life.driver, other := life.opened(), life.opened()):
+            committing.call("commit", 1, handle)
+            self._seen(
+                place,
+                half,
+                "what was prepared by a process that died is committed by others, and a repeat changes nothing",
+            )
+        second = self._prepared(other, half, len(self._rows), 2)
+        other.call("commit", 2, second)
+        other.call("commit", 2, second)
+        life.driver.call("commit", 1, handle)
+        life.end(other)
+        self._seen(place, len(self._rows), "a commit that comes again changes nothing")
+
+    def _killed(self, half: int, step: str) -> None:
+        """All processes of a run are killed behind this step of its second epoch, and another run goes on."""
+        for kept_too in (False, True) if step in ("prepare", "commit") else (False,):
+            place = self._place(f"killed-{step}-{kept_too:d}")
+            life = _Life(self, place, "run-1", False, ())
+            kept = self._first_epoch(life, half)
+            second = self._go_to(life.first, half, step if kept_too or step != "commit" else "prepare")
+            kept += [(2, second)] if kept_too else []
+            self._crash()
+            law = f"all are killed behind {step}, and a run with the same lineage goes on"
+            self._go_on(_Life(self, place, "run-2", True, kept), place, half, kept_too, law)
+
+    def _killed_beside_the_driver(self, half: int, step: str) -> None:
+        """The sub-unit is killed behind this step of its second epoch, and all go back to the first."""
+        if step == "commit":  # comes behind a checkpoint: there is no going back
+            return
+        place = self._place(f"went-back-{step}")
+        life = _Life(self, place, "run-1", False, ())
+        kept = self._first_epoch(life, half)
+        self._go_to(life.first, half, step)
+        self._kill(life.first)
+        life.first = life.opened()
+        life.go_back(kept)
+        self._go_on(life, place, half, False, f"a sub-unit is killed behind {step}, and all go back to the checkpoint")
+
+    def _not_yet_kept(self, half: int) -> None:
+        place, law = self._place("leftovers"), "what is left of a run without a checkpoint is never seen"
+        life = _Life(self, place, "run-1", False, ())
+        self._prepared(life.first, 0, half, 1)
+        self._crash()
+        life = _Life(self, place, "run-2", False, ())
+        self._seen(place, 0, law)
+        life.first.call("commit", 1, self._prepared(life.first, 0, len(self._rows), 1))
+        life.end()
+        self._seen(place, len(self._rows), law)
+
+    # steps -------------------------------------------------------------------------------------------
+
+    def _first_epoch(self, life: _Life, half: int) -> list[tuple[int, Any]]:
+        handle = self._prepared(life.first, 0, half, 1)
+        life.first.call("commit", 1, handle)
+        return [(1, handle)]
+
+    def _go_to(self, sub_unit: _Process, half: int, step: str) -> Any:
+        if step == "open":
+            return None
+        self._write(sub_unit, half, len(self._rows))
+        if step == "write":
+            return None
+        handle = sub_unit.call("prepare", 2)
+        if step == "commit":
+            sub_unit.call("commit", 2, handle)
+        return handle
+
+    def _go_on(self, life: _Life, place: Path, half: int, kept_too: bool, law: str) -> None:
+        self._seen(place, len(self._rows) if kept_too else half, law)
+        if not kept_too:
+            life.first.call("commit", 3, self._prepared(life.first, half, len(self._rows), 3))
+        life.end()
+        self._seen(place, len(self._rows), law)
+
+    def _prepared(self, sub_unit: _Process, start: int, end: int, epoch: int) -> Any:
+        self._write(sub_unit, start, end)
+        return sub_unit.call("prepare", epoch)
+
+    def _write(self, sub_unit: _Process, start: int, end: int) -> None:
+        keys, values = zip(*self._rows[start:end])
+        sub_unit.call("write", keys, values, [f"1:{i}" for i in range(start, end)])
+
+    def _place(self, name: str) -> Path:
+        self._places += 1
+        return self._folder / f"{name}-{self._places}"
+
+    def _seen(self, place: Path, count: int, law: str) -> None:
+        reader = _Process(lambda hook, arguments: [tuple(row) for row in self._read(place)])
+        self._living.append(reader)
+        found = [tuple(row) for row in reader.call("read")]
+        self._living.remove(reader)
+        reader.kill()
+        wanted = self._rows[:count]
+        said = f"{law}: {len(found)} rows are seen, {count} expected: {_differing(found, wanted)}"
+        assert sorted(map(repr, found)) == sorted(map(repr, wanted)), said
+        if self._ordered:
+            assert _by_key(found) == _by_key(wanted), (
+                f"{law}: the rows of a key come in another order than they were written"
+            )
+
+
+def _by_key(rows: _Rows) -> dict[str, _Rows]:
+    found: dict[str, _Rows] = {}
+    for row in rows:
+        found.setdefault(repr(row[0]), []).append(row)
+    return found
+
+
+def _differing(found: _Rows, wanted: _Rows) -> str:
+    """Say which rows are lost, and which are too many."""
+    lost, over = list(map(repr, wanted)), []
+    for row in map(repr, found):
+        if row in lost:
+            lost.remove(row)
+        else:
+            over.append(row)
+    parts: Iterator[str] = (f"{what} {rows[:3]}" for what, rows in (("lost", lost), ("too many", over)) if rows)
+    return "; ".join(parts) or "the same"
