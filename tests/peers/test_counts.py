@@ -40,8 +40,11 @@ def agreeing():
         peer = next((peer for peer in PEERS if peer in about), "")
         for _, text in said[1:]:
             section = re.match(rf"# ({'|'.join(PEERS)}): ", text)
+            alone = re.match(rf"({'|'.join(PEERS)})\b[^,]*, ", text)
             if section:
                 peer = section[1]
+            elif alone:  # one that says itself of which peer it is
+                found[alone[1]] += max(1, len(set(re.findall(NAMES.get(alone[1], JAVA), text))))
             else:
                 found[peer] += len(set(re.findall(NAMES.get(peer, JAVA), text)))
     return found
