@@ -47,9 +47,10 @@ def _hash(self: Any) -> int:
 
 
 def _set(self: Any, name: str, thing: Any) -> None:
-    if name not in self.__dataclass_fields__ or name in vars(self):  # `__init__` sets each once
+    have = self.__dict__  # each control message and piece of a checkpoint comes by here, once for each field
+    if name not in self.__dataclass_fields__ or name in have:  # `__init__` sets each once
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
-    vars(self)[name] = thing
+    have[name] = thing
 
 
 def _delete(self: Any, name: str) -> None:
