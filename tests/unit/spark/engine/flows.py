@@ -224,6 +224,31 @@ def everything(out: str = "out") -> Topology:
     return t
 
 
+class Ruled(Bolt):
+    """Counts its tuples; `finish` says how many, and what was broadcast, in order."""
+
+    def __init__(self):
+        self.n = 0
+
+    def process_broadcast(self, key, value):
+        self.broadcast_state[key] = (*self.broadcast_state.get(key, ()), value)
+
+    def process(self, key, value):
+        self.n += 1
+
+    def finish(self):
+        self.emit(self.key, (self.n, tuple(sorted(self.broadcast_state.items()))))
+
+
+def ruled(out: str = "out") -> Topology:
+    """Broadcast state beside state of keys."""
+    t = Topology("ruled")
+    numbers = t.spout("numbers", Items([(i % 7, i) for i in range(100)]))
+    rules = t.spout("rules", Items([(f"rule-{i % 3}", i) for i in range(60)]))
+    t.bolt("ruled", Ruled, {numbers: by_key(), rules: broadcast()}, parallelism=3).sink("ends", Collect())
+    return t
+
+
 def poured(out: str = "out") -> Topology:
     """From a source that cannot seek."""
     t = Topology("poured")

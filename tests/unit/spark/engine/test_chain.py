@@ -13,6 +13,7 @@ import pytest
 from esault import TopologyFailed
 from esault.messages.settings import Settings
 from esault.sinks.collect import read_collected
+from esault.spark.engine import reading
 from esault.spark.engine.worker_error import WorkerError
 from esault.testing import LocalRuntime
 from esault.topology.locate import locate
@@ -32,6 +33,21 @@ def expected(name: str, out: str) -> LocalRuntime:
 
 def bag(rows: Any) -> Counter[Any]:
     return Counter((row[0], row[1]) for row in rows)
+
+
+@pytest.mark.parametrize("new_workers", [False, True])
+def test_each_task_has_the_same_broadcast_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new_workers: bool
+) -> None:
+    monkeypatch.setattr(reading, "READ_ROWS", 10)
+    chain = Chain(f"{FLOWS}:ruled", tmp_path / "run", {"out": str(tmp_path / "out")}, cores=3)
+    while not chain.epochs.ended.is_set():
+        chain.batch(1)
+        if new_workers:
+            chain.forget_workers()
+    ends = [(row[0], row[1]) for row in read_collected(str(chain.folder), "ends")]
+    rules = tuple((f"rule-{i}", tuple(range(i, 60, 3))) for i in range(3))
+    assert sorted(ends) == [(key, (len(range(key, 100, 7)), rules)) for key in range(7)]
 
 
 @pytest.mark.parametrize("new_workers", [False, True])
