@@ -97,6 +97,8 @@ class Spooled(Spout[Any, Any]):
         #: behind the last row that was handed out
         self._place = (0, 0)
         self._committed: tuple[int, int] | None = None
+        #: rows that the source has given and the disk has refused
+        self._unwritten: Sequence[tuple[Any, Any]] | Columns | None = None
         #: the source is told what it may forget
         self._acknowledged = is_acknowledged(spout)
         #: where it stood behind what was written last, where that is not yet durable, and what is durable and not acknowledged
@@ -142,15 +144,27 @@ class Spooled(Spout[Any, Any]):
             raise EndOfStream
         if self._halted:
             return ()
-        try:
-            rows = self.spout.read(limit)
-        except EndOfStream:
-            self._ended = True
-            raise
+        if self._unwritten is not None:
+            rows = self._unwritten
+        else:
+            try:
+                rows = self.spout.read(limit)
+            except EndOfStream:
+                self._ended = True
+                raise
         if rows:
-            self._write(self._checked(rows) if isinstance(rows, Columns) else list(rows))
+            self._keep(rows)
             self._place = (self._segment, self._size)
         return rows
+
+    def _keep(self, rows: Sequence[tuple[Any, Any]] | Columns) -> None:
+        """Write rows down; where the disk refuses, they are the next ones: the source gives them once. Raises CheckpointError."""
+        try:
+            self._write(self._checked(rows) if isinstance(rows, Columns) else list(rows))
+        except CheckpointError:
+            self._unwritten = rows
+            raise
+        self._unwritten = None
 
     def put_aside(self) -> None:
         """The run stops in order: write down what the source has taken from outside and not given yet. Raises CheckpointError."""
@@ -159,6 +173,8 @@ class Spooled(Spout[Any, Any]):
         self._halted = True
         rest = self.spout.halt()
         place = self._place
+        if self._unwritten is not None:
+            self._keep(self._unwritten)
         while True:
             try:
                 rows = self.spout.read(_ROWS)
@@ -166,7 +182,7 @@ class Spooled(Spout[Any, Any]):
                 break
             if not rows:
                 break
-            self._write(self._checked(rows) if isinstance(rows, Columns) else list(rows))
+            self._keep(rows)
         if self._again is None and (self._segment, self._size) != place:
             self._again = place
         if rest is not None:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from types import SimpleNamespace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from esault import Columns, Context, EndOfStream, Spout
+from esault import Bolt, Columns, Context, EndOfStream, Spout, Topology, by_key
 from esault.errors import CheckpointError, PayloadError
+from esault.messages.settings import Settings
 from esault.payload.column import plain
+from esault.sinks import Collect
 from esault.state import spool
 from esault.state.spool import Spooled
+from esault.testing import LocalRuntime
 
 
 class Wire(Spout):
@@ -288,3 +295,57 @@ def test_a_half_written_block_is_not_acknowledged(opened, tmp_path):
     again = opened(queue)
     assert queue.told == [10]
     assert drain(again) == rows(100)
+
+
+@pytest.fixture
+def full(monkeypatch):
+    """Says whether the disk is full; all else of `os` stays."""
+    disk = SimpleNamespace(full=False)
+
+    def write(fd, data):
+        if disk.full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return os.write(fd, data)
+
+    shim = SimpleNamespace(**{**vars(os), "write": write})
+    monkeypatch.setattr(spool, "os", shim)
+    return disk
+
+
+def test_rows_that_a_full_disk_refused_come_when_all_have_gone_back(opened, full):
+    queue = Queue(rows(20))
+    kept = opened(queue)
+    kept.read(5)
+    kept.settle()
+    begin = kept.position()
+    full.full = True
+    for _ in range(2):
+        with pytest.raises(CheckpointError, match="No space left"):
+            kept.read(5)
+        kept.open(Context("lines"))  # all go back: its process goes on
+        kept.seek(begin)
+    full.full = False
+    assert drain(kept) == rows(20, start=0)[5:]
+    assert queue.told == []
+    kept.settle()
+    kept.commit(kept.position())
+    assert queue.told == [20]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_run_whose_disk_is_full_for_a_while_has_each_row_once(full, seed):
+    class Count(Bolt):
+        def process(self, key, value):
+            self.emit(key, value)
+
+    t = Topology("full")
+    t.spout("lines", Wire([(i % 3, i) for i in range(60)])).bolt("count", Count, by_key()).sink("out", Collect())
+    settings = Settings(delivery="eo", max_pending=2, root_rows=4, restart_strategy="fixed-delay:attempts=3,delay=1")
+    local = LocalRuntime(t, seed=seed, settings=settings)
+    local.run_until(lambda: local.emitted("count"))
+    local.checkpoint()
+    full.full = True
+    local.run_until(lambda: local.driver.restores.all)
+    full.full = False
+    local.run_until_drained()
+    assert sorted(row.value for row in local.landed("out")) == list(range(60))
