@@ -5,7 +5,8 @@ UNIT-PART/rest                what an orderly stop left that makes no row yet: t
 UNIT-PART/SSSSSSSS.rows       a segment: length(u32) crc32(u32) block, ...; a block is a packed list of (key, value) pairs, or a dict of columns
 ```
 
-Where the source has positions, to be acknowledged by, a block is a dict of one such block and the position behind it; the first of a
+Where the source has positions, to be acknowledged by, a block is a dict of one such block, the position behind it and the names of its
+rows, if they have any; the first of a
 segment may hold no rows, and the position before them.
 
 A position is (segment, bytes before it in the segment). Rows are written before the engine gets them, so that, whichever process dies, none
@@ -29,12 +30,13 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 from zlib import crc32
 
-from esault.errors import CheckpointError, FrameError
+from esault.errors import CheckpointError, FrameError, SourceError
 from esault.payload.codec import Codec
-from esault.payload.column import checked
+from esault.payload.column import checked, plain
 from esault.payload.column_wire import wired
 from esault.payload.packed_rows import Rows
 from esault.state.files import sync_file, sync_folder, write_whole
+from esault.state.row_names import RowNames
 from esault.topology.columns import Columns
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
@@ -101,6 +103,8 @@ class Spooled(Spout[Any, Any]):
         self._unwritten: Sequence[tuple[Any, Any]] | Columns | None = None
         #: the source is told what it may forget
         self._acknowledged = is_acknowledged(spout)
+        #: names of rows that it may give once more
+        self._names = RowNames() if self._acknowledged and type(spout).row_ids is not Spout.row_ids else None
         #: where it stood behind what was written last, where that is not yet durable, and what is durable and not acknowledged
         self._unsettled: tuple[tuple[int, int], Any] | None = None
         self._settled: deque[tuple[tuple[int, int], Any]] = deque()
@@ -121,6 +125,8 @@ class Spooled(Spout[Any, Any]):
             segments = self._segments()
             rest = self._rest(segments)
             kept = self._last_position(segments) if self._acknowledged else None
+            if self._names is not None:
+                self._learn(self._names, segments)
             self._start_segment(segments[-1] + 1 if segments else 0)
             if kept is not None:
                 self._append(self._codec.pack({"position": kept[0], "rows": b""}))
@@ -153,18 +159,50 @@ class Spooled(Spout[Any, Any]):
                 self._ended = True
                 raise
         if rows:
-            self._keep(rows)
+            rows = self._keep(rows)
             self._place = (self._segment, self._size)
         return rows
 
-    def _keep(self, rows: Sequence[tuple[Any, Any]] | Columns) -> None:
-        """Write rows down; where the disk refuses, they are the next ones: the source gives them once. Raises CheckpointError."""
+    def _keep(self, rows: Sequence[tuple[Any, Any]] | Columns) -> Sequence[tuple[Any, Any]] | Columns:
+        """Write rows down, but those that stand here already, and return what was written.
+
+        Where the disk refuses they are the next ones: the source gives them once. Raises CheckpointError.
+        """
+        given, names = rows, None if self._names is None else self.spout.row_ids()
+        if self._names is not None and names is not None:
+            if len(names) != len(rows):
+                raise SourceError(
+                    f"{type(self.spout).__name__}.row_ids must return one name for each of the {len(rows)} rows of the last read, "
+                    f"got {len(names)}"
+                )
+            new = self._names.new(names)
+            if len(new) < len(names):
+                if isinstance(rows, Columns):
+                    keys = [None] * len(rows) if rows.keys is None else plain(rows.keys)
+                    rows = list(zip(keys, plain(rows.values)))
+                rows = [rows[i] for i in new]
         try:
-            self._write(self._checked(rows) if isinstance(rows, Columns) else list(rows))
+            if rows:
+                self._write(self._checked(rows) if isinstance(rows, Columns) else list(rows), names)
+            else:  # the source is told, when all that stands here already is durable
+                self._unsettled = ((self._segment, self._size), self.spout.position())
         except CheckpointError:
-            self._unwritten = rows
+            self._unwritten = given
             raise
         self._unwritten = None
+        if self._names is not None and names is not None:
+            self._names.take(names)
+        return rows
+
+    def _learn(self, names: RowNames, segments: Sequence[int]) -> None:
+        """Read the names of rows that stand here."""
+        for segment in segments:
+            offset = 0
+            while block := self._block(segment, offset):
+                offset += _BLOCK.size + len(block)
+                found = self._codec.unpack(block)
+                if isinstance(found, dict) and found.get("names"):
+                    names.learn(found["names"])
 
     def put_aside(self) -> None:
         """The run stops in order: write down what the source has taken from outside and not given yet. Raises CheckpointError."""
@@ -220,13 +258,18 @@ class Spooled(Spout[Any, Any]):
             raise self._failed(error) from error
         if self._unsettled is not None:
             self._settled.append(self._unsettled)
+            if self._names is not None:
+                self._names.cut()
             self._unsettled = None
 
     def commit(self, position: Any) -> None:
         """The checkpoint before this one may still be needed; what was read before that may go."""
-        place, known = tuple(position), None
+        place, known, passed = tuple(position), None, 0
         while self._settled and self._settled[0][0] <= place:
             known = self._settled.popleft()
+            passed += 1
+        if self._names is not None and passed:
+            self._names.told(passed)
         if known is not None:
             self.spout.commit(known[1])
         before, self._committed = self._committed, position
@@ -291,12 +334,13 @@ class Spooled(Spout[Any, Any]):
         keys = None if rows.keys is None else wired(checked(rows.keys, "keys"))
         return {"keys": keys, "values": wired(checked(rows.values, "values"))}
 
-    def _write(self, rows: list[tuple[Any, Any]] | dict[str, Any]) -> None:
+    def _write(self, rows: list[tuple[Any, Any]] | dict[str, Any], names: Sequence[str] | None = None) -> None:
         block = self._codec.pack(Rows(rows) if isinstance(rows, list) else rows)
         position = None
         if self._acknowledged:
             position = self.spout.position()
-            block = self._codec.pack({"position": position, "rows": block})
+            named = {} if names is None else {"names": list(names)}
+            block = self._codec.pack({"position": position, "rows": block, **named})
         self._append(block)
         if self._acknowledged:
             self._unsettled = ((self._segment, self._size), position)

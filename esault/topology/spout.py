@@ -88,7 +88,7 @@ class Spout(Generic[K, V]):
         Without checkpoints that is when all that followed from them is processed and sinks have committed; with them, when a checkpoint
         is complete. Of a spout that is not `seekable` what it has read is kept on disk with checkpoints; when its process was killed, the
         next one is told the last position that was kept, right behind `open`. Where positions name messages for good it can leave out
-        what the broker gives once more, and nothing comes twice.
+        what the broker gives once more, and nothing comes twice. Where they do not, rows with `row_ids` that are on disk are passed over.
         """
 
     def due(self) -> float | None:

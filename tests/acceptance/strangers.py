@@ -85,6 +85,55 @@ class Numbers(Spout):
         self.next = position
 
 
+class Queue(Spout):
+    """A queue that gives a message to one consumer, and to the next one where it was not acknowledged. Its positions are delivery tags."""
+
+    seekable = False
+
+    def __init__(self, path, gate):
+        self.path, self.gate, self.given = path, gate, []
+
+    def open(self, context):
+        self.queue = sqlite3.connect(self.path, timeout=30, isolation_level=None)
+        self.consumer = 0
+
+    def read(self, limit):
+        rows = self.queue.execute(
+            "SELECT id, value FROM queue WHERE NOT acked AND id > ? ORDER BY id LIMIT ?",
+            (self.consumer, min(limit, 10)),
+        ).fetchall()
+        self.ids = [str(number) for number, _ in rows]
+        self.given += [number for number, _ in rows]
+        if rows:
+            self.consumer = rows[-1][0]
+        elif os.path.exists(self.gate):
+            raise EndOfStream
+        return [(f"k{number % 7}", value) for number, value in rows]
+
+    def row_ids(self):
+        return self.ids
+
+    def position(self):  # counts from the start again in each object
+        return len(self.given)
+
+    def commit(self, position):
+        self.queue.executemany("UPDATE queue SET acked = 1 WHERE id = ?", [(n,) for n in self.given[:position]])
+
+    def close(self):
+        self.queue.close()
+
+
+def filled(path, n):
+    """Put messages in a queue."""
+    queue = sqlite3.connect(path, timeout=30, isolation_level=None)
+    queue.execute("PRAGMA journal_mode=WAL")
+    queue.execute("CREATE TABLE queue (id INTEGER PRIMARY KEY, value INT, acked INT DEFAULT 0)")
+    queue.execute("BEGIN")
+    queue.executemany("INSERT INTO queue (value) VALUES (?)", [(i,) for i in range(n)])
+    queue.execute("COMMIT")
+    queue.close()
+
+
 class Same(Bolt):
     def process(self, key, value):
         self.emit(key, value)
@@ -94,4 +143,11 @@ def transactions(name: str = "transactions", folder: str = "", n: int = 2000) ->
     t = Topology(name)
     numbers = t.spout("numbers", Numbers(n, f"{folder}/gate"))
     numbers.bolt("same", Same, by_key(), parallelism=2).sink("out", Transactions(f"{folder}/out.db"))
+    return t
+
+
+def tagged(name: str = "tagged", folder: str = "") -> Topology:
+    t = Topology(name)
+    queue = t.spout("queue", Queue(f"{folder}/queue.db", f"{folder}/gate"))
+    queue.bolt("same", Same, by_key(), parallelism=2).sink("out", Transactions(f"{folder}/out.db"))
     return t

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sqlite3
 from pathlib import Path
 
@@ -9,6 +10,9 @@ import pytest
 
 pytestmark = pytest.mark.slow
 PLACE = Path(__file__).with_name("strangers.py")
+_spec = importlib.util.spec_from_file_location("strangers", PLACE)
+strangers = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(strangers)
 
 
 def ask(path, query):
@@ -52,3 +56,27 @@ def test_a_sink_finds_and_aborts_the_transactions_of_a_run_that_was_killed(comma
     assert [resumed for _, _, resumed in runs] == [0, 0, 1]
     assert len({run for run, _, _ in runs}) == 3
     assert len({lineage for _, lineage, _ in runs}) == 1
+
+
+def test_a_queue_is_acknowledged_behind_checkpoints_and_gives_nothing_twice(command, tmp_path):
+    out, queue = tmp_path / "out.db", tmp_path / "queue.db"
+    strangers.filled(queue, 3000)
+    options = ("--checkpoint", "0.2")
+    command.start(f"{PLACE}:tagged", *options, folder=tmp_path)
+    for resumed in range(2):
+        had = len(ask(queue, "SELECT 1 FROM queue WHERE acked"))
+        command.until(
+            lambda had=had, more=not resumed: len(ask(queue, "SELECT 1 FROM queue WHERE acked")) >= had + more
+        )
+        (acked,) = ask(queue, "SELECT count(*) FROM queue WHERE acked")[0]
+        (shown,) = ask(out, "SELECT count(*) FROM rows")[0]
+        assert acked <= shown
+        killed(command)
+        command.start(f"{PLACE}:tagged", *options, "--resume", folder=tmp_path)
+    (tmp_path / "gate").touch()
+    code, _, err = command.wait()
+    assert code == 0, err
+    values = [v for (v,) in ask(out, "SELECT value FROM rows JOIN txns USING (token) WHERE state = 'committed'")]
+    assert sorted(values) == list(range(3000))
+    assert ask(queue, "SELECT count(*) FROM queue WHERE NOT acked") == [(0,)]
+    assert ask(out, "SELECT count(*) FROM txns WHERE state = 'open'") == [(0,)]

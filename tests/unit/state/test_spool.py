@@ -349,3 +349,72 @@ def test_a_run_whose_disk_is_full_for_a_while_has_each_row_once(full, seed):
     full.full = False
     local.run_until_drained()
     assert sorted(row.value for row in local.landed("out")) == list(range(60))
+
+
+class Tagged(Spout):
+    """Gives each message until it is acknowledged; its positions count what this object gave, as AMQP's delivery tags do."""
+
+    seekable = False
+
+    def __init__(self, queue):
+        self.queue, self.given, self.left = queue, [], list(queue)
+
+    def read(self, limit):
+        self.ids = self.left[:limit]
+        del self.left[:limit]
+        self.given += self.ids
+        return [(name, name) for name in self.ids]
+
+    def row_ids(self):
+        return self.ids
+
+    def position(self):
+        return len(self.given)
+
+    def commit(self, position):
+        for name in self.given[:position]:
+            if name in self.queue:
+                self.queue.remove(name)
+
+
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize("checkpoints", [0, 3])
+def test_what_a_queue_gives_again_is_passed_over_by_its_name(opened, columns, checkpoints):
+    queue = [f"m{i}" for i in range(10)]
+    kept = opened(Tagged(queue))
+    kept.read(4)
+    kept.settle()
+    cut = kept.position()
+    kept.read(3)
+    assert len(queue) == 10
+    kept.commit(cut)
+    assert queue == [f"m{i}" for i in range(4, 10)]
+    # It is killed. All but what was acknowledged is given again, and three of it stand in the spool.
+    source = Tagged(queue)
+    if columns:
+        read = source.read
+        source.read = lambda limit: Columns(*zip(*read(limit))) if source.left else read(limit)
+    again = opened(source)
+    again.seek(cut)
+    found = []
+    while len(found) < 6:
+        rows = again.read(2)
+        found += zip(rows.keys, rows.values) if isinstance(rows, Columns) else rows
+        for _ in range(checkpoints):  # its names stay known until it has been told
+            again.settle()
+            again.commit(again.position())
+    assert [key for key, _ in found] == [f"m{i}" for i in range(4, 10)]
+    again.settle()
+    again.commit(again.position())
+    assert queue == []
+
+
+def test_a_queue_whose_rows_all_stand_here_is_told_so(opened):
+    queue = [f"m{i}" for i in range(5)]
+    opened(Tagged(queue)).read(5)
+    again = opened(Tagged(queue))
+    assert len(again.read(5)) == 5
+    assert not again.read(5)
+    again.settle()
+    again.commit(again.position())
+    assert queue == []

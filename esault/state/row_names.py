@@ -1,0 +1,47 @@
+"""The names of rows in a spool that a source may give once more, since it has not been told that they are durable."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+__all__ = ["RowNames"]
+
+
+class RowNames:
+    """Knows rows by name until the source was told of them, and once more: word may be lost."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+        #: what the source gave since the last cut, and between cuts that it has not been told of
+        self._given: list[str] = []
+        self._cuts: deque[list[str]] = deque()
+        #: what it was told of last
+        self._told: list[str] = []
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def learn(self, names: Sequence[str]) -> None:
+        """Names that stand in the spool: the source may give them once more."""
+        self._known.update(names)
+
+    def new(self, names: Sequence[str]) -> list[int]:
+        """Return the places of those that are not known, of each name the first."""
+        first = {name: i for i, name in reversed(list(enumerate(names))) if name not in self._known}
+        return sorted(first.values())
+
+    def take(self, names: Sequence[str]) -> None:
+        """The source has given these, and they are written."""
+        self._given += names
+        self._known.update(names)
+
+    def cut(self) -> None:
+        """Set a cut behind all that was given: it is durable."""
+        self._cuts.append(self._given)
+        self._given = []
+
+    def told(self, cuts: int) -> None:
+        """The source was told of all before the oldest so many cuts."""
+        self._known.difference_update(self._told)
+        self._told = [name for _ in range(cuts) for name in self._cuts.popleft()]
