@@ -46,9 +46,10 @@ def check_sink(
     `parts`: as many sub-units write at once. Raises AssertionError, which names the law.
 
     The laws: nothing is seen before `commit`, and all of it behind it, each row once and those of a key in order. A handle can travel,
-    and be committed by another process whose own died, and again. An epoch without rows changes nothing. A process may be killed
-    behind each step: what belongs to the checkpoint is seen when it has been committed again, and what does not is never seen, also
-    where there is no checkpoint; then the rows come anew. Sub-units do not disturb each other. Needs a system with `fork`.
+    and be committed by another process whose own died, and again. An epoch without rows changes nothing. What was prepared for a
+    checkpoint that was given up is committed with the next one. A process may be killed behind each step: what belongs to the checkpoint
+    is seen when it has been committed again, and what does not is never seen, also where there is no checkpoint; then the rows come anew.
+    Sub-units do not disturb each other. Needs a system with `fork`.
     """
     assert order in ("key", "none"), f"order={order!r}: write 'key' or 'none'"
     assert len(rows) >= 8, f"rows: at least 8 are needed, {len(rows)} are given"
@@ -232,6 +233,8 @@ class _Checked:
             self._in_order(half, commit)
             if commit:
                 self._by_another(half)
+                for by_driver in (False, True):
+                    self._given_up(half, by_driver)
                 for step in ("open", "write", "prepare", "commit"):
                     self._killed(half, step)
                     self._killed_beside_the_driver(half, step)
@@ -337,6 +340,20 @@ class _Checked:
         self._seen(place, 0, law)
         life.first.call("commit", 1, self._prepared(life.first, 0, len(self._rows), 1))
         life.end()
+        self._seen(place, len(self._rows), law)
+
+    def _given_up(self, half: int, by_driver: bool) -> None:
+        place = self._place("given-up")
+        life = _Life(self, place, "run-1", False, ())
+        first = self._prepared(life.first, 0, half, 1)
+        second = self._prepared(life.first, half, len(self._rows), 2)
+        self._seen(place, 0, "what is prepared is not seen before its commit")
+        if by_driver:
+            self._kill(life.first)
+        for epoch, handle in ((1, first), (2, second)):
+            (life.driver if by_driver else life.first).call("commit", epoch, handle)
+        life.end(life.opened() if by_driver else life.first)
+        law = "what was prepared for a checkpoint that was given up is committed with the next one"
         self._seen(place, len(self._rows), law)
 
     # steps -------------------------------------------------------------------------------------------
