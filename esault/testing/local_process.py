@@ -13,7 +13,7 @@ from esault.flow.worker.async_unit import AsyncSubUnit
 from esault.flow.worker.environment import Environment
 from esault.flow.worker.prober import Prober
 from esault.flow.worker.sub_unit import SubUnit
-from esault.messages.control import AckRouting, Build, Built, DumpThreads, Stop
+from esault.messages.control import AckRouting, Build, Built, Stop
 from esault.messages.probe import ProbeReading
 from esault.testing.memory_wire import MemoryWire
 from esault.topology.plan import UnitPlan
@@ -71,9 +71,7 @@ class LocalSubUnit(_LocalProcess):
             order.randint(1, 3)
             return False
         if self.messages and (core.stopped or order.random() < 0.8):
-            message = self.messages.popleft()
-            if not isinstance(message, DumpThreads):  # which the actor's thread answers
-                core.handle(message)
+            core.handle(self.messages.popleft())
             happened = True
         links = self.fast.waiting()
         if core.may_read:

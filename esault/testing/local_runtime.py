@@ -31,7 +31,7 @@ from esault.flow.send.sink_call import call_sink
 from esault.flow.worker.environment import Environment
 from esault.flow.worker.spout_unit import SpoutSubUnit
 from esault.messages.checkpoint import CompletedCheckpoint
-from esault.messages.control import Build, Exited, Failed, Fork, Kill, Release
+from esault.messages.control import Build, DumpThreads, Exited, Failed, Fork, Kill, Release
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.payload.column import plain
@@ -169,8 +169,8 @@ class LocalRuntime:
             happened = True
             if address == "keeper":
                 self._keep(message)
-            elif isinstance(message, Build):
-                pass  # its process was made with it
+            elif isinstance(message, (Build, DumpThreads)):
+                pass  # its process was made with it; the actor's thread would answer
             elif address in self._processes:
                 self._processes[address].messages.append(message)
         if self.driver.phase == "beginning":

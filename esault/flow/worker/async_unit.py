@@ -241,8 +241,9 @@ class AsyncSubUnit(BoltSubUnit):
 
     @property
     def _pausing(self) -> bool:
-        """True while no call of a tuple may begin, since a cut is to be made."""
-        return self.reader.unaligned and self.reader.cut_is_complete
+        """True while no call of a tuple may begin, since a cut is to be made. What is being finished is not cut before its end."""
+        finishing = self.lifecycle.phase is Phase.FINISHING
+        return self.reader.unaligned and self.reader.cut_is_complete and not finishing
 
     def wake_at(self) -> float:
         at = min(super().wake_at(), self.loop.wake_at)

@@ -341,7 +341,7 @@ class SubUnit:
     def wake_at(self) -> float:
         """Return when a turn has something to do even if nothing comes in, seconds since the epoch."""
         at = min((self.upkeep.wake_at, *self.outputs.due_at()))
-        if not self.reader.unaligned:
+        if not self.reader.unaligned and self._may_wait:
             at = min(at, self.reader.aligned_by)
         if self.watermarks is not None and self.lifecycle.phase is not Phase.FINISHED:
             at = min(at, self.watermarks.wake_at)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from counting import text, totals, words
@@ -12,12 +14,19 @@ from test_checkpoints import CODEC, read, states, walk
 from test_overload_with_checkpoints import Flood
 
 from esault import Bolt, Topology, broadcast, by_key, shuffle, single
+from esault.flow.worker.async_unit import AsyncSubUnit
+from esault.flow.worker.phase import Phase
 from esault.messages.settings import Settings
 from esault.state.state_dir import StateDir
 from esault.testing import LocalRuntime, ManualClock
 
 LINES = 300
 ALWAYS = Settings(delivery="eo", max_pending=4, root_rows=16, aligned_checkpoint_timeout=0.0)
+
+
+class Passes(Bolt):
+    def process(self, key, value):
+        self.emit(key, value)
 
 
 def slow(clock, seconds, grouping=None, **options):
@@ -96,6 +105,41 @@ def test_a_unit_whose_rows_have_no_other_place_stays_aligned():
     local.run_for(60.0)
     assert local.kept
     assert not any(kept.units["count"].in_flight for kept in local.kept)
+
+
+def test_a_unit_that_stays_aligned_waits_for_its_mark_without_turns():
+    """Its time to be unaligned has passed, and that is nothing to wake for: it took all of a processor until the mark came."""
+    clock = ManualClock()
+    settings = Settings(delivery="eo", max_pending=1, root_rows=4, aligned_checkpoint_timeout=0.0)
+
+    class Waits(Bolt):
+        async def process(self, key, value):
+            await asyncio.sleep(5.0)
+            self.emit(key, value)
+
+    t = Topology("waits")
+    t.spout("load", Flood()).bolt("ask", Waits, shuffle()).bolt("all", Passes, broadcast(), parallelism=2)
+    local = LocalRuntime(t, settings=settings, clock=clock, policies={"": "none"})
+    while local.driver.phase != "running":
+        local.step() or local.wait()
+    local.checkpoint()
+    local.run_for(1.0)
+    steps = 0
+    while not local.kept:
+        steps += 1
+        local.step() or local.wait()
+    assert steps < 3000
+
+
+def test_rows_that_were_carried_to_a_unit_that_ends_are_processed_before_its_cut():
+    """An async unit begins no call where a cut is to be made; but one that is being finished is cut behind its end."""
+    unit = SimpleNamespace(
+        reader=SimpleNamespace(unaligned=True, cut_is_complete=True), lifecycle=SimpleNamespace(phase=Phase.RUNNING)
+    )
+    pausing = vars(AsyncSubUnit)["_pausing"].fget
+    assert pausing(unit)
+    unit.lifecycle.phase = Phase.FINISHING
+    assert not pausing(unit)
 
 
 def test_a_limit_that_is_a_setting_gives_a_checkpoint_up():
