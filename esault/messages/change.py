@@ -49,6 +49,11 @@ class HoldRanges:
     #: GIVES, TAKES, or nothing where no broadcast state goes
     broadcast: str = ""
 
+    @property
+    def holds(self) -> bool:
+        """Return whether it is for a new owner; one whose old owners are dead gets nothing, and has to know that."""
+        return bool(self.moves) or self.broadcast != GIVES
+
 
 @value(frozen=True)
 class HandOverRanges:

@@ -118,7 +118,7 @@ class Handover:
             self._broadcast.gives = message.version
         elif message.broadcast == TAKES:
             self._broadcast.takes = True
-        if message.moves and (self._incoming is None or self._incoming.version < message.version):
+        if message.holds and (self._incoming is None or self._incoming.version < message.version):
             posts = {old: self._acks.post_to(old, endpoint) for old, endpoint in message.olds.items()}
             self._incoming = StateReceiver(
                 message.version, self._divider(message.moves, message.everything), posts, self._store, self._clock

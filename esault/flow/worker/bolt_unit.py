@@ -322,7 +322,7 @@ class BoltSubUnit(SubUnit):
 
     def _on_hold_ranges(self, message: HoldRanges) -> None:
         self.writer.all()
-        if self.watermarks is not None and message.moves:
+        if self.watermarks is not None and message.holds:
             self.watermarks.hold(message.version, self.clock())
         self.changes.hold_ranges(message)
 
