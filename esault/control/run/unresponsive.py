@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ __all__ = ["SILENCE", "MissedHeartbeat", "Unresponsive"]
 SILENCE = 5.0
 #: seconds that its process has to answer that
 ANSWER = 1.0
+#: of a run that the report has: a bolt of 6 s a tuple misses one for each
+MOST = 100
 
 
 @dataclass
@@ -39,10 +42,13 @@ class Unresponsive:
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
         self._timeout = driver.settings.heartbeat_timeout or float("inf")
+        self._patience = min(SILENCE, self._timeout / 2)
         self._heard: dict[int, float] = {}
         self._open: dict[int, MissedHeartbeat] = {}
-        #: all of the run, in order
-        self.all: list[MissedHeartbeat] = []
+        #: the newest, in order
+        self.all: deque[MissedHeartbeat] = deque(maxlen=MOST)
+        #: what was told of units, so that it is told once
+        self._told: set[tuple[str, str]] = set()
 
     def take(self, message: Any, now: float) -> bool:
         """Note that a sub-unit said something; True for a message that is for this alone."""
@@ -76,7 +82,7 @@ class Unresponsive:
             for incarnation in unit.subs:
                 living.add(incarnation)
                 heard = self._heard.get(incarnation, now)
-                if now - heard > min(SILENCE, self._timeout / 2):
+                if now - heard > self._patience:
                     self._look(self._open.get(incarnation), unit.name, incarnation, heard, now)
         for incarnation in self._heard.keys() - living:
             self.gone(incarnation, now)
@@ -86,7 +92,7 @@ class Unresponsive:
             missed = self._open[incarnation] = MissedHeartbeat(heard, unit, incarnation)
             self.all.append(missed)
             self._driver.outbox.append((incarnation, DumpThreads(incarnation)))
-        elif not missed.told and now - heard > min(SILENCE, self._timeout / 2) + ANSWER:
+        elif not missed.told and now - heard > self._patience + ANSWER:
             self._tell(missed)
         if now - heard > self._timeout and not missed.replaced:
             self._tell(missed)
@@ -102,5 +108,7 @@ class Unresponsive:
             where = f"it is in {missed.where}" if missed.where else "it is in the engine's own code"
         else:
             where = "a frozen process, or code that keeps the interpreter for itself"
-        seconds = min(SILENCE, self._timeout / 2)
-        self._driver.notices.append(f"no word from {missed.unit}/{missed.incarnation} for {seconds:g} s: {where}")
+        if (missed.unit, where) not in self._told:
+            self._told.add((missed.unit, where))
+            name = f"{missed.unit}/{missed.incarnation}"
+            self._driver.notices.append(f"no word from {name} for {self._patience:g} s: {where}")

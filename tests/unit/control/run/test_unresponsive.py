@@ -68,7 +68,22 @@ def test_one_that_does_not_answer_and_one_that_is_in_the_engine(driver, place, t
     watch.tick(6.4)
     watch.tick(6.6)
     watch.tick(7.6)
-    assert list(driver.notices) == [f"no word from slow/{i} for 5 s: {told}" for i in (7, 8)]
+    assert list(driver.notices) == [f"no word from slow/7 for 5 s: {told}"]  # of a unit once
+    assert [missed.told for missed in watch.all] == [True, True]
+
+
+def test_a_slow_bolt_that_misses_many_is_told_of_once_and_the_newest_are_kept(driver):
+    driver = driver()
+    watch = Unresponsive(driver)
+    heard(watch, 7, 8, now=0.0)
+    for tuple_ in range(1, 251):
+        watch.tick(tuple_ * 6.0 - 0.1)
+        heard(watch, 8, now=tuple_ * 6.0)
+        watch.take(ThreadDump(7, "process, slow.py:12", "stack"), tuple_ * 6.0)
+        heard(watch, 7, now=tuple_ * 6.0)
+    assert len(driver.notices) == 1
+    assert len(watch.all) == 100
+    assert watch.all[-1].at == 1494.0
 
 
 def test_with_a_timeout_it_is_ended_once(driver):
