@@ -281,5 +281,5 @@ def _batches(roots: RootCounts) -> str:
         if count:
             text += f", {count:,} {what}"
     if roots.lost:
-        text += f", {roots.lost:,} lost with a spout's process, and read again where the source can seek"
+        text += f", {roots.lost:,} open when their spout's process ended, and read again where the source can seek"
     return text

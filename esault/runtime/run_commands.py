@@ -105,11 +105,11 @@ class ScaleUnit(RunCommand):
     def carry_out(self, run: Running, now: float) -> Answer:
         """Begin the change. Raises UsageError."""
         change = run.driver.commands.scale(self.unit, self.n, now)
-        unit = run.driver.units[self.unit]
         if change is None:
             return Answer({"done": True, "unchanged": True})
 
         def ended() -> dict[str, Any] | None:
+            unit = run.driver.units[self.unit]  # another one where all have gone back meanwhile
             record = next((record for record in unit.changes if record.id == change), None)
             if record is None or (unit.endings.leaving and not unit.state.finishing):
                 return None  # or the next request, which comes at once, would be refused

@@ -67,6 +67,7 @@ class Rescale(Component):
             Effect.GO_ON_WITHOUT_THE_DEAD: self._go_on_without_the_dead,
             Effect.DROP: self._drop,
             Effect.RECORD_AS_DROPPED: self._record_as_dropped,
+            Effect.RECORD_AS_DONE: self._record_as_done,
             Effect.RECORD: self._record,
         }
         self._guards: dict[Guard, Callable[[], bool]] = {
@@ -319,6 +320,13 @@ class Rescale(Component):
         change, self.change = self._on, None
         unit = self._unit
         unit.changes.append(change.record(unit.name, now, unit.width, dropped="all went back to a checkpoint"))
+
+    def _record_as_done(self, message: WentBack, now: float) -> None:
+        """The sub-units of the new table begin with the state of the checkpoint: nothing is left to move."""
+        change, self.change = self._on, None
+        unit = self._unit
+        unit.changes.append(change.record(unit.name, now, unit.width))
+        unit.history.append((now, unit.width))
 
     def _on_sub_unit_gone(self, message: SubUnitGone, now: float) -> None:
         """Forget the endpoints of sub-units that are gone and that no table names."""

@@ -47,6 +47,7 @@ class Effect(Enum):
     GO_ON_WITHOUT_THE_DEAD = "go on without the dead"
     DROP = "drop the change"
     RECORD_AS_DROPPED = "record it as dropped"
+    RECORD_AS_DONE = "record it as done, all go on with its table"
     RECORD = "record the change"
 
 
@@ -120,7 +121,7 @@ TABLE: Mapping[RescaleState, Mapping[type, Cell]] = {
         RangesHandedOver: Cell((Effect.NOTE_HANDED_OVER,)),
         Introduced: Cell((Effect.HOLD_BEFORE_TAKING_OVER,)),
         Replaced: Cell((Effect.GO_ON_WITHOUT_THE_DEAD,)),
-        WentBack: _BROKEN_OFF,
+        WentBack: Cell((Effect.RECORD_AS_DONE,), RescaleState.IDLE),
     },
 }
 

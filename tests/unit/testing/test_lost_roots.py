@@ -27,4 +27,4 @@ def test_what_was_open_at_a_dead_spout_is_counted(seed):
     assert roots.lost >= known > 0
     assert roots.emitted == roots.acked + roots.lost
     assert (roots.open, roots.failed) == (0, 0)
-    assert f"{roots.lost} lost with a spout's process" in str(local.report())
+    assert f"{roots.lost} open when their spout's process ended" in str(local.report())
