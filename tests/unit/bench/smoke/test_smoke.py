@@ -59,7 +59,8 @@ def test_the_same_code_counts_the_same(unchanged):
     from bench.smoke.counts import count
 
     again = count(_workload("A"))
-    assert again.functions == unchanged.functions
+    # A collection of garbage in one of them forgets what the other still knows: one call more in some hundred rows.
+    assert again.functions == pytest.approx(unchanged.functions, abs=0.01)
     exact = ("bytecodes", "Python calls", "C calls")
     # A look at the clock more or less, on a busy machine, is one call in a thousand rows.
     wanted = {what: pytest.approx(unchanged.figures[what], rel=1e-3) for what in exact}
