@@ -18,7 +18,7 @@ JAVA = r"\b(?:test|should)[A-Z]\w*"
 
 
 def texts(source):
-    """(line, text) of comments and docstrings."""
+    """(line, text) of comments, docstrings and names of tests that cases stand under."""
     found = []
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
@@ -26,6 +26,8 @@ def texts(source):
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, (ast.FunctionDef, ast.Module)) and (said := ast.get_docstring(node)):
             found.append((node.body[0].lineno, said))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(JAVA, node.value):
+            found.append((node.lineno, node.value))
     return sorted(found)
 
 
@@ -65,7 +67,7 @@ def listed(title):
     for peer, tests, why in rows(title):
         assert peer in PEERS and why
         found[peer] += sum(
-            not re.fullmatch(r"\w+(Test|Suite)|test_\w+\.py", name) for name in re.findall(r"`([^`]+)`", tests)
+            not re.fullmatch(r"\w+(Test|Suite|ITCase)|test_\w+\.py", name) for name in re.findall(r"`([^`]+)`", tests)
         )
     return found
 

@@ -270,11 +270,11 @@ LEFT, RIGHT = ("l", "ALL", ("1", 0)), ("r", "ALL", ("2", 1))
 @pytest.mark.parametrize(
     ("rows", "how", "pairs"),
     [
-        # test_join_window_complete: the first of each, once
+        # test_join_window_first_complete: the first of each, once
         ([LEFT, RIGHT], {"keep": "first"}, [("1", "2")]),
-        # test_join_window_final: the last of each at the end, None where there is none
+        # test_join_window_last_final, test_join_window_default_mode_is_last_final: the last of each at the end, None where there is none
         ([LEFT, RIGHT, ("r", "ALL", ("3", 2))], {"keep": "last", "kind": "outer"}, [("1", "3")]),
-        # test_join_window_product
+        # test_join_window_product_final
         (
             [LEFT, ("l", "ALL", ("2", 1)), ("r", "ALL", ("3", 1)), ("r", "ALL", ("4", 2))],
             {"kind": "outer"},
@@ -288,7 +288,7 @@ def test_bytewax_modes_of_joins(rows, how, pairs):
 
 
 def test_bytewax_a_running_join_is_that_of_two_tables():
-    """test_join_running."""
+    """test_join_last_running."""
     found = run([LEFT, RIGHT, ("r", "ALL", ("3", 2))], lambda t, a, b: a.join_tables("out", b, kind="outer"))
     assert found == [("ALL", ("1", None)), ("ALL", ("1", "2")), ("ALL", ("1", "3"))]
 

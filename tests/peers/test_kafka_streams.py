@@ -210,7 +210,7 @@ def test_a_stream_and_a_table(parts, missing, expected):
 
 
 def test_pairs_of_a_left_join():
-    """testLeftJoin: every record of a key with every one of the other side within the window, whichever came first."""
+    """testLeftJoinWithDefaultSuppliers, testLeftJoinWithInMemoryCustomSuppliers: every record of a key with every one of the other side within the window, whichever came first."""
     keys = range(4)
     rows = [("a", n, (f"A{n}", 0)) for n in range(2)] + [("b", n, (f"a{n}", 0)) for n in range(2)]
     rows += [("a", n, (f"B{n}", 0)) for n in range(3)] + [("b", n, (f"b{n}", 0)) for n in keys]

@@ -53,12 +53,12 @@ def then(pattern, word, letter, name=None):
 
 
 def not_c(many, contiguity):
-    """NotPatternITCase.testNotFollowedByAfterOneOrMore: a b+ !c d."""
+    """a b+ !c d."""
     return then(many(then(A, contiguity, "b")).not_followed_by("no", has("c")), NEXT, "d")
 
 
 def not_c_before(many, contiguity):
-    """NotPatternITCase.testNotFollowedByBeforeOneOrMore: a !c b+ d."""
+    """a !c b+ d."""
     return then(many(then(A.not_followed_by("no", has("c")), contiguity, "b")), NEXT, "d")
 
 
