@@ -14,7 +14,7 @@ README = HERE / "README.md"
 PEERS = ("Flink", "Kafka Streams", "Bytewax", "Spark", "Storm", "Beam")
 #: how a peer names its tests
 NAMES = {"Bytewax": r"\btest_[a-z]\w*\b(?!\.py)", "Spark": r"\"([^\"]+)\"", "Beam": r"\"([^\"]+)\""}
-JAVA = r"\b(?:test|should)[A-Z]\w*"
+JAVA = r"\b(?:test[A-Z]|should[A-Z]|[a-z]\w*Should[A-Z])\w*"
 
 
 def texts(source):
@@ -62,10 +62,11 @@ def rows(title):
 
 
 def listed(title):
-    """peer -> how many tests stand in that table."""
+    """peer -> how many tests stand in that table, by their names or as "(15 tests)" of a file."""
     found: Counter[str] = Counter()
     for peer, tests, why in rows(title):
         assert peer in PEERS and why
+        found[peer] += sum(map(int, re.findall(r"\((\d+) tests\)", tests)))
         found[peer] += sum(
             not re.fullmatch(r"\w+(Test|Suite|ITCase)|test_\w+\.py", name) for name in re.findall(r"`([^`]+)`", tests)
         )

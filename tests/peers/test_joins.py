@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from esault import Topology
+from esault import Topology, TopologyFailed
 from esault.messages.settings import Settings
 from esault.sources import Items
 from esault.testing import LocalRuntime
@@ -129,12 +129,40 @@ def test_flink_goes_on_from_a_snapshot():
     assert sorted(second.emitted) == [(3, 4), (4, 3), (4, 4)]
 
 
-def test_flink_leaves_out_what_is_late_on_either_side():
-    """testDiscardsLateData."""
-    join = Joined(-1, 1)
-    assert join.take("left", "l1", 1, 1) and join.take("right", "r1", 1, 1)
-    assert not join.take("left", "l1", 1, 4) and not join.take("right", "r1", 1, 4)
-    assert join.emitted == [("l1", "r1")]
+@pytest.mark.parametrize(
+    ("before", "behind", "late"),
+    [
+        # testDiscardsLateData
+        ([1, 2, 3], [("left", 1), (None, 4), (None, 5)], [("left", 1)]),
+        # testLateData
+        ([3], [(None, 4), ("left", 1), ("right", 2), (None, 5)], [("left", 1), ("right", 2)]),
+    ],
+)
+def test_flink_leaves_out_what_is_late_on_either_side(before, behind, late):
+    join, found = Joined(-1, 1), []
+    for watermark, rows in ((0, [(None, n) for n in before]), (4, behind)):
+        for at, n in rows:
+            for side in ("left", "right") if at is None else (at,):
+                if not join.take(side, n, n, watermark):
+                    found.append((side, n))
+    times = {n for _, n in behind if _ is None} | set(before)
+    assert found == late
+    assert sorted(join.emitted) == sorted((a, b) for a in times for b in times if abs(a - b) <= 1)
+
+
+@pytest.mark.parametrize(
+    "side",
+    [
+        # testFailsWithNoTimestampsLeft
+        "a",
+        # testFailsWithNoTimestampsRight
+        "b",
+    ],
+)
+def test_flink_refuses_what_has_no_time(side):
+    rows = [(other, "k", (other, None if other == side else 0)) for other in "ab"]
+    with pytest.raises(TopologyFailed, match="time"):
+        run(rows, lambda t, a, b: a.join("out", b, within=(0, 0), time=time))
 
 
 # Kafka Streams: KStreamKStream...JoinTest ---------------------------------------------------------------

@@ -336,6 +336,22 @@ CASES = {
             "c a1 a1 a2 b a3",
         ],
     ),
+    # GroupITCase: groups that come once are stages one after the other
+    "testGroupNotFollowedBy": (
+        then(then(then(C, ANY, "a"), NEXT, "b").not_followed_by("no", has("d")), NEXT, "e"),
+        "c a1 b1 d a2 b2 e",
+        ["c a2 b2 e"],
+    ),
+    "testGroupNotNext": (
+        then(then(then(C, ANY, "a"), NEXT, "b").not_next("no", has("d")), NEXT, "e"),
+        "c a1 b1 d a2 b2 e",
+        ["c a2 b2 e"],
+    ),
+    "testGroupStartsWithOptionalPattern": (
+        then(then(then(A, STRICT, "b").optional(), STRICT, "c"), STRICT, "d"),
+        "a c d",
+        ["a c d"],
+    ),
     # AfterMatchSkipITCase: greedy is said there, and takes nothing away where what follows is strict
     "testSkipPastLastWithOneOrMoreAtBeginning": (
         then(A.one_or_more().consecutive(), STRICT, "b").skip_past_last(),
