@@ -158,7 +158,8 @@ def test_what_raises_ends_the_run(items, build):
 class Says(Bolt):
     """Emits the state before and the one behind."""
 
-    discards = ""
+    of: str = ""
+    discards: str = ""
 
     def __init__(self):
         self.state = "NEW"

@@ -13,7 +13,7 @@ NEXT = 1
 
 
 def test_sessions_take_late_tuples_as_long_as_they_are_open(steps):
-    """WindowOperatorTest.testDropDueToLatenessSessionZeroLateness."""
+    """WindowOperatorTest.testSideOutputDueToLatenessSessionZeroLateness and, by its second late tuple, testSideOutputDueToLatenessSessionZeroLatenessPurgingTrigger."""
     w = steps(SessionWindow(3000))
     w.give("key2", 1000)
     assert w.watermark(1999 + NEXT) == []
@@ -28,14 +28,15 @@ def test_sessions_take_late_tuples_as_long_as_they_are_open(steps):
     assert w.watermark(14600 + NEXT) == [("key2", (11600, 14600, 1))]
     assert w.dropped == 0
     assert w.give("key2", 10000) == [("late", "key2", {"at": 10000, "n": 1})]
+    assert w.give("key2", 10100) == [("late", "key2", {"at": 10100, "n": 1})]
     w.give("key2", 14500)
     assert w.watermark(20000 + NEXT) == [("key2", (14500, 17500, 1))]
     assert w.watermark(100000 + NEXT) == []
-    assert w.dropped == 1
+    assert w.dropped == 2
 
 
 def test_sessions_of_two_keys(steps):
-    """WindowOperatorTest.testSessionWindows: sums over gaps of three seconds, with a snapshot in between."""
+    """WindowOperatorTest.testSessionWindows, testSessionWindowsWithProcessFunction, testReduceSessionWindows and testReduceSessionWindowsWithProcessFunction: sums over gaps of three seconds, with a snapshot in between."""
     w = steps(SessionWindow(3000))
     for key, n, at in [("key2", 1, 0), ("key2", 2, 1000), ("key2", 3, 2500), ("key1", 1, 10), ("key1", 2, 1000)]:
         assert w.give(key, at, n) == []
@@ -71,8 +72,22 @@ def test_a_gap_of_each_tuples_own(steps):
     assert w.end() == [("k", (12, 17, (5,)))]
 
 
+def test_a_gap_of_each_tuples_own_whose_furthest_end_holds(steps):
+    """WindowOperatorTest.testDynamicEventTimeSessionWindows: three seconds for key1, one for key2 where it says 10, else two."""
+    w = steps(SessionWindow(lambda value: {3: 3000, 10: 1000}.get(value["n"], 2000)))
+    for key, n, at in [("key1", 3, 10), ("key2", 4, 5000), ("key2", 5, 6000)]:
+        assert w.give(key, at, n) == []
+    assert sorted(w.watermark(8999 + NEXT)) == [("key1", (10, 3010, 3)), ("key2", (5000, 8000, 9))]
+    for n, at in [(1, 9000), (2, 10000), (10, 10500)]:
+        assert w.give("key2", at, n) == []
+    assert w.watermark(12999 + NEXT) == [("key2", (9000, 12000, 13))]
+    for n, at in [(10, 13000), (10, 13500), (1, 14000)]:
+        assert w.give("key2", at, n) == []
+    assert w.watermark(16999 + NEXT) == [("key2", (13000, 16000, 21))]
+
+
 def test_sliding_windows_drop_what_is_late_for_all_of_them(steps):
-    """WindowOperatorTest.testDropDueToLatenessSliding: a tuple is in those of its windows that are open."""
+    """WindowOperatorTest.testSideOutputDueToLatenessSliding: a tuple is in those of its windows that are open."""
     w = steps(SlidingWindow(3000, 1000))
     w.give("key2", 1000)
     assert w.watermark(1999 + NEXT) == [("key2", (-1000, 2000, 1))]
@@ -93,6 +108,74 @@ def test_sliding_windows_drop_what_is_late_for_all_of_them(steps):
     ]
     assert w.give("key1", 3001) == [("late", "key1", {"at": 3001, "n": 1})]
     assert w.watermark(25000 + NEXT) == []
+
+
+OUT_OF_ORDER = [("key2", 3999), ("key2", 3000), ("key1", 20), ("key1", 0), ("key1", 999)]
+OUT_OF_ORDER += [("key2", 1998), ("key2", 1999), ("key2", 1000)]
+
+
+def test_sliding_windows_of_two_keys(steps):
+    """WindowOperatorTest.testSlidingEventTimeWindowsReduce and testSlidingEventTimeWindowsApply: tuples are out of order."""
+    w = steps(SlidingWindow(3000, 1000))
+    for key, at in OUT_OF_ORDER:
+        assert w.give(key, at) == []
+    assert w.watermark(999 + NEXT) == [("key1", (-2000, 1000, 3))]
+    assert sorted(w.watermark(1999 + NEXT)) == [("key1", (-1000, 2000, 3)), ("key2", (-1000, 2000, 3))]
+    assert sorted(w.watermark(2999 + NEXT)) == [("key1", (0, 3000, 3)), ("key2", (0, 3000, 3))]
+    assert w.watermark(3999 + NEXT) == [("key2", (1000, 4000, 5))]
+    assert w.watermark(4999 + NEXT) == [("key2", (2000, 5000, 2))]
+    assert w.watermark(5999 + NEXT) == [("key2", (3000, 6000, 2))]
+    assert w.watermark(6999 + NEXT) == []
+    assert w.watermark(7999 + NEXT) == []
+
+
+def test_tumbling_windows_of_two_keys(steps):
+    """WindowOperatorTest.testTumblingEventTimeWindowsReduce and testTumblingEventTimeWindowsApply, of the same tuples."""
+    w = steps(TumblingWindow(3000))
+    for key, at in OUT_OF_ORDER:
+        assert w.give(key, at) == []
+    assert w.watermark(999 + NEXT) == []
+    assert w.watermark(1999 + NEXT) == []
+    assert sorted(w.watermark(2999 + NEXT)) == [("key1", (0, 3000, 3)), ("key2", (0, 3000, 3))]
+    assert w.watermark(3999 + NEXT) == []
+    assert w.watermark(4999 + NEXT) == []
+    assert w.watermark(5999 + NEXT) == [("key2", (3000, 6000, 2))]
+    assert w.watermark(6999 + NEXT) == []
+    assert w.watermark(7999 + NEXT) == []
+
+
+def test_one_window_that_ends_with_the_stream(steps):
+    """WindowOperatorTest.testEndOfStreamTrigger: a window of all there is closes when no more comes."""
+    w = steps(TumblingWindow(10**9))
+    for key, at in OUT_OF_ORDER:
+        assert w.give(key, at) == []
+    assert sorted(w.end()) == [("key1", (0, 10**9, 3)), ("key2", (0, 10**9, 5))]
+
+
+def test_windows_of_four_tuples(steps):
+    """WindowOperatorTest.testCountTrigger: a key's fourth tuple closes its window, and times are of no account."""
+    w = steps(CountWindow(4), Rows)
+    for key, at in [("key2", 3000), ("key2", 3999), ("key1", 20), ("key1", 0), ("key1", 999), ("key2", 1998)]:
+        assert w.give(key, at) == []
+    assert [len(rows) for _, (_, _, rows) in w.give("key2", 1999)] == [4]
+    assert w.give("key2", 1000) == []
+    assert [(key, len(rows)) for key, (_, _, rows) in w.give("key1", 10999)] == [("key1", 4)]
+    assert w.give("key2", 1000) == w.give("key2", 1000) == []
+    assert [(key, len(rows)) for key, (_, _, rows) in w.give("key2", 1000)] == [("key2", 4)]
+
+
+def test_tumbling_windows_drop_what_is_late(steps):
+    """WindowOperatorTest.testSideOutputDueToLatenessTumbling."""
+    w = steps(TumblingWindow(2000))
+    w.give("key2", 1000)
+    assert w.watermark(1985 + NEXT) == []
+    assert w.give("key2", 1980) == []
+    assert w.watermark(1999 + NEXT) == [("key2", (0, 2000, 2))]
+    assert w.give("key2", 1998) == [("late", "key2", {"at": 1998, "n": 1})]
+    assert w.give("key2", 2001) == []
+    assert w.watermark(2999 + NEXT) == []
+    assert w.watermark(3999 + NEXT) == [("key2", (2000, 4000, 1))]
+    assert w.dropped == 1
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,7 @@ def test_a_table_that_is_held_back_is_counted(moves):
 
 
 #: side, key, value and time, and what comes out; the side "s" is held back for 10
-STEPS = [
+STEPS: list[tuple[str, str, str, int, list[tuple[str, tuple[str | None, str | None]]]]] = [
     ("s", "B", "1", 0, []),
     ("s", "A", "1", 0, []),
     ("s", "tick", "tick", 10, [("A", ("1", None)), ("B", ("1", None))]),

@@ -5,6 +5,7 @@ Flink's times are in ms, and its watermark w says: nothing at or before w will c
 
 from __future__ import annotations
 
+import pytest
 from steps import Panes, Rows, Sum
 
 from esault.windows import SlidingWindow, TumblingWindow
@@ -38,20 +39,34 @@ def test_a_late_tuple_stands_alone_where_windows_are_purged(steps):
     assert w.give("key2", 1998) == [("late", "key2", {"at": 1998, "n": 1})]
 
 
-def test_the_last_moment_of_lateness(steps):
-    """WindowOperatorTest.testCleanupTimerWithEmptyReduceStateForTumblingWindows: state goes at the end and the lateness, without a word."""
-    w = steps(TumblingWindow(2000), updates="accumulate", allowed_lateness=1)
+@pytest.mark.parametrize(("bolt", "result"), [(Sum, 1), (Rows, (1,))])
+def test_the_last_moment_of_lateness(steps, bolt, result):
+    """Flink, WindowOperatorTest.testCleanupTimerWithEmptyReduceStateForTumblingWindows and, of lists, testCleanupTimerWithEmptyListStateForTumblingWindows: state goes at the end and the lateness, without a word."""
+    w = steps(TumblingWindow(2000), bolt, updates="accumulate", allowed_lateness=1)
     w.give("key2", 1000)
     assert w.watermark(1599 + NEXT) == []
-    assert w.watermark(1999 + NEXT) == [("key2", (0, 2000, 1))]
+    assert w.watermark(1999 + NEXT) == [("key2", (0, 2000, result))]
     assert w.operator.states == 1
     assert w.watermark(2000 + NEXT) == []
     assert w.operator.states == 0
     assert w.watermark(5000 + NEXT) == []
 
 
+def test_a_long_lateness_without_late_tuples(steps):
+    """Flink, WindowOperatorTest.testCleanupTimerWithEmptyListStateForTumblingWindows2: the same with a lateness of 100, of which most is left."""
+    w = steps(TumblingWindow(2000), Rows, updates="discard", allowed_lateness=100)
+    w.give("key2", 1000)
+    assert w.watermark(1599 + NEXT) == []
+    assert w.watermark(1999 + NEXT) == [("key2", (0, 2000, (1,)))]
+    assert w.watermark(2098 + NEXT) == []
+    assert w.operator.states == 1
+    assert w.watermark(2100 + NEXT) == []
+    assert w.operator.states == 0
+    assert w.watermark(5000 + NEXT) == []
+
+
 def test_late_tuples_are_in_the_panes_of_those_windows_that_still_take_them(steps):
-    """WindowOperatorTest.testDropDueToLatenessSliding, with lateness: each window that takes it has a pane."""
+    """Sliding windows as Flink has them, with lateness: each window that takes it has a pane."""
     w = steps(SlidingWindow(3000, 1000), updates="accumulate", allowed_lateness=1000)
     w.give("k", 3000)
     assert w.watermark(4500) == [("k", (1000, 4000, 1))]
@@ -71,6 +86,35 @@ def test_default_trigger_and_late_data(steps):
         ("k", (20, 30, (25,), "on_time", 0, False)),
     ]
     assert w.give("k", 7, 7) == [("k", (0, 10, (1, 2, 3, 7), "late", 1, False))]
+
+
+def test_default_trigger_of_fixed_windows(steps):
+    """Beam, trigger_transcripts.yaml, fixed_default: the pane on time has what came."""
+    w = steps(TumblingWindow(10), Rows)
+    for at in (1, 2, 3, 10, 11):
+        assert w.give("k", at, at) == []
+    assert w.watermark(25) == [
+        ("k", (0, 10, (1, 2, 3))),
+        ("k", (10, 20, (10, 11))),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "values"),
+    [
+        # known_late_data_watermark: two of them are behind the watermark already
+        (5, (2, 3, 7, 8)),
+        # known_late_data_no_watermark_hold_possible
+        (8, (2, 3, 7)),
+    ],
+)
+def test_what_is_behind_the_watermark_is_in_windows_that_are_open(steps, before, values):
+    """Beam, trigger_transcripts.yaml, "known_late_data_watermark" and "known_late_data_no_watermark_hold_possible": but for the pane's own timestamp."""
+    w = steps(TumblingWindow(10), Rows)
+    assert w.watermark(before) == []
+    for at in values:
+        assert w.give("k", at, at) == []
+    assert w.watermark(11) == [("k", (0, 10, values))]
 
 
 def test_early_panes_that_discard(steps):

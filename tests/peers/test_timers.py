@@ -251,6 +251,98 @@ def test_one_that_a_timer_sets_is_the_only_one(steps):
     assert (run.operator.due_at(), len(run.operator.timers)) == (30, 1)
 
 
+# Flink: WindowOperatorTest, of what is no window here but a bolt with timers -----------------------------
+
+
+class Periodically(Bolt):
+    """A sum that is never cleared, at the ends of those three seconds that something came in, and of all later ones."""
+
+    def __init__(self):
+        self.total = 0
+
+    def process(self, key, value):
+        number, at = value
+        if not self.total:
+            self.timer("fire", at // 3000 * 3000 + 3000)
+        self.total += number
+
+    def on_timer(self, name, at):
+        self.emit(self.key, self.total)
+        self.timer("fire", at + 3000)
+
+
+def test_a_window_of_all_that_is_told_periodically(steps):
+    """WindowOperatorTest.testContinuousWatermarkTrigger"""
+    run = steps(Periodically)
+    for key, at in [("key1", 0), ("key2", 3000), ("key2", 3999), ("key1", 20), ("key1", 999)]:
+        assert run.give(key, 1, at) == []
+    for at in (1998, 1999, 1000):
+        assert run.give("key2", 1, at) == []
+    assert run.watermark(1000) == run.watermark(2000) == []
+    assert run.watermark(3000) == [("", "key1", 3)]
+    assert run.watermark(4000) == run.watermark(5000) == []
+    assert sorted(run.watermark(6000)) == [("", "key1", 3), ("", "key2", 5)]
+    assert run.watermark(7000) == run.watermark(8000) == []
+
+
+class ClockSession(Bolt):
+    """A session by the clock: the furthest end that a tuple says counts."""
+
+    def __init__(self):
+        self.start = self.end = self.total = 0
+
+    def process(self, key, value):
+        (number, gap), _ = value
+        now = self.context.now()
+        self.start = self.start if self.total else now
+        self.end = max(self.end, now + gap)
+        self.total += number
+        self.timer("over", self.end, by="processing")
+
+    def on_timer(self, name, at):
+        self.emit(self.key, (self.start, self.end, self.total))
+        self.start = self.end = self.total = 0
+
+
+def test_sessions_by_the_clock(steps):
+    """WindowOperatorTest.testProcessingTimeSessionWindows: tuples' own times are of no account."""
+    run = steps(ClockSession)
+    run.time(3)
+    run.give("key2", (1, 3000), 1)
+    assert run.time(1000) == []
+    run.give("key2", (1, 3000), 1002)
+    assert run.time(5000) == [("", "key2", (3, 4000, 2))]
+    for key in ("key2", "key2", "key1", "key1", "key1"):
+        assert run.give(key, (1, 3000), 5000) == []
+    assert sorted(run.time(10000)) == [("", "key1", (5000, 8000, 3)), ("", "key2", (5000, 8000, 2))]
+
+
+def test_sessions_by_the_clock_whose_gap_a_tuple_says(steps):
+    """WindowOperatorTest.testDynamicProcessingTimeSessionWindows"""
+    run = steps(ClockSession)
+    found = []
+    for key, number, gap, at in [
+        ("key1", 3, 3000, 10),
+        ("key2", 4, 2000, 5000),
+        ("key2", 5, 2000, 6000),
+        ("key2", 1, 2000, 9000),
+        ("key2", 2, 2000, 10000),
+        ("key2", 10, 1000, 10500),
+        ("key2", 10, 1000, 13000),
+        ("key2", 10, 1000, 13500),
+        ("key2", 1, 2000, 14000),
+    ]:
+        found += run.time(at)
+        found += run.give(key, (number, gap), at)
+    found += run.time(16999)
+    assert found == [
+        ("", "key1", (10, 3010, 3)),
+        ("", "key2", (5000, 8000, 9)),
+        ("", "key2", (9000, 12000, 13)),
+        ("", "key2", (13000, 16000, 21)),
+    ]
+
+
 # Spark: StreamingDeduplicationWithinWatermarkSuite ---------------------------------------------------------
 
 
