@@ -13,6 +13,7 @@ import importlib.util
 import inspect
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,16 +27,36 @@ from esault.topology.parameters import Parameter, check_params, parameters
 
 __all__ = ["Located", "loading"]
 
-# The files that are being imported right now, the innermost last.
-_loading: list[str] = []
+
+class _Loading(threading.local):
+    """The files that this thread is importing right now, the innermost last."""
+
+    def __init__(self) -> None:
+        self.sources: list[str] = []
+
+
+_loading = _Loading()
+
+# One thread at a time: another one would find a module in `sys.modules` whose body has not run to its end.
+_importing = threading.RLock()
+
+
+def _renew_lock() -> None:
+    global _importing
+    _importing = threading.RLock()
+
+
+# A thread that held it is not in a forked process, and would never give it back.
+os.register_at_fork(after_in_child=_renew_lock)
 
 
 def loading() -> str | None:
-    """The topology file that is being imported right now; None when there is none.
+    """Return the topology file that this thread is importing right now; None when there is none.
 
-    Code that runs topologies asks: a `run` that comes from an import lacks its `if __name__ == "__main__":`.
+    Code that runs topologies asks: a `run` that comes from an import lacks its `if __name__ == "__main__":`. What other
+    threads import does not count: two runs may begin at once.
     """
-    return _loading[-1] if _loading else None
+    return _loading.sources[-1] if _loading.sources else None
 
 
 @dataclass(frozen=True)
@@ -70,15 +91,16 @@ class Located:
         """
         if self.folder not in sys.path:
             sys.path.insert(0, self.folder)
-        _loading.append(self.source)
-        try:
-            return self._import_path(self.path) if self.path is not None else self._import_module(str(self.module))
-        except EsaultError:
-            raise
-        except (Exception, SystemExit) as error:
-            raise LocateError(f"{self.source} cannot be imported: {self._say(error)}") from error
-        finally:
-            _loading.pop()
+        with _importing:
+            _loading.sources.append(self.source)
+            try:
+                return self._import_path(self.path) if self.path is not None else self._import_module(str(self.module))
+            except EsaultError:
+                raise
+            except (Exception, SystemExit) as error:
+                raise LocateError(f"{self.source} cannot be imported: {self._say(error)}") from error
+            finally:
+                _loading.sources.pop()
 
     def load_function(self) -> Callable[..., Any]:
         """The topology function itself; raises LocateError."""

@@ -68,4 +68,5 @@ def test_two_at_once_in_threads_and_another_after_them(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
     assert done.stdout.splitlines()[-1] == "[('one', (1000, 999000)), ('two', (2000, 3998000))]"

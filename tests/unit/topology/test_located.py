@@ -5,7 +5,9 @@ import pickle
 import re
 import sys
 import textwrap
+import threading
 import traceback
+from types import SimpleNamespace
 
 import pytest
 
@@ -284,6 +286,32 @@ def test_the_file_that_is_being_imported_is_known(file):
     module = file("from esault.topology.located import loading\nSEEN = loading()").load_module()
     assert module.SEEN == "numbers.py"
     assert loading() is None
+
+
+def test_two_threads_import_one_file_in_turn_and_do_not_see_each_other_as_importing(file, monkeypatch):
+    begun, asked, seen, functions = threading.Event(), threading.Event(), [], []
+    monkeypatch.setitem(sys.modules, "turns", SimpleNamespace(begun=begun, asked=asked))
+    # The body waits until the other thread has asked, which it may do while this file is being imported.
+    located = file("import turns\nturns.begun.set(); assert turns.asked.wait(10)\ndef topology(): ...\n")
+
+    def load():
+        functions.append(located.load_function())
+
+    first, second = threading.Thread(target=load), threading.Thread(target=load)
+
+    def ask():
+        assert begun.wait(10)
+        seen.append(loading())
+        second.start()
+        asked.set()
+
+    asking = threading.Thread(target=ask)
+    first.start()
+    asking.start()
+    for thread in (asking, first, second):
+        thread.join(20)
+    assert seen == [None]
+    assert len(functions) == 2 and functions[0] is functions[1]
 
 
 def test_a_file_elsewhere_is_named_by_its_whole_path(file):
