@@ -16,9 +16,21 @@ from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
 
 
+def dies(local, victim, unborn):
+    """Kill it, unless it were the third of a unit to die before it has started: three in a row end the run, as they should."""
+    for name in ("split", "count"):
+        record = local.driver.units[name].subs.get(victim)
+        if record is not None and record.started_at is None:
+            if unborn[name] == 2:
+                return False
+            unborn[name] += 1
+    local.kill(victim)
+    return True
+
+
 def walk(local, order, kills=0, kill_rate=0.02, most_seconds=200.0):
     """Run to the end, changing units at random and killing processes of bolts and ack servers."""
-    start = local.clock()
+    start, unborn = local.clock(), Counter()
     while local.driver.phase != "ended":
         if local.driver.phase == "running" and order.random() < 0.05:
             some_change(local, order, ["count", "split"], most=5)
@@ -26,8 +38,7 @@ def walk(local, order, kills=0, kill_rate=0.02, most_seconds=200.0):
             bolts = [i for u in ("split", "count") for i in local.driver.units[u].subs]
             living = [i for i in (*bolts, *local.ack_servers()) if local.lives(i)]
             if living:
-                local.kill(order.choice(living))
-                kills -= 1
+                kills -= dies(local, order.choice(living), unborn)
         if not local.step():
             local.wait()
         assert local.clock() - start < most_seconds, "stuck"
@@ -56,6 +67,7 @@ def test_planned_changes_lose_and_repeat_nothing_and_keep_the_order_of_each_key(
 @example(seed=133, kills=5, ackers=2, kill_rate=0.05)
 @example(seed=14635, kills=2, ackers=2, kill_rate=0.005)
 @example(seed=215, kills=4, ackers=0, kill_rate=0.05)
+@example(seed=40381138, kills=3, ackers=0, kill_rate=0.05)
 def test_whoever_dies_at_whatever_step_nothing_is_missing(done, seed, kills, ackers, kill_rate):
     rows = text(600)
     local = LocalRuntime(words(), spouts={"lines": rows}, seed=seed, settings=Settings(ackers=ackers))
