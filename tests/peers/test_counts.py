@@ -23,11 +23,14 @@ def texts(source):
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             found.append((token.start[0], token.string))
+    docstrings = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, (ast.FunctionDef, ast.Module)) and (said := ast.get_docstring(node)):
+            docstrings.add(node.body[0].lineno)
             found.append((node.body[0].lineno, said))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(JAVA, node.value):
-            found.append((node.lineno, node.value))
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.lineno not in docstrings:
+            found += [(node.lineno, node.value)] * bool(re.fullmatch(JAVA, node.value))
     return sorted(found)
 
 

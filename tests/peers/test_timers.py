@@ -19,6 +19,7 @@ from esault.payload.codec import Codec
 from esault.sources import Items
 from esault.testing import LocalRuntime, ManualClock
 from esault.topology.context import Context
+from esault.topology.operators.enrich import Enrich
 
 
 class Steps:
@@ -452,3 +453,30 @@ def test_an_answer_is_kept_for_its_key():
 
     found = emitted([(name, name) for name in ("a", "b", "a")], lambda s: s.enrich("unit", once, cache=60))
     assert sorted(found) == [("a", ("a", 1)), ("a", ("a", 1)), ("b", ("b", 2))]
+
+
+class Asking(Enrich):
+    """The bolt behind `enrich` alone, by a clock that is told."""
+
+    def __init__(self, function, cache, clock):
+        super().__init__(function, cache)
+        self.context = Context(unit="unit", now=clock)
+        self.found = []
+
+    def emit(self, key, value, stream=None):
+        self.found.append(value)
+
+
+def test_an_answer_is_asked_for_again_when_it_is_old():
+    """test_enrich_cached.py, test_cache_get_init and test_cache_get_expire"""
+    table, clock = {"a": 1, "b": 2}, ManualClock(0.0)
+
+    async def look_up(value):
+        return table[value]
+
+    bolt = Asking(look_up, 60, clock)
+    asyncio.run(bolt.process("a", "a"))
+    clock.advance_to(120)
+    table["a"] = 3
+    asyncio.run(bolt.process("a", "a"))
+    assert bolt.found == [("a", 1), ("a", 3)]
