@@ -30,7 +30,11 @@ from esault.payload.record import Record, record_of
 from esault.payload.remedy import type_name
 from esault.sinks.landing.scalar import plainer
 
-__all__ = ["encode_row", "with_objects"]
+__all__ = ["encode_row", "encode_value", "with_objects"]
+
+
+#: what stands before the value in a row without a key
+_BEFORE = b'{"key": null, "value": '
 
 
 def with_objects(values: Sequence[Any]) -> Sequence[Any]:
@@ -53,6 +57,15 @@ def encode_row(row: dict[str, Any]) -> bytes:
         return text.encode() + b"\n"
     except UnicodeEncodeError:  # half characters: JSON can escape them
         return json.dumps(_plain(row)).encode() + b"\n"
+
+
+def encode_value(value: Any) -> bytes:
+    """The JSON of a value by itself, UTF-8. SinkError for what has no place in it."""
+    try:
+        (value,) = with_objects((value,))
+        return _encode(value).encode()
+    except (TypeError, ValueError, RecursionError):
+        return encode_row({"key": None, "value": value})[len(_BEFORE) : -2]
 
 
 def _encode_carefully(row: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 TABLE = Path(__file__).with_name("durations.json")
 ROOT = Path(__file__).parents[2]
 #: files that share a fixture which takes long to make: one worker has all of them
-TOGETHER = {"tests/spark": "spark"}
+TOGETHER = {"tests/spark": "spark", "tests/kafka": "kafka"}
 
 
 def group(path: str) -> str:

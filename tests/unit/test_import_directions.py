@@ -37,8 +37,9 @@ ALLOWED = {
     "testing": {*_VALUES, "topology", "flow", "control", "elasticity", "report", "state", "event_loop"},
     "sim": {*_VALUES, "topology", "elasticity"},
     "state": {"errors", "messages", "payload", "topology"},
-    "sources": {"errors", "topology"},
-    "sinks": {"errors", "topology", "payload"},
+    "kafka": {"errors"},
+    "sources": {"errors", "topology", "kafka"},
+    "sinks": {"errors", "topology", "payload", "kafka"},
     "spark": {
         *{*_VALUES, "topology", "flow", "control", "elasticity", "report", "sources", "sinks", "state", "version"},
         "event_loop",
@@ -104,6 +105,8 @@ LAZY = {
     "matplotlib": set(),
     "pandas": set(),
     "prometheus_client": set(),
+    "confluent_kafka": set(),
+    "kafka": set(),
 }
 #: neither path talks to the world
 NO_WORLD = {"socket", "subprocess", "multiprocessing", "threading", "asyncio", "select", "ssl", "tempfile", "shutil"}

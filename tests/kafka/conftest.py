@@ -1,0 +1,29 @@
+"""One Kafka broker for all tests of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import kafka_broker
+import pytest
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[kafka_broker.Broker]:
+    pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed: pip install 'esault[kafka]'")
+    try:
+        started = kafka_broker.running()
+        running = started.__enter__()
+    except kafka_broker.NotToBeHadError as error:
+        pytest.skip(str(error))
+    try:
+        yield running
+    finally:
+        started.__exit__(None, None, None)

@@ -1,0 +1,205 @@
+"""A real Kafka broker for tests: one process of Java, in KRaft mode, on ports of its own and on a folder that ends with it.
+
+Its jars come from Maven Central by `mvn`, once for a machine, into the user's cache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+VERSION = "4.4.0"
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "esault" / f"kafka-{VERSION}"
+#: user and password that its second listener asks for
+USER, PASSWORD = "alice", "wonder"
+
+_POM = f"""<project><modelVersion>4.0.0</modelVersion>
+<groupId>esault</groupId><artifactId>kafka-for-tests</artifactId><version>1</version><dependencies>
+<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{VERSION}</version></dependency>
+<dependency><groupId>org.apache.logging.log4j</groupId><artifactId>log4j-slf4j-impl</artifactId><version>2.24.3</version></dependency>
+</dependencies></project>
+"""
+
+_JAAS = (
+    "org.apache.kafka.common.security.plain.PlainLoginModule required "
+    f'username="{USER}" password="{PASSWORD}" user_{USER}="{PASSWORD}";'
+)
+
+
+class NotToBeHadError(Exception):
+    """What a broker needs is not on this machine, and cannot be installed by a test."""
+
+
+def jars() -> Path:
+    """Return the folder of Kafka's jars. Raises NotToBeHadError."""
+    if not shutil.which("java"):
+        raise NotToBeHadError("there is no java: apt-get install maven brings one")
+    if _CACHE.is_dir():
+        return _CACHE
+    if not shutil.which("mvn"):
+        raise NotToBeHadError("Kafka's jars come by mvn: apt-get install maven")
+    _CACHE.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=_CACHE.parent) as folder:
+        pom, libs = Path(folder, "pom.xml"), Path(folder, "libs")
+        pom.write_text(_POM)
+        asked = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={libs}"]
+        done = subprocess.run(asked, capture_output=True, text=True, timeout=240)
+        if done.returncode or not libs.is_dir():
+            raise NotToBeHadError(f"mvn does not bring Kafka's jars: {(done.stdout + done.stderr)[-500:]}")
+        with contextlib.suppress(OSError):  # another process was first
+            libs.rename(_CACHE)
+    return _CACHE
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+class Broker:
+    """One broker. `servers` is where it listens, `guarded` where it asks for a password."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self.folder = folder
+        port, guarded, controller = _free_port(), _free_port(), _free_port()
+        self.port = port
+        self.servers, self.guarded = f"127.0.0.1:{port}", f"127.0.0.1:{guarded}"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._classes = f"{jars()}/*"
+        lines = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "listeners": f"PLAINTEXT://{self.servers},SASL_PLAINTEXT://{self.guarded},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": f"PLAINTEXT://{self.servers},SASL_PLAINTEXT://{self.guarded}",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.sasl_plaintext.plain.sasl.jaas.config": _JAAS,
+            "log.dirs": str(folder / "data"),
+            "offsets.topic.replication.factor": "1",
+            "offsets.topic.num.partitions": "4",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "transaction.state.log.num.partitions": "4",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
+            "group.initial.rebalance.delay.ms": "0",
+            "auto.create.topics.enable": "false",
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+            **{name.replace("_", "."): value for name, value in settings.items()},
+        }
+        self._properties = folder / "server.properties"
+        self._properties.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
+        self._java("kafka.tools.StorageTool", "format", "-t", _cluster_id(), "-c", str(self._properties))
+
+    def _command(self, main: str, *arguments: str) -> list[str]:
+        quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m", "-Xshare:auto"]
+        return ["java", *quick, f"-Dkafka.logs.dir={self.folder}", "-cp", self._classes, main, *arguments]
+
+    def _java(self, main: str, *arguments: str) -> None:
+        done = subprocess.run(self._command(main, *arguments), capture_output=True, text=True, timeout=120)
+        assert not done.returncode, done.stdout + done.stderr
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        with (self.folder / "broker.log").open("ab") as log:
+            asked = self._command("kafka.Kafka", str(self._properties))
+            self._process = subprocess.Popen(asked, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient
+
+        admin = AdminClient({"bootstrap.servers": self.servers, "log_level": 0}, logger=_quiet())
+        for _ in range(240):
+            assert self._process.poll() is None, (self.folder / "broker.log").read_text()[-3000:]
+            with contextlib.suppress(KafkaException):
+                if admin.list_topics(timeout=0.5).brokers:
+                    return
+            time.sleep(0.05)
+        raise AssertionError("the broker does not answer: " + (self.folder / "broker.log").read_text()[-3000:])
+
+    def stop(self, with_signal: int = signal.SIGKILL) -> None:
+        """End its process, by its id."""
+        if self._process is not None:
+            self._process.send_signal(with_signal)
+            self._process.wait()
+            self._process = None
+
+    def topic(self, partitions: int = 1, name: str = "", **settings: str) -> str:
+        """Make a topic, and return its name."""
+        from confluent_kafka.admin import AdminClient, NewTopic
+
+        name = name or f"t-{uuid.uuid4().hex[:12]}"
+        config = {key.replace("_", "."): value for key, value in settings.items()}
+        admin = AdminClient({"bootstrap.servers": self.servers})
+        made = admin.create_topics([NewTopic(name, partitions, 1, config=config)])
+        made[name].result(30)
+        return name
+
+    def messages(self, topic: str, committed: bool = True) -> list[object]:
+        """Return the messages of a topic by partition and offset; `committed`: none of transactions that are open or aborted."""
+        from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.servers,
+                "group.id": "reader",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "isolation.level": "read_committed" if committed else "read_uncommitted",
+                "fetch.wait.max.ms": 20,
+            }
+        )
+        try:
+            partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+            consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in partitions])
+            found, ended = [], set()
+            while len(ended) < len(partitions):
+                for message in consumer.consume(1000, 0.5):
+                    if message.error() is None:
+                        found.append(message)
+                    elif message.error().code() == KafkaError._PARTITION_EOF:
+                        ended.add(message.partition())
+                    else:
+                        raise AssertionError(message.error())
+        finally:
+            consumer.close()
+        return sorted(found, key=lambda message: (message.partition(), message.offset()))
+
+
+def _cluster_id() -> str:
+    import base64
+
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+
+
+def _quiet():
+    import logging
+
+    logger = logging.getLogger("tests.kafka")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
+    return logger
+
+
+@contextlib.contextmanager
+def running(**settings: str) -> Iterator[Broker]:
+    """A broker in a folder of its own. Raises NotToBeHadError."""
+    with tempfile.TemporaryDirectory(prefix="kafka-", ignore_cleanup_errors=True) as folder:
+        broker = Broker(Path(folder), **settings)
+        try:
+            broker.start()
+            yield broker
+        finally:
+            broker.stop()
