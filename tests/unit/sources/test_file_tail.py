@@ -123,6 +123,61 @@ def test_a_file_cut_short_is_read_from_its_start_with_a_warning(caplog):
     assert "a.log was cut short; reading it from its start" in caplog.messages
 
 
+def test_what_a_copy_holds_of_a_file_cut_short_is_read_first(caplog):
+    """As `logrotate` does it with `copytruncate`, also with a file that waits behind it."""
+    add("a.log", "1\n2\n")
+    follower = Follower("a.log")
+    assert follower.later() == ["1", "2"]
+    add("a.log", "3\n")
+    follower.now += 2
+    assert follower.spout.read(0) == []
+    Path("a.log.1").write_bytes(Path("a.log").read_bytes())
+    os.truncate("a.log", 0)
+    add("a.log", "4\n")
+    assert follower.later() == ["3", "4"]
+    assert "a.log was cut short; what it held is read in a.log.1, and then it from its start" in caplog.messages
+
+
+def test_where_nothing_was_read_nothing_is_the_last():
+    add("a.log", "")
+    follower = Follower()
+    follower.now += 2
+    assert follower.spout.read(1) == []
+    assert follower.spout.row_ids() in (None, [])
+    with pytest.raises(SourceError, match="nothing has been read yet"):
+        _ = follower.spout._reader.last
+
+
+def test_a_position_of_a_file_that_is_followed_no_more_is_told_of(caplog):
+    for name in ("a.log", "b.log"):
+        add(name, "1\n")
+    follower = Follower()
+    follower.later()
+    add("a.log", "2\n")
+    assert Follower("a.log", position=follower.spout.position()).later() == ["2"]
+    assert caplog.messages == ["b.log is none of the files to follow any more"]
+
+
+def test_a_file_that_vanishes_between_being_found_and_being_opened_is_passed_over(monkeypatch):
+    add("a.log", "1\n")
+    add("b.log", "2\n")
+    follower = Follower()
+    find = follower.spout._reader._find
+    follower.spout._reader._find = lambda: (found := find(), os.path.exists("b.log") and os.unlink("b.log"))[0]
+    assert follower.later() == ["1"]
+
+
+def test_a_file_that_is_back_after_a_moment_is_gone_on_with():
+    add("a.log", "1\n")
+    follower = Follower()
+    assert follower.later() == ["1"]
+    os.rename("a.log", "away")
+    assert follower.later() == []
+    os.rename("away", "a.log")
+    add("a.log", "2\n")
+    assert follower.later() == ["2"]
+
+
 def test_a_file_that_is_replaced_is_read_to_its_end_and_then_the_new_one(caplog):
     add("a.log", "1\n")
     follower = Follower()

@@ -206,6 +206,38 @@ def test_a_drain_reads_no_more_and_all_that_was_collected_goes_on():
     assert found == pairs(0, 6)
 
 
+def test_an_orderly_stop_collects_what_the_spout_within_has_taken_and_gives_it_out():
+    class Taken(Feed):
+        def halt(self):
+            self.rows += pairs(len(self.rows), len(self.rows) + 3)
+            return "rest"
+
+        def begin_with(self, rest):
+            self.calls.append(rest)
+
+    spout, feed, clock = opened(Taken())
+    spout.release(-1, ())
+    feed.rows += pairs(0, 2)
+    spout.collect()
+    clock[0] += 0.01
+    assert spout.halt() == "rest"
+    found = []
+    with pytest.raises(EndOfStream):
+        while True:
+            found += spout.read(2)
+    assert found == pairs(0, 5)
+    spout.begin_with("rest")
+    assert feed.calls == ["rest"]
+
+
+def test_what_cannot_seek_and_waits_to_be_told_is_refused():
+    class Told(Feed):
+        seekable = False
+
+    with pytest.raises(TopologyError, match="Told cannot seek .* leave MicroBatches out"):
+        MicroBatches(Told())
+
+
 def test_tuples_lie_in_the_slice_in_which_they_were_due():
     clock = [START]
     paced = Paced(Items(pairs(0, 100)), 8)

@@ -143,6 +143,29 @@ def test_the_other_hooks_are_those_of_the_spout_within():
         Paced(Items([3]), 10).check()
 
 
+def test_what_the_spout_within_took_before_an_orderly_stop_waits_no_longer():
+    class Within(Items):
+        begun = None
+
+        def halt(self):
+            return "rest"
+
+        def begin_with(self, rest):
+            self.begun = rest
+
+    within = Within([(i, i) for i in range(9)])
+    spout = Paced(within, 10)
+    spout.open(Context("paced", now=lambda: START))
+    assert spout.lag() == 0
+    assert spout.read(5) == [(0, 0)]
+    assert spout.halt() == "rest"
+    assert spout.read(5) == [(i, i) for i in range(1, 6)]
+    assert spout.due() is None
+    assert spout.row_ids() is None
+    spout.begin_with("rest")
+    assert within.begun == "rest"
+
+
 def test_a_topology_takes_it():
     t = Topology("paced")
     t.spout("with", Paced(Items([(1, 1)]), 10), parallelism=2)

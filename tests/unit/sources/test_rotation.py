@@ -258,6 +258,32 @@ def test_a_compressed_file_that_is_damaged_is_none_that_is_looked_for(inside):
     assert numbers(inside(position).all()) == [3]
 
 
+def test_one_that_was_put_away_damaged_before_a_look_is_told_of(inside, caplog):
+    log = Log()
+    run = inside()
+    run.some(1000)
+    packed = gzip.compress(b"line 3\nline 4\n")[:-9]
+    os.unlink("a.log")
+    Path("a.log.1.gz").write_bytes(packed)
+    log.count = 5
+    log.write(1)
+    log.touch("a.log.1.gz")
+    log.touch("a.log")
+    assert numbers(run.all()) == [5]
+    assert any("a.log.1.gz is damaged, and what was in it is lost" in text for text in caplog.messages)
+
+
+def test_a_folder_and_files_that_cannot_be_looked_at_hold_nothing(inside):
+    log = Log()
+    run = inside()
+    run.some()
+    position = run.spout.position()
+    os.symlink("nowhere", "broken.log.1")
+    os.mkdir("old")
+    log.rename()
+    assert numbers(inside(position).all()) == [2]
+
+
 def test_names_that_come_and_go_are_not_kept_for_ever(inside):
     run = inside(path="*.log")
     for number in range(130):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import selectors
 import os
 import socket
 import struct
@@ -245,6 +246,51 @@ def test_no_descriptors_for_a_while_end_nothing(opened, monkeypatch, clock, capl
             assert time.monotonic() < deadline
     assert [line for _, line in rows] == ["line"]
     assert "Too many open files" in caplog.text
+
+
+def test_a_server_that_does_not_answer_is_given_up_and_tried_again(opened, server, clock, caplog):
+    spout = opened(*server.getsockname())
+    peer, _ = server.accept()
+    peer.close()
+    until_true(spout, lambda: spout._next_attempt is not None)
+    again = socket.socket()  # stands for an attempt to which nobody has answered
+    spout._attempt, spout._attempted, spout._next_attempt = again, clock.now, None
+    spout._selecting.register(again, selectors.EVENT_WRITE)
+    clock.now += tcp_lines._PATIENCE + 1
+    assert spout.read(10) == []
+    assert again.fileno() == -1
+    clock.now += tcp_lines._LONGEST_BACKOFF
+    until_true(spout, lambda: spout._connections)
+    peer, _ = server.accept()
+    with peer:
+        peer.sendall(b"two\n")
+        assert [line for _, line in until(spout, 1)] == ["two"]
+
+
+def test_a_network_that_is_not_there_is_tried_again(opened, server, clock, monkeypatch):
+    spout = opened(*server.getsockname())
+    server.accept()[0].close()
+    until_true(spout, lambda: spout._next_attempt is not None)
+    monkeypatch.setattr(socket.socket, "connect_ex", lambda self, address: errno.ENETUNREACH)
+    before, clock.now = spout._backoff, clock.now + 1
+    assert spout.read(10) == []
+    assert (spout._attempt, spout._backoff) == (None, 2 * before)
+    assert spout._next_attempt == clock.now + before
+
+
+def test_a_stop_closes_a_listener_that_has_no_room_and_leaves_out_what_comes_on(opened, monkeypatch, caplog):
+    monkeypatch.setattr(tcp_lines, "_MOST_CONNECTIONS", 1)
+    monkeypatch.setattr(tcp_lines, "_LAST_BYTES", 1)
+    spout = opened("127.0.0.1", 0, listen=True)
+    with socket.create_connection(spout.address) as client, socket.create_connection(spout.address):
+        client.sendall(b"one\n")
+        assert [line for _, line in until(spout, 1)] == ["one"]
+        client.sendall(b"two\nhalf")
+        spout.halt()
+        assert [line for _, line in until(spout, 1)] == ["two"]
+        with pytest.raises(EndOfStream):
+            spout.read(1)
+    assert any("a peer sends on while the run stops" in text for text in caplog.messages)
 
 
 def test_a_refused_connection_is_said_with_the_remedy(server, opened):

@@ -95,6 +95,23 @@ def test_without_a_window_each_tuple_brings_the_new_state():
     assert found["a"] == [{"n": i + 1, "sum": i * (i + 1)} for i in range(50)]
 
 
+@pytest.mark.parametrize("combine", [True, False])
+def test_what_it_knows_is_all_that_its_state_says(combine):
+    rows, values = ROWS, {n: {"at": n, "n": n} for n in range(100)}
+    options = Settings(root_rows=16, frame_rows=8, reload_state=True)
+    window = TumblingWindow(30)
+    local = run(lambda s: s.aggregate("unit", EXACT, window, time=at, combine=combine), rows, settings=options)
+    found = {}
+    for key, value in local.emitted("unit"):
+        place = (key, value.pop("start"), value.pop("end"))
+        found[place] = {**value, "all": sorted(value["all"])}
+    assert found == {
+        (key, start, start + 30): told([n for n in range(start, min(start + 30, 100)) if "ab"[n % 2] == key], values)
+        for key in "ab"
+        for start in (0, 30, 60, 90)
+    }
+
+
 def test_what_is_combined_travels_as_fewer_rows():
     def rows_in(combine):
         local = run(

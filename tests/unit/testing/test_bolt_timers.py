@@ -107,6 +107,14 @@ def test_without_deaths_the_same_holds_without_checkpoints(seed):
     assert gathered([(row.key, row.value) for row in local.landed("table")]) == windows_of(TumblingWindow(10), rows)
 
 
+def test_timers_of_one_object_are_all_that_its_state_says():
+    rows = rows_of(5, 150)
+    options = Settings(max_pending=4, root_rows=16, frame_rows=8, reload_state=True)
+    local = LocalRuntime(chain(rows, Whole, single()), settings=options)
+    local.run_until_drained()
+    assert gathered([(row.key, row.value) for row in local.landed("table")]) == windows_of(TumblingWindow(10), rows)
+
+
 class Feed(Spout):
     """Rows at their times by the clock."""
 

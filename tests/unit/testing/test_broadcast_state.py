@@ -61,6 +61,10 @@ class Ruled(Bolt):
         self.emit(self.key, ("end", self.n, tuple(sorted(self.broadcast_state.items()))))
 
 
+class Timed(Ruled):
+    def on_timer(self, name, at): ...
+
+
 class Pass(Bolt):
     def process(self, key, value):
         self.emit(key, value)
@@ -109,6 +113,21 @@ def test_without_deaths_each_tuple_is_once_in_each_sub_unit(done, seed):
     local.run_until_drained()
     assert ends(local) == expected(rows, 60)
     assert all(row.value[1] is True for row in local.landed("table") if row.value[0] == "seen")
+
+
+@pytest.mark.parametrize("timers", [False, True])
+def test_it_is_all_that_checkpoints_say_of_it(timers):
+    rows = rows_of(1, 60)
+    options = Settings(delivery="eo", max_pending=4, root_rows=16, frame_rows=8, reload_state=True)
+    local = LocalRuntime(topology(rows, 20, Timed if timers else Ruled), settings=options)
+    while len(local.emitted("ruled")) < 20:
+        local.step() or local.wait()
+    local.checkpoint()
+    while not local.kept:
+        local.step() or local.wait()
+    local.kill(local.sub_units("ruled")[0])
+    local.run_until_drained()
+    assert ends(local) == expected(rows, 20)
 
 
 @pytest.mark.slow

@@ -13,8 +13,6 @@ from esault.messages.settings import Settings
 from esault.sources import Items, MicroBatches, Paced
 from esault.testing import LocalRuntime
 
-pytestmark = pytest.mark.slow  # not in `make quick`
-
 ROWS = 2000
 #: tuples a second, half a second each
 LEVELS = (100, 400, 200)
@@ -70,6 +68,7 @@ def wide(local):
     ]
 
 
+@pytest.mark.slow
 def test_units_follow_the_slices_of_each_window_and_all_is_exact():
     local = LocalRuntime(topology(), policies=POLICY)
     local.run_until_drained()
@@ -89,6 +88,7 @@ def test_units_follow_the_slices_of_each_window_and_all_is_exact():
     assert values(local) != sorted(values(local))
 
 
+@pytest.mark.slow
 def test_the_time_stamp_map_gives_the_order_of_a_single_run():
     single = LocalRuntime(topology(wrapped=False, parallelism=1))
     single.run_until_drained()
@@ -108,6 +108,7 @@ def test_the_time_stamp_map_gives_the_order_of_a_single_run():
     assert ordered == values(single)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_a_spout_that_dies_has_a_successor_that_misses_nothing(seed):
     local = LocalRuntime(topology(count=1200), policies=POLICY, seed=seed)
@@ -123,6 +124,7 @@ def test_a_spout_that_dies_has_a_successor_that_misses_nothing(seed):
     assert local.report().deaths == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_with_checkpoints_each_row_counts_once_whoever_dies(seed):
     settings = Settings(delivery="eo", checkpoint_every=0.4)
@@ -136,6 +138,7 @@ def test_with_checkpoints_each_row_counts_once_whoever_dies(seed):
     assert Counter(row.key for row in local.landed("totals")) == Counter(key for key, _ in rows(1200))
 
 
+@pytest.mark.slow
 def test_a_unit_that_loses_a_process_holds_nothing_up():
     local = LocalRuntime(topology(count=1200), policies=POLICY, seed=5)
     local.run_for(2.6)
@@ -144,6 +147,7 @@ def test_a_unit_that_loses_a_process_holds_nothing_up():
     assert set(values(local)) == set(range(1200))
 
 
+@pytest.mark.slow
 def test_several_spouts_go_through_one_sequence_of_changes():
     local = LocalRuntime(topology(spouts=2, count=1000), policies=POLICY)
     local.run_until_drained()
@@ -165,6 +169,7 @@ def test_a_drain_lets_go_what_was_collected():
     assert read < len(landed) < ROWS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policies", [None, {"": "none"}, {"": "orientstream"}])
 def test_without_pipelines_a_window_goes_on_as_it_came(policies):
     local = LocalRuntime(topology(count=600, parallelism=1), policies=policies)
@@ -172,6 +177,7 @@ def test_without_pipelines_a_window_goes_on_as_it_came(policies):
     assert sorted(values(local)) == list(range(600))
 
 
+@pytest.mark.slow
 def test_a_window_is_not_held_for_a_controller_that_cannot_change_anything():
     local = LocalRuntime(topology(count=600), policies={"": "orientstream:pipelines=yes,target=0.025", "tally": "none"})
     local.run_until_drained(60.0)

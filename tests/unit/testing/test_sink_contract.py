@@ -13,8 +13,6 @@ from esault import Sink
 from esault.sinks import JsonLines
 from esault.testing.contract import check_sink
 
-pytestmark = pytest.mark.slow
-
 
 class Folder(Sink):
     """A file of its own for each epoch, under a name that begins with the lineage and gets its last part by the commit."""
@@ -157,6 +155,7 @@ def test_a_sink_that_keeps_the_laws_is_put_through_crashes():
     assert check_sink(Folder, shown, rows=[("k", i) for i in range(9)], parts=2) == 12
 
 
+@pytest.mark.slow
 def test_one_of_the_box_keeps_them():
     check_sink(JsonLines, json_rows)
 

@@ -125,6 +125,17 @@ def run(make, rows, **options):
     return local
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_what_it_keeps_is_all_that_its_state_says(case):
+    make, loop = CASES[case]
+    rows = rows_of(7, 150)
+    t = Topology("t")
+    make(t.spout("rows", Slowly(rows), time=at, lateness=7)).sink("table", Landed())
+    local = LocalRuntime(t, settings=Settings(root_rows=16, frame_rows=8, reload_state=True))
+    local.run_until_drained()
+    assert plain((row.key, row.value) for row in local.landed("table")) == plain(loop(rows))
+
+
 NUMBERS = [("k", i) for i in range(20)]
 
 
