@@ -19,7 +19,7 @@ JOBS ?= 4
 QUICK_JOBS ?= 2
 PYTEST := $(BIN)/python -m pytest -q --dist loadfile --no-loadscope-reorder
 # without Spark, hosts, real processes and whole benches
-QUICK := tests/unit --ignore=tests/unit/spark --ignore=tests/unit/bench
+QUICK := tests/unit tests/peers --ignore=tests/unit/spark --ignore=tests/unit/bench
 export VENV
 # Tests start hundreds of Pythons, each of which would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import errno
 import logging
-import selectors
 import os
+import selectors
 import socket
 import struct
 import time

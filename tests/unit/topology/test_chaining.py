@@ -6,7 +6,7 @@ import functools
 
 import pytest
 
-from esault import Bolt, Topology, UsageError, by_key, dead_letter, shuffle, single
+from esault import BatchBolt, Bolt, Topology, UsageError, by_key, dead_letter, shuffle, single
 from esault.errors import TopologyFailed
 from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
@@ -108,12 +108,67 @@ def test_one_that_is_to_stand_apart_takes_the_next_ones_in(apart):
     assert dict(chain(words().plan(), ["split"]).chained) == {"grow": "split"}
 
 
-@pytest.mark.parametrize("kind", [Finishes, Collects, Sets, InLambda, functools.partial(Split, [])])
+def logged(hook):
+    @functools.wraps(hook)
+    def call(self, key, value):
+        self.calls = key
+        hook(self, key, value)
+
+    return call
+
+
+class Wrapped(Bolt):
+    """Changes itself in a decorator, below which what it wraps changes nothing."""
+
+    @logged
+    def process(self, key, value): ...
+
+
+class ByProperty(Bolt):
+    @property
+    def last(self):
+        return None
+
+    @last.setter
+    def last(self, value):
+        self.kept = value
+
+    def process(self, key, value): ...
+
+
+class Refuses(Bolt):
+    """Cannot be made where a server is away."""
+
+    away = False
+
+    def __init__(self):
+        if self.away:
+            raise ConnectionError
+
+    def process(self, key, value): ...
+
+
+class InBatches(BatchBolt):
+    def process_batch(self, rows): ...
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [Finishes, Collects, Sets, InLambda, Wrapped, ByProperty, InBatches, functools.partial(Split, [])],
+)
 def test_what_keeps_something_is_not_chained(kind):
     t = Topology("t")
     t.spout("lines", Lines()).bolt("bolt", kind, grouping=shuffle())
     assert why_not_chained(t.plan().units["bolt"])
     assert not chain(t.plan()).chained
+
+
+def test_one_that_cannot_be_made_here_is_not_chained(monkeypatch):
+    t = Topology("t")
+    t.spout("lines", Lines()).bolt("bolt", Refuses, grouping=shuffle())
+    assert why_not_chained(t.plan().units["bolt"]) is None
+    monkeypatch.setattr(Refuses, "away", True)
+    assert why_not_chained(t.plan().units["bolt"]) == "its object cannot be made here"
 
 
 def test_other_groupings_and_event_time_behind_a_bolt_are_not_chained():

@@ -1,0 +1,89 @@
+"""What a LocalRuntime says of itself, and how it refuses what cannot be."""
+
+from __future__ import annotations
+
+import pytest
+from counting import Landed, Nothing
+
+from esault import Bolt, Topology, TopologyError, TopologyFailed, UsageError, by_key
+from esault.sinks import Collect
+from esault.sources import Items
+from esault.testing import LocalRuntime
+
+
+class Echo(Bolt):
+    def process(self, key, value):
+        self.emit(key, value)
+
+
+def echoing(spout=None, sink=None):
+    t = Topology("echoing")
+    t.spout("rows", spout or Nothing()).bolt("echo", Echo, by_key(), parallelism=2).sink("out", sink or Landed())
+    return t
+
+
+ROWS = [("a", 1), ("b", 2)]
+
+
+def test_it_takes_a_topology_a_plan_or_what_makes_one():
+    for topology in (echoing(), echoing().plan(), lambda: echoing().plan()):
+        local = LocalRuntime(topology, spouts={"rows": ROWS})
+        local.run_until_drained()
+        assert sorted(local.emitted("echo")) == ROWS
+
+
+def test_names_that_are_not_there_are_refused_with_those_that_are():
+    with pytest.raises(TopologyError, match="there is no spout of that name; there are: rows"):
+        LocalRuntime(echoing(), spouts={"row": ROWS})
+    local = LocalRuntime(echoing(), spouts={"rows": ROWS})
+    with pytest.raises(UsageError, match="no sink 'in'; there are: out"):
+        local.landed("in")
+    with pytest.raises(UsageError, match="eco"):
+        local.sub_units("eco")
+    with pytest.raises(UsageError, match="there is no process 999; there are: "):
+        local.kill(999)
+
+
+def test_after_the_end_a_change_is_one_of_the_table_alone():
+    local = LocalRuntime(echoing(), spouts={"rows": ROWS})
+    local.run_until_drained()
+    first, second = local.sub_units("echo")
+    local.split("echo", first)
+    assert len(local.sub_units("echo")) == 3
+    local.merge("echo", first)
+    local.move("echo", second)
+    assert len(local.sub_units("echo")) == 2 and second not in local.sub_units("echo")
+    with pytest.raises(UsageError, match=f"unit 'echo' has no sub-unit {second}"):
+        local.split("echo", second)
+    with pytest.raises(UsageError, match="unit 'echo': "):
+        local.split("echo", local.sub_units("echo")[0], at=-1)
+
+
+def test_a_run_that_takes_longer_than_it_may_fails_and_says_so():
+    local = LocalRuntime(echoing(), spouts={"rows": ROWS})
+    with pytest.raises(TopologyFailed, match="echoing: not drained after 0 s"):
+        local.run_until_drained(0)
+    local = LocalRuntime(echoing(), spouts={"rows": [ROWS[0]] * 5000})
+    local.run_until(lambda: local.emitted("echo"))
+    for sub_unit in local.sub_units("echo"):
+        local.freeze(sub_unit)
+    local.split("echo", local.sub_units("echo")[0])
+    with pytest.raises(TopologyFailed, match="echo: the change did not end within 0.5 s"):
+        local.wait_for_change("echo", 0.5)
+
+
+def test_bytes_of_a_stranger_and_a_lost_frame_stop_nothing():
+    local = LocalRuntime(echoing(), spouts={"rows": [("k", i) for i in range(500)]})
+    local.run_until(lambda: local.emitted("echo"))
+    for sub_unit in local.sub_units("echo"):
+        local.garble(sub_unit, b"\xc1nonsense")
+        local.garble(sub_unit, b"\xc1nonsense", express=True)
+        local.lose_frame(sub_unit)
+    local.run_until_drained()
+    assert {value for _, value in local.emitted("echo")} == set(range(500))
+
+
+def test_with_what_is_real_sinks_of_the_program_have_the_rows():
+    local = LocalRuntime(echoing(Items(ROWS), Collect()), real=True)
+    local.run_until_drained()
+    assert sorted(map(tuple, local.collected()["out"])) == ROWS
