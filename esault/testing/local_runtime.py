@@ -214,13 +214,10 @@ class LocalRuntime:
     def collected(self) -> dict[str, list[Any]]:
         """Rows of `Collect` sinks that really ran, by the sink's name."""
         rows: dict[str, list[Any]] = {}
-        # Sub-units may share one object.
-        for name, sink in {
-            id(each.sink): (each.name, each.sink) for unit in self._made for each in unit.sinks
-        }.values():
-            found = getattr(sink, "rows", None)
-            if isinstance(found, list):
-                rows.setdefault(name, []).extend(found)
+        sinks = {id(sink.sink): sink for unit in self._made for sink in unit.sinks}  # sub-units may share one
+        for sink in sinks.values():
+            if isinstance(found := getattr(sink.sink, "rows", None), list):
+                rows.setdefault(sink.name, []).extend(found)
         return rows
 
     def wait(self) -> None:
