@@ -263,3 +263,133 @@ def test_state_that_lives_a_minute(moves, steps):
     for now, key, action, number, expected in steps:
         run.clock.advance_to(now)
         assert [value for _, _, value in run.give(key, (action, number))] == expected
+
+
+# Spark: TransformWithListStateSuite, TransformWithMapStateSuite -------------------------------------------------------
+
+
+class Listed(Bolt):
+    def __init__(self):
+        self.values = []
+
+    def process(self, key, value):
+        (action, said), _ = value
+        if action == "emit":
+            self.emit(key, said)
+        elif action == "emitAllInState":
+            for each in self.values:
+                self.emit(key, each)
+            self.values = []
+        elif action == "remove":
+            self.values = []
+        elif action == "put":
+            self.values = said.split(",")
+        else:
+            self.values += said.split(",")
+
+
+class Toggled(Bolt):
+    """Keeps a row, and emits it behind the next."""
+
+    def __init__(self):
+        self.kept, self.full = [], False
+
+    def process(self, key, value):
+        if self.full:
+            for each in (key, *self.kept):
+                self.emit(key, each)
+            self.kept = []
+        else:
+            self.kept.append(key)
+        self.full = not self.full
+
+
+class Mapped(Bolt):
+    def __init__(self):
+        self.values = {}
+
+    def process(self, key, value):
+        (action, name, said), _ = value
+        if action == "updateValue":
+            self.values[name] = said
+        elif action == "getValue":
+            self.emit(key, (name, self.values.get(name)))
+        elif action == "containsKey":
+            self.emit(key, (name, name in self.values))
+        elif action == "removeKey":
+            del self.values[name]
+        elif action == "clear":
+            self.values = {}
+        elif action == "exists":
+            self.emit(key, (action, bool(self.values)))
+        elif action == "iterator":
+            for pair in self.values.items():
+                self.emit(key, pair)
+        elif action == "keys":
+            for each in self.values:
+                self.emit(key, (each, ""))
+        else:
+            for each in self.values.values():
+                self.emit(key, ("", each))
+
+
+LISTED = """k1 emit v1: k1 v1; k1 append v2; k1 emitAllInState: k1 v2; k2 append v1; k1 append v4; k2 append v2;
+k1 emit v5: k1 v5; k2 emit v3: k2 v3; k1 emitAllInState: k1 v4; k2 emitAllInState: k2 v1, k2 v2;
+k3 appendAll v1,v2,v3; k3 emit v4: k3 v4; k3 append v5; k3 emitAllInState: k3 v1, k3 v2, k3 v3, k3 v5;
+k4 append v2; k4 remove; k4 emitAllInState; k5 appendAll v1,v2,v3; k5 append v4; k5 put v5,v6;
+k5 emitAllInState: k5 v5, k5 v6"""
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_lists_as_state(moves):
+    """ "test list state correctness" """
+    run = KeySteps(moves, lambda s: s.bolt("unit", Listed, by_key()))
+    for step in LISTED.split(";"):
+        told, _, expected = step.partition(": ")
+        key, action, said = (*told.split(), "")[:3]
+        found = [f"{key} {value}" for _, key, value in run.give(key, (action, said))]
+        assert found == (expected.split(", ") if expected else [])
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_a_list_and_a_value_as_state(moves):
+    """ "test ValueState And ListState in Processor" """
+    run = KeySteps(moves, lambda s: s.bolt("unit", Toggled, by_key()))
+    assert run.give("k1") == run.give("k2") == []
+    assert [value for _, _, value in run.give("k1") + run.give("k2")] == ["k1", "k1", "k2", "k2"]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        # "Test retrieving value with non-existing user key"
+        [("k1", "getValue", "v1", "", [("v1", None)])],
+        # "transformWithMapState - batch should succeed"
+        [("k1", "updateValue", "v1", "10", []), ("k1", "getValue", "v1", "", [("v1", "10")])],
+        # "Test map state correctness"
+        [
+            ("k1", "updateValue", "v1", "10", []),
+            ("k1", "exists", "", "", [("exists", True)]),
+            ("k2", "exists", "", "", [("exists", False)]),
+            ("k1", "updateValue", "v2", "5", []),
+            ("k2", "updateValue", "v2", "3", []),
+            ("k2", "updateValue", "v2", "12", []),
+            ("k2", "updateValue", "v4", "1", []),
+            ("k1", "getValue", "v2", "", [("v2", "5")]),
+            ("k2", "getValue", "v2", "", [("v2", "12")]),
+            ("k2", "iterator", "", "", [("v2", "12"), ("v4", "1")]),
+            ("k2", "keys", "", "", [("v2", ""), ("v4", "")]),
+            ("k2", "values", "", "", [("", "12"), ("", "1")]),
+            ("k1", "removeKey", "v2", "", []),
+            ("k1", "containsKey", "v2", "", [("v2", False)]),
+            ("k2", "clear", "", "", []),
+            ("k2", "iterator", "", "", []),
+            ("k2", "exists", "", "", [("exists", False)]),
+        ],
+    ],
+)
+@pytest.mark.parametrize("moves", [False, True])
+def test_dicts_as_state(moves, steps):
+    run = KeySteps(moves, lambda s: s.bolt("unit", Mapped, by_key()))
+    for key, action, name, said, expected in steps:
+        assert [value for _, _, value in run.give(key, (action, name, said))] == expected
