@@ -90,7 +90,8 @@ class LocalSubUnit(_LocalProcess):
         if core.stopped and not self.messages:
             self.leave()
         # What is blocked goes on when another has read, and a call when its answer comes, of which nothing tells this process.
-        unseen = core.outputs.blocked or (isinstance(core, AsyncSubUnit) and core.calls.open)
+        outputs = core.outputs
+        unseen = outputs.blocked or outputs.open_hooks or (isinstance(core, AsyncSubUnit) and core.calls.open)
         self._rests_until = 0.0 if happened or self.messages or unseen else core.next_at
         return happened
 

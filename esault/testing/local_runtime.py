@@ -15,10 +15,10 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
+from esault.background import BackgroundLoop
 from esault.control.report.summary import how_ended
 from esault.control.report.summary import report as make_report
 from esault.control.run.driver import Driver
@@ -26,8 +26,6 @@ from esault.elasticity.scaling import EVERY_UNIT
 from esault.errors import CheckpointError, TopologyError, TopologyFailed, UsageError
 from esault.event_loop import SteppedLoop
 from esault.flow.operators.user_error import pack_cause, read_cause
-from esault.flow.send.recommit import go_back, recommit
-from esault.flow.send.sink_call import call_sink
 from esault.flow.worker.environment import Environment
 from esault.flow.worker.spout_unit import SpoutSubUnit
 from esault.messages.checkpoint import CompletedCheckpoint
@@ -42,6 +40,7 @@ from esault.state.spool import spooled
 from esault.state.state_dir import StateDir
 from esault.state.state_store import FileStateStore
 from esault.testing.local_process import LocalAcker, LocalProber, LocalSubUnit
+from esault.testing.local_sinks import LocalSinks
 from esault.testing.manual_clock import ManualClock
 from esault.testing.memory_connectors import DeadLetterList, GivenRows, collecting
 from esault.testing.memory_state_store import MemoryStateStore
@@ -49,7 +48,6 @@ from esault.testing.memory_wire import MemoryWire
 from esault.topology.builder import Topology
 from esault.topology.chaining import chain
 from esault.topology.plan import Plan, UnitPlan
-from esault.topology.sink import RunInfo
 from esault.topology.spout import Spout
 
 __all__ = ["LocalRuntime"]
@@ -123,6 +121,8 @@ class LocalRuntime:
         self._emitted: dict[tuple[str, str], list[tuple[Any, Any]]] = {}
         self._landed: dict[str, list[Any]] = {sink.name: [] for sink in self.plan.sinks}
         self._prepared: dict[int, list[Any]] = {}  # rows that sinks have prepared and not committed
+        self.background = BackgroundLoop()  # of the coroutines of real sinks
+        self._sinks = LocalSinks(self.plan.sinks, real, self._landed, self._prepared, self.background)
         self._dead_letters = dead_letter_sink or DeadLetterList()
         self._run_dir = run_dir
         self._run = run
@@ -131,16 +131,15 @@ class LocalRuntime:
         self.state_store: Any = MemoryStateStore() if state_dir is None else FileStateStore(state_dir)
         self._state_dir = state_dir
         self.kept: list[CompletedCheckpoint] = []  # all complete ones, where they are kept in memory
-        self._begun = False
         self._made: list[UnitPlan] = []  # plans of sub-units whose real sinks were used
         probes = "memory://probes" if policies else ""
         chosen = {EVERY_UNIT: "none", **(policies or {})}
         # A given spout can seek, whatever the one can that it stands for.
-        chosen_spouts = {
-            name: replace(self.plan.units[name], spout=GivenRows(rows)) for name, rows in self._given.items()
-        }
+        units = {name: unit if real else self._collecting(unit) for name, unit in self.plan.units.items()}
+        for name, rows in self._given.items():
+            units[name] = replace(units[name], spout=GivenRows(rows))
         self.driver = Driver(
-            replace(self.plan, units={**self.plan.units, **chosen_spouts}),
+            replace(self.plan, units=units),
             run,
             "localhost",
             settings,
@@ -174,14 +173,11 @@ class LocalRuntime:
             elif address in self._processes:
                 self._processes[address].messages.append(message)
         if self.driver.phase == "beginning":
-            if self._real and not self._begun:
-                for sink in self.plan.sinks:
-                    resumed = self.driver.run_checkpoints.resumed_from > 0
-                    info = RunInfo(self._run, self.plan.name, sink.name, resumed, self._lineage)
-                    call_sink(sink.name, "begin", partial(sink.sink.begin, info))
-                self._begun = True
-            self._commit_again()
+            self._sinks.begin(self.driver, self._run, self._lineage)
             self.driver.begun(now)
+            happened = True
+        if self.driver.run_checkpoints.committing is not None:
+            self._sinks.commit_for_run(self.driver, now)
             happened = True
         if now >= self._tick_at:
             self._tick_at = now + self._tick_every
@@ -204,7 +200,7 @@ class LocalRuntime:
             self.driver.handle(self._exits.popleft(), now)
         if self.driver.phase == "ended" and self.driver.died_late:
             self.driver.died_late = False
-            self._commit_again()
+            self._sinks.commit_again(self.driver)
         return happened
 
     def now(self) -> float:
@@ -298,6 +294,7 @@ class LocalRuntime:
                         self._run_dir,
                         self.state_store if self.driver.settings.delivery is Delivery.EXACTLY_ONCE else None,
                         SteppedLoop,
+                        self.background,
                     ),
                 )
             except Exception as error:
@@ -341,6 +338,9 @@ class LocalRuntime:
             # Each sub-unit has an object of its own, as it has where each is a process.
             spout = GivenRows(given) if given is not None else copy.deepcopy(unit.spout)
             unit = replace(unit, spout=spout)
+        return self._collecting(unit)
+
+    def _collecting(self, unit: UnitPlan) -> UnitPlan:
         return collecting(unit, self._landed, self._prepared)
 
     def _observe(self, unit: str, stream: str, keys: Sequence[Any], values: Sequence[Any]) -> None:
@@ -407,19 +407,6 @@ class LocalRuntime:
                 self.wait()
             if self._now() > until:
                 raise TopologyFailed(f"{unit}: the change did not end within {most_seconds} s", self.report())
-
-    def _commit_again(self) -> None:
-        """Show what was prepared for complete checkpoints, also where its process died before it could; what came later is not shown."""
-        if self._real:
-            completed, back = self.driver.completed, bool(self.driver.restores.all)
-            begin = recommit if self.driver.phase == "ended" else partial(go_back, back=back)
-            begin(completed, self.plan.sinks)
-            return
-        if self.driver.completed is not None:
-            for handle in self.driver.completed.handles:
-                self._landed[handle.sink].extend(self._prepared.pop(handle.handle, []))
-        if self.driver.restores.all:
-            self._prepared.clear()
 
     def _until_running(self) -> None:
         while self.driver.phase in ("building", "wiring", "beginning"):

@@ -13,12 +13,15 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, NoReturn
 
+from esault.background import BackgroundLoop
+from esault.flow.send.sink_call import waited
 from esault.payload.codec import Codec
 from esault.topology.context import Context
-from esault.topology.sink import RunInfo, Sink, commits, forgets_always
+from esault.topology.sink import RunInfo, Sink, commits, commits_as_one, forgets_always
 
 __all__ = ["check_sink"]
 
@@ -49,13 +52,22 @@ def check_sink(
     and be committed by another process whose own died, and again. An epoch without rows changes nothing. What was prepared for a
     checkpoint that was given up is committed with the next one. A process may be killed behind each step: what belongs to the checkpoint
     is seen when it has been committed again, and what does not is never seen, also where there is no checkpoint; then the rows come anew.
-    Sub-units do not disturb each other. Needs a system with `fork`.
+    Sub-units do not disturb each other. What is written while a Future of `prepare` is open belongs to the next epoch.
+
+    Hooks that are async, or return a Future, are waited for. A sink with `commit_all` is committed by it, with the handles of all
+    sub-units; then, where it has a `commit` as well, by that. Needs a system with `fork`.
     """
     assert order in ("key", "none"), f"order={order!r}: write 'key' or 'none'"
     assert len(rows) >= 8, f"rows: at least 8 are needed, {len(rows)} are given"
     with tempfile.TemporaryDirectory(prefix="esault-sink-") as folder:
         checked = _Checked(make, read, list(rows), order == "key", Path(folder))
-        return checked.check(parts)
+        sink = make(Path(folder) / "asked")
+        if not commits_as_one(sink):
+            return checked.check(parts, commits(sink))
+        checked.as_one = True
+        crashes = checked.check(parts, True)
+        checked.as_one = False
+        return crashes if type(sink).commit is Sink.commit else checked.check(parts, True)
 
 
 class _Process:
@@ -141,8 +153,20 @@ class _Server:
     def __init__(self, make: Callable[[], Sink], run_dir: str) -> None:
         self._make, self._run_dir = make, run_dir
         self._sink: Sink | None = None
+        self._background = BackgroundLoop()
 
     def __call__(self, hook: str, arguments: tuple[Any, ...]) -> Any:
+        if hook == "prepare_beside":
+            # Nothing else is called while a coroutine runs; a Future, and the engine goes on writing.
+            epoch, *rows = arguments
+            prepared = self._called("prepare", (epoch,))
+            if not isinstance(prepared, Future):
+                prepared = waited(prepared, self._background)
+            waited(self._called("write", tuple(rows)), self._background)
+            return waited(prepared, self._background)
+        return waited(self._called(hook, arguments), self._background)
+
+    def _called(self, hook: str, arguments: tuple[Any, ...]) -> Any:
         if self._sink is None:
             self._sink = self._make()
             assert isinstance(self._sink, Sink), f"make() returned {self._sink!r}, which is no Sink"
@@ -159,6 +183,9 @@ class _Server:
             return sink.write_columns(tuple(keys), tuple(values), 1e9, list(ids))
         if hook == "end":
             sink.repeated = False
+        if hook == "commit_all":
+            epoch, handles = arguments
+            return sink.commit_all(epoch, tuple(handles))
         if hook == "forget_staged":
             return sink.forget_staged(tuple(arguments[0])) if forgets_always(sink) else sink.forget_staged()
         return getattr(sink, hook)(*arguments)
@@ -185,8 +212,16 @@ class _Life:
 
     def go_back(self, kept: Sequence[tuple[int, Any]]) -> None:
         for epoch, handle in kept:
-            self.driver.call("commit", epoch, handle)
+            self.commit(self.driver, epoch, handle)
         self.driver.call("forget_staged", [handle for _, handle in kept])
+
+    def commit(self, by: _Process, epoch: int, *handles: Any) -> None:
+        """Commit what belongs to one checkpoint."""
+        if self._checked.as_one:
+            self.driver.call("commit_all", epoch, handles)
+        else:
+            for handle in handles:
+                by.call("commit", epoch, handle)
 
     def end(self, *sub_units: _Process) -> None:
         for each in sub_units or (self.first,):
@@ -208,6 +243,8 @@ class _Checked:
         self._living: list[_Process] = []
         self._places = 0
         self._crashes = 0
+        #: the driver commits, for all sub-units
+        self.as_one = False
 
     def process(self, place: Path) -> _Process:
         made = _Process(_Server(lambda: self._make(place), str(place.parent)))
@@ -227,8 +264,8 @@ class _Checked:
         self._living.remove(process)
         process.kill()
 
-    def check(self, parts: int) -> int:
-        half, commit = len(self._rows) // 2, commits(self._make(self._place("asked")))
+    def check(self, parts: int, commit: bool) -> int:
+        half = len(self._rows) // 2
         try:
             self._in_order(half, commit)
             if commit:
@@ -239,6 +276,7 @@ class _Checked:
                     self._killed(half, step)
                     self._killed_beside_the_driver(half, step)
                 self._not_yet_kept(half)
+                self._beside(half)
             self._parallel(parts, commit)
         finally:
             self.kill_all()
@@ -256,7 +294,7 @@ class _Checked:
                 self._seen(place, start, "nothing is seen before prepare")
                 handle = life.first.call("prepare", epoch)
                 self._seen(place, start, "what is prepared is not seen before its commit")
-                life.first.call("commit", epoch, handle)
+                life.commit(life.first, epoch, handle)
                 self._seen(place, end, "what is committed is seen, and an epoch without rows changes nothing")
             else:
                 life.first.call("prepare", epoch)
@@ -279,10 +317,12 @@ class _Checked:
         for at, (key, _) in enumerate(self._rows):
             self._write(writers[shares[repr(key)]], at, at + 1)
         handles = [each.call("prepare", 1) for each in writers]
-        if commit:
-            for handle in handles[1:]:
-                life.driver.call("commit", 1, handle)
-            writers[0].call("commit", 1, handles[0])
+        if commit and self.as_one:
+            life.commit(life.driver, 1, *handles)
+            life.commit(life.driver, 1, *handles)
+        elif commit:
+            life.commit(life.driver, 1, *handles[1:])
+            life.commit(writers[0], 1, handles[0])
         life.end(*writers)
         self._seen(place, count, f"{parts} sub-units that write at once do not disturb each other")
 
@@ -293,16 +333,16 @@ class _Checked:
         self._kill(life.first)
         self._seen(place, 0, "what is prepared is not seen before its commit")
         for committing in (life.driver, life.driver, other := life.opened(), life.opened()):
-            committing.call("commit", 1, handle)
+            life.commit(committing, 1, handle)
             self._seen(
                 place,
                 half,
                 "what was prepared by a process that died is committed by others, and a repeat changes nothing",
             )
         second = self._prepared(other, half, len(self._rows), 2)
-        other.call("commit", 2, second)
-        other.call("commit", 2, second)
-        life.driver.call("commit", 1, handle)
+        life.commit(other, 2, second)
+        life.commit(other, 2, second)
+        life.commit(life.driver, 1, handle)
         life.end(other)
         self._seen(place, len(self._rows), "a commit that comes again changes nothing")
 
@@ -312,7 +352,7 @@ class _Checked:
             place = self._place(f"killed-{step}-{kept_too:d}")
             life = _Life(self, place, "run-1", False, ())
             kept = self._first_epoch(life, half)
-            second = self._go_to(life.first, half, step if kept_too or step != "commit" else "prepare")
+            second = self._go_to(life, half, step if kept_too or step != "commit" else "prepare")
             kept += [(2, second)] if kept_too else []
             self._crash()
             law = f"all are killed behind {step}, and a run with the same lineage goes on"
@@ -325,7 +365,7 @@ class _Checked:
         place = self._place(f"went-back-{step}")
         life = _Life(self, place, "run-1", False, ())
         kept = self._first_epoch(life, half)
-        self._go_to(life.first, half, step)
+        self._go_to(life, half, step)
         self._kill(life.first)
         life.first = life.opened()
         life.go_back(kept)
@@ -338,7 +378,7 @@ class _Checked:
         self._crash()
         life = _Life(self, place, "run-2", False, ())
         self._seen(place, 0, law)
-        life.first.call("commit", 1, self._prepared(life.first, 0, len(self._rows), 1))
+        life.commit(life.first, 1, self._prepared(life.first, 0, len(self._rows), 1))
         life.end()
         self._seen(place, len(self._rows), law)
 
@@ -350,20 +390,37 @@ class _Checked:
         self._seen(place, 0, "what is prepared is not seen before its commit")
         if by_driver:
             self._kill(life.first)
-        for epoch, handle in ((1, first), (2, second)):
-            (life.driver if by_driver else life.first).call("commit", epoch, handle)
+        if self.as_one:
+            life.commit(life.driver, 2, first, second)
+        for epoch, handle in ((1, first), (2, second)) if not self.as_one else ():
+            life.commit(life.driver if by_driver else life.first, epoch, handle)
         life.end(life.opened() if by_driver else life.first)
         law = "what was prepared for a checkpoint that was given up is committed with the next one"
+        self._seen(place, len(self._rows), law)
+
+    def _beside(self, half: int) -> None:
+        place, law = (
+            self._place("beside"),
+            "what is written while a Future of prepare is open belongs to the next epoch",
+        )
+        life = _Life(self, place, "run-1", False, ())
+        self._write(life.first, 0, half)
+        handle = life.first.call("prepare_beside", 1, *self._columns(half, len(self._rows)))
+        life.commit(life.first, 1, handle)
+        self._seen(place, half, law)
+        life.commit(life.first, 2, life.first.call("prepare", 2))
+        life.end()
         self._seen(place, len(self._rows), law)
 
     # steps -------------------------------------------------------------------------------------------
 
     def _first_epoch(self, life: _Life, half: int) -> list[tuple[int, Any]]:
         handle = self._prepared(life.first, 0, half, 1)
-        life.first.call("commit", 1, handle)
+        life.commit(life.first, 1, handle)
         return [(1, handle)]
 
-    def _go_to(self, sub_unit: _Process, half: int, step: str) -> Any:
+    def _go_to(self, life: _Life, half: int, step: str) -> Any:
+        sub_unit = life.first
         if step == "open":
             return None
         self._write(sub_unit, half, len(self._rows))
@@ -371,13 +428,13 @@ class _Checked:
             return None
         handle = sub_unit.call("prepare", 2)
         if step == "commit":
-            sub_unit.call("commit", 2, handle)
+            life.commit(sub_unit, 2, handle)
         return handle
 
     def _go_on(self, life: _Life, place: Path, half: int, kept_too: bool, law: str) -> None:
         self._seen(place, len(self._rows) if kept_too else half, law)
         if not kept_too:
-            life.first.call("commit", 3, self._prepared(life.first, half, len(self._rows), 3))
+            life.commit(life.first, 3, self._prepared(life.first, half, len(self._rows), 3))
         life.end()
         self._seen(place, len(self._rows), law)
 
@@ -386,8 +443,11 @@ class _Checked:
         return sub_unit.call("prepare", epoch)
 
     def _write(self, sub_unit: _Process, start: int, end: int) -> None:
+        sub_unit.call("write", *self._columns(start, end))
+
+    def _columns(self, start: int, end: int) -> tuple[Any, Any, list[str]]:
         keys, values = zip(*self._rows[start:end])
-        sub_unit.call("write", keys, values, [f"1:{i}" for i in range(start, end)])
+        return keys, values, [f"1:{i}" for i in range(start, end)]
 
     def _place(self, name: str) -> Path:
         self._places += 1

@@ -63,10 +63,14 @@ _SINK_HOOKS: Mapping[str, tuple[str, ...]] = {
     "write_columns": ("keys", "values", "time", "ids"),
     "prepare": ("epoch",),
     "commit": ("epoch", "handle"),
+    "commit_all": ("epoch", "handles"),
     "close": (),
     "written_paths": (),
     "collected_rows": ("run_dir", "name"),
 }
+
+#: those that may be `async def`
+_ASYNC_SINK_HOOKS = frozenset(("begin", "end", "open", "write", "prepare", "commit", "commit_all", "close"))
 
 
 def examine_bolt_class(cls: type, unit: str) -> bool:
@@ -195,7 +199,11 @@ def _examine_hooks(where: str, cls: type, hooks: Mapping[str, tuple[str, ...]]) 
             else:
                 remedy = "use self.emit_batch(rows)" if issubclass(cls, BatchBolt) else "use self.emit(key, value)"
             raise TopologyError(f"{where}: {called} yields, so that calling it does nothing; {remedy} instead")
-        if is_async(function) and not is_asynchronous(cls):
+        if (
+            is_async(function)
+            and not is_asynchronous(cls)
+            and not (issubclass(cls, Sink) and name in _ASYNC_SINK_HOOKS)
+        ):
             raise TopologyError(f"{where}: {called} is async, which {_why_not(cls)}")
         bound = isinstance(hook, (staticmethod, classmethod))
         if not accepts(getattr(cls, name), len(takes) + (not bound)):
@@ -212,6 +220,8 @@ def _why_not(cls: type) -> str:
         return "no hook of a BatchBolt can be; write a plain def, or make it a Bolt with `async def process(self, key, value)`"
     if issubclass(cls, Bolt):
         return "only hooks of a bolt with `async def process` can be; write a plain def, or make process async as well"
+    if issubclass(cls, Sink):
+        return f"of a sink only {', '.join(sorted(_ASYNC_SINK_HOOKS))} can be; write a plain def"
     return f"no hook of a {_base_of(cls)} can be; write a plain def"
 
 

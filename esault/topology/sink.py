@@ -53,6 +53,12 @@ class Sink:
     before `begin`, then rounds of `write`... `prepare(epoch)` `commit(epoch, handle)`, then `close()`.
     At least once: a round every 50 ms or 10 000 rows. With checkpoints: a round per checkpoint,
     and `commit` may come again, also in another process and on another object, each time all go back; then `forget_staged`.
+    A sink that defines `commit_all` commits in one place: with checkpoints it is called in the driver's process in place of `commit`.
+
+    Every hook but `check`, `write_columns` and those that only answer may be an `async def`, or return a `concurrent.futures.Future`.
+    `write`: no more rows are handed over until it is done. `prepare` and `commit`: the sub-unit goes on meanwhile, and the checkpoint
+    waits for the handle. While a coroutine of the sink runs no other hook of it is called; while a Future of `prepare` or
+    `commit` is open rows of the next epoch are written.
     """
 
     #: True asks for `Row.id`, which costs every unit before this sink some work per tuple
@@ -79,16 +85,16 @@ class Sink:
     def check(self) -> None:
         """Called once before anything starts; raises SinkError when the sink cannot be used."""
 
-    def begin(self, run: RunInfo, /) -> None:
+    def begin(self, run: RunInfo, /) -> Any:
         """Called once per run, in the driver's process, before the first tuple; may take a lock."""
 
-    def end(self, ok: bool, /) -> None:
+    def end(self, ok: bool, /) -> Any:
         """Called once per run, in the driver's process, when everything is over."""
 
-    def open(self, context: Context, /) -> None:
+    def open(self, context: Context, /) -> Any:
         """Open files and connections, in the process that writes."""
 
-    def write(self, rows: Sequence[Row], /) -> None:
+    def write(self, rows: Sequence[Row], /) -> Any:
         """Take rows. They need not be durable before `prepare`."""
         raise NotImplementedError(f"{type(self).__name__} must define write(rows)")
 
@@ -98,13 +104,13 @@ class Sink:
         values: Any,
         time: float,
         ids: Sequence[str] | None,
-    ) -> None:
+    ) -> Any:
         """Take rows as columns, tuples or lists; `time` is that of all of them. A faster `write`, for those who define it.
 
         Where the class says `takes_arrays`, columns may also be NumPy arrays, pyarrow Arrays and, for values, RecordBatches.
         """
         # As `Row(key, value, time, id)` for each would make them, in two thirds of the time.
-        self.write(
+        return self.write(
             list(map(_make_row, repeat(Row), zip(keys, values, repeat(time), repeat(None) if ids is None else ids)))
         )
 
@@ -112,10 +118,17 @@ class Sink:
         """All rows written so far are durable, and not yet visible; the handle is any value that can travel."""
         return None
 
-    def commit(self, epoch: int, handle: Any, /) -> None:
+    def commit(self, epoch: int, handle: Any, /) -> Any:
         """Make the rows of `prepare(epoch)` visible. May come again: then it changes nothing."""
 
-    def forget_staged(self, kept: Sequence[Any] = (), /) -> None:
+    def commit_all(self, epoch: int, handles: Sequence[Any], /) -> Any:
+        """Make the rows of a whole checkpoint visible at once: `handles` are those of all sub-units, each once.
+
+        Called in the driver's process, once for each checkpoint, and no other checkpoint begins before it is done. May come again with the
+        same handles, also in a later run: then it changes nothing. Without checkpoints `commit` is called.
+        """
+
+    def forget_staged(self, kept: Sequence[Any] = (), /) -> Any:
         """All that this run, or one before it of the same lineage, has prepared is committed by now, or never will be.
 
         `kept` are the handles that belong to the checkpoint that the run goes on from: they have been committed just now. Called in the
@@ -123,7 +136,7 @@ class Sink:
         files and to abort transactions. One that is written without `kept` is called where a run goes on or all went back.
         """
 
-    def close(self) -> None:
+    def close(self) -> Any:
         """The object leaves this process; not called in a crash."""
 
     def written_paths(self) -> Sequence[str | os.PathLike[str]]:
@@ -153,4 +166,9 @@ def forgets_always(sink: Sink) -> bool:
 def commits(sink: Sink) -> bool:
     """Return whether rows of this sink are durable only after `prepare` and `commit`."""
     cls = type(sink)
-    return cls.prepare is not Sink.prepare or cls.commit is not Sink.commit
+    return cls.prepare is not Sink.prepare or cls.commit is not Sink.commit or commits_as_one(sink)
+
+
+def commits_as_one(sink: Sink) -> bool:
+    """Return whether this sink commits a checkpoint for the whole run, in one place."""
+    return type(sink).commit_all is not Sink.commit_all

@@ -76,6 +76,8 @@ class Checkpoints:
         #: numbers are never used twice
         self._last = max(newest, last)
         self.current: Cut | None = None
+        #: the newest complete one is being committed for the whole run: no other begins
+        self.held = False
         self._due: float | None = None
         #: how many were given up since the newest
         self._failed = 0
@@ -84,7 +86,9 @@ class Checkpoints:
         self._unit_of: dict[int, str] = {}
 
     def may_begin(self, units: Iterable[Unit]) -> bool:
-        """Return whether no change, no death and no end is being dealt with."""
+        """Return whether no change, no death, no end and no commit for the run is being dealt with."""
+        if self.held:
+            return False
         for unit in units:
             if unit.change is not None or unit.unsettled:
                 return False
@@ -97,7 +101,7 @@ class Checkpoints:
 
     def wanted(self, now: float) -> bool:
         """Return whether one is due that could not begin yet: what would hold it up longer is put off."""
-        return self._due is not None and now >= self._due + PUT_OFF
+        return self._due is not None and now >= self._due + PUT_OFF and not self.held
 
     def tick(self, units: Iterable[Unit], now: float) -> None:
         """Begin one that is due, give up one that takes too long."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from esault.control.checkpoints.checkpoints import Cut
@@ -23,8 +23,13 @@ def completed_of(
     next_incarnation: int,
     topology: str,
     repeats: bool,
+    as_one: Collection[str] = (),
+    before: int = 0,
 ) -> CompletedCheckpoint:
-    """The complete checkpoint, with sub-units numbered by part."""
+    """The complete checkpoint, with sub-units numbered by part.
+
+    `as_one`: sinks that commit a checkpoint for the whole run, with all that was prepared since checkpoint `before`, which they have committed.
+    """
     made, handles = {}, []
     for name, unit in units.items():
         parts = sorted(cut.parts.get(name, []), key=lambda part: part.incarnation)
@@ -47,7 +52,11 @@ def completed_of(
         )
         for part in parts:
             for number_of, by_sink in part.handles.items():
-                handles += [Handle(name, sink, number_of, handle) for sink, handle in by_sink.items()]
+                for sink, handle in by_sink.items():
+                    if sink not in as_one:
+                        handles.append(Handle(name, sink, number_of, handle))
+                    elif number_of > before:  # what was prepared for one that was given up goes with this one
+                        handles.append(Handle(name, sink, cut.number, handle))
     return CompletedCheckpoint(
         cut.number,
         run,

@@ -352,7 +352,7 @@ class Driver:
             self.paused = True
             self._stop(False, now)
             return True
-        if self.phase == "stopping" and all(u.all_stopped for u in units):
+        if self.phase == "stopping" and all(u.all_stopped for u in units) and self.run_checkpoints.committing is None:
             self.phase = "ended"
             self.ended_at = now
             self._acker_assignment.stop()
@@ -463,7 +463,7 @@ class Driver:
             return
         again = self.phase == "stopping"
         self.phase = "stopping"
-        self.checkpoints.abandon()  # those that leave now do not do their part
+        self.run_checkpoints.stop(at_once)  # those that leave now do not do their part
         patience = STOP_AT_ONCE_PATIENCE if at_once else STOP_PATIENCE
         self._deadline = min(self._deadline or now + patience, now + patience)
         if not again or at_once:

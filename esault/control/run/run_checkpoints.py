@@ -7,19 +7,33 @@ from typing import TYPE_CHECKING
 
 from esault.control.checkpoints.checkpoints import Checkpoints, Cut
 from esault.control.checkpoints.completed import completed_of
-from esault.errors import CheckpointError
+from esault.errors import CheckpointError, UsageError
 from esault.messages.checkpoint import CompletedCheckpoint
 from esault.messages.control import Failed
+from esault.messages.delivery import Delivery
+from esault.messages.settings import Settings
+from esault.topology.plan import Plan
+from esault.topology.sink import Sink, commits_as_one
 
 if TYPE_CHECKING:
     from esault.control.run.driver import Driver
 
-__all__ = ["RunCheckpoints"]
+__all__ = ["RunCheckpoints", "check_sinks"]
 
 #: times that the last checkpoint is tried before the run ends without it
 MOST_LAST = 3
 #: seconds after which the same trouble with checkpoints is told again
 TELL_AGAIN = 10.0
+
+
+def check_sinks(plan: Plan, settings: Settings) -> None:
+    """Refuse sinks that commit with checkpoints only, where there are none. Raises UsageError."""
+    for name, sink in [(each.name, each.sink) for each in plan.sinks]:
+        if settings.delivery is not Delivery.EXACTLY_ONCE and commits_as_one(sink) and type(sink).commit is Sink.commit:
+            raise UsageError(
+                f"sink {name!r}: {type(sink).__name__} commits once for each checkpoint, by commit_all: say how often with --checkpoint "
+                "SECONDS, or define commit(self, epoch, handle) as well"
+            )
 
 
 class RunCheckpoints:
@@ -64,6 +78,9 @@ class RunCheckpoints:
         #: number of the checkpoint that ends the run, and how often it was tried
         self._final: int | None = None
         self._tried = 0
+        self._as_one = frozenset(sink.name for sink in driver.plan.sinks if commits_as_one(sink.sink))
+        #: from when it is complete until the shell says `committed`: the checkpoint that sinks commit for the whole run
+        self.committing: CompletedCheckpoint | None = None
 
     def _keep(self, cut: Cut) -> None:
         driver = self._driver
@@ -75,9 +92,13 @@ class RunCheckpoints:
             driver.next_incarnation,
             driver.plan.name,
             self.repeats,
+            self._as_one,
+            0 if self.completed is None else self.completed.number,
         )
         self._keep_durable(completed)
         self.completed = completed
+        if any(handle.sink in self._as_one for handle in completed.handles):
+            self.committing, self.checkpoints.held = completed, True
         self.taken += 1
         self.bytes += completed.size
         self.unaligned += any(unit.in_flight for unit in completed.units.values())
@@ -147,6 +168,33 @@ class RunCheckpoints:
         )
         driver.go_back(failed.text, now)
         return True
+
+    def committed(self, now: float) -> None:
+        """Go on: sinks have committed for the whole run."""
+        self.committing, self.checkpoints.held = None, False
+        self._driver.deliver(now)
+
+    def commit_failed(self, text: str, cause: bytes, transient: bool, now: float) -> float:
+        """Have all go back, where the error may pass, and return the seconds until sinks are tried again; else end the run."""
+        driver, wait = self._driver, None
+        self.committing, self.checkpoints.held = None, False
+        if driver.restores.lasting is not None:
+            return 0.0  # they are tried again anyway
+        if transient and driver.phase == "running":
+            wait = driver.restarts.wait("the driver", text, now)
+        if wait is None:
+            driver.fail(text, now, cause)
+        else:
+            first = text.partition("\n")[0]
+            driver.go_back(f"the driver failed ({first})", now, restart=True)
+        driver.deliver(now)
+        return wait or 0.0
+
+    def stop(self, at_once: bool) -> None:
+        """Take no more checkpoints; `at_once`: nor wait for sinks, which commit when a run goes on from here."""
+        self.checkpoints.abandon()
+        if at_once:
+            self.committing = None
 
     def go_back(self) -> None:
         """Forget the checkpoint that was to end the run: all go back to the newest complete one."""

@@ -6,16 +6,17 @@ import sys
 from collections.abc import Iterable
 
 from esault.flow.operators.user_error import described
+from esault.flow.send.sink_call import Background, waited
 from esault.topology.plan import SinkPlan
 
 __all__ = ["end_sinks"]
 
 
-def end_sinks(sinks: Iterable[SinkPlan], ok: bool, repeated: bool) -> None:
+def end_sinks(sinks: Iterable[SinkPlan], ok: bool, repeated: bool, background: Background | None = None) -> None:
     """`end(ok)` of each; `repeated`: whether rows may have come more than once. Raises nothing; errors go to stderr."""
     for name, sink in [(plan.name, plan.sink) for plan in sinks]:
         try:
             sink.repeated = repeated
-            sink.end(ok)
+            waited(sink.end(ok), background)
         except Exception as error:
             print(f"sink {name!r}, end: {described(error)}", file=sys.stderr)

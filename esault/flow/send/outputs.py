@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -21,9 +21,11 @@ from esault.flow.delivery.acks import Acks
 from esault.flow.delivery.replica_acks import ReplicaAcks
 from esault.flow.operators.user_error import DeadLetters, described, traceback_of
 from esault.flow.send.chained_bolt import ChainedBolt
+from esault.flow.send.open_hooks import OpenHooks
 from esault.flow.send.outlet import OutletRunner
 from esault.flow.send.replica_route import MutedChannel, ReplicaRoute
 from esault.flow.send.route import Route, route
+from esault.flow.send.sink_call import Background
 from esault.flow.send.sink_writer import SinkWriter
 from esault.flow.watermark.clock import Clock
 from esault.messages.control import Build, Table
@@ -52,7 +54,11 @@ class Outputs:
         dead_letters_at: Callable[[str | None], DeadLetters],
         random64: Callable[[], int],
         clock: Callable[[], float],
+        background: Background | None = None,
+        wake: Callable[[], None] = lambda: None,
     ) -> None:
+        self._background = background
+        self._wake = wake
         self._build = build
         self._plan = plan
         self._context = context
@@ -71,6 +77,8 @@ class Outputs:
         #: channels that carry nothing but what waits in them and END; open until the receiver is gone
         self._leaving: list[OutChannel] = []
         self.sinks: list[SinkWriter] = []
+        #: of sinks, where one is not done
+        self.open_hooks: list[OpenHooks] = []
         self._exactly = build.settings.delivery is Delivery.EXACTLY_ONCE
         #: rows that a function step refused and its policy survived
         self.errors = 0
@@ -134,7 +142,17 @@ class Outputs:
             now=self._clock,
             run_dir=here.run_dir,
         )
-        writer = SinkWriter(plan, context, self._build.settings, self._acks, self._random64, self._clock)
+        writer = SinkWriter(
+            plan,
+            context,
+            self._build.settings,
+            self._acks,
+            self._random64,
+            self._clock,
+            self._background,
+            self._wake,
+            self.open_hooks,
+        )
         self.sinks.append(writer)
         return writer
 
@@ -276,12 +294,16 @@ class Outputs:
 
     @property
     def blocked(self) -> bool:
-        """Return whether frames wait for a socket."""
-        return any(channel.queue for channel in self.channels)
+        """Return whether frames wait for a socket, or rows for a sink."""
+        return any(channel.queue for channel in self.channels) or any(hooks.full for hooks in self.open_hooks)
 
     def retry(self) -> bool:
-        """Offer waiting frames again; True when none is left."""
+        """Offer waiting frames again, and rows that wait to sinks; True when no more frames are left, and few rows."""
         clear = True
+        if self.open_hooks:
+            for hooks in list(self.open_hooks):
+                hooks.advance()
+                clear = clear and not hooks.full
         for channel in self.channels:
             if channel.queue and not channel.retry():
                 clear = False
@@ -313,6 +335,11 @@ class Outputs:
             if due is not None and (closing or now >= due):
                 sink.commit()
 
+    def finish(self) -> None:
+        """Commit sinks, and wait until all of their hooks are done."""
+        for sink in self.sinks:
+            sink.finish()
+
     def cut(self, number: int, now: float, ended: bool) -> None:
         """Send a checkpoint's cut behind all that was emitted before it; nothing can come behind END. Raises UserError."""
         for bolt in self.bolts.values():
@@ -322,15 +349,31 @@ class Outputs:
             if not ended:
                 channel.put(CHECKPOINT, number)
 
-    def prepare(self, number: int) -> dict[str, Any]:
-        """Have the sinks make what they hold durable, as part of a checkpoint; what they say of it, by name."""
-        return {sink.name: sink.prepare(number) for sink in self.sinks} if self._exactly else {}
+    def prepare(self, number: int, said: Callable[[], None]) -> dict[str, Any]:
+        """Have the sinks make what they hold durable, as part of a checkpoint, and return what they say of it, by name.
 
-    def complete(self, number: int, handles: Mapping[str, Any]) -> None:
-        """Have the sinks show what they prepared."""
+        That is all of it where none is `preparing`; `said` is called when one has said something.
+        """
+        handles: dict[str, Any] = {}
+
+        def take(name: str, handle: Any) -> None:
+            handles[name] = handle
+            said()
+
+        for sink in self.sinks if self._exactly else ():
+            sink.prepare(number, partial(take, sink.name))
+        return handles
+
+    @property
+    def preparing(self) -> bool:
+        """Return whether a sink has not said yet what it prepared."""
+        return any(sink.preparing for sink in self.sinks)
+
+    def complete(self, number: int, handles: dict[str, Any]) -> None:
+        """Have the sinks show what they prepared; a handle goes when that is done."""
         for sink in self.sinks:
             if sink.name in handles:
-                sink.complete(number, handles[sink.name])
+                sink.complete(number, handles[sink.name], lambda done, name=sink.name: handles.pop(name))  # type: ignore[misc]
 
     def close_sinks(self) -> list[str]:
         """Close them all; what went wrong, for people."""
@@ -344,8 +387,8 @@ class Outputs:
 
     @property
     def uncommitted(self) -> bool:
-        """Return whether a sink has rows that are not durable."""
-        return any(sink.due_at is not None for sink in self.sinks)
+        """Return whether a sink has rows that are not durable, or hooks that are not done."""
+        return any(sink.uncommitted for sink in self.sinks)
 
     def due_at(self) -> Iterator[float]:
         """Yield the times at which something here is due by itself."""

@@ -7,19 +7,21 @@ wait for a commit are one mark in the root's `d`: opened at the first write, XOR
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from esault.flow.channel.frame import Root
 from esault.flow.channel.lineage import Lineage
 from esault.flow.delivery.acks import Acks
 from esault.flow.operators.user_error import UserError
-from esault.flow.send.sink_call import call_sink
+from esault.flow.send.open_hooks import OpenHooks
+from esault.flow.send.sink_call import Background
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.payload.portable import explain
 from esault.topology.context import Context
 from esault.topology.plan import SinkPlan
-from esault.topology.sink import commits
+from esault.topology.sink import commits, commits_as_one
 
 __all__ = ["SinkWriter"]
 
@@ -40,7 +42,11 @@ class SinkWriter:
         acks: Acks,
         random64: Callable[[], int],
         clock: Callable[[], float],
+        background: Background | None = None,
+        wake: Callable[[], None] = lambda: None,
+        opened: list[OpenHooks] | None = None,
     ) -> None:
+        """`background` runs coroutines of the sink; `wake` is called from any thread when a hook is done; `opened` has those where one is not."""
         self.name = plan.name
         self._sink = plan.sink
         self._settings = settings
@@ -51,6 +57,8 @@ class SinkWriter:
         self._tracked = settings.delivery is not Delivery.NONE
         self._exactly = settings.delivery is Delivery.EXACTLY_ONCE
         self._marked = commits(plan.sink) and not self._exactly
+        #: the driver commits
+        self._by_driver = self._exactly and commits_as_one(plan.sink)
         #: whether it is written arrays where there are arrays
         self.takes_arrays = plan.sink.takes_arrays
         self._marks: dict[Root, int] = {}
@@ -58,17 +66,19 @@ class SinkWriter:
         self._since = 0.0
         self._epoch = 0
         self._not_before = 0.0
+        #: a round of prepare and commit is under way
+        self._round = False
+        #: checkpoints whose handle is not there yet
+        self.preparing = 0
+        self.hooks = OpenHooks(plan.name, background, wake, opened)
         self._sink.context = context
-        self._call("open", lambda: self._sink.open(context))
-
-    def _call(self, hook: str, call: Callable[[], Any]) -> Any:
-        return call_sink(self.name, hook, call)
+        self.hooks.wait_for("open", partial(self._sink.open, context))
 
     def write(
         self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
     ) -> None:
         """Take rows. Raises SinkError."""
-        self._call("write", lambda: self._sink.write_columns(keys, values, lineage.due, ids))
+        self.hooks.write(partial(self._sink.write_columns, keys, values, lineage.due, ids), len(keys))
         if not self._marked:
             return
         if not self._rows:
@@ -81,44 +91,74 @@ class SinkWriter:
 
     @property
     def due_at(self) -> float | None:
-        """Return the time at which the next commit is due; None: nothing waits for one."""
-        if not self._rows:
+        """Return the time at which the next commit is due; None: nothing waits for one, or one is under way."""
+        if not self._rows or self._round:
             return None
         if self._rows >= MOST_ROWS:
             return 0.0
         at = self._since if self._rows >= self._settings.commit_rows else self._since + self._settings.commit_every
         return max(at, self._not_before)
 
+    @property
+    def uncommitted(self) -> bool:
+        """Return whether it has rows that are not durable, or hooks that are not done."""
+        return self._rows > 0 or self.hooks.open
+
     def commit(self) -> None:
         """Make all written rows durable and visible, then tell the ledgers. Raises SinkError."""
-        if not self._rows:
+        if not self._rows or self._round:
             return
-        started = self._clock()
-        handle = self._call("prepare", lambda: self._sink.prepare(self._epoch))
-        self._call("commit", lambda: self._sink.commit(self._epoch, handle))
-        self._epoch += 1
+        self._round = True
         self._rows = 0
         marks, self._marks = self._marks, {}
+        prepare = partial(self._sink.prepare, self._epoch)
+        self.hooks.call("prepare", prepare, partial(self._commit, self._clock(), marks))
+
+    def _commit(self, started: float, marks: dict[Root, int], handle: Any) -> None:
+        commit = partial(self._sink.commit, self._epoch, handle)
+        self.hooks.call("commit", commit, partial(self._committed, started, marks))
+
+    def _committed(self, started: float, marks: dict[Root, int], result: Any) -> None:
+        self._round = False
+        self._epoch += 1
         for root, mark in marks.items():
             self._acks.add(root, 0, mark)
         ended = self._clock()
         if self._epoch > 1:  # the first loads libraries and makes folders: it does not tell what commits take
             self._not_before = ended + (ended - started) * (1 / COMMIT_SHARE - 1)
 
-    def prepare(self, number: int) -> Any:
-        """Make what was written durable and keep it from sight, as part of a checkpoint. Raises SinkError, UserError."""
-        handle = self._call("prepare", lambda: self._sink.prepare(number))
+    def prepare(self, number: int, take: Callable[[Any], object]) -> None:
+        """Make what was written durable and keep it from sight, as part of a checkpoint; `take` is given the handle.
+
+        Raises SinkError, UserError.
+        """
+        self.preparing += 1
+        self.hooks.call("prepare", partial(self._sink.prepare, number), partial(self._prepared, take))
+
+    def _prepared(self, take: Callable[[Any], object], handle: Any) -> None:
         reason = explain(handle)
         if reason is not None:
             raise UserError(
                 f"sink {self.name!r}, prepare: the handle that it returned is refused, and commit needs it: {reason}"
             )
-        return handle
+        self.preparing -= 1
+        take(handle)
 
-    def complete(self, number: int, handle: Any) -> None:
-        """Show what was prepared. Raises SinkError."""
-        self._call("commit", lambda: self._sink.commit(number, handle))
+    def complete(self, number: int, handle: Any, done: Callable[[Any], object]) -> None:
+        """Show what was prepared, unless the driver does; `done` is called behind it. Raises SinkError."""
+        if self._by_driver:
+            done(None)
+        else:
+            self.hooks.call("commit", partial(self._sink.commit, number, handle), done)
+
+    def finish(self) -> None:
+        """Commit what was written, and wait for all that is not done. Raises SinkError."""
+        self.hooks.finish()
+        if self._rows:
+            self.commit()
+            self.hooks.finish()
 
     def close(self) -> None:
-        """The sub-unit stops."""
-        self._call("close", self._sink.close)
+        """The sub-unit stops; what is not done is given up."""
+        self.hooks.abandon()
+        self.hooks.wait_for("close", self._sink.close)

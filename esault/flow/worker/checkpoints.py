@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from esault.errors import CheckpointError
@@ -38,10 +39,12 @@ class Checkpoints:
         self._reader = reader
         self._outputs = outputs
         self._snap = snap
-        self._say = say
+        self._tell = say
         self._prepared: _Handles = {}
-        #: number and handles of the one that was cut last
-        self._last: tuple[int, _Handles] = (0, {})
+        #: the one that was cut last
+        self._last = 0
+        #: the end of this sub-unit's part in it, but for what sinks prepare
+        self._unsaid: Snapped | None = None
         #: rows in flight of the one that was cut last
         self.in_flight: Piece | None = None
         #: the newest one that is known to be complete
@@ -52,11 +55,10 @@ class Checkpoints:
         number = self._reader.alignment.number
         assert number is not None
         self._outputs.cut(number, now, self._lifecycle.phase is Phase.FINISHED)
-        self._prepared[number] = self._outputs.prepare(number)
-        sure = self.completed == self._last[0]
-        # Those before it as well: whether they were completed is not known here yet, and to commit twice does no harm.
-        self._last = (number, {n: handles for n, handles in self._prepared.items() if handles})
-        self.in_flight = None
+        self._prepared[number] = self._outputs.prepare(number, self._say)
+        sure = self.completed == self._last
+        self._last = number
+        self.in_flight = self._unsaid = None
         try:
             self._snap(number, sure)
         except CheckpointError as error:
@@ -64,26 +66,33 @@ class Checkpoints:
         self._reader.release()
 
     def snapped(self, number: int, piece: Piece | None = None, position: bytes | None = None) -> None:
-        """Tell the unit that this sub-unit's part is durable."""
-        self._say(
-            Snapped(
-                self._incarnation,
-                number,
-                piece,
-                position,
-                self._last[1],
-                finished=self._lifecycle.elements_finished,
-                ended=self._lifecycle.phase is Phase.FINISHED,
-                in_flight=self.in_flight,
-            )
+        """Tell the unit that this sub-unit's part is durable, once sinks have prepared theirs."""
+        self._unsaid = Snapped(
+            self._incarnation,
+            number,
+            piece,
+            position,
+            finished=self._lifecycle.elements_finished,
+            ended=self._lifecycle.phase is Phase.FINISHED,
+            in_flight=self.in_flight,
         )
+        self._say()
+
+    def _say(self) -> None:
+        """Tell the unit, unless a sink has not said yet what it prepared."""
+        if self._unsaid is not None and not self._outputs.preparing:
+            # Those before it as well: whether they were completed is not known here yet, and to commit twice does no harm.
+            handles = {number: dict(by_sink) for number, by_sink in self._prepared.items() if by_sink}
+            self._tell(replace(self._unsaid, handles=handles))
+            self._unsaid = None
 
     def not_snapped(self, number: int, error: CheckpointError) -> None:
         """Tell the unit that this sub-unit's part cannot be done; the run goes on."""
-        self._say(NotSnapped(self._incarnation, number, str(error)))
+        self._tell(NotSnapped(self._incarnation, number, str(error)))
 
     def complete(self, number: int) -> None:
         """Have sinks show what they prepared for this one and those before it. Raises what sinks raise."""
+        for each in sorted(n for n in self._prepared if self.completed < n <= number):
+            self._outputs.complete(each, self._prepared[each])
         self.completed = max(self.completed, number)
-        for each in sorted(n for n in self._prepared if n <= number):
-            self._outputs.complete(each, self._prepared.pop(each))
+        self._prepared = {n: handles for n, handles in self._prepared.items() if handles or n > self.completed}

@@ -114,7 +114,7 @@ class Ending:
             return
         if not at_once and lifecycle.phase is not Phase.FAILED:
             try:
-                self._outputs.commit(self._clock(), closing=True)
+                self._outputs.finish()
                 self._acks.send()
             except Exception as error:
                 fail(failure_text(self._unit, error), error)

@@ -9,6 +9,7 @@ from esault.flow.channel.wire import Wire
 from esault.flow.checkpoint.snapshot import StateStore
 from esault.flow.operators.event_loop import EventLoop
 from esault.flow.operators.user_error import DeadLetters
+from esault.flow.send.sink_call import Background
 
 __all__ = ["Environment"]
 
@@ -30,3 +31,7 @@ class Environment:
     state_store: StateStore | None = None
     #: makes the event loop of a bolt with `async def process`, which goes by this clock; None: there are no such bolts
     event_loop: Callable[[Callable[[], float]], EventLoop] | None = None
+    #: runs coroutines of sinks; None: there are none
+    background: Background | None = None
+    #: called from any thread: a sink is done with what it was asked for, so that a turn has something to do
+    wake: Callable[[], None] = lambda: None

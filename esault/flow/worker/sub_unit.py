@@ -99,7 +99,17 @@ class SubUnit:
         self.acks, self.roots = acks_and_roots(plan.tracks_replicas, build, self.codec, wire, self._emit_payload, clock)
         self.emitter = emitter(plan, build.settings, self.codec)
         self.outputs = Outputs(
-            build, plan, self.context, wire, self.codec, self.acks, environment.dead_letters, self._random, clock
+            build,
+            plan,
+            self.context,
+            wire,
+            self.codec,
+            self.acks,
+            environment.dead_letters,
+            self._random,
+            clock,
+            environment.background,
+            environment.wake,
         )
         self.watermarks = watermarks(plan, self.outputs)
         self.probes = Probes(build.incarnation, build.epoch, build.probes, wire, self.codec, self.counters)

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from esault.background import BackgroundLoop
 from esault.control.report.summary import how_ended, may_repeat, report, snapshot
 from esault.control.report.timeline import Page, Timeline
 from esault.control.run.driver import Driver
@@ -20,9 +21,10 @@ from esault.errors import EsaultError, UsageError
 from esault.flow.operators.user_error import UserError, is_transient, pack_cause
 from esault.flow.send.end_sinks import end_sinks
 from esault.flow.send.recommit import go_back, recommit
-from esault.flow.send.sink_call import call_sink
+from esault.flow.send.sink_call import call_sink, waited
 from esault.messages.control import Exited, NotForked
 from esault.messages.probe import HostUsage
+from esault.runtime.driver.committer import Committer
 from esault.runtime.driver.policy_thread import PolicyThread
 from esault.runtime.messages import (
     DrainRun,
@@ -40,13 +42,14 @@ from esault.runtime.process.console import MarkedStream
 from esault.runtime.process.owner import Owner
 from esault.runtime.process.title import set_title
 from esault.runtime.process.usage import host_usage
+from esault.runtime.process.waker import Waker
 from esault.runtime.run_commands import Answered, Requested, Running
 from esault.runtime.worker.probe_loop import ProbeLoop, probe_endpoint
 from esault.runtime.worker.supervisor import Supervisor
 from esault.state.state_dir import StateDir
 from esault.topology.inherited_plan import take_plan
 from esault.topology.plan import SinkPlan
-from esault.topology.sink import RunInfo
+from esault.topology.sink import RunInfo, commits_as_one
 
 if TYPE_CHECKING:
     from esault.runtime.driver.hosts import Hosts
@@ -68,6 +71,8 @@ class DriverActor(Supervisor):
         self._spec: RunSpec | None = None
         self._command: Any = None
         self._begun_sinks: list[SinkPlan] = []
+        self._committer: Committer | None = None
+        self._commit_over = Waker()
         self._over = False
         self._period = TICK
         #: requests whose end is still to be told: number -> what gives the last answer, or None
@@ -115,6 +120,10 @@ class DriverActor(Supervisor):
         """Begin the run: the keeper is there."""
         hosts = self._hosts
         plan = spec.chained(take_plan(spec.located, spec.params))
+        as_one = any(commits_as_one(sink.sink) for sink in plan.sinks)
+        self._committer = Committer(as_one, self._commit_over.wake)
+        if as_one:
+            self.watch(self._commit_over.fileno(), self._hear_committer)
         kept_in = None if spec.state_dir is None else StateDir(Path(spec.state_dir), locked=False)
         self._core = Driver(
             plan,
@@ -144,6 +153,19 @@ class DriverActor(Supervisor):
             self._host_usage = host_usage(spec.host)
         self._core.start(self._now())
         self._carry()
+
+    def _hear_committer(self) -> None:
+        """Take what came of a commit for the whole run."""
+        self._commit_over.clear()
+        if self._core is not None and self._committer is not None and not self._over:
+            over = self._committer.over()
+            error = None if over is None else over.exception()
+            if error is not None:
+                told = str(error), pack_cause(error), is_transient(error)
+                self._begin_at = self._now() + self._core.run_checkpoints.commit_failed(*told, self._now())
+            elif over is not None:
+                self._core.run_checkpoints.committed(self._now())
+            self._carry()
 
     # other hosts -------------------------------------------------------------------------------------
 
@@ -330,8 +352,9 @@ class DriverActor(Supervisor):
 
     def _carry(self) -> None:
         """Deliver what the core has to say."""
-        core, spec = self._core, self._spec
-        assert core is not None and spec is not None
+        core, spec, committer = self._core, self._spec, self._committer
+        assert core is not None and spec is not None and committer is not None
+        background = committer.background
         if self._commands:
             self._answer_ended()
         mails: dict[int, list[Any]] = defaultdict(list)
@@ -347,7 +370,10 @@ class DriverActor(Supervisor):
                     mails[address].append(message)
 
         collect()
-        if core.phase == "beginning" and self._now() >= self._begin_at:
+        kept = core.run_checkpoints.committing
+        if kept is not None and not committer.busy:
+            committer.begin(partial(recommit, kept, core.plan.sinks, background, whole=False))
+        if core.phase == "beginning" and self._now() >= self._begin_at and not committer.busy:
             try:
                 if not self._begun_sinks:
                     for sink in core.plan.sinks:
@@ -358,9 +384,11 @@ class DriverActor(Supervisor):
                             resumed=spec.kept is not None,
                             lineage=spec.lineage or spec.run,
                         )
-                        call_sink(sink.name, "begin", partial(sink.sink.begin, info))
+                        begin = partial(_begin, sink, info, background)
+                        committer.call(partial(call_sink, sink.name, "begin", begin))
                         self._begun_sinks.append(sink)
-                go_back(core.completed, core.plan.sinks, bool(core.restores.all))
+                back = bool(core.restores.all)
+                committer.call(partial(go_back, core.completed, core.plan.sinks, background, back))
                 core.begun(self._now())
             except (EsaultError, UserError) as error:
                 now, wait = self._now(), None
@@ -382,13 +410,16 @@ class DriverActor(Supervisor):
             self._over = True
             if self._prober is not None:
                 self._prober.stop()
-            if core.died_late and core.failure is None:
+            settled = committer.settle()
+            if core.died_late and core.failure is None and settled:
                 try:
-                    recommit(core.completed, core.plan.sinks)
+                    committer.call(partial(recommit, core.completed, core.plan.sinks, background))
                 except (EsaultError, UserError) as error:
                     core.failure, core.cause = str(error), pack_cause(error)
             ended = how_ended(core)
-            end_sinks(self._begun_sinks, ended == "drained", may_repeat(core))
+            if settled:  # else one is in a commit, which a later run repeats
+                end = partial(end_sinks, self._begun_sinks, ended == "drained", may_repeat(core), background)
+                committer.call(end)
             if self._hosts is not None:
                 self._hosts.leave()
             if self._timeline is not None:
@@ -396,3 +427,7 @@ class DriverActor(Supervisor):
             self.send(self._command, RunEnded(report(core, "actors", ended, self._now()), core.cause))
             if self._hosts is None:
                 self.send(self.keeper, Leave())
+
+
+def _begin(plan: SinkPlan, info: RunInfo, background: BackgroundLoop) -> None:
+    waited(plan.sink.begin(info), background)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from esault.control.replication.replicas import check_settings
 from esault.control.report.timeline import Timeline
 from esault.control.run.restart_strategy import strategy_of
+from esault.control.run.run_checkpoints import check_sinks
 from esault.elasticity.scaling import EVERY_UNIT, check_policies
 from esault.errors import TopologyFailed, UsageError
 from esault.flow.operators.user_error import read_cause
@@ -230,6 +231,7 @@ def _local(request: Request) -> Report:
         plan = chain(plan, request.settings.unchained)
     check_policies(plan, request.policies)
     check_settings(plan, request.settings)
+    check_sinks(plan, request.settings)
     view = request.view or Quiet()
     metrics = open_metrics(request.land_metrics, view.notice)
     state = open_state(request, plan, view.notice)
@@ -315,7 +317,7 @@ def _run_local(
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
-        end_sinks(plan.sinks, ended_ok, may_repeat(local.driver))
+        end_sinks(plan.sinks, ended_ok, may_repeat(local.driver), local.background)
     report = local.report()
     if metrics is not None and timeline is not None:
         page = timeline.last(local.driver, local.now())

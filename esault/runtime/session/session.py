@@ -21,6 +21,7 @@ from esault.control.checkpoints.completed import renamed, widths
 from esault.control.replication.replicas import check_settings
 from esault.control.report.summary import Snapshot
 from esault.control.report.timeline import Page
+from esault.control.run.run_checkpoints import check_sinks
 from esault.elasticity.policy import DEFAULT
 from esault.elasticity.scaling import EVERY_UNIT, check_policies
 from esault.errors import CheckpointError, EsaultError, SinkError, SourceError, TopologyFailed, UsageError
@@ -173,6 +174,7 @@ class Session:
         if self._settings.chaining:
             self.plan = chain(self.plan, self._settings.unchained)
         check_settings(self.plan, self._settings)
+        check_sinks(self.plan, self._settings)
         self._metrics = open_metrics(request.land_metrics, self._view.notice)
         self._state = open_state(request, self.plan, self._view.notice)
         self._hosts: HostsSpec | None = None

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from esault.background import BackgroundLoop
 from esault.errors import CheckpointError, EsaultError
 from esault.flow.delivery.ack_server import AckServer
 from esault.flow.operators.event_loop import EventLoop
@@ -64,6 +65,7 @@ class DataLoop(threading.Thread):
         self._on_outbox = on_outbox
         self._waker = Waker()
         self._offset = spec.clock_offset
+        self._background = BackgroundLoop()
         self.leave = False
         #: of a run on several hosts
         self.lease: Lease | None = None
@@ -161,7 +163,17 @@ class SubUnitLoop(DataLoop):
                 unit = replace(unit, spout=spout)
             elif spec.state_dir is not None and unit.spooled:
                 unit = spooled(unit, Path(spec.state_dir), build.part)
-        environment = Environment(wire, self.clock, dead_letters, None, spec.run_dir, state_store, _event_loop)
+        environment = Environment(
+            wire,
+            self.clock,
+            dead_letters,
+            None,
+            spec.run_dir,
+            state_store,
+            _event_loop,
+            self._background,
+            self._waker.wake,
+        )
         core = self.core = sub_unit(build, unit, environment)
         core.metrics.usage = process_usage(wire.traffic)
         # What was built lives as long as the process: the collector need not look at it again. Rows travel in

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from esault.background import BackgroundLoop
 from esault.errors import EsaultError
 from esault.flow.operators.user_error import UserError
-from esault.flow.send.sink_call import call_sink
+from esault.flow.send.sink_call import call_sink, waited
 from esault.payload.column import PLAIN_TYPES, plain
 from esault.spark.engine.job import Job
 from esault.spark.engine.worker_error import WorkerError
@@ -26,6 +27,7 @@ class Landing:
         self._partition = partition
         self._plans = {s.name: s.sink for s in job.plan().sinks}
         self._open: dict[str, Sink] = {}
+        self._background = BackgroundLoop()
 
     def write(self, name: str, batches: Any) -> None:
         """Rows of a sink, as they stand in a frame."""
@@ -37,25 +39,26 @@ class Landing:
                 name, sub_unit=self._partition, run=job.run, lineage=job.lineage or job.run, run_dir=job.run_dir
             )
             sink.context = context
-            _call(name, "open", partial(sink.open, context))
+            self._call(name, "open", partial(sink.open, context))
         for batch in batches:
-            _call(name, "write", partial(_write, sink, *batch))
+            self._call(name, "write", partial(_write, sink, *batch))
 
     def prepare(self, epoch: int) -> Iterator[tuple[str, Any]]:
         """All that was written is durable; what each sink says of it."""
         for name, sink in self._open.items():
-            yield name, _call(name, "prepare", partial(sink.prepare, epoch))
-            _call(name, "close", sink.close)
+            yield name, self._call(name, "prepare", partial(sink.prepare, epoch))
+            self._call(name, "close", sink.close)
+        self._background.close()
+
+    def _call(self, name: str, hook: str, call: Callable[[], Any]) -> Any:
+        """Call a hook and wait until it is done: a task has nothing else to do."""
+        try:
+            return call_sink(name, hook, lambda: waited(call(), self._background))
+        except (EsaultError, UserError) as error:
+            raise WorkerError(str(error)) from None
 
 
-def _write(sink: Sink, input: int, due: float, keys: Any, values: Any, ids: Any) -> None:
+def _write(sink: Sink, input: int, due: float, keys: Any, values: Any, ids: Any) -> Any:
     if not sink.takes_arrays and (type(keys) not in PLAIN_TYPES or type(values) not in PLAIN_TYPES):
         keys, values = plain(keys), plain(values)
-    sink.write_columns(keys, values, due, ids)
-
-
-def _call(name: str, hook: str, call: Any) -> Any:
-    try:
-        return call_sink(name, hook, call)
-    except (EsaultError, UserError) as error:
-        raise WorkerError(str(error)) from None
+    return sink.write_columns(keys, values, due, ids)

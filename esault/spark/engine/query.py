@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from esault.background import BackgroundLoop
 from esault.errors import EsaultError, SinkError
-from esault.flow.send.recommit import forget_staged
+from esault.flow.operators.user_error import UserError
+from esault.flow.send.recommit import commit_for_run, forget_staged
 from esault.payload.codec import Codec
 from esault.spark.engine.frames import COUNTS, HANDLE
 from esault.spark.engine.job import Job
@@ -57,6 +59,7 @@ class Epochs:
         self._sinks = {s.name: s.sink for s in sinks}
         self._journal = journal
         self._codec = Codec()
+        self.background = BackgroundLoop()
         self.tally = tally
         self._shared = shared
         #: of this life
@@ -84,7 +87,8 @@ class Epochs:
         """Have sinks let go of what tasks staged and the journal does not have."""
         handles = () if record is None else record[0]
         for plan in self._plans:
-            forget_staged(plan, tuple(handle for name, handle in handles if name == plan.name), back)
+            kept = tuple(handle for name, handle in handles if name == plan.name)
+            forget_staged(plan, kept, self.background, back)
 
     def batch(self, frame: Any, epoch: int) -> None:
         """For `foreachBatch`. Raises what the batch failed with, and keeps its text."""
@@ -127,11 +131,12 @@ class Epochs:
 
     def _commit(self, epoch: int, record: Record) -> None:
         handles, counts, ends, ended = record
-        for name, handle in handles:
+        for name, sink in self._sinks.items():
+            its = [(epoch, handle) for of, handle in handles if of == name]
             try:
-                self._sinks[name].commit(epoch, handle)
-            except (SinkError, OSError) as error:
-                raise SinkError(f"sink {name!r}, commit: {error}") from error
+                commit_for_run(name, sink, its, self.background)
+            except UserError as error:
+                raise SinkError(str(error)) from error
         self._journal.finish(epoch)
         for counted in counts:
             self.tally.add(counted)

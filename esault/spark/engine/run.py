@@ -20,7 +20,7 @@ from esault.control.report.summary import Snapshot, UnitSnapshot
 from esault.errors import TopologyFailed
 from esault.flow.operators.user_error import UserError
 from esault.flow.send.end_sinks import end_sinks
-from esault.flow.send.sink_call import call_sink
+from esault.flow.send.sink_call import call_sink, waited
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.payload.class_names import as_script
@@ -164,7 +164,7 @@ class _Life:
             self._failure, cause = str(error), error.__cause__
         finally:
             ok = self._failure is None and self._ended == "drained"
-            end_sinks(self._begun, ok, repeated=False)
+            end_sinks(self._begun, ok, False, self._epochs.background)
         if self._failure is None and self._ended == "drained":
             self._kept.ended()
         with as_script(self._asked.located.path):
@@ -180,7 +180,8 @@ class _Life:
         asked, kept = self._asked, self._kept
         for sink in self._plan.sinks:
             info = RunInfo(asked.run_id, self._plan.name, sink.name, kept.resumed, self._lineage)
-            call_sink(sink.name, "begin", partial(sink.sink.begin, info))
+            begin = partial(sink.sink.begin, info)
+            call_sink(sink.name, "begin", lambda begin=begin: waited(begin(), self._epochs.background))  # type: ignore[misc]
             self._begun.append(sink)
         kept.begin(self._job.layout, asked.run_id)
         self._epochs.again(kept.resumed)

@@ -119,7 +119,10 @@ def test_a_good_sink_passes(thing):
         (sink(write=lambda self: None), "sink 'table': Mine.write must take (self, rows)"),
         (sink(commit=lambda self, epoch: None), "sink 'table': Mine.commit must take (self, epoch, handle)"),
         (sink(write=generator), "Mine.write yields, so that calling it does nothing; write a plain def instead"),
-        (sink(write=coroutine), "Mine.write is async, which no hook of a sink can be; write a plain def"),
+        (
+            sink(check=coroutine),
+            "Mine.check is async, which of a sink only begin, close, commit, commit_all, end, open, ",
+        ),
     ],
 )
 def test_what_cannot_be_written_to_is_refused_with_what_to_write(thing, said):

@@ -36,7 +36,7 @@ def run():
         outbox=deque(),
         units={"count": FakeUnit()},
         run="run",
-        plan=SimpleNamespace(name="words"),
+        plan=SimpleNamespace(name="words", sinks=()),
         next_incarnation=7,
         restores=Recovery(),
         notices=deque(),

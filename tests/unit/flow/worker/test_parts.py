@@ -36,7 +36,7 @@ class End:
         self.outputs = SimpleNamespace(
             uncommitted=False,
             end=lambda now: note("END"),
-            commit=lambda now, closing: note("commit"),
+            finish=lambda: note("commit"),
             close_sinks=lambda: self.wrong,
         )
         self.wrong = []
@@ -134,10 +134,10 @@ def test_the_first_thing_that_goes_wrong_as_it_stops_is_told():
     assert stop(it) == ["one"]
     it = End()
 
-    def commit(now, closing):
+    def finish():
         raise ValueError("no")
 
-    it.outputs.commit, it.wrong = commit, ["one"]
+    it.outputs.finish, it.wrong = finish, ["one"]
     (text,) = stop(it)
     assert "ValueError: no" in text
     assert it.life.phase is Phase.STOPPED
@@ -159,11 +159,16 @@ class Cut:
         self.handles = {"out": "h"}
         outputs = SimpleNamespace(
             cut=lambda *args: self.done.append(("cut", *args)),
-            prepare=lambda number: self.handles,
-            complete=lambda *args: self.done.append(("complete", *args)),
+            prepare=lambda number, said: dict(self.handles),
+            complete=self._complete,
+            preparing=False,
         )
         snap = snap or (lambda *args: self.done.append(("snap", *args)))
         self.checkpoints = Checkpoints(7, self.life, self.reader, outputs, snap, self.said.append)
+
+    def _complete(self, number, handles):
+        self.done.append(("complete", number, dict(handles)))
+        handles.clear()
 
     def cut(self, number):
         self.done.clear()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+from typing import ClassVar
+
 import pytest
 
 from esault import Bolt, Sink, Spout, Topology, by_key
@@ -470,6 +473,122 @@ def test_a_sink_that_cannot_commit_fails_the_run(bench):
     (failed,) = it.tell(Completed(1))
     assert "sink 'out', commit: OSError: gone" in failed.text
     assert it.phase() is Phase.FAILED
+
+
+class Slow(Sink):
+    """Its hooks are done when the test says so."""
+
+    futures: ClassVar[dict[str, Future]] = {}
+
+    def write(self, rows):
+        return self.asked("write", len(rows))
+
+    def prepare(self, epoch):
+        return self.asked("prepare", epoch)
+
+    def commit(self, epoch, handle):
+        return self.asked("commit", (epoch, handle))
+
+    def asked(self, hook, what):
+        calls.append((hook, what))
+        Slow.futures[hook] = Future()
+        return Slow.futures[hook]
+
+
+@pytest.fixture
+def slow(bench):
+    Slow.futures = {}
+    t = Topology("slow")
+    worker = t.spout("rows", Items([])).bolt("worker", Sum, grouping=by_key())
+    worker.sink("out", Slow())
+    worker.bolt("behind", Sum, grouping=by_key())
+    return lambda **settings: bench(t, **settings).start(1)
+
+
+def done(it, hook, result=None):
+    Slow.futures.pop(hook).set_result(result)
+    it.turns()
+
+
+def test_a_part_of_a_checkpoint_is_told_when_a_slow_sink_has_prepared_and_rows_go_on(slow):
+    it = slow(delivery="eo")
+    it.mark(1, 1)
+    it.turns()
+    it.data(1, ("a", 1))
+    it.turns()
+    assert it.rows() == [("a", 1)]
+    assert not [m for m in it.said() if isinstance(m, Snapped)]
+    assert calls == [("prepare", 1), ("write", 1)]
+    done(it, "prepare", "h1")
+    assert [m.handles for m in it.said() if isinstance(m, Snapped)] == [{1: {"out": "h1"}}]
+    done(it, "write")
+    it.tell(Completed(1))
+    it.mark(1, 2)
+    it.turns()
+    done(it, "prepare", "h2")
+    (snapped,) = [m for m in it.said() if isinstance(m, Snapped)]
+    assert snapped.handles == {1: {"out": "h1"}, 2: {"out": "h2"}}, "the first is not committed yet"
+    done(it, "commit")
+    it.tell(Completed(2))
+    assert calls[-1] == ("commit", (2, "h2"))
+    done(it, "commit")
+    it.mark(1, 3)
+    it.turns()
+    done(it, "prepare", "h3")
+    (snapped,) = [m for m in it.said() if isinstance(m, Snapped)]
+    assert snapped.handles == {3: {"out": "h3"}}
+
+
+def test_a_handle_of_a_checkpoint_that_was_given_up_goes_with_the_next_one_also_where_it_comes_late(slow):
+    it = slow(delivery="eo")
+    it.mark(1, 1)
+    it.turns()
+    it.tell(Abandon(1))
+    it.mark(1, 2)
+    it.turns()
+    assert calls == [("prepare", 1)]
+    done(it, "prepare", "h1")
+    done(it, "prepare", "h2")
+    (snapped,) = [m for m in it.said() if isinstance(m, Snapped)]
+    assert (snapped.number, snapped.handles) == (2, {1: {"out": "h1"}, 2: {"out": "h2"}})
+
+
+def test_a_sink_that_takes_no_more_stops_the_unit_and_an_error_fails_it(slow):
+    it = slow(delivery="eo")
+    for id in range(4):
+        it.data(1, *((f"k{i}", 1) for i in range(6000)), id=id)
+        it.turns()
+    assert len(calls) == 1, "nothing else is handed over before it is done"
+    assert it.core.outputs.blocked and it.core.reader.backlog == 12_000
+    done(it, "write")
+    assert len(calls) == 2
+    assert it.core.outputs.blocked and it.core.reader.backlog == 6000
+    done(it, "write")
+    done(it, "write")
+    assert it.core.reader.backlog == 0
+    Slow.futures["write"].set_exception(ValueError("no"))
+    it.turns()
+    (failed,) = [m for m in it.said() if isinstance(m, Failed)]
+    assert "sink 'out', write: ValueError: no" in failed.text
+
+
+def test_without_checkpoints_roots_are_acked_when_a_slow_sink_has_committed(slow):
+    it = slow()
+    it.data(1, ("a", 1))
+    it.turns()
+    done(it, "write")
+    it.clock.advance(1.0)
+    it.turns()
+    done(it, "prepare", "h")
+    it.data(1, ("b", 1), root=2)
+    it.turns()
+    assert calls == [("write", 1), ("prepare", 0), ("commit", (0, "h")), ("write", 1)]
+    assert it.core.outputs.uncommitted
+    done(it, "commit")
+    done(it, "write")
+    it.clock.advance(10.0)
+    it.turns()
+    assert calls[-1] == ("prepare", 1)
 
 
 # spouts ------------------------------------------------------------------------------------------

@@ -1,0 +1,56 @@
+"""A thread with an event loop for the coroutines of sinks: what they wait for keeps no data loop waiting."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
+    from concurrent.futures import Future
+
+__all__ = ["BackgroundLoop"]
+
+
+class BackgroundLoop:
+    """Runs coroutines in one thread, which begins with the first of them: few processes need it, and asyncio takes time to load."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def submit(self, awaitable: Awaitable[Any]) -> Future[Any]:
+        """Begin with it, and return what will be done with it."""
+        import asyncio
+
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=_run, args=(self._loop,), name="esault-background", daemon=True)
+            self._thread.start()
+        return asyncio.run_coroutine_threadsafe(_awaited(awaitable), self._loop)
+
+    def close(self) -> None:
+        """Cancel what is open, and end the thread."""
+        if self._loop is not None and self._thread is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop = self._thread = None
+
+
+async def _awaited(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    import asyncio
+
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+    finally:
+        open_tasks = asyncio.all_tasks(loop)
+        for task in open_tasks:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*open_tasks, return_exceptions=True))
+        loop.close()
