@@ -72,6 +72,7 @@ class AsyncRunner(Runner):
         self._send_ended()
         if self._guarded:
             self._check_stateless()
+        super().settle()
 
     def each(self, hook: Callable[[Operator], Any], due: float) -> None:
         self._over()

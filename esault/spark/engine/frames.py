@@ -33,6 +33,7 @@ __all__ = [
     "COUNTS",
     "DATA",
     "END",
+    "FRAME_ROWS",
     "HANDLE",
     "PULSE",
     "READ",

@@ -22,6 +22,7 @@ from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.payload.column import PLAIN_TYPES, plain
 from esault.routing.table import OutputTable
+from esault.spark.engine.combining import Combining, combines_of, without_combine
 from esault.spark.engine.event_time import Heard
 from esault.spark.engine.frames import Port
 from esault.spark.engine.tally import Count
@@ -74,9 +75,10 @@ class Runner:
         self._fresh = self.call(self._kept) if self._guarded else None
         #: (target, what makes the watermark on the way there) of all routes; None: the unit's own goes on
         self.edges: list[tuple[str, Clock | None]] = []
-        self._routes: list[Route] = []
+        self._routes: list[Route | Combining] = []
+        self._combines = {edge: each for outlet in plan.streams.values() for edge, each in combines_of(outlet)}
         self._outlets = {
-            stream: OutletRunner(outlet, self._sink, self._route, self._clock, self._survive)
+            stream: OutletRunner(without_combine(outlet), self._sink, self._route, self._clock, self._survive)
             for stream, outlet in plan.streams.items()
         }
 
@@ -101,11 +103,13 @@ class Runner:
         assert step.event_time is not None
         return Heard(step.event_time, self._now, self.plan.kind == "bolt")
 
-    def _route(self, edge: Edge, clock: Clock | None) -> Route:
+    def _route(self, edge: Edge, clock: Clock | None) -> Any:
         layout = self._runners.job.layout
         self.edges.append((edge.target, clock))
         made = route(self.plan.name, edge, _SETTINGS.route_cache, by_rows=True)
-        self._routes.append(made)
+        combine = self._combines.get((edge.target, edge.input))
+        way = made if combine is None else Combining(made, combine)
+        self._routes.append(way)
         channels: dict[int, Any]
         if layout.inlined(edge.target):
             channels = {0: _Inlined(self._runners.member(edge.target))}
@@ -115,7 +119,7 @@ class Runner:
                 for task in range(layout.tasks[edge.target])
             }
         made.install(OutputTable.even(list(channels)), channels)
-        return made
+        return way
 
     # rows ------------------------------------------------------------------------------------------
 
@@ -136,7 +140,10 @@ class Runner:
         self._errors()
 
     def settle(self) -> None:
-        """All tuples that came have been processed when it returns. Raises WorkerError."""
+        """All tuples that came have been processed, and are on their way, when it returns. Raises WorkerError."""
+        for each in self._routes:
+            if isinstance(each, Combining):
+                self.call(each.flush)
 
     def _named(self, input: int, ids: Sequence[str] | None) -> Sequence[str] | None:
         """A row may come here by two ways, such as through either side of a diamond."""

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from esault.errors import PayloadError, StateError
 from esault.flow.operators.element_operator import ElementOperator
+from esault.flow.operators.operator import Operator
 from esault.flow.operators.pane_operator import PaneOperator
 from esault.flow.operators.timer_operator import TimerOperator
 from esault.flow.operators.window_operator import WindowOperator
@@ -25,7 +26,7 @@ from esault.payload.column import plain
 from esault.routing.many_keys import names_of
 from esault.routing.ring import Name, canonical, encode, key_of
 from esault.spark.engine.event_time import words_of
-from esault.spark.engine.frames import COUNTS, DATA, END, PULSE, WORD, Sealed, in_order, time_of
+from esault.spark.engine.frames import COUNTS, DATA, END, FRAME_ROWS, PULSE, WORD, Sealed, in_order, time_of
 from esault.spark.engine.job import Job
 from esault.spark.engine.runners import Runners
 from esault.spark.engine.timings import leave_times
@@ -197,11 +198,20 @@ class Task:
             if grown:
                 self._dirty_too(None)  # where the watermark stands
                 self.runner.each(lambda _: operator.advance(words.current), words.current)
-            while (name := self.runner.call(operator.due)) is not None:
-                self._dirty_too(name)
-                self.runner.each(lambda _: operator.close_next(), self.runners.now)
+            while self._closed_some(operator):
                 yield from self.runners.outbox.pop_sealed()
         self.runners.say(self._name, None if words.idle else words.current)
+
+    def _closed_some(self, operator: WindowOperator | TimerOperator) -> bool:
+        """Close some of what is due, and send what all of it comes to; whether there may be more."""
+        more = False
+
+        def close(_: Operator) -> None:
+            nonlocal more
+            more = operator.close_some(FRAME_ROWS, FRAME_ROWS, lambda names: self._dirty_too(*names))
+
+        self.runner.each(close, self.runners.now)
+        return more
 
     def _dirty_too(self, name: Name) -> None:
         if self._dirty is not None:

@@ -87,15 +87,15 @@ class Combine:
     """A function of a batch: it puts what is known of rows that have key and windows in common in their place."""
 
     def __init__(self, aggregates: Mapping[str, Aggregate], kind: TimeWindow, time: Callable[[Any], float]) -> None:
-        self._aggregates = tuple(aggregates.values())
-        self._kind = kind
-        self._time = time
+        self.aggregates = tuple(aggregates.values())
+        self.kind = kind
+        self.time = time
         self._untried = 0
 
     def time_of(self, partial: Partial) -> Any:
         """The time of what this made."""
         at, _, value = partial
-        return self._time(value) if at is None else at
+        return self.time(value) if at is None else at
 
     def __call__(
         self, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None
@@ -103,16 +103,26 @@ class Combine:
         """Keys, values and ids of a batch, with fewer rows where that can be; what raises here is left to the bolt, row by row."""
         if self._untried:
             self._untried -= 1
-            return keys, [(None, None, value) for value in values], ids
+            return self.as_they_are(keys, values, ids)
         try:
             return self._combined(keys, values, ids)
         except Exception:
-            return keys, [(None, None, value) for value in values], ids
+            return self.as_they_are(keys, values, ids)
+
+    def as_they_are(
+        self, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None
+    ) -> tuple[Sequence[Any], Sequence[Any], Sequence[str] | None]:
+        """The batch with nothing combined."""
+        return keys, [(None, None, value) for value in values], ids
+
+    def restart(self) -> None:
+        """Combine as if there had been no batch before."""
+        self._untried = 0
 
     def _combined(
         self, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None
     ) -> tuple[Sequence[Any], Sequence[Any], Sequence[str] | None]:
-        time, indices_of, aggregates = self._time, self._kind.indices, self._aggregates
+        time, indices_of, aggregates = self.time, self.kind.indices, self.aggregates
         # A key is looked up with its type: 1 is no True.
         groups: dict[Any, tuple[int, Any, list[Any]]] = {}
         for i, (key, value) in enumerate(zip(keys, values)):
@@ -126,7 +136,7 @@ class Combine:
                 known[:] = [of.add(a, value) for of, a in zip(aggregates, known)]
         if len(groups) > FEW * len(keys):
             self._untried = UNTRIED
-            return keys, [(None, None, value) for value in values], ids
+            return self.as_they_are(keys, values, ids)
         found = list(groups.values())
         return (
             [keys[i] for i, _, _ in found],

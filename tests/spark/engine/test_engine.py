@@ -143,7 +143,7 @@ def test_windows_are_those_of_the_other_engines(spark: Any, tmp_path: Path, monk
     monkeypatch.setattr("esault.spark.engine.reading.AHEAD", 200)  # several batches
     local = expected("timed", tmp_path)
     report = run("timed", tmp_path)
-    for name in ("minutes", "slides", "sessions", "joined", "largest"):
+    for name in ("minutes", "slides", "sessions", "joined", "largest", "plain", "odd"):
         got, want = report.collected[name], local.landed(name)
         assert Counter(json.dumps(row[:2], sort_keys=True) for row in got) == Counter(
             json.dumps(row[:2], sort_keys=True) for row in want

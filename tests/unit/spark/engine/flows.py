@@ -22,6 +22,7 @@ from esault import (
     single,
     skip,
 )
+from esault import aggregates as agg
 from esault.sinks import Collect, JsonLines, SparkTable
 from esault.sources import Items
 from esault.windows import CalendarWindow, CountWindow, SessionWindow, SlidingWindow, TumblingWindow
@@ -353,7 +354,20 @@ def timed(out: str = "out") -> Topology:
         "largest", Largest, TumblingWindow(30), time=lambda value: value[0]
     ).sink("largest", Collect())
     left.join("joined", right, TumblingWindow(10), time=at, lateness=5).sink("joined", Collect())
+    nested = right.key_by(lambda value: (value["who"], (value["n"] % 2, None)))
+    for name, of, window in (("plain", "n", TumblingWindow(10)), ("odd", odd, SlidingWindow(20, 5))):
+        nested.aggregate(name, aggregates_of(of), window, time=at, lateness=5).sink(name, Collect())
     return t
+
+
+def odd(value):
+    """Ints whose sum has more than 64 bits, and bools, in most batches."""
+    n = value["n"]
+    return -(1 << 62) - n if n % 5 == 0 else n % 3 == 0 if n % 100 < 30 else n
+
+
+def aggregates_of(of):
+    return {"n": agg.count(), "sum": agg.sum(of), "mean": agg.mean(of), "least": agg.min(of), "most": agg.max(of)}
 
 
 class Told(Bolt):

@@ -91,7 +91,7 @@ def test_windows_hold_what_they_hold_on_the_actor_engine(
         if new_workers:
             chain.forget_workers()
     chain.forget_workers()
-    for name in ("minutes", "slides", "sessions", "joined", "largest"):
+    for name in ("minutes", "slides", "sessions", "joined", "largest", "plain", "odd"):
         got, want = read_collected(str(chain.folder), name), local.landed(name)
         assert bag_of_text(got) == bag_of_text(want) and len(want) > 3, name
     assert len(read_collected(str(chain.folder), "counts")) == len(local.landed("counts"))
