@@ -31,6 +31,7 @@ from esault.topology.context import Context
 from esault.topology.error_policy import ErrorPolicy, dead_letter, fail, skip
 from esault.topology.grouping import Grouping, broadcast, by_key, partial_key, shuffle, single
 from esault.topology.sink import Row, Sink
+from esault.topology.split_source import SplitReader, SplitSource
 from esault.topology.spout import EndOfStream, Spout
 from esault.topology.stream import Stream
 from esault.topology.ttl import ttl
@@ -59,6 +60,8 @@ __all__ = [
     "Sink",
     "SinkError",
     "SourceError",
+    "SplitReader",
+    "SplitSource",
     "Spout",
     "StateError",
     "Stream",

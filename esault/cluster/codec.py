@@ -41,6 +41,7 @@ _ROOMS = (
     "esault.messages.probe",
     "esault.messages.replicas",
     "esault.messages.settings",
+    "esault.messages.splits",
     "esault.messages.status",
     "esault.cluster.messages",
 )

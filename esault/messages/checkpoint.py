@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
+from esault.messages.splits import SplitPlace
 from esault.messages.value import value
 
 __all__ = [
@@ -77,6 +78,8 @@ class Snapped:
     ended: bool = False
     #: rows that waited in its inbox at the cut
     in_flight: Piece | None = None
+    #: of a spout that reads splits: where the cut goes through each that it has
+    splits: dict[str, SplitPlace] = field(default_factory=dict)
 
 
 @value(frozen=True)
@@ -138,6 +141,8 @@ class CompletedUnit:
     in_flight: tuple[Piece, ...] = ()
     #: of a bolt that keeps its watermark: the ranges of keys, first and last place, of each sub-unit that wrote a chain
     ranges: tuple[tuple[tuple[int, int], ...], ...] = ()
+    #: of a spout that reads splits: where each goes on
+    splits: dict[str, SplitPlace] = field(default_factory=dict)
 
     @property
     def pieces(self) -> list[Piece]:

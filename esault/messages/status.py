@@ -8,6 +8,7 @@ from typing import Any
 
 from esault.counters import RunCounts, UnitCounts, counter
 from esault.messages.probe import KeyLoad, Usage
+from esault.messages.splits import AssignedSplit
 
 __all__ = [
     "MicroBatch",
@@ -52,6 +53,8 @@ class Status:
     end_to_end: Any = None
     #: of a spout: position before which all is durable and the number of rows before it, packed; None without
     position: bytes | None = None
+    #: of a spout that reads splits, without checkpoints: where each goes on should this sub-unit die
+    splits: tuple[AssignedSplit, ...] = ()
     #: of a spout: rows read so far
     read: int = 0
     #: of a spout: (done, total) where the source knows

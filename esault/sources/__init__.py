@@ -3,6 +3,7 @@
     TextFiles(path)             lines of files, folders and globs, `.gz` too; can follow files that grow
     JsonFiles(path, key="id")   objects of JSON lines files
     Lines()                     lines of standard input
+    Directory(path)             lines of the files of a folder that gets files, in splits
     TcpLines(host, port)        lines over TCP, from a server or (listen=True) from clients
     Items(rows)                 (key, value) pairs of a list, or of what a function returns
     Paced(spout, rate=1000)     another spout's tuples at a set rate, open loop
@@ -14,6 +15,7 @@ can be read by several readers. What came over standard input or TCP cannot be r
 
 from __future__ import annotations
 
+from esault.sources.directory import Directory
 from esault.sources.items import Items
 from esault.sources.json_files import JsonFiles
 from esault.sources.lines import Lines
@@ -22,4 +24,4 @@ from esault.sources.paced import Paced
 from esault.sources.tcp_lines import TcpLines
 from esault.sources.text_files import TextFiles
 
-__all__ = ["Items", "JsonFiles", "Lines", "MicroBatches", "Paced", "TcpLines", "TextFiles"]
+__all__ = ["Directory", "Items", "JsonFiles", "Lines", "MicroBatches", "Paced", "TcpLines", "TextFiles"]

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from esault.errors import SourceError, TopologyError
 from esault.topology.columns import Columns
 from esault.topology.context import Context
+from esault.topology.split_source import refuse_splits
 from esault.topology.spout import EndOfStream, Spout, has_position
 from esault.topology.windowed_spout import WindowedSpout
 
@@ -90,6 +91,7 @@ class MicroBatches(WindowedSpout[K, V]):
         if not isinstance(given, Spout):
             made = f"{given.__name__}(...)" if isinstance(given, type) else "an object of a class derived from Spout"
             raise TopologyError(f"MicroBatches: {given!r} is no spout; pass {made}")
+        refuse_splits("MicroBatches", spout)
         if not spout.seekable:
             raise TopologyError(
                 f"MicroBatches: {type(spout).__name__} cannot seek and waits to be told what is durable (seekable = False), and what "

@@ -9,6 +9,7 @@ from esault.errors import TopologyError
 from esault.sources.rate import Rate, RateSpec
 from esault.topology.columns import Columns
 from esault.topology.context import Context
+from esault.topology.split_source import refuse_splits
 from esault.topology.spout import Spout, is_acknowledged
 
 __all__ = ["Paced"]
@@ -40,6 +41,7 @@ class Paced(Spout[K, V]):
         if not isinstance(given, Spout):
             made = f"{given.__name__}(...)" if isinstance(given, type) else "an object of a class derived from Spout"
             raise TopologyError(f"Paced: {given!r} is no spout; pass {made}")
+        refuse_splits("Paced", spout)
         if burst is not None and (not isinstance(burst, int) or isinstance(burst, bool) or burst < 1):
             raise TopologyError(f"Paced: burst={burst!r}: write a number of tuples of at least 1, or None")
         try:

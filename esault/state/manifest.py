@@ -15,12 +15,13 @@ from zlib import crc32
 
 from esault.errors import CheckpointError, FrameError, PayloadError
 from esault.messages.checkpoint import CompletedCheckpoint, CompletedUnit, Handle, Piece
+from esault.messages.splits import SplitPlace
 from esault.payload.codec import Codec
 
 __all__ = ["FORMAT", "decode", "encode", "read"]
 
-#: since 2 rows in flight; a checkpoint without any is written as 1
-FORMAT = 2
+#: since 2 rows in flight, since 3 positions of splits; a checkpoint without them is written as an earlier one
+FORMAT = 3
 
 
 def encode(kept: CompletedCheckpoint) -> bytes:
@@ -33,7 +34,7 @@ def encode(kept: CompletedCheckpoint) -> bytes:
             f"what a sink said in prepare() cannot be kept: {error}; return a value that can travel"
         ) from error
     content = {
-        "format": FORMAT if any(unit.in_flight for unit in kept.units.values()) else 1,
+        "format": max((3 if unit.splits else 2 if unit.in_flight else 1 for unit in kept.units.values()), default=1),
         "number": kept.number,
         "topology": kept.topology,
         "run": kept.run,
@@ -64,6 +65,7 @@ def _unit(unit: CompletedUnit) -> dict[str, Any]:
         "finished": unit.finished,
         **({"in_flight": [asdict(piece) for piece in unit.in_flight]} if unit.in_flight else {}),
         **({"ranges": unit.ranges} if unit.ranges else {}),
+        **({"splits": [[id, _text(at.position), at.ended] for id, at in unit.splits.items()]} if unit.splits else {}),
     }
 
 
@@ -112,6 +114,7 @@ def _made(unit: dict[str, Any]) -> CompletedUnit:
         unit["finished"],
         tuple(Piece(**piece) for piece in unit.get("in_flight", ())),
         tuple(tuple((low, high) for low, high in ranges) for ranges in unit.get("ranges", ())),
+        {id: SplitPlace(b64decode(position), ended) for id, position, ended in unit.get("splits", ())},
     )
 
 

@@ -11,8 +11,10 @@ from typing import Any
 
 from esault.payload.codec import Codec
 from esault.testing.sink_contract import check_sink
+from esault.testing.split_contract import check_splits
 from esault.topology.columns import Columns
 from esault.topology.context import Context
+from esault.topology.split_source import SplitSource
 from esault.topology.spout import EndOfStream, Spout, has_position, is_acknowledged
 
 __all__ = ["check_sink", "check_spout"]
@@ -40,6 +42,7 @@ def check_spout(
     positions: int = 25,
     idle: int = 60,
     now: Callable[[], Callable[[], float]] = _Clock,
+    grow: Callable[[], object] | None = None,
 ) -> int:
     """Check that a spout keeps what the engine relies on, and return the number of its rows. Raises AssertionError, which names the law.
 
@@ -52,7 +55,14 @@ def check_spout(
     limits are; between reads every other hook may be called, and changes nothing. Of one with positions: there is one before the
     first read; one can travel; right after `seek` the position is the one that was sought; behind `seek` come the rows that came
     behind that position, no more and no less, and none behind the end. Of one with parts: together they have each row once.
+
+    Of a `SplitSource`: all objects name the same splits, each once; each split keeps the laws of positions; splits that are read in several
+    objects, and handed over from one to another, have each row once. `grow` adds a split outside: an object that is open names it then.
     """
+    made = make()
+    if isinstance(made, SplitSource):
+        return check_splits(make, now, grow, parts, positions, idle)  # type: ignore[arg-type]
+    assert grow is None, f"grow is for a SplitSource, which {type(made).__name__} is not"
     return _Checked(make, order, positions, idle, now).check(parts)
 
 

@@ -13,6 +13,7 @@ from esault.topology.bolt import BatchBolt, Bolt, takes_columns
 from esault.topology.function import accepts, is_async, is_generator
 from esault.topology.returns import returned_instead_of_emitted
 from esault.topology.sink import Sink
+from esault.topology.split_source import SplitSource
 from esault.topology.spout import Spout
 
 __all__ = ["examine_bolt_class", "examine_sink", "examine_spout", "is_asynchronous"]
@@ -54,6 +55,7 @@ _SPOUT_HOOKS: Mapping[str, tuple[str, ...]] = {
     "without_pace": (),
     "close": (),
 }
+_SPLIT_HOOKS: Mapping[str, tuple[str, ...]] = {"splits": (), "open_split": ("id", "position")}
 _SINK_HOOKS: Mapping[str, tuple[str, ...]] = {
     "check": (),
     "begin": ("run",),
@@ -121,6 +123,10 @@ def examine_spout(spout: object, unit: str) -> Spout[Any, Any]:
     if cls.read is Spout.read:
         raise TopologyError(f"{where}: {cls.__name__} does not define read(self, limit), which gives the tuples")
     _examine_hooks(where, cls, _SPOUT_HOOKS)
+    if isinstance(spout, SplitSource):
+        _examine_hooks(where, cls, _SPLIT_HOOKS)
+        spout.examine(where)
+        return spout
     defines_position, defines_seek = cls.position is not Spout.position, cls.seek is not Spout.seek
     if not spout.seekable:
         if not defines_position or cls.commit is Spout.commit:

@@ -15,6 +15,7 @@ from esault.topology.aggregates.aggregate import Aggregate
 from esault.topology.error_policy import ErrorPolicy, fail
 from esault.topology.grouping import Grouping
 from esault.topology.sink import Sink
+from esault.topology.split_source import SplitSource
 from esault.topology.spout import Spout, has_position
 from esault.topology.step import Step
 from esault.topology.windowing import WindowPlan
@@ -146,6 +147,11 @@ class UnitPlan:
     def spooled(self) -> bool:
         """Return whether this is a spout that cannot seek: with checkpoints what it reads is kept on disk."""
         return self.spout is not None and not has_position(self.spout)
+
+    @property
+    def reads_splits(self) -> bool:
+        """Return whether this is a spout whose source is read in splits, so that its sub-units can become more and fewer."""
+        return isinstance(self.spout, SplitSource)
 
     @property
     def broadcast_inputs(self) -> frozenset[int]:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import esault.sources
 from esault.errors import EsaultError
 from esault.payload.codec import Codec
-from esault.sources import Items, JsonFiles, Lines, MicroBatches, Paced, TcpLines, TextFiles
+from esault.sources import Directory, Items, JsonFiles, Lines, MicroBatches, Paced, TcpLines, TextFiles
 from esault.state.spool import Spooled
 from esault.testing.contract import check_spout
 from esault.topology.context import Context
@@ -323,6 +323,7 @@ def test_every_source_keeps_the_public_contract(source, texts):
     "spout",
     [
         TextFiles("/nowhere/*.txt"),
+        Directory("/nowhere/*.txt"),
         JsonFiles("/nowhere/x.jsonl"),
         Lines(987),
         TcpLines("no.such.host.invalid", 80),
@@ -336,5 +337,5 @@ def test_what_cannot_be_read_is_said_before_anything_starts(spout):
 
 
 def test_every_source_in_the_box_stands_here():
-    tested = {"TextFiles", "JsonFiles", "Items", "Paced", "Lines", "TcpLines", "MicroBatches"}
+    tested = {"Directory", "TextFiles", "JsonFiles", "Items", "Paced", "Lines", "TcpLines", "MicroBatches"}
     assert set(esault.sources.__all__) == tested

@@ -124,6 +124,8 @@ class Checkpoints:
         self._last += 1
         self.current = Cut(self._last, now, last=last)
         for unit in units:
+            if unit.splits is not None:
+                unit.splits.checkpoint_begun()
             for record in unit.subs.values():
                 self.current.waiting.add(record.incarnation)
                 self._unit_of[record.incarnation] = unit.name

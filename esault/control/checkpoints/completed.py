@@ -41,7 +41,7 @@ def completed_of(
         made[name] = CompletedUnit(
             kind=unit.plan.kind,
             objects=unit.plan.objects,
-            parallelism=unit.parallelism if unit.plan.kind == "spout" else unit.width,
+            parallelism=unit.parallelism if unit.plan.kind == "spout" and unit.splits is None else unit.width,
             chains=tuple(tuple(chain) for chain in chains.get(name, {}).values()),
             table=table,
             positions={cut.places[part.incarnation]: part.position for part in parts if part.position is not None},
@@ -49,6 +49,7 @@ def completed_of(
             finished=bool(staying) and all(part.finished for part in staying),
             in_flight=tuple(part.in_flight for part in parts if part.in_flight is not None),
             ranges=_written(unit, chains.get(name, {})),
+            splits=unit.splits.checkpointed(parts) if unit.splits is not None else {},
         )
         for part in parts:
             for number_of, by_sink in part.handles.items():
@@ -88,7 +89,8 @@ def widths(completed: CompletedCheckpoint, plan: Plan) -> dict[str, int]:
     for name, unit in completed.units.items():
         if name in plan.units:
             most = plan.units[name].max_parallelism
-            found[name] = unit.parallelism if most is None or unit.kind == "spout" else min(unit.parallelism, most)
+            fixed = most is None or (unit.kind == "spout" and not plan.units[name].reads_splits)
+            found[name] = unit.parallelism if fixed or most is None else min(unit.parallelism, most)
     return found
 
 
@@ -117,7 +119,7 @@ def check_plan(completed: CompletedCheckpoint, plan: Plan, parallelism: Mapping[
                     f"checkpoint {completed.number} holds rows or state of unit {name!r}, which has no process of its own in this run: go on "
                     f"without --chaining, {anew}"
                 )
-            if any(unit.chains) or unit.positions or unit.in_flight:
+            if any(unit.chains) or unit.positions or unit.splits or unit.in_flight:
                 raise UsageError(
                     f"checkpoint {completed.number} holds the state of unit {name!r}, and there is no unit of that name any more "
                     f"(there are: {', '.join(plan.units)}); if it was renamed, say Topology({plan.name!r}, moved={{{name!r}: "
@@ -133,6 +135,12 @@ def check_plan(completed: CompletedCheckpoint, plan: Plan, parallelism: Mapping[
             raise UsageError(
                 f"unit {name!r} had one object per {unit.objects.replace('_', ' ')} in checkpoint {completed.number}, and has one per "
                 f"{now.objects.replace('_', ' ')} now, so that its state has no place: bring its grouping back, {anew}"
+            )
+        if (unit.positions and now.reads_splits) or (unit.splits and not now.reads_splits):
+            before, after = ("as a whole", "in splits") if unit.positions else ("in splits", "as a whole")
+            raise UsageError(
+                f"spout {name!r} was read {before} in checkpoint {completed.number}, and is read {after} now, where those positions mean "
+                f"nothing: bring its source back, {anew}"
             )
         wanted = parallelism.get(name, unit.parallelism)
         if unit.kind == "spout" and unit.positions and wanted != unit.parallelism:

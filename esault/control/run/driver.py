@@ -105,7 +105,7 @@ class Driver:
         chosen = {**(widths(completed, plan) if completed is not None else {}), **(parallelism or {})}
         self.units = make_units(plan, chosen, self.settings, self._new_build)
         for unit in self.units.values():
-            unit.endings.exactly = self._exactly
+            unit.be_exact(self._exactly)
             if self._exactly and unit.plan.batch and unit.plan.objects == "partial_key":
                 raise UsageError(
                     f"unit {unit.name!r} is a BatchBolt behind partial_key: its two halves of a key cannot be told apart in a "

@@ -99,6 +99,9 @@ class RunCheckpoints:
         self.completed = completed
         if any(handle.sink in self._as_one for handle in completed.handles):
             self.committing, self.checkpoints.held = completed, True
+        for name, unit in driver.units.items():
+            if unit.splits is not None:
+                unit.splits.checkpoint_kept(completed.units[name].splits)
         self.taken += 1
         self.bytes += completed.size
         self.unaligned += any(unit.in_flight for unit in completed.units.values())

@@ -69,8 +69,10 @@ class ChangeRequests:
         if plan.merger:
             raise UsageError(f"unit {name!r} is the merger of {plan.original!r}: it cannot be changed")
         self._check_replicas()
-        if plan.kind == "spout":
-            raise UsageError(f"unit {name!r} is a spout: its parts are dealt out at the start, it cannot be scaled")
+        if plan.kind == "spout" and not plan.reads_splits:
+            raise UsageError(
+                f"unit {name!r} is a spout whose parts are dealt out at the start, it cannot be scaled; one that reads a SplitSource can"
+            )
         if plan.objects == "unit" and after != 1:
             raise UsageError(f"unit {name!r} has one object (grouping single): it cannot have {after} sub-units")
         if after < plan.min_parallelism:

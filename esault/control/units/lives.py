@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from esault.control.units.sender_registry import SenderRegistry
-from esault.control.units.signals import Introduced, MayFinish, MayTakeOver, NewOwnerStarted, SubUnitGone
+from esault.control.units.signals import Begun, Introduced, MayFinish, MayTakeOver, NewOwnerStarted, SubUnitGone
 from esault.control.units.sub_unit_record import SubUnitRecord
 from esault.control.units.targets import Targets
 from esault.control.units.unit_state import Component, Handler, UnitState
@@ -140,6 +140,7 @@ class Lives(Component):
         """Start a sub-unit."""
         record.started_at = now
         self._state.tell(record.incarnation, Start())
+        self._state.say(Begun(record), now)
         if self._state.draining and self._state.plan.kind == "spout":
             self._state.tell(record.incarnation, Drain(self.read.get(record.part, 0)))
         self._throttle.share(now)

@@ -20,7 +20,16 @@ from esault.control.units.change import Change, Requested
 from esault.control.units.lives import Lives
 from esault.control.units.rescale_table import COMPLETIONS, MESSAGES, TABLE, Effect, Guard, RescaleState
 from esault.control.units.sender_registry import SenderRegistry
-from esault.control.units.signals import ChangeEnded, Died, Introduced, MayEnd, Replaced, SubUnitGone, WentBack
+from esault.control.units.signals import (
+    ChangeEnded,
+    Died,
+    Introduced,
+    MayEnd,
+    OwnersChanged,
+    Replaced,
+    SubUnitGone,
+    WentBack,
+)
 from esault.control.units.unit_state import Component, Handler, UnitState
 from esault.control.units.unit_throttle import UnitThrottle
 from esault.errors import UsageError
@@ -204,6 +213,7 @@ class Rescale(Component):
         if unit.keyed and unit.plan.watermarks:
             self._senders.gave_away(change.old_owners, change.version)
         self._senders.publish(after_death=False)
+        unit.say(OwnersChanged(), now)
 
     def _tell_old_owners_to_hand_over(self, message: Any, now: float) -> None:
         change, unit = self._on, self._unit
@@ -261,7 +271,7 @@ class Rescale(Component):
         self.change = None
         assert unit.table is not None
         unit.table.version += 1  # so that no late answer is taken for one to the next change
-        for new_owner in (change.new_owners | copied) - change.news:
+        for new_owner in (change.new_owners | copied) - change.news if unit.keyed else ():
             unit.tell(new_owner, Cancel(change.version))
         for incarnation in change.news:
             if unit.subs.pop(incarnation, None) is not None:

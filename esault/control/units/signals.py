@@ -6,6 +6,7 @@ from esault.control.units.sub_unit_record import SubUnitRecord
 from esault.messages.value import value
 
 __all__ = [
+    "Begun",
     "ChangeEnded",
     "Died",
     "Finishing",
@@ -15,6 +16,7 @@ __all__ = [
     "MayFinish",
     "MayTakeOver",
     "NewOwnerStarted",
+    "OwnersChanged",
     "Replaced",
     "SenderConfirmed",
     "SendersChanged",
@@ -35,6 +37,18 @@ class Introduced:
     """A replacement is known to the units on both sides: it may take the dead sub-unit's place."""
 
     record: SubUnitRecord
+
+
+@value(frozen=True)
+class Begun:
+    """A sub-unit has been started."""
+
+    record: SubUnitRecord
+
+
+@value(frozen=True)
+class OwnersChanged:
+    """A table with other owners has been published."""
 
 
 @value(frozen=True)

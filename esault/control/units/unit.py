@@ -22,9 +22,10 @@ from esault.control.units.measurements import Measurements
 from esault.control.units.rescale import Rescale
 from esault.control.units.sender_registry import SenderRegistry
 from esault.control.units.signals import Died, Look, MayEnd, Replaced, SubUnitGone, WentBack
+from esault.control.units.split_assignment import SplitAssignment
 from esault.control.units.sub_unit_record import SubUnitRecord
 from esault.control.units.targets import Targets
-from esault.control.units.unit_state import Handler, UnitState
+from esault.control.units.unit_state import Component, Handler, UnitState
 from esault.control.units.unit_throttle import UnitThrottle
 from esault.control.units.unreplicated import Replication, Unreplicated
 from esault.messages.change_record import ChangeRecord
@@ -32,6 +33,7 @@ from esault.messages.checkpoint import CompletedUnit, Restore
 from esault.messages.control import Build, Table
 from esault.routing.table import OutputTable
 from esault.topology.plan import Plan, UnitPlan
+from esault.topology.split_source import SplitSource
 
 __all__ = ["Unit"]
 
@@ -71,18 +73,27 @@ class Unit:
             self._check_replicas,
             self._new_id,
         )
+        #: of a spout that reads splits
+        self.splits = SplitAssignment(state, unit.spout) if isinstance(unit.spout, SplitSource) else None
         self.replicate(Unreplicated(self), self.alone)
 
     def replicate(self, replication: Replication, requests: Requests) -> None:
         """Be one of the active replicas of a unit: `requests` are what is asked of all of them."""
         self.replication = replication
         self.requests = requests
-        parts = (replication, self.rescaling, self.senders, self.targets, self.endings, self.lives)
+        parts: list[Replication | Component] = [replication, self.rescaling, self.senders, self.targets]
+        parts += [self.endings, self.lives, *([self.splits] if self.splits is not None else [])]
         handlers: dict[type, list[Handler]] = defaultdict(list)
         for part in parts:
             for kind, handler in part.handlers().items():
                 handlers[kind].append(handler)
         self._handlers = dict(handlers)
+
+    def be_exact(self, exactly: bool) -> None:
+        """Commit with checkpoints, or not."""
+        self.endings.exactly = exactly
+        if self.splits is not None:
+            self.splits.exactly = exactly
 
     def handle(self, message: Any, now: float) -> bool:
         """Take a message from a sub-unit of ours or from another unit; False if no unit knows it."""
@@ -209,6 +220,8 @@ class Unit:
         self.state.finished_before = completed.finished
         self.lives.position = dict(completed.positions)
         self.lives.source.update(completed.sources)
+        if self.splits is not None:
+            self.splits.begin_from(completed.splits)
         ranges_by_part = self.lives.ranges_by_part()
         restores = {
             part: Restore(number, completed.chains, ranges, completed.finished, completed.in_flight, completed.ranges)
@@ -261,9 +274,9 @@ class Unit:
 
     def successor(self, now: float) -> Unit:
         """Return the same unit for its next life: as many sub-units, with the same shares of the ring, without state."""
-        width = self.parallelism if self.plan.kind == "spout" else self.width
+        width = self.parallelism if self.plan.kind == "spout" and self.splits is None else self.width
         made = Unit(self._topology, self.plan, width, self.state.new_build, self._new_id)
-        made.endings.exactly = self.endings.exactly
+        made.be_exact(self.endings.exactly)
         made.throttling.go_on_from(self.throttling)
         made.lives.reused = self.spared
         made.lives.read, made.lives.source = self.lives.read, self.lives.source
@@ -333,7 +346,7 @@ class Unit:
     @property
     def wants_checkpoint(self) -> bool:
         """Return whether a leaving sub-unit waits for a checkpoint."""
-        return self.endings.wants_checkpoint
+        return self.endings.wants_checkpoint or (self.splits is not None and self.splits.wants_checkpoint)
 
     def checkpointed(self, finished: Collection[int]) -> None:
         """Note that a checkpoint is complete, to which these sub-units did their part after they had finished."""

@@ -28,6 +28,7 @@ from esault.flow.send.route import Route, route
 from esault.flow.send.sink_call import Background
 from esault.flow.send.sink_writer import SinkWriter
 from esault.flow.watermark.clock import Clock
+from esault.flow.watermark.split_clock import OpenSplits
 from esault.messages.control import Build, Table
 from esault.messages.delivery import Delivery
 from esault.payload.codec import Codec
@@ -35,6 +36,7 @@ from esault.payload.column import PLAIN_TYPES
 from esault.routing.table import OutputTable
 from esault.topology.context import Context
 from esault.topology.plan import Edge, SinkPlan, UnitPlan
+from esault.topology.split_source import SplitSource
 from esault.topology.step import Step
 
 __all__ = ["Outputs"]
@@ -86,6 +88,8 @@ class Outputs:
         self._told: set[str] = set()
         #: by target what makes the watermarks of each way there; None: this sub-unit's own goes on
         self.clocks: dict[str, list[Clock | None]] = {target: [] for target in plan.targets}
+        #: of a spout that reads splits: those that are open here
+        self.splits = OpenSplits() if isinstance(plan.spout, SplitSource) else None
         #: chained bolts, by name
         self.bolts: dict[str, ChainedBolt] = {}
         #: told (unit, stream, keys, values) of all that chained bolts emit; for tests
@@ -158,6 +162,8 @@ class Outputs:
 
     def _make_clock(self, step: Step) -> Clock:
         assert step.event_time is not None
+        if self.splits is not None:
+            return self.splits.clock(step.event_time, self._clock)
         return Clock(step.event_time, self._clock, self._plan.kind == "bolt")
 
     def _make_route(self, unit: str, edge: Edge, clock: Clock | None) -> Route:

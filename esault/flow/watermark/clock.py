@@ -65,6 +65,10 @@ class Clock:
         #: when rows passed last
         self._last = now()
 
+    def begin_at(self, time: float) -> None:
+        """Go on where another clock was: its watermark was this."""
+        self._top = max(self._top, time + self._lateness)
+
     def observe(self, values: Sequence[Any]) -> None:
         """Rows pass. A time that cannot be had or is none moves nothing: the code that opens windows says what is wrong with it."""
         now = self._last = self._now()
@@ -103,3 +107,8 @@ class Clock:
         if self._idle is None or quiet_since is None:
             return END_OF_TIME
         return max(quiet_since, self._last) + self._idle
+
+    def stand(self, now: float, quiet_since: float | None) -> tuple[float, bool, float]:
+        """Return the watermark, whether this is idle, and when it will be if nothing comes."""
+        idle_at = self.idle_at(quiet_since)
+        return self.watermark, now >= idle_at, idle_at

@@ -11,6 +11,7 @@ from esault.flow.send.outputs import Outputs
 from esault.flow.worker.frame_reader import FrameReader
 from esault.flow.worker.phase import Lifecycle, Phase
 from esault.messages.checkpoint import NotSnapped, Piece, Snapped
+from esault.messages.splits import SplitPlace
 
 __all__ = ["Checkpoints"]
 
@@ -65,7 +66,13 @@ class Checkpoints:
             self.not_snapped(number, error)
         self._reader.release()
 
-    def snapped(self, number: int, piece: Piece | None = None, position: bytes | None = None) -> None:
+    def snapped(
+        self,
+        number: int,
+        piece: Piece | None = None,
+        position: bytes | None = None,
+        splits: dict[str, SplitPlace] | None = None,
+    ) -> None:
         """Tell the unit that this sub-unit's part is durable, once sinks have prepared theirs."""
         self._unsaid = Snapped(
             self._incarnation,
@@ -75,6 +82,7 @@ class Checkpoints:
             finished=self._lifecycle.elements_finished,
             ended=self._lifecycle.phase is Phase.FINISHED,
             in_flight=self.in_flight,
+            splits=splits or {},
         )
         self._say()
 

@@ -11,9 +11,12 @@ from esault.errors import SourceError
 from esault.flow.operators.batch_emitter import BatchEmitter
 from esault.flow.operators.emitter import Emitter
 from esault.flow.operators.user_error import ConnectorError, UserError, described
+from esault.flow.watermark.split_clock import OpenSplits
+from esault.flow.worker.split_readers import SplitReaders
 from esault.topology.columns import Columns
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
+from esault.topology.split_source import SplitSource
 from esault.topology.spout import EndOfStream, Spout, has_position, is_acknowledged
 from esault.topology.windowed_spout import WindowedSpout
 
@@ -25,12 +28,17 @@ _STOPPING = (KeyboardInterrupt, GeneratorExit)
 class SpoutReader:
     """The caller of the user's spout: rows, position, progress and lag. All of it raises UserError."""
 
-    def __init__(self, plan: UnitPlan, context: Context, emitter: Emitter) -> None:
+    def __init__(self, plan: UnitPlan, context: Context, emitter: Emitter, splits: OpenSplits | None = None) -> None:
+        """`splits`: of a source of splits, those that are open."""
         assert plan.spout is not None
         self._unit = plan.name
         self._emitter = emitter
         #: the user's, or what stands for it
         self.spout = plan.spout
+        self.splits: SplitReaders | None = None
+        if isinstance(plan.spout, SplitSource):
+            assert splits is not None
+            self.spout = self.splits = SplitReaders(plan.spout, splits)
         self.spout.context = context
         self.seekable = has_position(self.spout)
         self._acknowledged = is_acknowledged(self.spout)
@@ -55,6 +63,8 @@ class SpoutReader:
         except SourceError as error:
             raise ConnectorError(f"unit {self._unit!r}: {error}") from error
         except BaseException as error:
+            if self.splits is not None and hook == "read":
+                hook = f"read of split {self.splits.asked!r}"
             raise ConnectorError(f"unit {self._unit!r}, {hook}: {described(error)}") from error
 
     def read(self, limit: int) -> tuple[Any, Any] | None:

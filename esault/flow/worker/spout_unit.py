@@ -26,10 +26,10 @@ class SpoutSubUnit(SubUnit):
 
     def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
         super().__init__(build, plan, environment)
-        self._spout = SpoutReader(plan, self.context, self.emitter)
+        self._spout = SpoutReader(plan, self.context, self.emitter, self.outputs.splits)
         seekable = self._spout.seekable
         #: what rows are named by: a source that can seek gives a successor the same rows, so they keep their names
-        self._source = build.source if seekable and build.source else build.incarnation
+        self._source: int | str = build.source if seekable and build.source else build.incarnation
         #: rows that must have been read before a drain ends the reading
         self._drain_at = 0
         #: a drain waits until the spout has given what it had taken from outside
@@ -258,12 +258,16 @@ class SpoutSubUnit(SubUnit):
         every = self.settings.status_every
         return (now // every + 1) * every
 
+    def _safe_position(self) -> bytes | None:
+        """Return the position before which all is durable, packed."""
+        if not self._spout.seekable or self.roots.committed is None:
+            return None
+        return self.codec.pack_value(self.roots.committed)
+
     def status(self) -> Status:
         progress, lag, skipped = self._spout.ask()
         status = super().status()
-        position = None
-        if self._spout.seekable and self.roots.committed is not None:
-            position = self.codec.pack_value(self.roots.committed)
+        position = self._safe_position()
         backpressured = self._backpressured
         if self._closed_at is not None and not self.exhausted:
             backpressured += self.clock() - self._closed_at

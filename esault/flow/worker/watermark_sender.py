@@ -44,6 +44,10 @@ class WatermarkSender:
         self._held, self._getting = max(self._held, change), True
         self._all(now)
 
+    def count_all(self) -> None:
+        """Count also what was idle and has not caught up: it comes with what others have waited for."""
+        self._out.clear()
+
     def gave(self, change: int, news: Sequence[int], now: float) -> None:
         """Tell all at once that keys go: what is said from now on counts only once the new owners hold back."""
         self._news.update(dict.fromkeys(news, change))
@@ -122,8 +126,7 @@ class WatermarkSender:
             if clock is None:
                 value, is_idle = own
             else:
-                idle_at = clock.idle_at(quiet_since)
-                value, is_idle = clock.watermark, now >= idle_at
+                value, is_idle, idle_at = clock.stand(now, quiet_since)
                 if not is_idle:
                     self.wake_at = min(self.wake_at, idle_at)
             if is_idle:

@@ -44,6 +44,20 @@ class Watermarks:
         if self._telling is not None:
             self._telling.gave(change, news, now)
 
+    # splits that move ---------------------------------------------------------------------------
+
+    def took_split(self, handover: int, now: float) -> None:
+        """Have receivers wait for a split that goes on here."""
+        if self._telling is not None:
+            self._telling.hold(handover, now)
+            self._telling.released()
+            self._telling.count_all()
+
+    def gave_split(self, handover: int, to: int, now: float) -> None:
+        """Have receivers believe this sub-unit only once they have heard from the one that goes on with a split."""
+        if self._telling is not None:
+            self._telling.gave(handover, (to,), now)
+
     def leave(self) -> None:
         """Let no watermark pass any more: all keys go, and others know more of time from now on."""
         self._left = True

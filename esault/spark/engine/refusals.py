@@ -32,6 +32,11 @@ def _of_unit(unit: UnitPlan) -> list[str]:
             "MicroBatches waits for a policy to release its slices, and nothing scales on Spark, whose batches are of its own; "
             "pass the spout within"
         )
+    if unit.reads_splits:
+        why.append(
+            f"{type(unit.spout).__name__} is read in splits, whose rows come in no fixed order, and Spark reads a range of rows once more "
+            "to process it; take a source that is read as a whole, such as TextFiles(path, follow=True) in place of Directory(path)"
+        )
     if unit.replicas > 1 or unit.merger:
         why.append("Spark runs a task that was lost again, and has no active replicas; leave replicas out")
     if unit.buffer is not None:

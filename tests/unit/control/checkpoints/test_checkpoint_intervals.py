@@ -19,7 +19,7 @@ class Unit:
     """One sub-unit, which is never in the way."""
 
     name = "count"
-    change = None
+    change = splits = None
     unsettled = finishing = wants_checkpoint = False
 
     def __init__(self):

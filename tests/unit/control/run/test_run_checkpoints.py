@@ -17,6 +17,8 @@ from esault.messages.settings import Settings
 class FakeUnit:
     """A unit that may take checkpoints; sub-unit 1 is all of it."""
 
+    splits = None
+
     def __init__(self):
         record = SimpleNamespace(incarnation=1, part=0, leaving=False, finished=False, started_at=1.0)
         self.name, self.subs, self.change, self.unsettled, self.finishing = "count", {1: record}, None, False, False
