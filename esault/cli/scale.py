@@ -21,6 +21,7 @@ def command(unit: str, n: int, run: str | None) -> None:
     the number again: `esault run --fixed` or `--policy UNIT=none` keeps it from that.
     """
     from esault.runtime.session.control_client import ask, choose
+    from esault.runtime.session.control_socket import RUN_ENDED
 
     if n < 1:
         raise UsageError(f"unit {unit!r} cannot have {n} sub-units: it needs one at least")
@@ -45,4 +46,4 @@ def command(unit: str, n: int, run: str | None) -> None:
                 )
         if answer.get("done"):
             return
-    raise UsageError("the run ended before the change did")
+    raise UsageError(RUN_ENDED)

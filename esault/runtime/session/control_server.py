@@ -10,7 +10,7 @@ from typing import Any
 from esault.control.report.summary import Snapshot
 from esault.runtime.messages import DrainRun, StopRun
 from esault.runtime.run_commands import Answered, Requested, ShowStatus, StopTopology
-from esault.runtime.session.control_socket import Caller, ControlSocket
+from esault.runtime.session.control_socket import RUN_ENDED, Caller, ControlSocket
 
 __all__ = ["ControlServer"]
 
@@ -63,7 +63,7 @@ class ControlServer:
     def ended(self, how: str) -> None:
         """The run is over."""
         for caller in self._commands.values():
-            caller.answer(error="the run ended before the change did")
+            caller.answer(error=RUN_ENDED)
         for caller in self._leaving:
             caller.answer(done=True, ended=how)
         self._control_socket.close()

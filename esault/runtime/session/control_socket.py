@@ -19,10 +19,12 @@ from typing import Any
 
 from esault.runtime.run_commands import RunCommand, parse
 
-__all__ = ["NAME", "Caller", "ControlSocket"]
+__all__ = ["NAME", "RUN_ENDED", "Caller", "ControlSocket"]
 
 #: the socket's name in the run's folder
 NAME = "control"
+#: answer to a command on a run that ended meanwhile
+RUN_ENDED = "the run ended before the change did; with --resume it goes on as wide as its checkpoint was"
 #: bytes of a request, seconds that it may take to come, connections at a time
 LONGEST, PATIENCE, MOST = 4096, 2.0, 16
 #: seconds between two looks whether the socket's file is there

@@ -23,7 +23,7 @@ from esault.runtime.run_commands import (
     parse,
 )
 from esault.runtime.session.control_server import ControlServer
-from esault.runtime.session.control_socket import _request
+from esault.runtime.session.control_socket import RUN_ENDED, _request
 from esault.sources import Items, Paced
 from esault.testing import LocalRuntime
 
@@ -150,7 +150,7 @@ def test_a_request_that_waits_is_told_what_for_and_goes_on():
     control_server.answered(Answered(1, {"begun": True}, last=False))
     assert caller.answers == [(False, {"waits": "for the checkpoint"}), (False, {"begun": True})]
     control_server.ended("drained")
-    assert caller.answers[-1] == (True, {"error": "the run ended before the change did"})
+    assert caller.answers[-1] == (True, {"error": RUN_ENDED})
 
 
 def test_the_last_answer_ends_the_request():
