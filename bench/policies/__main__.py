@@ -124,23 +124,12 @@ def _compare_lines(result: Mapping[str, Any]) -> list[str]:
         f"  {'policy':16} {'front':>7} {'p99 ms':>8} {'worst':>8} {'<100 ms':>8} {'workers':>8} {'changes':>8} {'most':>6} "
         f"{'under':>6} {'over':>6} {'behind':>6}",
     ]
-    out += [
+    return out + [
         f"  {f['policy']:16} {f['front']:3}/{f['runs']:<3} {f['p99_ms']:8.0f} {f['worst_p99_ms']:8.0f} {f['below_100_ms']:8.3f} "
         f"{f['of_fixed_peak']:8.3f} {f['changes_per_load_change']:8.2f} {f['most_changes_per_load_change']:6.2f} "
         f"{f['accuracy_under']:6.3f} {f['accuracy_over']:6.3f} {f['unread']:6}"
         for f in _ranking(rows)
     ]
-    for model in dict.fromkeys(r["model"] for r in rows):
-        for load in dict.fromkeys(r["load"] for r in rows if r["model"] == model):
-            out.append(f"{model}, {load}: p99 ms / sub-units / changes (load changes); * on the front")
-            group = [r for r in rows if r["model"] == model and r["load"] == load]
-            for r in sorted(group, key=lambda r: float(r["figures"]["p99_ms"]["median"])):
-                p, w, c, n = (r["figures"][k] for k in ("p99_ms", "workers", "changes", "load_changes"))
-                out.append(
-                    f"  {'*' if r['front'] else ' '} {r['policy']:16} {p['median']:8.0f} ({p['least']:.0f} to {p['most']:.0f})  "
-                    f"{w['median']:6.2f} ({w['least']:.2f} to {w['most']:.2f})  {c['median']:4.0f} ({n['median']:.0f})"
-                )
-    return out
 
 
 def _write(folder: Path, arguments: argparse.Namespace, told: Mapping[str, Callable[[Any], list[str]]]) -> str:

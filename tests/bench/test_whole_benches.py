@@ -152,7 +152,7 @@ def test_policies_are_compared_in_the_simulator(tmp_path):
     assert ranked["auto"]["of_fixed_peak"] == pytest.approx(share)
     assert 0.3 < share < 0.95
     assert ranked["fixed peak"]["changes_per_load_change"] == 0 < ranked["auto"]["changes_per_load_change"]
-    assert "on the front" in (tmp_path / "result.txt").read_text()
+    assert "front: loads on which" in (tmp_path / "result.txt").read_text()
     again = run("policies", tmp_path, "--quick", "--only", "")
     assert again["ranking"] == result["ranking"]  # what was left is shown again
 
