@@ -87,3 +87,33 @@ def test_without_checkpoints_a_sink_that_has_no_commit_is_refused(command, tmp_p
     assert (
         "sink 'out': Versions commits once for each checkpoint, by commit_all: say how often with --checkpoint" in err
     )
+
+
+@pytest.mark.parametrize("kind", ["Versions", "Service"])
+def test_in_one_process_as_well(command, tmp_path, kind):
+    out = str(tmp_path / "rows.sqlite")
+    Path(f"{out}.gate").write_text("600")
+    code, _, err = command.run(PLACE, "--engine", "local", "--checkpoint", "0.1", out=out, kind=kind, n=600)
+    assert code == 0, err
+    assert one_commit.rows(out) == list(range(600))
+
+
+def test_on_several_hosts_the_driver_commits_what_all_of_them_prepared(command, nodes, tmp_path):
+    out = str(tmp_path / "rows.sqlite")
+    nodes.start("a", "b")
+    given = Given(command, out, "Service")
+    given.start(*nodes.options)
+    given.all_shown()
+    restores = command.status().get("restores", 0)
+    given.die("prepare")
+    command.until(lambda: command.status().get("restores", 0) > restores)
+    given.all_shown()
+    given.die("within")
+    code, _, err = command.wait()
+    assert code, err
+    given.params["n"] = given.upto
+    code, _, err = command.run(PLACE, *OPTIONS, *nodes.options, "--resume", **given.params)
+    assert code == 0, err
+    assert one_commit.rows(out) == list(range(given.upto))
+    with one_commit.connected(out) as database:
+        assert set(database.execute("select handles from versions").fetchall()) == {(2,)}

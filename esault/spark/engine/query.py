@@ -7,6 +7,8 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +62,8 @@ class Epochs:
         self._journal = journal
         self._codec = Codec()
         self.background = BackgroundLoop()
+        #: Spark calls in threads of its own; sinks may hold what belongs to one, such as a connection
+        self._thread = ThreadPoolExecutor(1, "esault-sinks")
         self.tally = tally
         self._shared = shared
         #: of this life
@@ -73,6 +77,10 @@ class Epochs:
         self.ended = threading.Event()
         #: why a batch failed; for people
         self.failure: str | None = None
+
+    def in_thread(self, call: Callable[[], Any]) -> Any:
+        """Return what a call of sinks returns: all are in one thread."""
+        return self._thread.submit(call).result()
 
     def again(self, resumed: bool = True) -> None:
         """Before the query starts: what an earlier life has in the journal and not committed to its end."""
@@ -88,7 +96,7 @@ class Epochs:
         handles = () if record is None else record[0]
         for plan in self._plans:
             kept = tuple(handle for name, handle in handles if name == plan.name)
-            forget_staged(plan, kept, self.background, back)
+            self.in_thread(partial(forget_staged, plan, kept, self.background, back))
 
     def batch(self, frame: Any, epoch: int) -> None:
         """For `foreachBatch`. Raises what the batch failed with, and keeps its text."""
@@ -134,7 +142,7 @@ class Epochs:
         for name, sink in self._sinks.items():
             its = [(epoch, handle) for of, handle in handles if of == name]
             try:
-                commit_for_run(name, sink, its, self.background)
+                self.in_thread(partial(commit_for_run, name, sink, its, self.background))
             except UserError as error:
                 raise SinkError(str(error)) from error
         self._journal.finish(epoch)

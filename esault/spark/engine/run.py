@@ -148,6 +148,9 @@ class _Life:
         self._failure: str | None = None
         self._signals = 0
 
+    def _begin(self, plan: SinkPlan, info: RunInfo) -> None:
+        waited(plan.sink.begin(info), self._epochs.background)
+
     def _fresh(self) -> Plan:
         asked = self._asked
         return asked.located.build(dict(asked.params)).plan()
@@ -164,7 +167,7 @@ class _Life:
             self._failure, cause = str(error), error.__cause__
         finally:
             ok = self._failure is None and self._ended == "drained"
-            end_sinks(self._begun, ok, False, self._epochs.background)
+            self._epochs.in_thread(partial(end_sinks, self._begun, ok, False, self._epochs.background))
         if self._failure is None and self._ended == "drained":
             self._kept.ended()
         with as_script(self._asked.located.path):
@@ -180,8 +183,7 @@ class _Life:
         asked, kept = self._asked, self._kept
         for sink in self._plan.sinks:
             info = RunInfo(asked.run_id, self._plan.name, sink.name, kept.resumed, self._lineage)
-            begin = partial(sink.sink.begin, info)
-            call_sink(sink.name, "begin", lambda begin=begin: waited(begin(), self._epochs.background))  # type: ignore[misc]
+            self._epochs.in_thread(partial(call_sink, sink.name, "begin", partial(self._begin, sink, info)))
             self._begun.append(sink)
         kept.begin(self._job.layout, asked.run_id)
         self._epochs.again(kept.resumed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import threading
 import time
 from collections import Counter
@@ -172,3 +173,14 @@ def test_tables_are_read_by_spark_as_they_are(spark: Any, tmp_path: Path) -> Non
     rows = read_table(spark, tmp_path / "table").groupBy("word").agg({"total": "max"}).collect()
     local = expected("words", tmp_path / "none")
     assert dict(rows) == total(local.landed("totals"))
+
+
+def test_a_sink_commits_a_batch_as_one_and_async_hooks_are_waited_for(spark: Any, tmp_path: Path) -> None:
+    out = tmp_path / "rows.sqlite"
+    Path(f"{out}.gate").write_text("300")
+    place = Path(__file__).parents[2] / "acceptance" / "one_commit.py"
+    params = {"out": str(out), "kind": "Service", "n": "300"}
+    assert execute(Request(locate(f"{place}:topology"), params, "spark")).ended == "drained"
+    with sqlite3.connect(out) as database:
+        assert sorted(v for (v,) in database.execute("select value from shown")) == list(range(300))
+        assert database.execute("select count(*) from staged").fetchone() == (0,)
