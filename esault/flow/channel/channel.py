@@ -306,7 +306,7 @@ def _culprit(unit: str, batches: Sequence[_OpenBatch]) -> PayloadError:
 class InChannel:
     """The receiving end: numbers of frames grow by one."""
 
-    __slots__ = ("broken", "ended", "number", "seen", "sender")
+    __slots__ = ("broken", "ended", "number", "passed", "seen", "sender")
 
     def __init__(self, sender: int, number: int) -> None:
         self.sender = sender
@@ -315,6 +315,8 @@ class InChannel:
         self.seen = 0
         #: END was read
         self.ended = False
+        #: the newest portion of state whose fence was read: version of the change, number
+        self.passed = (0, 0)
         #: a frame is missing: what follows is dropped
         self.broken = False
 

@@ -25,6 +25,7 @@ __all__ = [
     "CHECKPOINT",
     "DATA",
     "END",
+    "FENCE",
     "FETCH",
     "GOT",
     "KINDS",
@@ -46,6 +47,7 @@ __all__ = [
 DATA, BARRIER, CHECKPOINT, WATERMARK, END, PROBE = 1, 2, 3, 4, 5, 6
 ROWS, STATE, STATE_END, FETCH, GOT = 7, 8, 9, 10, 11
 ACK, REGISTER, MARK = 12, 13, 14
+FENCE = 15
 
 #: those of a change, which go from owner to owner
 CHANGE_KINDS = (ROWS, STATE, STATE_END, FETCH, GOT)
@@ -66,6 +68,7 @@ KINDS = {
     ACK: "ACK",
     REGISTER: "REGISTER",
     MARK: "MARK",
+    FENCE: "FENCE",
 }
 
 #: first of a frame whose batches are plain

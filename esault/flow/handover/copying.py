@@ -51,8 +51,11 @@ class Copying:
         posts: Mapping[int, Post],
         source: Source,
         clock: Callable[[], float],
+        fence: Callable[[int, int], None],
     ) -> None:
+        """`fence` is told of each portion before it goes: the number of the copy and its own."""
         self.number = number
+        self._fence = fence
         self._posts = dict(posts)
         self._to = MovedKeys(moves)
         self._source = source
@@ -121,10 +124,12 @@ class Copying:
                 count += 1
             for new, items in portions.items():
                 self._number += 1
+                self._fence(self.number, self._number)
                 self._unconfirmed[new, self._number] = sum(len(state) + 16 for _, state in items)
                 self._posts[new].put(STATE, (self.number, self._number, tuple(items)))
         if self.snapshot.done and not self._asked and not self._rest and not self._ended:
             self._ended = True
+            self._fence(self.number, self._number + 1)
             for post in self._posts.values():
                 post.put(STATE_END, (self.number, self._number))
 

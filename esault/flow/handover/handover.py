@@ -1,4 +1,7 @@
-"""All changes that one sub-unit takes part in, as old owner, as new owner or as both."""
+"""All changes that one sub-unit takes part in, as old owner, as new owner or as both.
+
+It is one module of over 300 lines: what is read while a change is on takes one way, whichever side of it this sub-unit is on.
+"""
 
 from __future__ import annotations
 
@@ -53,8 +56,12 @@ class Handover:
         hold_rows: int,
         clock: Callable[[], float],
         say: Callable[[Any], None],
+        fence: Callable[[int, int, int], None],
     ) -> None:
-        """`inputs`: those whose rows move with their keys; `to_all`: those of broadcast state. `say` takes messages for the unit."""
+        """`inputs`: those whose rows move with their keys; `to_all`: those of broadcast state. `say` takes messages for the unit.
+
+        `fence` puts a fence among what is emitted, for a portion of state: version, number, its old owner or 0 for this one.
+        """
         self._incarnation = incarnation
         self._inputs = inputs
         self._broadcast = BroadcastRows(to_all)
@@ -65,6 +72,7 @@ class Handover:
         self._hold_rows = hold_rows
         self._clock = clock
         self._say = say
+        self._fence = fence
         self._outgoing: StateSender | None = None
         self._incoming: StateReceiver | None = None
         #: entries that have been read and not divided; none are processed before they are
@@ -133,7 +141,9 @@ class Handover:
         late = [s for s in message.senders if self._barriers.get(s, 0) < message.version]
         divider = self._divider(message.moves, message.everything)
         copies = bool(self._broadcast.gives)
-        self._outgoing = StateSender(message.version, divider, posts, late, self._store, self._clock, copies)
+        self._outgoing = StateSender(
+            message.version, divider, posts, late, self._store, self._clock, self._fence, copies
+        )
         self._undivided.extendleft(reversed(inbox))
         self._released += len(inbox)
         self.away += sum([len(entry.batch.keys) for entry in inbox])
@@ -206,10 +216,14 @@ class Handover:
                 self._broadcast.takes = False
             incoming.rows(other, [(sent, batch_of(raw), bool(taken)) for sent, raw, taken in body[1]])
         elif frame.kind == STATE:
-            if len(body) != 3 or type(body[2]) is not tuple:
+            if len(body) != 3 or type(body[1]) is not int or type(body[2]) is not tuple:
                 raise FrameError("STATE has a version, a number and items")
+            self._fence(version, body[1], other)
             incoming.state(other, body[1], body[2])
         elif frame.kind == STATE_END:
+            if len(body) != 2 or type(body[1]) is not int:
+                raise FrameError("STATE_END has a version and a number")
+            self._fence(version, body[1] + 1, other)
             incoming.end(other)
 
     def offer(self, entry: Entry, inbox: deque[Entry], sender: int = 0) -> None:

@@ -80,9 +80,10 @@ class StateSender:
         senders: Sequence[int],
         store: Store,
         clock: Callable[[], float],
+        fence: Callable[[int, int, int], None],
         copies: bool = False,
     ) -> None:
-        """`copies`: the broadcast state goes along."""
+        """`fence` is told of each portion before it goes: its version, its number, and 0. `copies`: the broadcast state goes along."""
         self.version = version
         self._copies = copies
         self._divider = divider
@@ -91,6 +92,7 @@ class StateSender:
         self._waiting = set(senders)
         self._store = store
         self._clock = clock
+        self._fence = fence
         self._carried: dict[int, list[Entry]] = {new: [] for new in posts}
         self._rows_sent = False
         self._scan: Iterator[tuple[int, Name]] | None = self._moved_names(store.names())
@@ -207,6 +209,7 @@ class StateSender:
                 self._send_portion(new)
         if self._scan is None and self._rows_sent and not self._busy and not self._ended:
             self._ended = True
+            self._fence(self.version, self._number + 1, 0)
             for post in self._posts.values():
                 post.put(STATE_END, (self.version, self._number))
         return self._scan is not None and bulk
@@ -237,6 +240,7 @@ class StateSender:
         self._unconfirmed[(new, self._number)] = body
         self._unconfirmed_bytes[(new, self._number)] = self._sizes[new]
         self._portions[new], self._sizes[new] = [], 0
+        self._fence(self.version, self._number, 0)
         self._posts[new].put(STATE, body)
 
     @property

@@ -52,7 +52,7 @@ class ReplicaSubUnit(BoltSubUnit):
         request, number = self._request, self.reader.alignment.number
         if request is not None and request.number == number:
             posts = {new: self.acks.post_to(new, endpoint) for new, endpoint in request.news.items()}
-            self._copying = Copying(request.number, request.moves, posts, self.operator, self.clock)
+            self._copying = Copying(request.number, request.moves, posts, self.operator, self.clock, self.outputs.fence)
             self.writer.hand_over(self._copying.snapshot)
         self.reader.release()
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from esault.flow.channel.array_batch import ArrayBatch
 from esault.flow.channel.channel import OutChannel
-from esault.flow.channel.frame import BARRIER, CHECKPOINT, END, WATERMARK
+from esault.flow.channel.frame import BARRIER, CHECKPOINT, END, FENCE, WATERMARK
 from esault.flow.channel.lineage import Lineage
 from esault.flow.channel.wire import Wire
 from esault.flow.delivery.acks import Acks
@@ -76,6 +76,8 @@ class Outputs:
         self.channels: list[OutChannel] = []
         self._routes: dict[str, list[Route]] = {target: [] for target in plan.targets}
         self._versions: dict[str, int] = {}
+        #: the newest fence of what this sub-unit gives away
+        self._fence: tuple[int, int, int] | None = None
         #: channels that carry nothing but what waits in them and END; open until the receiver is gone
         self._leaving: list[OutChannel] = []
         self.sinks: list[SinkWriter] = []
@@ -264,9 +266,19 @@ class Outputs:
         )
         made.put(WATERMARK, (math.inf, False, 0, (), 0) if ended else None)
         made.put(BARRIER, version)  # the one on the channel before may be among what was lost
+        if self._fence is not None:
+            made.put(FENCE, self._fence)
         if ended:
             made.put(END, None)
         return made
+
+    def fence(self, version: int, number: int, old: int = 0) -> None:
+        """Divide what was emitted from what comes behind a portion of state: one that goes, or one of an old owner that has come."""
+        for channel in self.channels:
+            channel.flush(self._clock())
+            channel.put(FENCE, (version, number, old))
+        if not old:
+            self._fence = (version, number, 0)
 
     def of(self, target: str) -> Iterable[OutChannel]:
         """The channels to a unit."""

@@ -69,6 +69,7 @@ class BoltSubUnit(SubUnit):
             build.settings.hold_rows,
             clock,
             self.outbox.append,
+            self.outputs.fence,
         )
         self.reader.read_change = self.changes.read
         if plan.buffer is not None:

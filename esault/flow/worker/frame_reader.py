@@ -9,6 +9,7 @@ from typing import Any
 
 from esault.errors import FrameError
 from esault.flow.channel.channel import InChannel
+from esault.flow.channel.fences import Fences
 from esault.flow.channel.frame import (
     ACK,
     BARRIER,
@@ -16,6 +17,7 @@ from esault.flow.channel.frame import (
     CHECKPOINT,
     DATA,
     END,
+    FENCE,
     MARK,
     PROBE,
     WATERMARK,
@@ -67,6 +69,7 @@ class FrameReader:
         self._say = say
         self.senders = Senders(build.epoch, codec, self.broken)
         self.alignment = Alignment()
+        self.fences = Fences()
         #: the time by which what stands before the cut is to be processed, and whether a cut is made without that, with all read
         self.aligned_by, self.unaligned = math.inf, False
         self.inbox: deque[Entry] = deque()
@@ -183,10 +186,21 @@ class FrameReader:
         channel = self.senders.admit(frame)
         if channel is None:
             return
-        if self.alignment.holds(channel):
+        self._pass(channel, frame, size)
+
+    def _pass(self, channel: InChannel, frame: Frame, size: int) -> None:
+        """Take a frame in, or put it aside behind a fence or the cut of a checkpoint."""
+        if self.fences.holds(channel):
+            self.fences.put_aside(channel, frame, size)
+        elif self.alignment.holds(channel) and frame.kind != FENCE:  # who waits for a fence may still owe the cut
             self.alignment.put_aside(channel, frame, size)
         else:
             self._take_frame(channel, frame, size)
+
+    def _pass_fences(self) -> None:
+        """Take in what stood behind fences and need not wait any more."""
+        for channel, frame, size in self.fences.released(self.senders):
+            self._pass(channel, frame, size)
 
     def _take_frame(self, channel: InChannel, frame: Frame, size: int) -> None:
         if frame.kind == DATA:
@@ -208,6 +222,13 @@ class FrameReader:
             self._say(EndRead(self._incarnation, channel.sender))
             if self.handover is not None:
                 self.handover.ended(channel.sender)
+            self._pass_fences()
+        elif frame.kind == FENCE:
+            try:
+                self.fences.read(channel, frame.body, self.senders)
+            except FrameError:
+                self.senders.dropped += 1
+            self._pass_fences()
         elif frame.kind == WATERMARK:
             said = word(frame.body)
             if said is not None and self._watermarks is not None:
@@ -231,6 +252,7 @@ class FrameReader:
     def add(self, sender: int, number: int) -> None:
         """Take frames of a sender, or those on the new channel of one whose channel broke."""
         self.senders.add(sender, number)
+        self._pass_fences()
         if self._watermarks is not None:
             self._watermarks.merging.add(sender, number)
             self._watermarks.merging.gone(self.ticket, sender, but=number)
@@ -242,6 +264,7 @@ class FrameReader:
             self._watermarks.merging.gone(self.ticket, sender)
         if self.handover is not None:
             self.handover.gone(sender)
+        self._pass_fences()
 
     # the cut of a checkpoint -------------------------------------------------------------------
 
@@ -270,7 +293,4 @@ class FrameReader:
         """Take in what was held back: the cut is made, or will not be."""
         self.aligned_by, self.unaligned = math.inf, False
         for channel, frame, size in self.alignment.release():
-            if self.alignment.holds(channel):  # one of them was the mark of the next one
-                self.alignment.put_aside(channel, frame, size)
-            else:
-                self._take_frame(channel, frame, size)
+            self._pass(channel, frame, size)  # one of them may be the mark of the next one

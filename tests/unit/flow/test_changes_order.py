@@ -49,7 +49,17 @@ class SubUnit:
             wire.bind(f"memory://{other}")
         acks = Acks(2, 1, Codec(), wire, lambda *_: None)
         self.changes = Handover(
-            2, frozenset({0}), frozenset(), Store({GOES: b"1"}), acks, False, lambda: 0, 1000, clock, self.said.append
+            2,
+            frozenset({0}),
+            frozenset(),
+            Store({GOES: b"1"}),
+            acks,
+            False,
+            lambda: 0,
+            1000,
+            clock,
+            self.said.append,
+            lambda *_: None,
         )
 
     def move(self, key):
@@ -112,6 +122,6 @@ def test_released_rows_wait_for_earlier_ones_that_are_being_divided(monkeypatch)
         unit.changes.advance(unit.inbox)
         order += unit.processed()
     assert order == [(STAYS, 0), (COMES, 1), (COMES, 2)]
-    unit.frame(STATE_END)
+    unit.frame(STATE_END, 1)
     unit.changes.advance(unit.inbox)
     assert any(type(message).__name__ == "StateInstalled" for message in unit.said)

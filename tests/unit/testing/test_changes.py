@@ -11,8 +11,9 @@ from counting import Count, Landed, Nothing, Split, missing, text, totals, words
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from esault import Topology, UsageError, by_key, shuffle, single
+from esault import Bolt, Topology, UsageError, by_key, shuffle, single
 from esault.messages.settings import Settings
+from esault.sources import Items
 from esault.testing import LocalRuntime
 
 
@@ -60,6 +61,42 @@ def test_planned_changes_lose_and_repeat_nothing_and_keep_the_order_of_each_key(
         seen[word] = total
     assert seen == totals(rows)
     assert local.report().roots.replayed == 0
+
+
+class Numbered(Bolt):
+    def __init__(self):
+        self.count = 0
+
+    def process(self, key, value):
+        self.count += 1
+        self.emit(key, self.count)
+
+
+class InOrder(Bolt):
+    """Emits what does not come behind the number before it."""
+
+    def __init__(self):
+        self.last = 0
+
+    def process(self, key, value):
+        if value != self.last + 1:
+            self.emit(key, (self.last, value))
+        self.last = value
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_of_a_key_that_moves_stay_in_order_through_the_next_unit(seed):
+    t = Topology("ordered")
+    numbered = t.spout("rows", Items([(f"k{n % 7}", n) for n in range(1200)])).bolt("numbered", Numbered, by_key())
+    numbered.bolt("in_order", InOrder, by_key(), parallelism=2).sink("wrong", Landed())
+    options = Settings(max_pending=32, root_rows=16, frame_rows=4)
+    local, order = LocalRuntime(t, seed=seed, settings=options), random.Random(seed)
+    while local.driver.phase != "ended":
+        if local.driver.phase == "running" and order.random() < 0.1:
+            some_change(local, order, ["numbered", "numbered", "in_order"], most=4)
+        local.step() or local.wait()
+    assert local.landed("wrong") == []
+    assert local.report().units["in_order"].tuples_in == 1200
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

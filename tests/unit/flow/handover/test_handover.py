@@ -196,7 +196,7 @@ def test_arrays_are_held_by_their_keys_as_rows_are(keys):
 @pytest.mark.parametrize("keys", COLUMNS, ids=lambda c: type(c).__name__)
 def test_carried_arrays_reach_the_new_owner_as_they_are(keys):
     post = Post()
-    given = StateSender(VERSION, _divider(), {OTHER: post}, [1], Store(), ManualClock())
+    given = StateSender(VERSION, _divider(), {OTHER: post}, [1], Store(), ManualClock(), lambda *_: None)
     assert given.divide(_of(keys, np.arange(3), False)) is None
     given.barrier(1)
     given.advance(1.0)
@@ -213,7 +213,7 @@ def test_carried_arrays_reach_the_new_owner_as_they_are(keys):
 def giving():
     """Ten keys of a kilobyte each, and no sender to wait for."""
     post, store = Post(), Store({f"k{i}": bytes(1000) for i in range(10)})
-    return StateSender(VERSION, _divider(), {OTHER: post}, [], store, ManualClock()), post, store
+    return StateSender(VERSION, _divider(), {OTHER: post}, [], store, ManualClock(), lambda *_: None), post, store
 
 
 def test_state_waits_for_receipts_when_much_of_it_is_on_its_way(giving, monkeypatch):

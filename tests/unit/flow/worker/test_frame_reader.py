@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from esault.errors import FrameError
-from esault.flow.channel.frame import ACK, BARRIER, CHECKPOINT, DATA, END, MARK, PROBE, STATE, Batch
+from esault.flow.channel.frame import ACK, BARRIER, CHECKPOINT, DATA, END, FENCE, MARK, PROBE, STATE, Batch
 from esault.flow.worker.frame_reader import FrameReader
 from esault.messages.change import EndRead
 from esault.messages.control import Broken, Build
@@ -208,3 +208,68 @@ def test_a_mark_that_was_held_back_itself_begins_the_next_cut():
     assert (it.inbox, it.reader.alignment.number) == ([(1,)], 2)
     it.reader.abandon(2)
     assert it.inbox == [(1,), (2,)]
+
+
+def test_what_a_new_owner_sends_waits_for_what_its_old_owner_sent_before():
+    it = Line()
+    it.put(FENCE, 2, (4, 1, 101))
+    it.data(2, "newer")
+    it.put(END, 2, None)
+    it.data(1, "older")
+    it.put(FENCE, 1, (4, 0, 0))  # of a portion before that one
+    assert (it.inbox, it.said) == ([("older",)], [])
+    it.put(FENCE, 1, (4, 1, 0))
+    it.data(1, "later")
+    assert (it.inbox, it.said) == ([("older",), ("newer",), ("later",)], [EndRead(7, 102)])
+
+
+def test_a_fence_that_has_passed_holds_nothing():
+    it = Line()
+    it.put(FENCE, 1, (4, 3, 0))
+    it.put(FENCE, 2, (4, 2, 101))
+    it.put(FENCE, 2, (4, 9, 77))  # nobody that is known: it has left
+    it.data(2, 1)
+    assert it.inbox == [(1,)]
+
+
+@pytest.mark.parametrize("end", ["ends", "dies", "leaves", "breaks"])
+def test_nobody_waits_for_a_fence_of_who_sends_no_more(end):
+    it = Line()
+    it.put(FENCE, 2, (4, 1, 101))
+    it.data(2, 1)
+    assert it.inbox == []
+    if end == "ends":
+        it.put(END, 1, None)
+    elif end == "breaks":
+        it.reader.add(101, 3)
+        it.reader.read(it.codec.pack((FENCE, 1, 3, 1, (4, 1, 0))))  # a new channel begins with the newest fence
+    else:
+        it.reader.gone(101, last=end == "leaves")
+    assert it.inbox == [(1,)]
+
+
+def test_what_stands_behind_the_fence_of_who_dies_is_taken_in():
+    it = Line()
+    it.put(FENCE, 2, (4, 1, 101))
+    it.data(2, 1)
+    it.reader.gone(102, last=False)
+    assert it.inbox == [(1,)]
+
+
+def test_fences_do_not_wait_for_the_cut_of_a_checkpoint_and_what_they_hold_does():
+    it = Line()
+    it.put(FENCE, 2, (4, 1, 101))
+    it.put(CHECKPOINT, 2, 6)
+    it.data(2, "behind")
+    it.put(CHECKPOINT, 1, 6)
+    it.put(FENCE, 1, (4, 1, 0))
+    assert it.reader.cut_is_complete and it.inbox == []
+    it.reader.release()
+    assert it.inbox == [("behind",)]
+
+
+def test_a_fence_that_is_none_is_dropped():
+    it = Line()
+    it.put(FENCE, 1, (4, "1", 0))
+    it.data(1, 1)
+    assert (it.inbox, it.reader.senders.dropped) == ([(1,)], 1)
