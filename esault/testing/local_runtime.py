@@ -15,6 +15,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -422,10 +423,10 @@ class LocalRuntime:
         return list(self._emitted.get((unit, stream), []))
 
     def landed(self, sink: str) -> list[Any]:
-        """Rows that a sink has committed. Raises UsageError for an unknown name."""
+        """Rows that a sink has committed, in the order in which they were written. Raises UsageError for an unknown name."""
         if sink not in self._landed:
             raise UsageError(f"there is no sink {sink!r}; there are: {', '.join(self._landed) or 'none'}")
-        return list(self._landed[sink])
+        return [row for _, row in sorted(self._landed[sink], key=itemgetter(0))]
 
     def sub_units(self, unit: str) -> list[int]:
         """Incarnations of the unit's sub-units, in ring order where they have one."""

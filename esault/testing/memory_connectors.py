@@ -36,10 +36,14 @@ class GivenRows(Spout[Any, Any]):
 
 
 _HANDLES = itertools.count(1)
+_WRITTEN = itertools.count(1)
 
 
 class CollectingSink(Sink):
-    """In place of a sink: keeps what is committed. What is prepared outlives the process, as it must."""
+    """In place of a sink: keeps what is committed. What is prepared outlives the process, as it must.
+
+    Rows are numbered as they are written: sub-units commit in any order, and of a key that has moved the newer row may come first.
+    """
 
     def __init__(self, landed: list[Any], prepared: dict[int, list[Any]], wants_id: bool) -> None:
         self._landed = landed
@@ -48,7 +52,7 @@ class CollectingSink(Sink):
         self._staged: list[Any] = []
 
     def write(self, rows: Sequence[Any]) -> None:
-        self._staged.extend(rows)
+        self._staged.extend(zip(_WRITTEN, rows))
 
     def prepare(self, epoch: int) -> int:
         handle = next(_HANDLES)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
-from counting import Landed, Nothing
+from commands_asked import some_change
+from counting import Count, Landed, Nothing
 
 from esault import Bolt, Topology, TopologyError, TopologyFailed, UsageError, by_key
+from esault.messages.settings import Settings
 from esault.sinks import Collect
 from esault.sources import Items
 from esault.testing import LocalRuntime
@@ -87,3 +91,17 @@ def test_with_what_is_real_sinks_of_the_program_have_the_rows():
     local = LocalRuntime(echoing(Items(ROWS), Collect()), real=True)
     local.run_until_drained()
     assert sorted(map(tuple, local.collected()["out"])) == ROWS
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_of_a_key_that_moved_the_newest_row_lands_last(seed):
+    t = Topology("totals")
+    rows = t.spout("rows", Items([(f"k{n % 7}", 1) for n in range(700)]))
+    rows.bolt("count", Count, by_key()).sink("totals", Landed())
+    options = Settings(max_pending=8, root_rows=16, frame_rows=4)
+    local, order = LocalRuntime(t, seed=seed, settings=options), random.Random(seed)
+    while local.driver.phase != "ended":
+        if local.driver.phase == "running" and order.random() < 0.1:
+            some_change(local, order, ["count"], most=4)
+        local.step() or local.wait()
+    assert {row.key: row.value for row in local.landed("totals")} == {f"k{n}": 100 for n in range(7)}
