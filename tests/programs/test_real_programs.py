@@ -1,7 +1,7 @@
 """Every program on real processes: one run each, in which units are scaled and a process is killed; some are killed whole.
 
 `pytest tests/programs tests/spark/engine/test_user_programs.py` runs all that there is of these programs; with `ESAULT_PROGRAMS=all`
-every program that can be resumed is killed whole and goes on.
+or in the deep run every program that can be resumed is killed whole and goes on.
 """
 
 from __future__ import annotations
@@ -10,14 +10,17 @@ import os
 import random
 from zlib import crc32
 
+import depth
 import pytest
 from user_programs import NAMES, Program
 from user_runs import Run
 
 pytestmark = pytest.mark.slow
 SIZE, RATE = 1500, 600.0
-RESUMED = ("doors", "recently_used", "accounts", "visitors")
-if os.environ.get("ESAULT_PROGRAMS") == "all":  # what a source that cannot seek has read is with its process
+RESUMED = ("recently_used", "visitors", "fraud", "limits")
+if (
+    os.environ.get("ESAULT_PROGRAMS") == "all" or depth.PROFILE == "deep"
+):  # what a source that cannot seek has read is with its process
     RESUMED = tuple(n for n in NAMES if not any(unit.spooled for unit in Program(n).plan(size=1).units.values()))
 
 

@@ -26,6 +26,9 @@ CHOSEN = (
     "telemetry",
     "takings_by_hour",
     "stock",
+    "limits",
+    "offers",
+    "helpdesk",
 )
 
 
