@@ -17,7 +17,7 @@ from user_runs import Run
 
 pytestmark = pytest.mark.slow
 SIZE, RATE = 1500, 600.0
-RESUMED = ("recently_used", "visitors", "fraud", "limits")
+RESUMED = ("recently_used", "visitors", "limits", "helpdesk")
 if (
     os.environ.get("ESAULT_PROGRAMS") == "all" or depth.PROFILE == "deep"
 ):  # what a source that cannot seek has read is with its process
@@ -64,6 +64,9 @@ def test_units_are_scaled_and_a_process_is_killed_and_it_gives_what_a_plain_loop
     run.until(lambda: run.status().get("checkpoint", 0) >= 1)
     order.choice(run.processes(order.choice(mortal(run)))).kill()
     run.until(lambda: run.status().get("restores", 0) >= 1)
+    if chosen:  # and a merge, of what was gone back to
+        run.until(lambda: run.status().get("phase") == "running")
+        scale(run, chosen[0], 1)
     run.go_on()
     run.wait()
     run.program.check_files(tmp_path / "out", SIZE)
