@@ -27,7 +27,7 @@ TOPOLOGIES = [
     for file in sorted(FOLDER.rglob("*.py"))
     for function in re.findall(r"^def (\w+)\([^)]*\) -> Topology:", file.read_text(), re.M)
 ]
-EVENTS = {"events": 4000}
+EVENTS = {"events": 3000}
 AUTOSCALE = {"speed": 500.0, "seconds": 320}
 #: what makes each small: parameters, and tasks of its units
 SMALL: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
@@ -82,7 +82,7 @@ def test_final_tables_are_those_of_the_actor_engines_cores(
         tables = "--tables=customer,orders,lineitem"
         command = [Path(sys.executable).with_name("tpchgen-cli"), "tbl", "-s", "0.001", tables, "--output-dir=tpch"]
         subprocess.run(command, check=True, capture_output=True)
-    # Several batches; what comes when is of no matter to the tables.
+    # Two batches; what comes when is of no matter to the tables.
     monkeypatch.setattr("esault.spark.engine.reading.AHEAD", 1500)
     monkeypatch.setattr(Paced, "read", lambda self, limit: self.spout.read(limit))
     if name == "standard_library":  # all of it would take minutes
