@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from esault.errors import SinkError, TopologyError
 from esault.kafka.client import check_topics, settings
 from esault.kafka.outbox import Outbox
+from esault.kafka.transactions import Coordinator, Prepared, Transaction
 from esault.sinks.serializers import serializer
 from esault.topology.context import Context
-from esault.topology.sink import Row, Sink
+from esault.topology.sink import Row, RunInfo, Sink
 
 __all__ = ["KafkaSink"]
 
@@ -24,12 +26,15 @@ class KafkaSink(Sink):
     a partition's number. Without `partition` messages of a key share one, the same as Java's clients choose. `partitions=4`
     makes a topic that is missing, with four.
 
-    At least once: rows are with the broker, on all replicas that are in sync, before their tuples are acked, or with checkpoints
-    before a checkpoint is complete. What is replayed after a crash is there twice. `config` has any other setting of librdkafka, such as
-    `{"security.protocol": "SASL_SSL"}`. While no broker answers the sink waits, and says so.
-    """
+    `guarantee="at-least-once"`: rows are with the broker, on all replicas that are in sync, before their tuples are acked, or with
+    checkpoints before a checkpoint is complete. What is replayed after a crash is there twice. `guarantee="exactly-once"`, with checkpoints:
+    rows are in a transaction that is committed with the checkpoint, and readers with isolation.level=read_committed see each
+    once. A run that is killed must be resumed within `transaction_timeout` seconds: then the broker gives the transaction up. The broker's
+    transaction.max.timeout.ms allows 900 unless it is raised.
 
-    shares_paths: ClassVar[bool] = True
+    `config` has any other setting of librdkafka, such as `{"security.protocol": "SASL_SSL"}`. While no broker answers the sink waits,
+    and says so.
+    """
 
     def __init__(
         self,
@@ -42,6 +47,8 @@ class KafkaSink(Sink):
         timestamp: Callable[[Any, Any], float] | None = None,
         partition: Callable[[Any, Any], int] | None = None,
         partitions: int | None = None,
+        guarantee: str = "at-least-once",
+        transaction_timeout: float = 900.0,
         config: Mapping[str, Any] | None = None,
     ) -> None:
         if not callable(topic) and (not isinstance(topic, str) or not topic):
@@ -53,6 +60,10 @@ class KafkaSink(Sink):
             raise TopologyError(
                 f"KafkaSink: partitions={partitions!r}: write how many a topic that is missing gets, such as 4"
             )
+        if guarantee not in ("at-least-once", "exactly-once"):
+            raise TopologyError(f'KafkaSink: guarantee={guarantee!r}: write "at-least-once" or "exactly-once"')
+        if not isinstance(transaction_timeout, (int, float)) or transaction_timeout <= 0:
+            raise TopologyError(f"KafkaSink: transaction_timeout={transaction_timeout!r}: write seconds, such as 900")
         self.topic = topic
         self._config = settings("KafkaSink", bootstrap_servers, config)
         self._key = serializer("KafkaSink", "key_serializer", key_serializer)
@@ -63,17 +74,34 @@ class KafkaSink(Sink):
             if one is not None
         }
         self._partitions = partitions
-        self._outbox: Outbox | None = None
+        self._exactly, self._timeout = guarantee == "exactly-once", transaction_timeout
+        self._coordinator = Coordinator("KafkaSink", self._config, SinkError)
+        self._outbox: Outbox | Transaction | None = None
+        #: transactions that are prepared and not committed: a checkpoint may be given up
+        self._prepared: list[Prepared] = []
+        self._prefix = ""
 
     def check(self) -> None:
         """Raises SinkError where no broker answers, the password is wrong, or the topic is missing."""
+        if self._exactly:
+            self._coordinator.check()
         topics = [self.topic] if isinstance(self.topic, str) else []
         check_topics("KafkaSink", SinkError, self._config, topics, self._partitions)
+
+    def begin(self, run: RunInfo) -> None:
+        """Raises SinkError for exactly-once without checkpoints."""
+        if self._exactly and run.lineage == run.run:
+            raise SinkError(
+                'KafkaSink: guarantee="exactly-once" commits with checkpoints, and this run takes none: say --checkpoint 10, or '
+                'guarantee="at-least-once"'
+            )
+        self._prefix = _prefix(run.lineage, run.unit)
 
     def open(self, context: Context) -> None:
         """Nothing yet: the first row connects."""
         self.context = context
-        self._outbox = None
+        self._prefix = _prefix(context.lineage, context.unit)
+        self._outbox, self._prepared = None, []
 
     def write(self, rows: Sequence[Row]) -> None:
         """Give them to the producer, which sends them in the background; waits while it is full."""
@@ -84,19 +112,48 @@ class KafkaSink(Sink):
         self._write(keys, values)
 
     def prepare(self, epoch: int) -> Any:
-        """Wait until the broker has all rows."""
-        if self._outbox is not None:
+        """Wait until the broker has all rows. The handle names the transactions that are not committed yet."""
+        if isinstance(self._outbox, Transaction):
+            transaction, self._outbox = self._outbox, None
+            self._prepared.append(transaction.prepare(self._coordinator))
+        elif self._outbox is not None:
             self._outbox.flush()
+        return tuple(map(tuple, self._prepared)) or None
+
+    def commit(self, epoch: int, handle: Any) -> None:
+        """Commit the transactions. Raises SinkError where the broker has given one up."""
+        for each in handle or ():
+            prepared = Prepared(*each)
+            self._coordinator.commit(prepared)
+            if prepared in self._prepared:
+                self._prepared.remove(prepared)
+
+    def forget_staged(self, kept: Sequence[Any] = ()) -> None:
+        """Abort the transactions that earlier processes have left open: they hold readers back."""
+        if self._exactly:
+            self._coordinator.abort_all(self._prefix, {each[0] for handle in kept for each in handle or ()})
+            self._coordinator.close()
+
+    def end(self, ok: bool) -> None:
+        """Let go of connections."""
+        self._coordinator.close()
 
     def close(self) -> None:
         """Let go of the producer; what was not prepared comes again."""
         self._outbox = None
+        self._coordinator.close()
 
     def _write(self, keys: Sequence[Any], values: Sequence[Any]) -> None:
+        if not keys:
+            return
         if self._outbox is None:
-            self._outbox = Outbox("KafkaSink", self._config, SinkError, self.context.logger.warning)
+            self._outbox = self._begun()
         for topic, messages in self._messages(keys, values).items():
             self._outbox.put(topic, messages)
+
+    def _begun(self) -> Outbox | Transaction:
+        of = ("KafkaSink", self._config, SinkError, self.context.logger.warning)
+        return Transaction(*of, f"{self._prefix}{uuid.uuid4().hex}", self._timeout) if self._exactly else Outbox(*of)
 
     def _messages(self, keys: Sequence[Any], values: Sequence[Any]) -> dict[str, list[dict[str, Any]]]:
         to_key, to_value = self._key, self._value
@@ -123,3 +180,8 @@ class KafkaSink(Sink):
 
 def _in_ms(timestamp: Callable[[Any, Any], float] | None) -> Callable[[Any, Any], int] | None:
     return None if timestamp is None else lambda key, value: round(timestamp(key, value) * 1000)
+
+
+def _prefix(lineage: str, unit: str) -> str:
+    """The beginning of the transactional ids of a sink, in all runs over a state folder."""
+    return f"esault-{lineage}-{unit}-"

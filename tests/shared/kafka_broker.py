@@ -162,6 +162,8 @@ class Broker:
             }
         )
         try:
+            if committed:
+                self._wait_for_ends()
             partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
             consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in partitions])
             found, ended = [], set()
@@ -176,6 +178,24 @@ class Broker:
         finally:
             consumer.close()
         return sorted(found, key=lambda message: (message.partition(), message.offset()))
+
+    def _wait_for_ends(self) -> None:
+        """A commit is decided before all partitions have its marker."""
+        from kafka import KafkaAdminClient
+
+        client = KafkaAdminClient(bootstrap_servers=self.servers)
+        while any(client.list_transactions(state_filters=["PrepareCommit", "PrepareAbort"]).values()):
+            time.sleep(0.005)
+        client.close()
+
+    def open_transactions(self) -> list[str]:
+        """Return the ids of transactions that are open."""
+        from kafka import KafkaAdminClient
+
+        client = KafkaAdminClient(bootstrap_servers=self.servers)
+        found = client.list_transactions(state_filters=["Ongoing"])
+        client.close()
+        return [each.transactional_id for of_broker in found.values() for each in of_broker]
 
 
 def _cluster_id() -> str:

@@ -1,0 +1,120 @@
+"""Transactions that are committed with checkpoints: by whom ever, once, and never what does not belong to one."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from esault.errors import SinkError
+from esault.kafka.transactions import Coordinator
+from esault.sinks import KafkaSink
+from esault.testing.contract import check_sink
+from esault.topology.context import Context
+from esault.topology.sink import Row, RunInfo
+
+
+def sink_of(broker, topic, lineage="folder-1", **options):
+    sink = KafkaSink(topic, broker.servers, guarantee="exactly-once", **options)
+    sink.open(Context("out", run="run-1", lineage=lineage))
+    return sink
+
+
+def write(sink, *numbers):
+    sink.write([Row(f"k{number % 3}", number, 0.0) for number in numbers])
+
+
+def seen(broker, topic):
+    return sorted(int(message.value()) for message in broker.messages(topic))
+
+
+class TestContract:
+    def test_a_sink_with_transactions_keeps_the_contract_of_sinks(self, broker):
+        def topic(place):
+            return f"{place.parent.name}-{place.name}"
+
+        def make(place):
+            return KafkaSink(topic(place), broker.servers, partitions=2, guarantee="exactly-once")
+
+        def read(place):
+            return [(m.key().decode(), json.loads(m.value())) for m in broker.messages(topic(place))]
+
+        assert check_sink(make, read) == 12
+        assert broker.open_transactions() == []
+
+
+class TestTransactions:
+    def test_one_that_the_broker_gave_up_fails_loudly_when_it_is_committed(self, broker):
+        topic = broker.topic(2)
+        sink = sink_of(broker, topic, transaction_timeout=1)
+        write(sink, 1, 2, 3)
+        handle = sink.prepare(1)
+        while broker.open_transactions():
+            time.sleep(0.05)
+        with pytest.raises(SinkError, match=r"rows are lost.*transaction_timeout"):
+            sink.commit(1, handle)
+        assert seen(broker, topic) == []
+
+    def test_one_that_the_broker_has_forgotten_is_judged_by_its_first_message(self, broker):
+        topic = broker.topic(2)
+        sink = sink_of(broker, topic)
+        write(sink, 1, 2, 3)
+        (committed,) = sink.prepare(1)
+        sink.commit(1, (committed,))
+        forgotten = ("esault-unknown", *committed[1:])
+        sink.commit(1, (forgotten,))
+        write(sink, 4)
+        (aborted,) = sink.prepare(2)
+        other = KafkaSink(topic, broker.servers, guarantee="exactly-once")
+        other.begin(RunInfo("run-2", "t", "out", False, "folder-1"))
+        other.forget_staged(())
+        with pytest.raises(SinkError, match="forgotten"):
+            sink.commit(2, (("esault-unknown", *aborted[1:]),))
+        assert seen(broker, topic) == [1, 2, 3]
+
+    def test_only_those_of_the_same_folder_and_sink_are_aborted(self, broker):
+        topic = broker.topic()
+        mine, other = sink_of(broker, topic), sink_of(broker, topic, lineage="folder-2")
+        write(mine, 1)
+        write(other, 2)
+        mine.prepare(1)
+        handle = other.prepare(1)
+        driver = KafkaSink(topic, broker.servers, guarantee="exactly-once")
+        driver.begin(RunInfo("run-2", "t", "out", False, "folder-1"))
+        driver.forget_staged(())
+        other.commit(1, handle)
+        assert seen(broker, topic) == [2]
+
+    def test_exactly_once_without_checkpoints_is_refused(self, broker):
+        sink = KafkaSink("t", broker.servers, guarantee="exactly-once")
+        with pytest.raises(SinkError, match="--checkpoint"):
+            sink.begin(RunInfo("run-1", "t", "out", lineage="run-1"))
+
+    def test_a_coordinator_that_is_away_is_waited_for(self, broker):
+        topic = broker.topic()
+        sink = sink_of(broker, topic)
+        write(sink, 1)
+        handle = sink.prepare(1)
+        broker.stop()
+        broker.start()
+        sink.commit(1, handle)
+        assert seen(broker, topic) == [1]
+
+    def test_a_transaction_longer_than_the_broker_allows_is_refused_with_the_remedy(self, broker):
+        sink = sink_of(broker, broker.topic(), transaction_timeout=10_000)
+        with pytest.raises(SinkError, match=r"transaction.max.timeout.ms"):
+            write(sink, 1)
+
+
+def test_a_coordinator_takes_the_password_too(broker):
+    config = {
+        "bootstrap.servers": broker.guarded,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "alice",
+        "sasl.password": "wonder",
+    }
+    coordinator = Coordinator("KafkaSink", config, SinkError)
+    coordinator.abort_all("nothing-begins-so", ())
+    coordinator.close()
