@@ -8,6 +8,7 @@ __all__ = [
     "AssignSplits",
     "AssignedSplit",
     "DiscoverSplits",
+    "ExpectSplits",
     "NoMoreSplits",
     "RevokeSplits",
     "SplitPlace",
@@ -55,6 +56,13 @@ class AssignSplits:
     splits: tuple[AssignedSplit, ...]
     #: number of the hand-over that they come with; 0: none
     handover: int = 0
+
+
+@value(frozen=True)
+class ExpectSplits:
+    """Splits will come with this hand-over: let no receiver believe that time has come far until AssignSplits says that they are here."""
+
+    handover: int
 
 
 @value(frozen=True)

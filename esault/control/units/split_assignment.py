@@ -20,6 +20,7 @@ from esault.messages.splits import (
     AssignedSplit,
     AssignSplits,
     DiscoverSplits,
+    ExpectSplits,
     NoMoreSplits,
     RevokeSplits,
     SplitPlace,
@@ -54,6 +55,8 @@ class SplitAssignment(Component):
         self._ended: set[str] = set()
         #: id -> who is to read it when its owner has given it
         self._moving: dict[str, int] = {}
+        #: number -> who gives, who is to get, of the hand-overs that are on
+        self._handing: dict[int, tuple[int, int]] = {}
         self._handovers = count(1)
         #: who says which splits there are; whether it has said so; and that there will be no others
         self._discoverer: int | None = None
@@ -133,7 +136,8 @@ class SplitAssignment(Component):
             if reader in loads:
                 loads[reader] += 1
         self._assign_waiting(loads)
-        self._move(loads)
+        if not any(record.joining for record in self._state.subs.values()):  # else some that stay may be about to leave
+            self._move(loads)
         if self._last and not self._owner and not self._waiting and not self._over:
             self._over = True
             for incarnation in self._state.subs:
@@ -175,24 +179,28 @@ class SplitAssignment(Component):
                 self._moving[id] = to
                 moves.setdefault((owner, to), []).append(id)
         for (owner, to), given in moves.items():
-            self._state.tell(owner, RevokeSplits(tuple(given), to, next(self._handovers)))
+            handover = next(self._handovers)
+            self._handing[handover] = (owner, to)
+            self._state.tell(to, ExpectSplits(handover))
+            self._state.tell(owner, RevokeSplits(tuple(given), to, handover))
 
     def _on_revoked(self, message: SplitsRevoked, now: float) -> None:
-        to: dict[int, list[AssignedSplit]] = {}
+        _, to = self._handing.pop(message.handover, (0, 0))
+        there = to in self._state.subs
+        coming = []
         for split in message.splits:
             if self._owner.get(split.id) != message.incarnation:
                 continue
             del self._owner[split.id]
             if split.id not in self._fresh and split.position is not None:
                 self._cut[split.id] = SplitPlace(split.position)
-            reader = self._moving.pop(split.id, 0)
-            record = self._state.subs.get(reader)
-            if record is None or record.leaving:
-                self._waiting[split.id] = split
+            self._moving.pop(split.id, None)
+            if there:
+                coming.append(split)
             else:
-                to.setdefault(reader, []).append(split)
-        for reader, splits in to.items():
-            self._assign(reader, splits, message.handover)
+                self._waiting[split.id] = split
+        if there:  # also where all have ended meanwhile
+            self._assign(to, coming, message.handover)
         self._balance()
 
     def _on_ended(self, message: SplitsEnded, now: float) -> None:
@@ -220,6 +228,11 @@ class SplitAssignment(Component):
             del self._owner[id]
             self._moving.pop(id, None)
         self._waiting = {**lost, **self._waiting}
+        for handover, (owner, to) in list(self._handing.items()):
+            if owner == dead:
+                del self._handing[handover]
+                if to in self._state.subs:
+                    self._assign(to, (), handover)
 
     def _on_begun(self, message: Begun, now: float) -> None:
         if not self._state.draining:
@@ -236,6 +249,11 @@ class SplitAssignment(Component):
         self._balance()
 
     # checkpoints -------------------------------------------------------------------------------
+
+    @property
+    def moving(self) -> bool:
+        """Return whether a split is on its way: who is to get it must not leave, since receivers wait to hear of time from that one."""
+        return bool(self._handing)
 
     @property
     def wants_checkpoint(self) -> bool:

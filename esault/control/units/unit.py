@@ -196,7 +196,7 @@ class Unit:
     def steady(self) -> bool:
         """Return whether it is neither starting nor ending. A newcomer of one that had finished would finish what it gets once more."""
         state = self.state
-        ending = state.finishing or state.finished_before
+        ending = state.finishing or state.finished_before or (self.splits is not None and self.splits.moving)
         return not ending and state.table is not None and all(r.started_at is not None for r in state.subs.values())
 
     @property

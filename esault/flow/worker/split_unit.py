@@ -19,6 +19,7 @@ from esault.messages.splits import (
     AssignedSplit,
     AssignSplits,
     DiscoverSplits,
+    ExpectSplits,
     NoMoreSplits,
     RevokeSplits,
     SplitPlace,
@@ -52,6 +53,8 @@ class SplitSubUnit(SpoutSubUnit):
         #: what the unit has said and has not been done
         self._orders: deque[AssignSplits | RevokeSplits] = deque()
         self._revoked: list[RevokeSplits] = []
+        #: hand-overs with which splits will come
+        self._expected: set[int] = set()
         #: those that the unit knows to have ended: with checkpoints they stay until one says so
         self._over: set[str] = set()
         self._discover_at = math.inf
@@ -87,13 +90,14 @@ class SplitSubUnit(SpoutSubUnit):
                     self._splits.rest(id)
                 self._revoked.append(message)
                 continue
-            if message.handover and self.watermarks is not None:
-                self.watermarks.took_split(message.handover, now)
             for split in message.splits:
                 place = (None, 0) if split.position is None else self.codec.unpack(split.position)
                 add = partial(self._splits.add, split.id, place[0], place[1], split.until, split.times)
                 self._spout.call(add, f"open_split({split.id!r})")
             self._open_splits.dealt = True
+            self._expected.discard(message.handover)
+            if message.handover and not self._expected and self.watermarks is not None:
+                self.watermarks.took_splits()
             self._pace.at = 0.0
 
     def _discover(self, now: float) -> None:
@@ -128,7 +132,7 @@ class SplitSubUnit(SpoutSubUnit):
                 times = self._spout.call(partial(self._splits.forget, id), "close")
                 given.append(AssignedSplit(id, packed, times=times))
             if self.watermarks is not None:
-                self.watermarks.gave_split(message.handover, message.to, now)
+                self.watermarks.gave_splits(message.handover, message.to, now)
             self.outbox.append(SplitsRevoked(self.incarnation, tuple(given), message.handover))
 
     def _tell_ended(self) -> None:
@@ -157,6 +161,11 @@ class SplitSubUnit(SpoutSubUnit):
     def _on_order(self, message: AssignSplits | RevokeSplits) -> None:
         self._orders.append(message)
         self._pace.at = 0.0
+
+    def _on_expect(self, message: ExpectSplits) -> None:
+        self._expected.add(message.handover)
+        if self.watermarks is not None:
+            self.watermarks.expect_splits(message.handover, self.clock())
 
     def _on_discover(self, message: DiscoverSplits) -> None:
         self._discover_at, self._found = 0.0, None
@@ -207,6 +216,7 @@ class SplitSubUnit(SpoutSubUnit):
         AssignSplits: "_on_order",
         RevokeSplits: "_on_order",
         DiscoverSplits: "_on_discover",
+        ExpectSplits: "_on_expect",
         NoMoreSplits: "_on_no_more",
     }
 

@@ -46,15 +46,19 @@ class Watermarks:
 
     # splits that move ---------------------------------------------------------------------------
 
-    def took_split(self, handover: int, now: float) -> None:
-        """Have receivers wait for a split that goes on here."""
+    def expect_splits(self, handover: int, now: float) -> None:
+        """Hold the watermark back: splits will go on here."""
         if self._telling is not None:
             self._telling.hold(handover, now)
+
+    def took_splits(self) -> None:
+        """Go on: all splits that were to come are here."""
+        if self._telling is not None:
             self._telling.released()
             self._telling.count_all()
 
-    def gave_split(self, handover: int, to: int, now: float) -> None:
-        """Have receivers believe this sub-unit only once they have heard from the one that goes on with a split."""
+    def gave_splits(self, handover: int, to: int, now: float) -> None:
+        """Have receivers believe this sub-unit only once they have heard from the one that goes on with splits."""
         if self._telling is not None:
             self._telling.gave(handover, (to,), now)
 
