@@ -95,8 +95,14 @@ class Coordinator:
         self._library()
 
     def describe(self, id: str) -> Prepared:
-        """Return the handle of an open transaction that has messages."""
+        """Return the handle of an open transaction that has messages. Raises where the broker has aborted it."""
         found = self._patiently(lambda client: client.describe_transactions([id])[id])
+        if not found.topic_partitions:
+            raise self._kind(
+                f"{self._who}: the broker has aborted a transaction before its checkpoint was complete ({id}): it was open for "
+                f"longer than its transaction.timeout.ms allows. --resume goes on from the checkpoint before; give it a greater "
+                f"transaction_timeout, or take checkpoints more often"
+            )
         first = min(found.topic_partitions)
         producers = self._patiently(lambda client: client.describe_producers([first])[first])
         offset = next(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -14,10 +15,21 @@ from esault.testing.contract import check_sink
 from esault.topology.context import Context
 from esault.topology.sink import Row, RunInfo
 
+_OPEN: list[KafkaSink] = []
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    """Clients of kafka-python go on connecting in a thread of theirs until they are closed."""
+    yield
+    while _OPEN:
+        _OPEN.pop().end(True)
+
 
 def sink_of(broker, topic, lineage="folder-1", **options):
     sink = KafkaSink(topic, broker.servers, guarantee="exactly-once", **options)
     sink.open(Context("out", run="run-1", lineage=lineage))
+    _OPEN.append(sink)
     return sink
 
 
@@ -47,13 +59,24 @@ class TestContract:
 class TestTransactions:
     def test_one_that_the_broker_gave_up_fails_loudly_when_it_is_committed(self, broker):
         topic = broker.topic(2)
-        sink = sink_of(broker, topic, transaction_timeout=1)
+        sink = sink_of(broker, topic, transaction_timeout=5)  # long enough for a busy machine
         write(sink, 1, 2, 3)
         handle = sink.prepare(1)
         while broker.open_transactions():
             time.sleep(0.05)
         with pytest.raises(SinkError, match=r"rows are lost.*transaction_timeout"):
             sink.commit(1, handle)
+        assert seen(broker, topic) == []
+
+    def test_one_that_the_broker_gave_up_before_its_checkpoint_says_how_to_go_on(self, broker):
+        topic = broker.topic(2)
+        sink = sink_of(broker, topic, transaction_timeout=1)
+        write(sink, 1, 2, 3)
+        sink._outbox._outbox.flush()
+        while broker.open_transactions():
+            time.sleep(0.05)
+        with pytest.raises(SinkError, match=r"--resume goes on.*transaction_timeout"):
+            sink.prepare(1)
         assert seen(broker, topic) == []
 
     def test_one_that_the_broker_has_forgotten_is_judged_by_its_first_message(self, broker):
@@ -81,6 +104,7 @@ class TestTransactions:
         mine.prepare(1)
         handle = other.prepare(1)
         driver = KafkaSink(topic, broker.servers, guarantee="exactly-once")
+        _OPEN.append(driver)
         driver.begin(RunInfo("run-2", "t", "out", False, "folder-1"))
         driver.forget_staged(())
         other.commit(1, handle)

@@ -89,6 +89,7 @@ class TestWhatAMessageIs:
 
 class TestWhatGoesWrong:
     def test_no_broker(self):
+        pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed: pip install 'esault[kafka]'")
         with pytest.raises(SinkError, match=r"127.0.0.1:1 does not answer.*see that the broker runs"):
             KafkaSink("t", "127.0.0.1:1").check()
 

@@ -168,7 +168,7 @@ class Broker:
             consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in partitions])
             found, ended = [], set()
             while len(ended) < len(partitions):
-                for message in consumer.consume(1000, 0.5):
+                for message in consumer.consume(1000, 0.05):
                     if message.error() is None:
                         found.append(message)
                     elif message.error().code() == KafkaError._PARTITION_EOF:
