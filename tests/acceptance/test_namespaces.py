@@ -99,8 +99,9 @@ def test_a_host_that_is_lost_is_given_up_within_three_seconds_and_each_count_lan
     err = end(command)
     check(tmp_path / "out.jsonl", wanted(tmp_path))
     assert len(report_of(tmp_path)["restores"]) == 1
-    # by the driver's clock: that of a test counts what else the machine does
-    assert f"host b is lost: no word from it for {SILENCE:g} s" in err or how == "killed"
+    # By the driver's clock: that of a test counts what else the machine does. On a busy machine the host may be the first to
+    # give up, by its own shorter limit, and the driver then hears that its connection is closed.
+    assert "host b is lost: " in err, err
     assert "host b is lost" in err
     assert SILENCE < 3.0
 

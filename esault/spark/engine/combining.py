@@ -1,7 +1,7 @@
 """Aggregates are combined before they travel: of all rows of a batch, by Arrow where the kinds of values allow that.
 
-Spark itself could do it only in a streaming aggregation, which keeps state and emits by rules of its own (`docs/explanation/
-spark-engine.md` has the figures). So a process of Spark's does what its partial aggregation would: it reads keys, times and values
+Spark itself could do it only in a streaming aggregation, which keeps state and emits by rules of its own
+(`docs/explanation/spark-engine.md` has the figures). So a process of Spark's does what its partial aggregation would: it reads keys, times and values
 into columns as they come, and has Arrow group them once, behind the batch. What comes of that are the very `Partial` values that
 `Combine` makes row by row, and the unit merges them as it does those.
 
