@@ -4,6 +4,7 @@
     JsonFiles(path, key="id")   objects of JSON lines files
     Lines()                     lines of standard input
     Directory(path)             lines of the files of a folder that gets files, in splits
+    KafkaSource("topic")        messages of topics of Kafka, each partition a split
     TcpLines(host, port)        lines over TCP, from a server or (listen=True) from clients
     Items(rows)                 (key, value) pairs of a list, or of what a function returns
     Paced(spout, rate=1000)     another spout's tuples at a set rate, open loop
@@ -18,10 +19,21 @@ from __future__ import annotations
 from esault.sources.directory import Directory
 from esault.sources.items import Items
 from esault.sources.json_files import JsonFiles
+from esault.sources.kafka_source import KafkaSource
 from esault.sources.lines import Lines
 from esault.sources.micro_batches import MicroBatches
 from esault.sources.paced import Paced
 from esault.sources.tcp_lines import TcpLines
 from esault.sources.text_files import TextFiles
 
-__all__ = ["Directory", "Items", "JsonFiles", "Lines", "MicroBatches", "Paced", "TcpLines", "TextFiles"]
+__all__ = [
+    "Directory",
+    "Items",
+    "JsonFiles",
+    "KafkaSource",
+    "Lines",
+    "MicroBatches",
+    "Paced",
+    "TcpLines",
+    "TextFiles",
+]
