@@ -15,6 +15,12 @@ strangers = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(strangers)
 
 
+def made(path):
+    """Return the path of a database that is there: the first switch to WAL is refused at once where another connects meanwhile."""
+    strangers.connected(path).close()
+    return path
+
+
 def ask(path, query):
     database = sqlite3.connect(path, timeout=30)
     try:
@@ -35,7 +41,7 @@ def killed(command):
 
 
 def test_a_sink_finds_and_aborts_the_transactions_of_a_run_that_was_killed(command, tmp_path):
-    out = tmp_path / "out.db"
+    out = made(tmp_path / "out.db")
     params = {"folder": tmp_path, "n": 2000}
     # Killed before the first checkpoint: the run that goes on begins from the start, and has only the lineage to go by.
     command.start(f"{PLACE}:transactions", "--checkpoint", "60", **params)
@@ -59,7 +65,7 @@ def test_a_sink_finds_and_aborts_the_transactions_of_a_run_that_was_killed(comma
 
 
 def test_a_queue_is_acknowledged_behind_checkpoints_and_gives_nothing_twice(command, tmp_path):
-    out, queue = tmp_path / "out.db", tmp_path / "queue.db"
+    out, queue = made(tmp_path / "out.db"), tmp_path / "queue.db"
     strangers.filled(queue, 3000)
     options = ("--checkpoint", "0.2")
     command.start(f"{PLACE}:tagged", *options, folder=tmp_path)
