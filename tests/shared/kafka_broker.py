@@ -201,7 +201,9 @@ class Broker:
 def _cluster_id() -> str:
     import base64
 
-    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    return (
+        base64.b64encode(uuid.uuid4().bytes, altchars=b"AB").decode().rstrip("=")
+    )  # one that begins with "-" is no argument
 
 
 def _quiet():
