@@ -13,7 +13,7 @@ from test_acknowledged import kill_run
 
 pytestmark = pytest.mark.slow
 PLACE = f"{Path(from_kafka.__file__)}:topology"
-OPTIONS = ("--checkpoint", "0.3")
+OPTIONS = ("--checkpoint", "0.3", "--policy", "none")
 KEYS = 20
 
 

@@ -12,7 +12,7 @@ from test_acknowledged import kill_run
 
 pytestmark = pytest.mark.slow
 PLACE = f"{Path(a_folder.__file__)}:topology"
-OPTIONS = ("--checkpoint", "0.2")
+OPTIONS = ("--checkpoint", "0.2", "--policy", "none")
 LINES = 400
 
 
