@@ -116,6 +116,8 @@ class ScaleUnit(RunCommand):
             if record.dropped:
                 return {"error": f"the change was dropped: {record.dropped}; nothing is lost, try again"}
             watched_by = run.policies.get(self.unit, run.policies.get(EVERY_UNIT, "none"))
+            if unit.plan.kind == "spout":  # no policy changes one
+                watched_by = "none"
             return {"done": True, "watched_by": watched_by, **asdict(record)}
 
         return Answer({"begun": True}, ended)

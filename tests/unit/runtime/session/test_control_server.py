@@ -24,7 +24,7 @@ from esault.runtime.run_commands import (
 )
 from esault.runtime.session.control_server import ControlServer
 from esault.runtime.session.control_socket import RUN_ENDED, _request
-from esault.sources import Items, Paced
+from esault.sources import Directory, Items, Paced
 from esault.testing import LocalRuntime
 
 
@@ -110,6 +110,18 @@ def test_who_scales_a_unit_hears_how_it_went_and_which_policy_may_change_it_agai
         local.step() or local.wait()
     said = answer.then()
     assert (said["done"], said["watched_by"], said["before"], said["after"]) == (True, watched_by, 1, 3)
+
+
+def test_no_policy_changes_a_spout_that_was_scaled(tmp_path):
+    (tmp_path / "a.txt").write_text("1\n2\n")
+    t = Topology("t")
+    t.spout("in", Directory(tmp_path), max_parallelism=4).bolt("count", Same, grouping=by_key())
+    local = LocalRuntime(t)
+    local.run_for(0.5)
+    answer = ScaleUnit("in", 2).carry_out(Running(local.driver, {"": "auto"}), local.clock())
+    while answer.then() is None:
+        local.step() or local.wait()
+    assert (answer.then()["watched_by"], answer.then()["after"]) == ("none", 2)
 
 
 def test_who_has_been_answered_may_ask_for_the_next_change_at_once(local):
