@@ -109,9 +109,15 @@ class Watch:
 
 
 def check_topics(
-    who: str, kind: type[EsaultError], config: Mapping[str, Any], topics: list[str], create: int | None = None
+    who: str,
+    kind: type[EsaultError],
+    config: Mapping[str, Any],
+    topics: list[str],
+    create: int | None = None,
+    besides: str = "",
 ) -> dict[str, int]:
-    """Return the number of partitions of each topic; `create`: makes a topic that is missing, with as many. Raises `kind`."""
+    """Return the number of partitions of each topic; `create`: makes a topic that is missing, with as many; `besides`: a
+    remedy of the caller's own. Raises `kind`."""
     kafka = libraries(who, kind)
     from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -144,7 +150,7 @@ def check_topics(
         near = [name for name in sorted(known) if not name.startswith("__")][:10]
         raise kind(
             f"{who}: there is no topic {missing[0]!r} at {servers} (there are: {', '.join(near) or 'none'}); make it "
-            f"(kafka-topics.sh --create), correct its name, or have it made with partitions=4"
+            f"(kafka-topics.sh --create), or correct its name{besides}"
         )
     for name in topics:
         if known[name].error is not None:

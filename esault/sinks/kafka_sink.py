@@ -86,7 +86,8 @@ class KafkaSink(Sink):
         if self._exactly:
             self._coordinator.check()
         topics = [self.topic] if isinstance(self.topic, str) else []
-        check_topics("KafkaSink", SinkError, self._config, topics, self._partitions)
+        besides = ", or have it made with partitions=4"
+        check_topics("KafkaSink", SinkError, self._config, topics, self._partitions, besides)
 
     def begin(self, run: RunInfo) -> None:
         """Raises SinkError for exactly-once without checkpoints."""
