@@ -5,9 +5,13 @@
 # make quick  formatting, types and the unit tests that need no other process, in less than a minute; what to run while writing
 # make coverage  which branches of each room the unit tests take, beside the floor that is kept in tests/coverage.json
 # make test-oldest  the unit tests with the oldest versions that setup.cfg allows (PYTHON=python3.10 for the oldest Python)
+# make test-newest  the same with the newest versions that it allows
+# make audit  known vulnerabilities of all that the extras bring (pip-audit; needs PyPI itself)
 # make bench  throughput and latency beside a peer, into bench/results/local
 # make soak   does FAULTS=2000 faults to a run under load and counts, into bench/results/local
 # make durations  runs all tests and writes down how long each file takes: those that take long run first
+# make release  builds wheel, source, docs, bill of materials and checksums in dist, tries the wheel, and says what would be uploaded
+# make docs   the pages of docs/ as a site in out/site, which works from a file: searchable, links checked
 # make clean  removes what the others made
 
 VENV ?= .venv
@@ -24,7 +28,7 @@ export VENV
 # Tests start hundreds of Pythons, each of which would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-deep test-oldest durations quick coverage lint bench soak wheel clean
+.PHONY: run test test-deep test-oldest test-newest audit durations quick coverage lint bench soak release docs clean
 
 run:
 	@.ci/venv parquet
@@ -61,6 +65,21 @@ test-oldest:
 	@HYPOTHESIS_PROFILE=quick ESAULT_PROOF=2 $(subst $(VENV)/,.venv-oldest/,$(PYTEST)) -n $(QUICK_JOBS) \
 		-m "not slow" $(QUICK)
 
+test-newest:
+	@rm -rf .venv-newest
+	@VENV=.venv-newest .ci/venv parquet,hosts,learn,sketches,metrics,test
+	@HYPOTHESIS_PROFILE=quick ESAULT_PROOF=2 $(subst $(VENV)/,.venv-newest/,$(PYTEST)) -n $(QUICK_JOBS) \
+		-m "not slow" $(QUICK)
+
+# Every extra that a user may install. --strict: a package that nothing is known of is no package without vulnerabilities.
+audit:
+	@mkdir -p out
+	@VENV=.venv-audit .ci/venv parquet,hosts,learn,sketches,otlp,metrics,kafka,delta,cron,http,mqtt,nats,rabbitmq,redis,s3,postgres,spark
+	@test -x .venv-audit-tools/bin/pip-audit || \
+		(python3 -m venv .venv-audit-tools && .venv-audit-tools/bin/pip install -q pip-audit)
+	@.venv-audit/bin/pip list --format freeze --exclude esault --exclude-editable > out/audited.txt
+	@.venv-audit-tools/bin/pip-audit --strict --no-deps --disable-pip -r out/audited.txt
+
 # RENEW=--renew writes the floors anew.
 coverage:
 	@.ci/venv parquet,spark,bench,test
@@ -83,9 +102,15 @@ soak:
 	@.ci/venv parquet,spark,bench,test
 	@$(BIN)/python -m bench.faults --runs $(FAULTS) --out bench/results/local
 
-wheel:
-	@.ci/venv test
-	@$(BIN)/python -m build --wheel
+# RELEASE="--sign KEY --upload URL" signs and uploads.
+release:
+	@.ci/venv release,docs
+	@$(BIN)/python .ci/release $(RELEASE)
+
+docs:
+	@.ci/venv docs
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build -q
+	@echo "out/site/index.html"
 
 clean:
-	rm -rf $(VENV) .venv-oldest out build dist *.egg-info
+	rm -rf $(VENV) .venv-oldest .venv-newest .venv-audit .venv-audit-tools out build dist *.egg-info

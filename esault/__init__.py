@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from esault.errors import (
     CheckpointError,
     EsaultError,
+    FencedError,
     FrameError,
     LocateError,
     PayloadError,
@@ -28,7 +29,7 @@ from esault.topology.bolt import BatchBolt, Bolt
 from esault.topology.builder import Topology
 from esault.topology.columns import Columns
 from esault.topology.context import Context
-from esault.topology.error_policy import ErrorPolicy, dead_letter, fail, skip
+from esault.topology.error_policy import Backoff, ErrorPolicy, backoff, dead_letter, fail, skip
 from esault.topology.grouping import Grouping, broadcast, by_key, partial_key, shuffle, single
 from esault.topology.sink import Row, Sink
 from esault.topology.split_source import SplitReader, SplitSource
@@ -37,12 +38,14 @@ from esault.topology.stream import Stream
 from esault.topology.ttl import ttl
 
 if TYPE_CHECKING:
-    from esault.runtime.session.run import run
+    from esault.api.run import run
+    from esault.api.run_handle import RunHandle, start
     from esault.sinks.results import read
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Backoff",
     "BatchBolt",
     "Bolt",
     "CheckpointError",
@@ -51,12 +54,14 @@ __all__ = [
     "EndOfStream",
     "ErrorPolicy",
     "EsaultError",
+    "FencedError",
     "FrameError",
     "Grouping",
     "LocateError",
     "PayloadError",
     "PolicyTimeout",
     "Row",
+    "RunHandle",
     "Sink",
     "SinkError",
     "SourceError",
@@ -70,6 +75,7 @@ __all__ = [
     "TopologyFailed",
     "UsageError",
     "__version__",
+    "backoff",
     "broadcast",
     "by_key",
     "dead_letter",
@@ -80,6 +86,7 @@ __all__ = [
     "shuffle",
     "single",
     "skip",
+    "start",
     "ttl",
 ]
 
@@ -87,9 +94,13 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # The runtime brings actors and sockets: it is loaded by those who run something.
     if name == "run":
-        from esault.runtime.session.run import run
+        from esault.api.run import run
 
         return run
+    if name in ("start", "RunHandle"):
+        from esault.api.run_handle import RunHandle, start
+
+        return {"start": start, "RunHandle": RunHandle}[name]
     if name == "read":
         from esault.sinks.results import read
 

@@ -1,15 +1,29 @@
-"""Counters of a run: each number is declared once, here.
+"""Counters and durations of a run: each number is declared once, here.
 
 A sub-unit reports them, a unit adds them up, and the report, `esault status`, the live view, Prometheus and the table
-`windows` of the metrics show what is declared. So a new one is a field here and a line where it is counted.
+`windows` of the metrics show what is declared. So a new one is a field here and a line where it is counted. A duration is a
+histogram; the report has its quantiles, Prometheus its buckets.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-__all__ = ["Counter", "RunCounts", "UnitCounts", "counter", "declared", "values"]
+from esault.histogram import Histogram, Snapshot
+
+__all__ = [
+    "Counter",
+    "Duration",
+    "RunCounts",
+    "UnitCounts",
+    "UnitDurations",
+    "counted",
+    "counter",
+    "declared",
+    "values",
+]
 
 
 @dataclass(frozen=True)
@@ -27,6 +41,11 @@ class Counter:
     in_windows: bool = False
     #: its name in Prometheus, where that is not "esault_" and the field's
     metric: str = ""
+
+
+def counted(n: int, noun: str, plural: str = "") -> str:
+    """Return a number with what it counts: "1 key", "1,204 keys"; `plural` where that is not the noun and an s."""
+    return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"
 
 
 def counter(meaning: str, unit: str = "tuples", *, default: float = 0, **more: Any) -> Any:
@@ -67,6 +86,53 @@ class RunCounts:
     roots_replayed: int = counter("Batches that were emitted again.", "batches")
     roots_open: int = counter("Batches that are under way.", "batches", gauge=True)
     roots_lost: int = counter("Batches that were open when their spout's process died.", "batches")
+
+
+@dataclass(frozen=True)
+class Duration:
+    """One kind of durations of a unit, in seconds."""
+
+    meaning: str
+    #: its name in Prometheus, where that is not "esault_", the field's and "_seconds"
+    metric: str = ""
+
+
+def duration(meaning: str, metric: str = "") -> Any:
+    """Declare a field of `UnitDurations`; the arguments are those of `Duration`."""
+    return field(default_factory=Histogram, metadata={"duration": Duration(meaning, metric)})
+
+
+@dataclass(eq=False)
+class UnitDurations:
+    """Durations of a unit, all its sub-units together, or of one sub-unit; seconds."""
+
+    latency: Histogram = duration(
+        "Of a bolt's tuples, from their sending to the end of their processing.", "esault_processing_seconds"
+    )
+    end_to_end: Histogram = duration(
+        "From when a tuple was due at its source to the end of its processing, in units that no other one follows."
+    )
+    ack_latency: Histogram = duration(
+        "Of a spout's batches, from their reading until all that came of them is processed and durable."
+    )
+
+    @classmethod
+    def declared(cls) -> dict[str, Duration]:
+        """Return all kinds by name, in the order of their declaration."""
+        return {each.name: each.metadata["duration"] for each in fields(cls)}
+
+    def __iter__(self) -> Iterator[tuple[str, Histogram]]:
+        """Yield name and histogram of each kind that has been seen."""
+        return ((name, times) for name in self.declared() if (times := getattr(self, name)).count)
+
+    def snapshots(self) -> dict[str, Snapshot]:
+        """Return plain values that can travel, by name."""
+        return {name: times.snapshot() for name, times in self}
+
+    def add(self, snapshots: Mapping[str, Snapshot]) -> None:
+        """Add what others have measured, by name."""
+        for name, snapshot in snapshots.items():
+            getattr(self, name).merge(Histogram.from_snapshot(snapshot))
 
 
 def declared(cls: type) -> dict[str, Counter]:

@@ -7,6 +7,7 @@ EsaultError
 ├── PayloadError       a key or a value that cannot travel between processes
 ├── StateError         attributes of a bolt that cannot be saved or moved
 ├── CheckpointError    a checkpoint that cannot be written or used
+│   └── FencedError    another run has taken over the place where this one keeps its checkpoints
 ├── SourceError        a source that cannot be read
 ├── SinkError          a sink that cannot be written, or a table that cannot be read
 ├── UsageError         a command or a call that makes no sense here; nothing was started
@@ -23,6 +24,7 @@ from __future__ import annotations
 __all__ = [
     "CheckpointError",
     "EsaultError",
+    "FencedError",
     "FrameError",
     "LocateError",
     "PayloadError",
@@ -58,6 +60,10 @@ class StateError(EsaultError, TypeError):
 
 class CheckpointError(EsaultError):
     """A checkpoint that cannot be written or used; its text names the file and the remedy."""
+
+
+class FencedError(CheckpointError):
+    """Another run has taken over the place where this one keeps its checkpoints; it ends."""
 
 
 class SourceError(EsaultError):

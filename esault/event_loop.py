@@ -104,6 +104,14 @@ class SteppedLoop:
         self._wake_at = 0.0 if more else float("inf") if wait is None else self._clock() + wait + EARLY
         return more
 
+    def sleep(self, seconds: float) -> Coroutine[Any, Any, None]:
+        """Let others run for so long, in a task."""
+        return asyncio.sleep(seconds)
+
+    def future(self) -> asyncio.Future[Any]:
+        """Return what tasks can await until `set_result` is called."""
+        return self._loop.create_future()
+
     @property
     def wake_at(self) -> float:
         """Return the time at which a timer is due, by the clock; infinite where there is none."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from math import exp, log
 
 __all__ = ["Histogram"]
@@ -84,9 +86,24 @@ class Histogram:
                 break
         return min(exp((bucket + 0.5 - _SHIFT) / _PER_LOG), self.max)
 
+    def above(self, seconds: float) -> int:
+        """Return how many durations were longer than that; those in its own bucket, 10 % wide, count where the bucket's middle is longer."""
+        if seconds >= self.max:
+            return 0
+        return sum(n for bucket, n in self._counts.items() if exp((bucket + 0.5 - _SHIFT) / _PER_LOG) > seconds)
+
     def summary_ms(self) -> dict[str, float]:
         """Median, 99th percentile and greatest, in milliseconds; zeros when there is none."""
         return {"p50": self.quantile(0.5) * 1e3, "p99": self.quantile(0.99) * 1e3, "max": self.max * 1e3}
+
+    def between(self, bounds: Sequence[float]) -> tuple[tuple[int, ...], float]:
+        """Counts up to each of these rising bounds, and above the last one; and the sum of all in seconds. Both within 5 %."""
+        counts, total = [0] * (len(bounds) + 1), 0.0
+        for bucket, n in self._counts.items():
+            middle = exp((bucket + 0.5 - _SHIFT) / _PER_LOG)
+            counts[bisect_left(bounds, middle)] += n
+            total += n * middle
+        return tuple(counts), total
 
     def snapshot(self) -> Snapshot:
         """A plain value that can travel."""

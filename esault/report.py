@@ -1,6 +1,6 @@
 """The report of a run: `report.json`, and the same as objects.
 
-`schema: 1`; fields are added, never changed.
+`schema: 1`; fields are added, never changed. It is one module of over 300 lines: the fields, and what they read like.
 """
 
 from __future__ import annotations
@@ -11,9 +11,19 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from esault.counters import UnitCounts, declared
+from esault.counters import UnitCounts, counted, declared
 
-__all__ = ["Change", "Checkpoints", "Decision", "Latency", "Report", "Restored", "RootCounts", "UnitReport"]
+__all__ = [
+    "Change",
+    "Checkpoints",
+    "Decision",
+    "Latency",
+    "Objective",
+    "Report",
+    "Restored",
+    "RootCounts",
+    "UnitReport",
+]
 
 SCHEMA = 1
 #: changes that are told in words, the newest; report.json has all
@@ -35,6 +45,8 @@ class UnitReport(UnitCounts):
 
     #: from the packing of the frame a tuple came in to the end of its processing here
     latency_ms: Latency = field(default_factory=Latency)
+    #: all durations that were measured, by name: `latency` again, `end_to_end`, `ack_latency` of a spout's batches
+    durations_ms: dict[str, Latency] = field(default_factory=dict)
     #: (seconds since the start, sub-units)
     parallelism: list[tuple[float, int]] = field(default_factory=list)
     #: process ids of the sub-units that live
@@ -43,6 +55,8 @@ class UnitReport(UnitCounts):
     hosts: dict[str, str] = field(default_factory=dict)
     #: of a chained bolt: the unit in whose processes it ran; empty else
     chained_to: str = ""
+    #: metrics of the user's own, by name and labels
+    metrics: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -128,6 +142,38 @@ class MissedHeartbeat:
 
 
 @dataclass(frozen=True)
+class Objective:
+    """A latency objective, and whether the run kept it."""
+
+    #: as it was written, such as "p99 < 100 ms"
+    objective: str
+    #: no more tuples were slow than may be
+    kept: bool
+    #: that the objective's share of tuples took at most; None: nothing came to its end
+    measured_ms: float | None
+    #: that came to their end, and those of them that took longer
+    tuples: int
+    slow: int
+    #: the share that was slow over the share that may be: 1 has spent the whole error budget
+    burn_rate: float
+    #: in which tuples came to their end, and in which more were slow than may be
+    seconds: int
+    seconds_over: int
+    #: for which sub-units of all units were there: what it cost
+    sub_unit_seconds: float
+
+    def __str__(self) -> str:
+        if self.measured_ms is None:
+            return f"objective {self.objective}: nothing came to its end"
+        burnt = f"{self.burn_rate:.0%} of" if self.burn_rate < 10 else f"{self.burn_rate:,.0f} times"
+        return (
+            f"objective {self.objective}: {'kept' if self.kept else 'missed'}, at {_time(self.measured_ms)}; "
+            f"{burnt} the error budget spent, over it in {self.seconds_over} of {self.seconds} s; "
+            f"cost: {self.sub_unit_seconds:,.0f} sub-unit seconds"
+        )
+
+
+@dataclass(frozen=True)
 class Checkpoints:
     """The checkpoints of a run, to which all could go back."""
 
@@ -158,8 +204,11 @@ class Report:
     units: dict[str, UnitReport]
     end_to_end_ms: Latency
     roots: RootCounts
+    #: all counters of the run, by name
+    counts: dict[str, float] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
+    objectives: list[Objective] = field(default_factory=list)
     #: processes that died and were replaced
     deaths: int = 0
     #: restarts after transient errors of sinks and sources
@@ -221,18 +270,19 @@ class Report:
             lines.append(line)
         e2e, roots = self.end_to_end_ms, self.roots
         lines.append(f"  end to end: p50 {e2e.p50:.2f} ms, p99 {e2e.p99:.2f} ms, max {e2e.max:.2f} ms")
+        lines += [f"  {each}" for each in self.objectives]
         if self.engine != "spark":
             lines.append(f"  {_batches(roots)}")
         if len(self.changes) > _SHOWN:
-            lines.append(f"  {len(self.changes) - _SHOWN:,} changes of parallelism, and at last:")
+            lines.append(f"  {counted(len(self.changes) - _SHOWN, 'change')} of parallelism, and at last:")
         lines += [
             f"  {c.t:.1f} s, {c.unit}: {c.kind}, "
             + (
-                f"dropped: {c.dropped}; it stays at {c.after} sub-units ({c.policy}: {c.reason or 'asked for'})"
+                f"dropped: {c.dropped}; it stays at {counted(c.after, 'sub-unit')} ({c.policy}: {c.reason or 'asked for'})"
                 if c.dropped
-                else f"{c.before} -> {c.after} sub-units ({c.policy}: {c.reason or 'asked for'}); "
+                else f"{c.before} -> {counted(c.after, 'sub-unit')} ({c.policy}: {c.reason or 'asked for'}); "
                 + (
-                    f"{c.moved_keys:,} keys moved, none of their tuples held back longer than {c.held_back_ms:.1f} ms"
+                    f"{counted(c.moved_keys, 'key')} moved, none of their tuples held back longer than {c.held_back_ms:.1f} ms"
                     if c.moved_keys
                     else "no keys to move"
                 )
@@ -241,14 +291,14 @@ class Report:
         ]
         if self.deaths:
             lines.append(
-                f"  {self.deaths} process{'es' * (self.deaths != 1)} died and {'were' if self.deaths != 1 else 'was'} replaced"
+                f"  {counted(self.deaths, 'process', 'processes')} died and {'were' if self.deaths != 1 else 'was'} replaced"
             )
         if self.restarts:
-            lines.append(f"  {self.restarts} restart{'s' * (self.restarts != 1)} after transient errors")
+            lines.append(f"  {counted(self.restarts, 'restart')} after transient errors")
         kept = self.checkpoints
         if kept.taken:
             lines.append(
-                f"  {kept.taken:,} checkpoint{'s' * (kept.taken != 1)}, {kept.bytes:,} bytes, the last one in {1000 * kept.last_seconds:.0f} ms"
+                f"  {counted(kept.taken, 'checkpoint')}, {kept.bytes:,} bytes, the last one in {1000 * kept.last_seconds:.0f} ms"
                 + f", {kept.unaligned:,} with rows in flight" * bool(kept.unaligned)
             )
         lines += [
@@ -268,6 +318,10 @@ class Report:
         return "\n".join(lines)
 
 
+def _time(ms: float) -> str:
+    return f"{ms:.3g} ms" if ms < 1000 else f"{ms / 1000:,.1f} s"
+
+
 def iso(seconds: float) -> str:
     """Seconds since the epoch as UTC, in ISO 8601."""
     return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -275,7 +329,7 @@ def iso(seconds: float) -> str:
 
 def _batches(roots: RootCounts) -> str:
     """Roots in the words of those who have not met them: what was read together is a batch."""
-    text = f"{roots.emitted:,} batch{'es' * (roots.emitted != 1)} read, "
+    text = f"{counted(roots.emitted, 'batch', 'batches')} read, "
     text += "all processed" if roots.acked == roots.emitted else f"{roots.acked:,} processed"
     for count, what in ((roots.open, "not finished"), (roots.failed, "given up"), (roots.replayed, "sent again")):
         if count:

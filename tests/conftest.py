@@ -79,6 +79,7 @@ def done_in_all(request, _by_test):
 
 
 depth.load()
+depth.without_constants()
 
 
 #: what is collected stays to the end: a million objects at which the collector of garbage would look, again and again
@@ -98,9 +99,12 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Take as many examples as the profile says, and what takes long first."""
+    """Take as many examples as the profile says, and what takes long first; what needs a JVM or a server is slow."""
     depth.divide(items)
     order.longest_first(items)
+    for item in items:
+        if item.nodeid.startswith(order.OUTSIDE):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -13,6 +13,12 @@ from pathlib import Path
 from typing import Any
 
 FLOORS = Path(__file__).with_name("coverage.json")
+#: rooms without a floor, and the tests that they are left to: those of `make quick` start no server
+LEFT_TO = {
+    "connectors": "tests/connectors",
+    "lookups": "tests/connectors",
+    "object_store": "tests/connectors",
+}
 #: by which two runs of the same tests may differ, since threads come in another order: percent, and lines or branches where more
 SLACK, FEW = 0.5, 2
 
@@ -39,13 +45,16 @@ def main(place: str, renew: bool = False) -> int:
     """Print the table; 1 where a room is below its floor."""
     rooms = by_room(json.loads(Path(place).read_text()))
     if renew:
-        FLOORS.write_text(json.dumps({room: percent for room, (percent, _) in rooms.items()}, indent=2) + "\n")
+        FLOORS.write_text(
+            json.dumps({room: percent for room, (percent, _) in rooms.items() if room not in LEFT_TO}, indent=2) + "\n"
+        )
     floors = json.loads(FLOORS.read_text()) if FLOORS.exists() else {}
-    if without := sorted(rooms.keys() - floors.keys()):
+    if without := sorted(rooms.keys() - floors.keys() - LEFT_TO.keys()):
         print(f"no floor for {', '.join(without)}: make coverage RENEW=--renew", file=sys.stderr)
         return 1
     for room, (percent, _) in rooms.items():
-        print(f"{room:12} {percent:5.1f} %   floor {floors.get(room, 0.0):5.1f} %")
+        floor = f"left to {LEFT_TO[room]}" if room in LEFT_TO else f"floor {floors[room]:5.1f} %"
+        print(f"{room:12} {percent:5.1f} %   {floor}")
     wrong = below(rooms, floors)
     if wrong:
         print(f"below the floor: {', '.join(wrong)}. Test what is new, or renew it and say why", file=sys.stderr)

@@ -1,10 +1,14 @@
 """Faults by the thousand, seeded, done to a run under load; then its counts are compared with what they must be.
 
-python -m bench.faults --out DIR [--quick] [--runs FAULTS]
+python -m bench.faults --out DIR [--quick] [--runs FAULTS] [--seed N] [--total DIR]
+
+`--total DIR` adds the run to those in DIR/result.json, so that faults add up over days, machines and commits; without `--seed` it goes on
+behind the last seed there.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 import shutil
@@ -19,18 +23,20 @@ from typing import Any
 import psutil
 
 from bench.faults.kinds import DEATH, EITHER, END, KINDS, Kind
-from bench.faults.run import Lost, Victim
 from bench.faults.topology import EACH, KEYS, READ
 from bench.faults.topology import END as END_FILE
 from bench.kit.arguments import parse
 from bench.kit.machine import facts
 from bench.kit.result import Bar, write
+from bench.kit.runs import Runs
+from bench.kit.victim import Lost, Victim
 from bench.workloads.loads import SEED
 
 __all__ = ["main"]
 
 #: faults with checkpoints, and without
 FULL, QUICK = (1000, 200), (24, 10)
+TOPOLOGY = Path(__file__).with_name("topology.py")
 RATE, CHECKPOINT = 2000.0, 0.25
 #: seconds that a frozen process stands still
 HOLD, QUICK_HOLD = 10.0, 1.0
@@ -46,10 +52,11 @@ def _percentile(values: list[float], share: float) -> float:
 class Trial:
     """One run under faults, with checkpoints (`exactly`) or without."""
 
-    def __init__(self, exactly: bool, faults: int, hold: float, folder: Path) -> None:
+    def __init__(self, exactly: bool, faults: int, hold: float, folder: Path, seed: int) -> None:
         self.exactly, self.faults, self.hold = exactly, faults, hold
-        self.victim = Victim(folder, exactly, RATE, CHECKPOINT)
-        self.order = random.Random(f"{SEED}-{exactly}")
+        params = {"folder": folder, "rate": RATE, "exactly": exactly}
+        self.victim = Victim(folder, exactly, CHECKPOINT, TOPOLOGY, params)
+        self.order = random.Random(f"{seed}-{exactly}")
         self.kinds = [kind for kind in KINDS if exactly or kind.always]
         #: by kind: what followed, and seconds until tuples flowed again where they had stopped
         self.happened: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -211,9 +218,9 @@ class Trial:
         return {"tuples_lost": (should - rows).total(), "rows": rows.total(), "rows_repeated": (rows - should).total()}
 
 
-def _run(exactly: bool, faults: int, hold: float) -> dict[str, Any]:
+def _run(exactly: bool, faults: int, hold: float, seed: int) -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp(prefix="esault-faults-"))
-    trial = Trial(exactly, faults, hold, folder)
+    trial = Trial(exactly, faults, hold, folder, seed)
     try:
         result = trial.run()
     except BaseException as error:
@@ -247,29 +254,72 @@ def _lines(name: str, result: dict[str, Any], counts: tuple[str, ...]) -> list[s
     return lines
 
 
+#: counts that are to be 0 with checkpoints
+BAD = ("tuples_lost", "tuples_doubled_in_state", "keys_with_another_sum", "rows_lost", "rows_doubled", "ends_doubled")
+
+
+def _more(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seed", type=int, help="of what befalls the runs")
+    parser.add_argument("--total", metavar="DIR", help="add this run to those in DIR/result.json")
+
+
+def _add(total: Runs, seed: int, exactly: dict[str, Any], always: dict[str, Any], load: float) -> None:
+    """Add what happened to all that has happened so far, and write it."""
+    counts: Counter[str] = Counter()
+    recovery: Counter[str] = Counter()
+    for result, said in ((exactly, "with checkpoints"), (always, "at least once")):
+        counts[f"faults {said}"] += result["faults"]
+        counts["commands"] += result["commands"]
+        counts["tuples"] += result["numbers"]
+        for kind, its in result["by_kind"].items():
+            counts[f"fault: {kind}"] += its["injected"]
+            recovery.update(f"{seconds:.2f}" for seconds in its["seconds"])
+    wrong = {name: exactly[name] for name in BAD} | {"at least once: tuples_lost": always["tuples_lost"]}
+    counts.update(wrong)
+    failures = {str(seed): ", ".join(f"{n} {name}" for name, n in wrong.items() if n)} if any(wrong.values()) else {}
+    about = {"recovery_seconds": dict(sorted(recovery.items())), "load_at_start": load}
+    total.keep(seed, seed, counts, failures, about)
+    all_counts, seconds = total.totals(), []
+    for run in total.all:
+        seconds += [float(each) for each, n in run["recovery_seconds"].items() for _ in range(n)]
+    faults = all_counts["faults with checkpoints"] + all_counts["faults at least once"]
+    kinds = sorted((n, name.removeprefix("fault: ")) for name, n in all_counts.items() if name.startswith("fault: "))
+    total.write(
+        [
+            f"{faults:,} faults in {len(total.all)} runs: {all_counts['faults with checkpoints']:,} with checkpoints every "
+            f"{CHECKPOINT} s, {all_counts['faults at least once']:,} at least once; {all_counts['tuples']:,} tuples, "
+            f"{all_counts['commands']:,} commands",
+            *(f"  {name.replace('_', ' ')}: {all_counts[name]:,}" for name in wrong),
+            f"  recovery, from the fault until tuples flow: p50 {_percentile(seconds, 0.5):.2f} s, p99 "
+            f"{_percentile(seconds, 0.99):.2f} s, max {max(seconds, default=0.0):.2f} s",
+            *(f"  {n:6,}  {name}" for n, name in reversed(kinds)),
+            *total.lines(),
+        ]
+    )
+
+
 def main() -> None:
     """The bench."""
-    arguments = parse(__doc__)
+    arguments = parse(__doc__, _more)
+    total = None if arguments.total is None else Runs(arguments.total, "faults")
+    seed = arguments.seed or (SEED if total is None else total.next_seed)
+    if total is not None:
+        total.check(range(seed, seed + 1))
     exactly, always = QUICK if arguments.quick else FULL
     exactly = arguments.runs or exactly
     hold = QUICK_HOLD if arguments.quick else HOLD
     machine = facts()
     print(f"with checkpoints every {CHECKPOINT} s: {exactly:,} faults", flush=True)
-    with_checkpoints = _run(True, exactly, hold)
+    with_checkpoints = _run(True, exactly, hold, seed)
     print(f"without, at least once: {always:,} faults", flush=True)
-    without = _run(False, always, hold)
+    without = _run(False, always, hold, seed)
+    if total is not None:
+        _add(total, seed, with_checkpoints, without, machine["load_at_start"])
     lines = [
         *_lines(
             f"checkpoints every {CHECKPOINT} s",
             with_checkpoints,
-            (
-                "tuples_lost",
-                "tuples_doubled_in_state",
-                "keys_with_another_sum",
-                "rows_lost",
-                "rows_doubled",
-                "ends_doubled",
-            ),
+            BAD,
         ),
         *_lines("at least once", without, ("tuples_lost", "rows_repeated")),
     ]
@@ -284,7 +334,7 @@ def main() -> None:
     result = {
         "bench": "faults",
         "machine": machine,
-        "seed": SEED,
+        "seed": seed,
         "rate": RATE,
         "checkpoint_every": CHECKPOINT,
         "frozen_seconds": hold,
@@ -298,10 +348,7 @@ def main() -> None:
         {title: bars for title, bars in panels.items() if bars},
         "seconds (p50; line: least to p99)",
     )
-    bad = [
-        result["exactly"][count] for count in ("tuples_lost", "tuples_doubled_in_state", "rows_lost", "rows_doubled")
-    ]
-    if any(bad) or without["tuples_lost"]:
+    if any(with_checkpoints[count] for count in BAD) or without["tuples_lost"]:
         raise SystemExit("something was lost or doubled: see above")
 
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import msgpack
 import psutil
 
-from bench.faults.run import Lost, Victim
 from bench.faults.topology import SLOW
+from bench.kit.victim import Lost, Victim
 from esault.runtime.net.links import HEADER, PREFACE
 
 __all__ = ["KINDS", "Kind"]

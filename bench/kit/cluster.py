@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from bench.kit.measure import ROOT
+from bench.kit.namespaces import Namespaces
 from esault.cluster.key import make_key
 
 __all__ = ["Cluster"]
@@ -25,55 +23,19 @@ class Cluster:
         self.folder = folder
         self._names = tuple(names)
         self._slots = slots
-        self._id = secrets.token_hex(3)
-        self._spaces: list[str] = []
+        self._spaces = Namespaces(("driver", *self._names))
         self.nodes: dict[str, subprocess.Popen[str]] = {}
-        self.namespaces = os.geteuid() == 0 and shutil.which("ip") is not None and self._plug()
-        self.prefix = self._on("driver")
+        self.namespaces = self._spaces.made
+        self.prefix = self._spaces.prefix("driver")
         self.key = str(make_key(folder / "key"))
-
-    def _plug(self) -> bool:
-        """A bridge, and a namespace for each host; whether that is allowed here."""
-        switch = f"eb{self._id}-switch"
-        commands = [
-            f"netns add {switch}",
-            f"-n {switch} link add bridge type bridge",
-            f"-n {switch} link set bridge up",
-        ]
-        self._spaces.append(switch)
-        for i, name in enumerate(("driver", *self._names), 1):
-            space = f"eb{self._id}-{name}"
-            self._spaces.append(space)
-            commands += [
-                f"netns add {space}",
-                f"-n {space} link set lo up",
-                f"-n {space} link add eth0 type veth peer name to-{name} netns {switch}",
-                f"-n {space} addr add 10.78.0.{i}/24 dev eth0",
-                f"-n {space} link set eth0 up",
-                f"-n {switch} link set dev to-{name} master bridge",
-                f"-n {switch} link set dev to-{name} up",
-            ]
-        for command in commands:
-            if subprocess.run(["ip", *command.split()], capture_output=True, check=False).returncode:
-                self._unplug()
-                return False
-        return True
-
-    def _unplug(self) -> None:
-        for space in self._spaces:
-            subprocess.run(["ip", "netns", "del", space], capture_output=True, check=False)
-        self._spaces.clear()
-
-    def _on(self, name: str) -> list[str]:
-        return ["ip", "netns", "exec", f"eb{self._id}-{name}"] if self.namespaces else []
 
     def __enter__(self) -> Cluster:
         addresses = []
-        for i, name in enumerate(self._names, 2):
-            address = f"10.78.0.{i}:7420" if self.namespaces else "127.0.0.1:0"
+        for name in self._names:
+            address = f"{self._spaces.address(name)}:7420" if self.namespaces else "127.0.0.1:0"
             node = subprocess.Popen(
                 [
-                    *self._on(name),
+                    *self._spaces.prefix(name),
                     sys.executable,
                     "-m",
                     "esault",
@@ -106,12 +68,11 @@ class Cluster:
             node.wait()
             if node.stdout is not None:
                 node.stdout.close()
-        self._unplug()
+        self._spaces.remove()
 
     def cut(self, name: str) -> None:
         """Pull the plug of a host; on loopback there is none, and its node is killed."""
         if self.namespaces:
-            switch = f"eb{self._id}-switch"
-            subprocess.run(["ip", "-n", switch, "link", "set", "dev", f"to-{name}", "down"], check=True)
+            self._spaces.cut(name)
         else:
             self.nodes[name].kill()

@@ -23,6 +23,7 @@ from esault.messages.settings import Settings
 from esault.runtime.session.request import Request
 from esault.runtime.session.session import Session
 from esault.topology.locate import locate
+from esault.ui.web_option import web_ui
 
 __all__ = ["TOPOLOGIES", "run", "setting", "settings_of"]
 
@@ -65,6 +66,7 @@ def run() -> None:
     parser.add_argument("--parallel", type=int, metavar="N")
     parser.add_argument("--policy", default=DEFAULT, choices=[*POLICIES.names(), NONE], help="of all units")
     parser.add_argument("--keep", metavar="DIR", help="where the table and the state are written, to stay")
+    parser.add_argument("--page", action="store_true", help="with the web UI, on a port that it says on standard error")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     arguments = parser.parse_args()
     settings = settings_of(parser, arguments.set)
@@ -76,13 +78,14 @@ def run() -> None:
         out = Path(folder) / "out"
         place = locate(f"{WORKLOADS / TOPOLOGIES[arguments.topology]}:{arguments.topology}")
         state = Path(folder) / "state" if settings.delivery == "eo" else None
+        view = stack.enter_context(web_ui(QuietView(), "0" if arguments.page else None))
         report = Session(
             Request(
                 place,
                 {**params, "out": str(out)},
                 settings=settings,
                 policies={EVERY_UNIT: arguments.policy},
-                view=QuietView(),
+                view=view,
                 state=state,
             )
         ).run()

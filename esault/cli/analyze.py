@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from esault.cli.topology_argument import params_of, place_of, set_option
-from esault.errors import UsageError
+from esault.errors import EsaultError, UsageError
 
 if TYPE_CHECKING:
-    from esault.spark.pipeline import Pipeline
+    from esault.spark.pipeline import Outcome
     from esault.spark.report import ReportTable
+    from esault.spark.tables.runs import Runs
+    from esault.spark.tables.schedule import Schedule
 
 __all__ = ["command"]
 
@@ -37,8 +42,17 @@ class _Subject:
 @click.argument("what", metavar="TOPOLOGY|DIR")
 @set_option
 @click.option("--list", "listed", is_flag=True, help="Show the jobs, what each would do, and the tables; run nothing.")
-@click.option("--job", metavar="NAME", help="Run this job and those that it needs, such as clean:table.")
+@click.option("--job", metavar="NAME", help="Run this job and those that it needs: clean:table, table:NAME, tables.")
 @click.option("--full", is_flag=True, help="Do again what was done, instead of what is new alone.")
+@click.option("--dry-run", is_flag=True, help="Call the functions of `pipeline` on tables without rows; write nothing.")
+@click.option("--backfill", metavar="SQL", help="With --job table:NAME: make anew the rows for which this is true.")
+@click.option("--graph", "picture", type=click.Path(), help="Draw the tables into this file: .svg or .mmd (Mermaid).")
+@click.option("--history", is_flag=True, help="Show the last runs of the pipeline.")
+@click.option("--quality", is_flag=True, help="Show how many rows expectations did not hold for, over all runs.")
+@click.option("--follow", is_flag=True, help="Go on: run again whenever rows have landed.")
+@click.option("--every", type=click.FloatRange(min=1), metavar="SECONDS", help="Go on: run again each so many seconds.")
+@click.option("--cron", metavar="LINE", help='Go on: run at the times of a crontab line, UTC, such as "0 * * * *".')
+@click.option("--retries", type=click.IntRange(min=0), default=0, help="Try a job that fails so many times again.")
 @click.option("--direct", is_flag=True, help="Report on the landed tables as they are; keep nothing.")
 @click.option(
     "--into",
@@ -53,6 +67,15 @@ def command(
     listed: bool,
     job: str | None,
     full: bool,
+    dry_run: bool,
+    backfill: str | None,
+    picture: str | None,
+    history: bool,
+    quality: bool,
+    follow: bool,
+    every: float | None,
+    cron: str | None,
+    retries: int,
     direct: bool,
     into: str | None,
     plots: str | None,
@@ -62,7 +85,8 @@ def command(
 
     Jobs lead from landed tables to reports: clean:TABLE makes a clean table, in which each row stands once, divided by
     day; rows that are wrong go to a quarantine, with the reason. compact:TABLE puts small parts together. reports runs
-    the topology file's `reports(tables)`; without one, what can be said of any table; of a folder that `esault run
+    the topology file's `reports(tables)`. table:NAME makes a table that its `pipeline(tables)` declares: streaming
+    tables, upserts, histories, totals, views, with expectations. Without `reports`, what can be said of any table; of a folder that `esault run
     --land-metrics` wrote, how elastic its runs were. Each job does only what is new since it last ran, and may be
     killed and started again at any time.
 
@@ -71,35 +95,106 @@ def command(
 
     \b
     esault analyze words.py --list                 what there is, and what would be done
+    esault analyze words.py --dry-run              are the tables of `pipeline` right?
+    esault analyze words.py --follow --retries 3   after each landing, until Ctrl-C
     esault analyze words.py                        all jobs, then the reports
     esault analyze words.py --job clean:table      no reports
     esault analyze out/metrics --plot out/plots    how elastic runs were
     """
     from esault.spark.analyze import analyze
-    from esault.spark.plot import plot
     from esault.spark.report import render
 
-    if direct and (listed or job or full or into):
+    if direct and (listed or job or full or into or dry_run or backfill or picture or history or quality):
         raise UsageError("--direct keeps nothing: it goes with --set, --plot and --master alone")
+    if sum(map(bool, (follow, every, cron))) > 1:
+        raise UsageError("--follow, --every and --cron say when to run again: give one of them")
+    if backfill and not (job or "").startswith("table:"):
+        raise UsageError("--backfill makes rows of one table anew: say which, by --job table:NAME")
     subject = _folder(what, settings) if os.path.isdir(what) else _topology(what, settings)
     if direct:
         reports = getattr(subject.module, "reports", None)
         for report in analyze(subject.tables, reports, master, plots, say=_say, paths=subject.paths).values():
             print(f"\n{render(report)}")
         return
-    pipeline = _pipeline(subject, into, master)
+    runs = _runs(subject, into, master)
+    if picture is not None:
+        runs.draw(picture)
+        print(f"graph: {picture}")
     if listed:
-        print("\n\n".join(render(table) for table in pipeline.listing()))
+        print("\n\n".join(render(table) for table in runs.pipeline.listing()))
+    if history:
+        print(render(runs.history()))
+    if quality:
+        print(render(runs.quality()))
+    if dry_run:
+        print(render(runs.dry_run()))
+    if listed or history or quality or dry_run or picture is not None:
         return
-    outcome = pipeline.run(job, full)
-    if not outcome.reported and not any(outcome.cleaned.values()):
+    if backfill:
+        done = runs.backfill((job or "").partition(":")[2], backfill)
+        _say(f"table {done.name}: {done.checked:,} rows made anew, {done.rows:,} rows in all")
+        return
+    schedule = _schedule(follow, every, cron, subject)
+    if schedule is None:
+        _show(runs, runs.run(job, full, retries, time.sleep), plots)
+        return
+    _repeat(runs, schedule, lambda: _show(runs, runs.run(job, full, retries, time.sleep), plots))
+
+
+def _show(runs: Runs, outcome: Outcome, plots: str | None) -> None:
+    """Print what a run has made."""
+    from esault.spark.plot import plot
+    from esault.spark.report import render
+
+    pipeline = runs.pipeline
+    if not outcome.reported and not any(outcome.cleaned.values()) and not any(outcome.updated.values()):
         _say(f"nothing is new; all stands in {pipeline.into} (--full does all again)")
+    for one in filter(None, outcome.updated.values()):
+        _say(f"table {one.name}: {one.written:,} rows written, {one.rows:,} in all ({one.seconds:.1f} s)")
+        for name, (action, failed) in one.expectations.items():
+            if failed:
+                _say(f"  not as expected: {name}: {failed:,} of {one.checked:,} rows ({action})")
     for table, reasons in outcome.quarantined.items():
         print(f"\nquarantine of {table}: {sum(reasons.values()):,} rows in {pipeline.clean[table].quarantine.path}")
         print("\n".join(f"  {count:,}: {reason}" for reason, count in list(reasons.items())[:10]))
     for report in outcome.reports.values():
         shown: ReportTable = report if plots is None else replace(report, plot=plot(report, plots))
         print(f"\n{render(shown)}")
+
+
+def _schedule(follow: bool, every: float | None, cron: str | None, subject: _Subject) -> Schedule | None:
+    from esault.spark.tables.schedule import AtTimes, Every, Landed
+
+    if follow:
+        return Landed(subject.tables.values())
+    if every is not None:
+        return Every(every)
+    return None if cron is None else AtTimes(cron, time.time())
+
+
+def _repeat(runs: Runs, schedule: Schedule, run: Callable[[], None]) -> None:
+    """Run when it is due, until Ctrl-C or SIGTERM. What fails is said, and tried again when the next run is due."""
+    from esault.spark.tables.schedule import repeat
+
+    def once() -> None:
+        try:
+            run()
+        except UsageError:
+            raise
+        except EsaultError as error:
+            _say(f"this run failed: {error}")
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        with runs.pipeline.kept_session():
+            repeat(once, schedule, time.time, time.sleep)
+    except KeyboardInterrupt:
+        _say("stopped")
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _say(text: str) -> None:
@@ -137,10 +232,12 @@ def _code(folder: str) -> str:
     return digest.hexdigest()[:16]
 
 
-def _pipeline(subject: _Subject, into: str | None, master: str | None) -> Pipeline:
+def _runs(subject: _Subject, into: str | None, master: str | None) -> Runs:
     from esault.spark.elasticity import is_of_runs
     from esault.spark.elasticity import reports as reports_of_runs
-    from esault.spark.pipeline import Pipeline, Rules
+    from esault.spark.pipeline import Rules
+    from esault.spark.tables.declared import Tables
+    from esault.spark.tables.runs import Runs
 
     module = subject.module
     said = {}
@@ -155,4 +252,10 @@ def _pipeline(subject: _Subject, into: str | None, master: str | None) -> Pipeli
         beside = os.path.commonpath([os.path.dirname(os.path.abspath(folder)) for folder in subject.tables.values()])
         into = os.path.normpath(os.path.relpath(os.path.join(beside, "analytics", subject.name)))
     rules = Rules(reports, said["expectations"], said["partition_by"], subject.code)
-    return Pipeline(subject.tables, into, rules, master=master, say=_say, paths=subject.paths)
+    tables = None
+    if callable(declare := getattr(subject.module, "pipeline", None)):
+        tables = Tables(subject.tables)
+        declare(tables)
+    return Runs(
+        subject.name or "tables", subject.tables, into, rules, tables, master=master, say=_say, paths=subject.paths
+    )

@@ -17,23 +17,31 @@ import click
 from esault.errors import EsaultError, TopologyFailed
 from esault.version import VERSION
 
-__all__ = ["Outcome", "cli", "main"]
+__all__ = ["DIFFERENT", "FAILED", "STOPPED", "WRONG_USE", "Outcome", "cli", "main"]
 
-#: exit codes: the topology failed; wrong use, nothing started; stopped at once
-FAILED, WRONG_USE, STOPPED = 1, 2, 130
+#: exit codes: the topology failed; wrong use, nothing started; its shadow put out something else; stopped at once
+FAILED, WRONG_USE, DIFFERENT, STOPPED = 1, 2, 3, 130
 
 _COMMANDS = {
     "new": "Write a small topology to start from.",
     "check": "Find mistakes in a topology and draw it.",
     "run": "Run a topology.",
+    "connectors": "Where streams come from and go to: list the sources and sinks, explain one.",
     "policies": "What can scale a run: list the policies, explain one.",
+    "ui": "A page in a browser that shows running topologies, and reports.",
+    "list": "Runs of this user: those under way, and those in the background that are over.",
+    "logs": "What a run in the background has logged and printed.",
     "status": "A running topology, from another terminal.",
     "scale": "Give a unit of a running topology more or fewer sub-units.",
+    "state": "The state of keys of a running topology.",
+    "checkpoint": "Savepoints, and a look into checkpoints: units, keys, state.",
+    "deadletters": "Tuples that failed: list them, show them, send them again.",
     "throttle": "Slow a unit of a running topology down for a while.",
     "stop": "End a running topology in order.",
     "node": "Offer this host's slots to runs of other hosts.",
     "keys": "Make the key that the hosts of a cluster share.",
     "analyze": "Spark's report on a landed table.",
+    "completion": "What your shell needs to complete commands, units, policies and runs.",
     "bench": "Measure, in a checkout.",
 }
 
@@ -72,13 +80,19 @@ class _Commands(click.Group):
             formatter.write_dl(list(_COMMANDS.items()))
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "ESAULT"})
 @click.version_option(VERSION, prog_name="esault")
-def cli() -> None:
+@click.pass_context
+def cli(ctx: click.Context) -> None:
     """An elastic stream engine: topologies of spouts and bolts that grow and shrink while tuples flow.
 
-    Start with `esault new words.py`, then `esault run words.py`.
+    Start with `esault new words.py`, then `esault run words.py`. Options can also stand in `esault.toml`, as [run] and checkpoint = 1,
+    or in the environment, as ESAULT_RUN_CHECKPOINT=1.
     """
+    if os.path.exists("esault.toml"):
+        from esault.cli.settings_file import FILE, read
+
+        ctx.default_map = read(FILE, lambda name: cli.get_command(ctx, name))
 
 
 def main(arguments: list[str] | None = None) -> Any:

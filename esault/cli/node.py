@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import logging
+import os
 
 import click
+
+from esault.cli.log_format_option import log_format_option
+from esault.errors import UsageError
+from esault.runtime.process.log_output import LOG_FORMAT, configure
 
 __all__ = ["command"]
 
@@ -31,8 +35,15 @@ __all__ = ["command"]
 @click.option("--name", help="What this host is called; unique in the cluster.  [default: host name and port]")
 @click.option("--offers", metavar="WORD", multiple=True, help="What sub-units find here, such as gpu; may be repeated.")
 @click.option(
+    "--audit",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Keep there who asked for what, a JSON object a line.",
+)
+@click.option(
     "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True
 )
+@log_format_option
 def command(
     address: str,
     key: str | None,
@@ -40,26 +51,33 @@ def command(
     join: str | None,
     name: str | None,
     offers: tuple[str, ...],
+    audit: str | None,
     log_level: str,
+    log_format: str,
 ) -> None:
     """Offer this host's slots to runs of other hosts.
 
     Ends with SIGTERM or Ctrl-C, when its sub-units have moved to other hosts; a second one ends it at once.
     """
-    import os
 
+    from esault.cluster.audit import AuditLog
     from esault.cluster.key import ClusterKey, loopback_key
     from esault.cluster.node import Node
 
-    logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    configure(log_level, log_format, dated=True)
+    os.environ[LOG_FORMAT] = log_format
+    opened = ClusterKey(key if key is not None else loopback_key())
+    if not opened.is_cluster:
+        raise UsageError(f"{key} is a key with a role: a node takes the cluster's own")
     node = Node(
         address,
-        ClusterKey(key if key is not None else loopback_key()),
+        opened,
         slots or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else slots or os.cpu_count() or 1,
         name=name,
         offers=offers,
         join=join,
         loopback_only=key is None,
+        audit=None if audit is None else AuditLog(audit),
     )
     print(f"node {node.name}: {node.slots} slots at {node.address}", flush=True)
     node.serve()

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from esault.cli.completion import complete_policies
 from esault.elasticity.policy import DEFAULT, NONE, POLICIES, parameters
 from esault.errors import UsageError
 
@@ -24,7 +25,7 @@ NOTHING = "nothing is changed but by hand (`esault scale`)"
 
 
 @click.command("policies")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete_policies)
 def command(name: str | None) -> None:
     """List the policies that can scale a run; with a NAME, explain that one and its parameters.
 

@@ -1,18 +1,31 @@
-"""`esault run`."""
+"""`esault run`.
+
+It is one module of over 300 lines: the options of a run, and what each becomes.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import click
 
-from esault.cli.main import STOPPED, Outcome
+from esault.cli.completion import complete_policies
+from esault.cli.log_format_option import log_format_option
+from esault.cli.main import DIFFERENT, FAILED, STOPPED, WRONG_USE, Outcome
+from esault.cli.named_values import counts, policies, renames, spark_conf
 from esault.cli.topology_argument import params_of, place_of, set_option, topology_argument
-from esault.errors import EsaultError, UsageError
+from esault.errors import EsaultError, TopologyFailed, UsageError
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
+from esault.runtime.process.log_output import configure, configure_file, say
+from esault.runtime.session.detached import LOG, OUTPUT, DetachedRun, begin, folder_of_this_run
+
+if TYPE_CHECKING:
+    from esault.control.report.summary import Snapshot
 
 __all__ = ["command"]
 
@@ -51,7 +64,24 @@ class _Run(click.Command):
 )
 @click.option("--hosts", metavar="FILE", type=click.Path(), help="Run on these hosts' nodes: a hosts.toml.")
 @click.option("--key", metavar="FILE", type=click.Path(), help="The hosts' key, where hosts.toml does not name it.")
+@click.option(
+    "--control",
+    metavar="HOST:PORT",
+    help="Hear `esault status`, `scale` ... of other machines there, by keys with roles.",
+)
+@click.option(
+    "--audit",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Keep there who asked for what, a JSON object a line.",
+)
 @click.option("--master", metavar="URL", help="Of --engine spark: the cluster.  [default: all cores of this machine]")
+@click.option(
+    "--conf",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Of --engine spark: a setting of Spark, such as spark.executor.memory=2g. May be repeated.",
+)
 @click.option("--parallelism", metavar="UNIT=N", multiple=True, help="Start a unit with N sub-units; may be repeated.")
 @click.option(
     "--fixed",
@@ -62,9 +92,17 @@ class _Run(click.Command):
 @click.option(
     "--policy",
     metavar="[UNIT=]NAME[:PARAMETER=VALUE,...]",
+    shell_complete=complete_policies,
     multiple=True,
     help="What scales a unit, or all of them: auto (the default), none, or another that `esault policies` lists. "
     "May be repeated.",
+)
+@click.option(
+    "--objective",
+    metavar="'[UNIT=]p99 < 100 ms'",
+    multiple=True,
+    help="What latency is to be kept, end to end or of one unit: the policy auto finds the fewest sub-units that keep it, and the report "
+    "says how far it was kept. May be repeated.",
 )
 @click.option(
     "--acks",
@@ -110,13 +148,42 @@ class _Run(click.Command):
 )
 @click.option(
     "--chaining/--no-chaining",
-    default=False,
+    default=True,
     show_default=True,
-    help="Run cheap bolts that keep nothing, and take shuffle(), in the process of the unit before them: operator chaining.",
+    help="Run bolts that keep nothing, and take shuffle(), in the process of the unit before them until they have too much to do.",
 )
-@click.option("--state", metavar="DIR", type=click.Path(), help="Where checkpoints are kept.  [default: .esault/NAME]")
+@click.option(
+    "--state",
+    metavar="DIR",
+    type=click.Path(),
+    help="Where checkpoints are kept: a folder, or an address such as s3://bucket/NAME.  [default: .esault/NAME]",
+)
 @click.option("--resume", is_flag=True, help="Go on with a run that did not finish, from its newest checkpoint.")
 @click.option("--restart", is_flag=True, help="Begin anew, although a run there did not finish.")
+@click.option(
+    "--from-savepoint",
+    metavar="NAME|DIR",
+    help="Begin with this savepoint; with --resume only where there is nothing to go on with.",
+)
+@click.option(
+    "--rename",
+    metavar="OLD=NEW",
+    multiple=True,
+    help="With --from-savepoint or --resume: a unit or the topology has another name now. May be repeated.",
+)
+@click.option(
+    "--allow-dropped-state",
+    is_flag=True,
+    help="With these: let the state of units go that there are no more, and say so.",
+)
+@click.option(
+    "--shadow",
+    metavar="TOPOLOGY",
+    help="Run another version beside it on the same input, and compare what both put out; exit code 3 where it differs.",
+)
+@click.option(
+    "--shadow-set", "shadow_settings", metavar="NAME=VALUE", multiple=True, help="A parameter of the shadow alone."
+)
 @click.option("--seconds", type=float, help="End in order after so long.")
 @click.option("--report", type=click.Path(), help="Write report.json there.")
 @click.option(
@@ -127,9 +194,34 @@ class _Run(click.Command):
 )
 @click.option(
     "--metrics",
-    metavar="PORT",
-    type=click.IntRange(0, 65535),
-    help="Serve metrics for Prometheus at http://127.0.0.1:PORT/metrics; 0: any port that is free, and it is said which.",
+    metavar="[ADDRESS:]PORT",
+    help="Serve metrics for Prometheus at http://127.0.0.1:PORT/metrics, with /healthz and /readyz; 0: any port that is free, and it "
+    "is said which.",
+)
+@click.option(
+    "--otlp",
+    metavar="URL",
+    help="Send metrics and spans by OTLP over HTTP, such as to http://127.0.0.1:4318.  [default: OTEL_EXPORTER_OTLP_ENDPOINT]",
+)
+@click.option(
+    "--ui",
+    metavar="[ADDRESS:]PORT",
+    help="Show the run on a page in a browser, at http://127.0.0.1:PORT; 0: any port that is free, and it is said which.",
+)
+@click.option(
+    "--ui-control", is_flag=True, help="Let the page scale, throttle and stop the run, by a token in its address."
+)
+@click.option(
+    "--ui-tls",
+    nargs=2,
+    type=click.Path(),
+    metavar="CERTIFICATE KEY",
+    help="Files for TLS, needed where --ui is reached by other machines.",
+)
+@click.option(
+    "--detach",
+    is_flag=True,
+    help="Go on in the background, without this terminal: `esault list` and `esault logs` show it, `esault stop` ends it.",
 )
 @click.option("--plain", is_flag=True, help="Lines instead of the live view.")
 @click.option(
@@ -139,6 +231,7 @@ class _Run(click.Command):
     show_default=True,
     help="Of what is logged, by user code too.",
 )
+@log_format_option
 def command(
     topology: str,
     settings: tuple[str, ...],
@@ -146,10 +239,14 @@ def command(
     slots: int | None,
     hosts: str | None,
     key: str | None,
+    control: str | None,
+    audit: str | None,
     master: str | None,
+    conf: tuple[str, ...],
     parallelism: tuple[str, ...],
     fixed: tuple[str, ...],
     policy: tuple[str, ...],
+    objective: tuple[str, ...],
     acks: str,
     ackers: int,
     checkpoint: float | None,
@@ -161,29 +258,71 @@ def command(
     state: str | None,
     resume: bool,
     restart: bool,
+    from_savepoint: str | None,
+    rename: tuple[str, ...],
+    allow_dropped_state: bool,
+    shadow: str | None,
+    shadow_settings: tuple[str, ...],
     seconds: float | None,
     report: str | None,
     land_metrics: str | None,
-    metrics: int | None,
+    metrics: str | None,
+    otlp: str | None,
+    ui: str | None,
+    ui_control: bool,
+    ui_tls: tuple[str, str] | None,
+    detach: bool,
     plain: bool,
     log_level: str,
+    log_format: str,
 ) -> None:
     """Run TOPOLOGY: path.py, path.py:function or package.module:function.
 
     Ctrl-C ends the run in order, a second one at once; with --checkpoint it pauses, and --resume goes on. Exit codes: 0
-    drained or paused, 1 the topology failed, 2 wrong use,
+    drained or paused, 1 the topology failed, 2 wrong use, 3 its shadow put out something else,
     130 stopped at once. `esault run TOPOLOGY --help` lists the topology's own parameters.
     """
-    logging.basicConfig(level=log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
+    detached = folder_of_this_run()
+    if detach and detached is None:
+        _detach([each for each in sys.argv[1:] if each != "--detach"])
+        return
+    log = (
+        configure(log_level, log_format) if detached is None else configure_file(log_level, str(detached.folder / LOG))
+    )
     place = place_of(topology)
     params = params_of(place, settings)
     # The engine starts with these processes' memory: what is imported only to show things comes later.
     from esault.runtime.session.request import Request
     from esault.runtime.session.run import execute, with_checkpoints
     from esault.ui.choose import choose
+    from esault.ui.otlp_option import exported
     from esault.ui.prometheus import served
+    from esault.ui.web_option import web_ui
 
-    with choose(plain) as chosen, served(metrics, chosen) as view:
+    beside = None
+    if shadow is not None:
+        for name, said in (("--hosts", hosts), ("--resume", resume), ("--from-savepoint", from_savepoint)):
+            if said:
+                raise UsageError(
+                    f"--shadow and {name}: both versions begin anew, on this machine; leave one of them out"
+                )
+        if engine != "actors":
+            raise UsageError(f"--shadow is for the engine actors, not {engine}")
+        from esault.shadow.beside import Beside
+
+        how = {"set": settings, "shadow_set": shadow_settings, "acks": acks, "checkpoint": checkpoint, "slots": slots}
+        beside = Beside(place, params, shadow, {**how, "log_level": log_level})
+        place = beside.first
+    elif shadow_settings:
+        raise UsageError("--shadow-set is about another version beside this one: name it by --shadow TOPOLOGY")
+    with (
+        _told(log if log_format == "json" or detached is not None else None, detached),
+        choose(plain, log, _began(detached)) as chosen,
+        served(metrics, chosen) as served_view,
+        exported(otlp, served_view) as measured,
+        web_ui(measured, ui, ui_control, ui_tls) as view,
+        beside.running() if beside is not None else contextlib.nullcontext(),
+    ):
         done = execute(
             Request(
                 place,
@@ -196,49 +335,80 @@ def command(
                         restart_strategy=restart_strategy or "",
                         chaining=chaining,
                         heartbeat_timeout=heartbeat_timeout,
+                        objectives=objective,
                     ),
                     checkpoint,
                     checkpoint_timeout,
                     aligned_checkpoint_timeout,
                 ),
-                parallelism={**_counts(parallelism), **_counts(t for t in fixed if "=" in t)},
+                parallelism={**counts(parallelism), **counts(t for t in fixed if "=" in t)},
                 slots=slots,
                 seconds=seconds,
                 report=report,
                 view=view,
-                policies={**_policies(policy), **dict.fromkeys((t.partition("=")[0] for t in fixed), "none")},
+                policies={**policies(policy), **dict.fromkeys((t.partition("=")[0] for t in fixed), "none")},
                 state=state,
                 resume=resume,
                 restart=restart,
+                from_savepoint=from_savepoint,
+                renames=renames(rename),
+                allow_dropped_state=allow_dropped_state,
                 hosts=hosts,
                 key=key,
+                control=control,
+                audit=audit,
                 master=master,
+                conf=spark_conf(conf),
                 land_metrics=land_metrics,
             )
         )
-    print(done)
-    if report is not None:
-        print(f"  report: {report}")
+    said = f"{done}\n  report: {report}" if report is not None else str(done)
+    if detached is None:
+        print(said)
+    else:
+        say(log, "esault.run", said)
+        detached.say(ended=done.ended, code=STOPPED if done.ended == "stopped" else 0)
     if done.ended == "stopped":
         raise Outcome(STOPPED)
+    if beside is not None:
+        outcome = beside.outcome()
+        if detached is None:
+            print(f"\nshadow {shadow}:\n{outcome}")
+        else:
+            say(log, "esault.shadow", str(outcome))
+        if not outcome.same:
+            raise Outcome(DIFFERENT)
 
 
-def _policies(texts: tuple[str, ...]) -> dict[str, str]:
-    policies = {}
-    for text in texts:
-        head, colon, rest = text.partition(":")
-        unit, equals, name = head.rpartition("=")
-        if not name or (equals and not unit):
-            raise UsageError(f"--policy {text!r}: say NAME for all units, or UNIT=NAME, such as count=probe")
-        policies[unit] = f"{name}{colon}{rest}"
-    return policies
+@contextlib.contextmanager
+def _told(log: logging.Handler | None, detached: DetachedRun | None) -> Iterator[None]:
+    """Tell as a record what ends the run, where all else is one."""
+    try:
+        yield
+    except EsaultError as error:
+        if log is None:
+            raise
+        say(log, "esault.run", str(error), logging.ERROR, error.__cause__)
+        code = FAILED if isinstance(error, TopologyFailed) else WRONG_USE
+        if detached is not None:
+            detached.say(ended="failed", code=code, why=str(error))
+        raise Outcome(code) from None
 
 
-def _counts(texts: Iterable[str]) -> dict[str, int]:
-    counts = {}
-    for text in texts:
-        name, equals, number = text.partition("=")
-        if not equals or not number.isdigit():
-            raise UsageError(f"{text!r}: say UNIT=N, such as count=4")
-        counts[name] = int(number)
-    return counts
+def _began(detached: DetachedRun | None) -> Callable[[Snapshot], None] | None:
+    return None if detached is None else lambda snapshot: detached.say(run=snapshot.run, topology=snapshot.topology)
+
+
+def _detach(arguments: list[str]) -> None:
+    """Begin the run in the background; say how it is found, or why it did not begin."""
+    made = begin(arguments)
+    about = made.about
+    if about.get("code"):
+        print(f"error: {about.get('why', about['ended'])}", file=sys.stderr)
+        raise Outcome(int(about["code"]))
+    if not about.get("run"):
+        said = (made.folder / OUTPUT).read_text(errors="replace").strip().removeprefix("error: ")
+        raise UsageError(said or f"the run did not begin, and left no word in {made.folder}")
+    name = about["topology"]
+    print(f"{name}: {made.state} in the background, process {about['pid']}, run {about['run']}")
+    print(f"  esault logs {name} --follow    esault status --run {name}    esault stop --run {name}")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import click
 
+from esault.cli.completion import complete_units
 from esault.cli.running_option import run_option
+from esault.counters import counted
 from esault.errors import UsageError
 
 __all__ = ["command"]
 
 
 @click.command("scale", context_settings={"ignore_unknown_options": True})
-@click.argument("unit")
+@click.argument("unit", shell_complete=complete_units)
 @click.argument("n", type=int)
 @run_option
 def command(unit: str, n: int, run: str | None) -> None:
@@ -28,15 +30,15 @@ def command(unit: str, n: int, run: str | None) -> None:
     chosen = choose(run)
     for answer in ask(chosen.control_socket, {"do": "scale", "unit": unit, "n": n}, patience=None):
         if answer.get("begun"):
-            print(f"{chosen.name}, {unit}: to {n} sub-units ...", flush=True)
+            print(f"{chosen.name}, {unit}: to {counted(n, 'sub-unit')} ...", flush=True)
         elif answer.get("waits"):
             print(f"{chosen.name}, {unit}: waits {answer['waits']} ...", flush=True)
         elif answer.get("unchanged"):
-            print(f"{chosen.name}, {unit}: has {n} sub-units already")
+            print(f"{chosen.name}, {unit}: has {counted(n, 'sub-unit')} already")
         else:
             print(
-                f"{chosen.name}, {unit}: {answer['before']} -> {answer['after']} sub-units in {answer['seconds']:.2f} s, "
-                f"{answer['moved_keys']:,} keys moved ({answer['moved_bytes']:,} bytes), no tuple held back longer than "
+                f"{chosen.name}, {unit}: {answer['before']} -> {counted(answer['after'], 'sub-unit')} in {answer['seconds']:.2f} s, "
+                f"{counted(answer['moved_keys'], 'key')} moved ({answer['moved_bytes']:,} bytes), no tuple held back longer than "
                 f"{1000 * answer['held']:.1f} ms"
             )
             if answer.get("watched_by", "none") != "none":

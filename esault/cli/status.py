@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from esault.cli.running_option import run_option
-from esault.counters import UnitCounts, declared
+from esault.cli.running_option import run_argument
+from esault.counters import UnitCounts, counted, declared
 
 __all__ = ["command"]
 
@@ -17,17 +17,17 @@ _ALWAYS = ("dropped", "late", "errors")
 
 
 @click.command("status")
-@run_option
+@run_argument
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
 def command(run: str | None, as_json: bool) -> None:
     """Show a running topology: its units, how many sub-units each has, what waits, what was decided of late.
 
-    Without --run and with several running, each is shown.
+    Without RUN and with several running, each is shown.
     """
     from esault.runtime.session.control_client import choose, running
 
-    found = running()
-    chosen = found if run is None and len(found) > 1 else [choose(run)]
+    found = running() if run is None else []
+    chosen = found if len(found) > 1 else [choose(run)]
     for each in chosen:
         print(json.dumps(each.status) if as_json else "\n".join(_lines(each.status)))
 
@@ -41,7 +41,7 @@ def _lines(status: dict[str, Any]) -> list[str]:
     if status.get("checkpoint"):
         head += f", checkpoint {status['checkpoint']}"
     if status.get("restores"):
-        head += f", went back {status['restores']} times"
+        head += f", went back {counted(status['restores'], 'time')}"
     trouble = [
         name
         for name, each in declared(UnitCounts).items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from esault.cli.completion import complete_units
 from esault.cli.running_option import run_option
 from esault.errors import UsageError
 
@@ -11,7 +12,7 @@ __all__ = ["command"]
 
 
 @click.command("throttle", context_settings={"ignore_unknown_options": True})
-@click.argument("unit")
+@click.argument("unit", shell_complete=complete_units)
 @click.argument("rate", type=float)
 @click.option(
     "--for",

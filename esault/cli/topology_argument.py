@@ -6,13 +6,14 @@ from typing import Any
 
 import click
 
+from esault.cli.completion import complete_topology
 from esault.topology.locate import locate
 from esault.topology.located import Located
 from esault.topology.parameters import convert
 
 __all__ = ["params_of", "place_of", "set_option", "topology_argument"]
 
-topology_argument = click.argument("topology", metavar="TOPOLOGY")
+topology_argument = click.argument("topology", metavar="TOPOLOGY", shell_complete=complete_topology)
 set_option = click.option(
     "--set", "settings", metavar="NAME=VALUE", multiple=True, help="A parameter of the topology; may be repeated."
 )

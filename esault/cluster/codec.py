@@ -34,6 +34,8 @@ MAX_MESSAGE = 64 << 20
 MAX_DEPTH = 32
 
 _MESSAGE, _TUPLE, _SET, _FROZENSET, _INT, _PATH, _VALUE = range(1, 8)
+#: messages by which two versions find out that they differ: of a later one's only the fields that are known here are read
+_OPEN_ENDED = frozenset(("Hello", "Welcome", "Member", "Refusal"))
 _ROOMS = (
     "esault.messages.change",
     "esault.messages.checkpoint",
@@ -43,6 +45,7 @@ _ROOMS = (
     "esault.messages.settings",
     "esault.messages.splits",
     "esault.messages.status",
+    "esault.messages.user_metrics",
     "esault.cluster.messages",
 )
 
@@ -129,6 +132,8 @@ def _restore(depth: int, code: int, data: bytes) -> Any:
         cls = _known().get(name)
         if cls is None:
             raise FrameError(f"there is no message {name!r:.100}")
+        if name in _OPEN_ENDED:
+            del fields[len(dataclasses.fields(cls)) :]
         return cls(*fields)
     if code == _TUPLE:
         return tuple(_read(data, depth))

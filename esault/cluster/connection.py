@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from esault.cluster.codec import MAX_MESSAGE, pack, unpack
+from esault.cluster.key import ClusterKey, Peer
 from esault.cluster.tls import Refused, Tls
 from esault.errors import FrameError
 
@@ -112,6 +113,10 @@ class Connection:
     def open(self) -> bool:
         """Return whether the peer has shown that it holds the key."""
         return self._tls.open
+
+    def who(self, key: ClusterKey) -> Peer:
+        """Return who holds the other end of an open connection, whose context is this key's."""
+        return key.peer(self._tls.object)
 
     @property
     def waits(self) -> bool:

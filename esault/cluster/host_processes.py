@@ -17,6 +17,7 @@ from typing import Any
 import esault
 from esault.cluster.codec import pack
 from esault.cluster.messages import HostStarted, Refusal, StartHost
+from esault.cluster.versions import installed
 from esault.errors import UsageError
 
 __all__ = ["HostProcesses"]
@@ -48,9 +49,9 @@ class _HostProcess:
 class HostProcesses:
     """See the module. `look` now and then: who has ended."""
 
-    def __init__(self, node: str, host: str, key: str, slots: int, select: selectors.BaseSelector) -> None:
-        """`node`: its name; `host`: where host processes listen; `key`: the file of the cluster's key; `select` calls what is registered."""
-        self._node, self._host, self._key = node, host, key
+    def __init__(self, node: str, host: str, slots: int, select: selectors.BaseSelector) -> None:
+        """`node`: its name; `host`: where host processes listen; `select` calls what is registered."""
+        self._node, self._host = node, host
         self.slots = slots
         self._select = select
         self._all: dict[str, _HostProcess] = {}
@@ -83,7 +84,7 @@ class HostProcesses:
             with open(fd, "wb") as file:
                 file.write(pack(order))
             process = subprocess.Popen(
-                [*_PROGRAM, path, self._node, self._host, self._key, str(os.getpid())],
+                [*_PROGRAM, path, self._node, self._host, str(os.getpid()), installed()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 start_new_session=True,

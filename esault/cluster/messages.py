@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 #: changes when one of these messages does
-PROTOCOL = 1
+PROTOCOL = 2
 #: what `Detach` says when all went well
 ENDED = "the run has ended"
 
@@ -168,7 +168,10 @@ class StartHost:
     clock_offset: float
     #: seconds by which the host's own clock is ahead of the driver's
     ahead: float
-    log_level: str = "WARNING"
+    #: the run's own key: its processes show it to one another, and get in nowhere else by it
+    key: str = field(repr=False)
+    #: the lowest level that is logged, as `logging` counts
+    log_level: int = 30
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,15 @@ import selectors
 import signal
 import socket
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from esault.cluster import address as addresses
+from esault.cluster.audit import AuditLog
 from esault.cluster.connection import Connection, Lost, Strangers, call, crowding, listen
 from esault.cluster.host_processes import HostProcesses
-from esault.cluster.key import ClusterKey
+from esault.cluster.key import CLUSTER, ClusterKey, Peer
 from esault.cluster.messages import (
     ClockReply,
     ClockRequest,
@@ -39,9 +40,8 @@ from esault.cluster.messages import (
 from esault.cluster.shared import read_mark
 from esault.cluster.shipment import check_versions
 from esault.cluster.tls import Refused
-from esault.cluster.versions import PYTHON, differences, hello
+from esault.cluster.versions import PYTHON, differences, hello, installed
 from esault.errors import UsageError
-from esault.version import VERSION
 
 __all__ = ["Node"]
 
@@ -63,6 +63,8 @@ log = logging.getLogger("esault.node")
 class _Caller:
     connection: Connection
     hello: Hello | None = None
+    #: once it has said hello
+    who: Peer = field(default_factory=lambda: Peer(""))
 
 
 class Node:
@@ -78,8 +80,10 @@ class Node:
         offers: tuple[str, ...] = (),
         join: str | None = None,
         loopback_only: bool = False,
+        audit: AuditLog | None = None,
     ) -> None:
         """Listens at once. Raises UsageError when it cannot."""
+        installed()  # while it is what runs here: it may be replaced under a living node
         host, port = addresses.split(listen_at)
         if host in ("0.0.0.0", "::", "*"):  # noqa: S104
             raise UsageError(f"--listen {listen_at}: name the address by which the other hosts reach this one")
@@ -102,6 +106,7 @@ class Node:
         self.offers = offers
         self.draining = False
         self._key = key
+        self._audit = audit
         self._join = join
         self._joined: Connection | None = None
         self._join_at = 0.0
@@ -113,7 +118,7 @@ class Node:
         self._signals = 0
         self._select = selectors.DefaultSelector()
         self._select.register(self._listener, selectors.EVENT_READ, self._accept)
-        self._host_processes = HostProcesses(self.name, self._listener.getsockname()[0], key.path, slots, self._select)
+        self._host_processes = HostProcesses(self.name, self._listener.getsockname()[0], slots, self._select)
 
     # serving ---------------------------------------------------------------------------------------
 
@@ -166,6 +171,8 @@ class Node:
             self._joined.close()
         self._listener.close()
         self._select.close()
+        if self._audit is not None:
+            self._audit.close()
 
     @property
     def slots(self) -> int:
@@ -211,6 +218,7 @@ class Node:
             self._hang_up(caller)
 
     def _turn_away(self, caller: _Caller, why: str) -> None:
+        self._note(caller, "connect", why)
         self._strangers.note(caller.connection.peer, why)
         self._hang_up(caller)
 
@@ -228,22 +236,47 @@ class Node:
         elif isinstance(message, ClockRequest):
             caller.connection.send(ClockReply(message.number, time.monotonic()))
         elif isinstance(message, StartHost):
-            self._start_host(caller, message)
+            if self._allowed(caller, "run", "start", run=message.run, topology=message.name, slots=message.slots):
+                self._start_host(caller, message)
         elif isinstance(message, ReadMark):
-            caller.connection.send(MarkText(read_mark(message.path)))
+            if self._allowed(caller, "run", "read a mark", path=message.path):
+                caller.connection.send(MarkText(read_mark(message.path)))
         elif isinstance(message, Nodes):
+            if caller.who.role != CLUSTER:
+                raise Refused(f"{caller.who} is no node")
             self._learn(message.members)
         else:
             raise Refused(f"a node does not take {type(message).__name__}")
 
+    def _note(self, caller: _Caller, does: str, answer: str, **more: Any) -> None:
+        if self._audit is not None:
+            self._audit.write(str(caller.who), caller.connection.peer, does, answer, **more)
+
+    def _allowed(self, caller: _Caller, role: str, does: str, **more: Any) -> bool:
+        """Return whether it may; else it is told, and hung up on."""
+        if caller.who.may(role):
+            return True
+        why = f"the key of {caller.who} has the role {caller.who.role!r}, and this takes {role!r}"
+        self._note(caller, does, why, **more)
+        self._refuse(
+            caller, f"host {self.name}: {why}: make one by `esault keys FILE --role {role} --of CLUSTER_KEY`", why
+        )
+        self._hang_up(caller)
+        return False
+
     def _greet(self, caller: _Caller, message: Hello) -> None:
+        caller.who = caller.connection.who(self._key)
+        if message.name and not self._allowed(caller, CLUSTER, "join", name=message.name, address=message.address):
+            return
         differs = differences(message)
         if differs:
             self._refuse(
                 caller,
-                f"host {self.name} has eSault {VERSION} and Python {PYTHON}, and you have eSault {message.esault} and Python {message.python}: install the same on both",
+                f"host {self.name} has eSault {installed()} and Python {PYTHON}, and you have eSault {message.esault} and Python "
+                f"{message.python}: install the same on both",
                 differs,
             )
+            self._note(caller, "look", differs)
             self._hang_up(caller)
             return
         other = self._members.get(message.name)
@@ -253,6 +286,7 @@ class Node:
                 f"there is a node named {message.name!r} already, at {other.address}; say --name",
                 "a name twice",
             )
+            self._note(caller, "join", "a name twice", name=message.name, address=message.address)
             self._hang_up(caller)
             return
         caller.connection.send(
@@ -263,13 +297,15 @@ class Node:
                 self.offers,
                 self.draining,
                 tuple(self._members.values()),
-                VERSION,
+                installed(),
                 PYTHON,
                 time.time(),
                 self._host_processes.runs,
             )
         )
         caller.hello = message
+        does = {"name": message.name, "address": message.address} if message.name else {}
+        self._note(caller, "join" if message.name else "look", "accepted", **does)
         if message.name:
             log.info("node %s (%s) has joined", message.name, message.address)
             self._learn((Member(message.name, message.address),))
@@ -348,8 +384,10 @@ class Node:
             check_versions(message.versions, self.name)
             self._host_processes.start(message, partial(self._answer, caller))
         except UsageError as error:
+            self._note(caller, "start", str(error), run=message.run, topology=message.name, slots=message.slots)
             self._refuse(caller, str(error), str(error))
             return
+        self._note(caller, "start", "accepted", run=message.run, topology=message.name, slots=message.slots)
         if abs(message.ahead) > _CLOCKS:
             log.warning(
                 "node %s: the clock here is %+.0f s off that of %s; times of its run are the driver's: set the clocks (NTP)",

@@ -15,11 +15,11 @@ class Refused(Exception):
 class Tls:
     """`feed` takes what came from the socket; `outgoing` is what must go there. Raises Refused."""
 
-    __slots__ = ("_incoming", "_object", "_outgoing", "open")
+    __slots__ = ("_incoming", "_outgoing", "object", "open")
 
     def __init__(self, context: ssl.SSLContext, server: bool) -> None:
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._object = context.wrap_bio(self._incoming, self._outgoing, server_side=server)
+        self.object = context.wrap_bio(self._incoming, self._outgoing, server_side=server)
         #: the peer has shown that it holds the key
         self.open = False
 
@@ -31,7 +31,7 @@ class Tls:
         """Go on with the handshake; whether it is over. What it says stands in `outgoing`, also when it fails."""
         if not self.open:
             try:
-                self._object.do_handshake()
+                self.object.do_handshake()
             except ssl.SSLWantReadError:
                 return False
             except ssl.SSLError as error:
@@ -43,12 +43,12 @@ class Tls:
         """Encrypt; `outgoing` then holds it."""
         view = memoryview(data)
         while view:
-            view = view[self._object.write(view) :]
+            view = view[self.object.write(view) :]
 
     def read_into(self, view: memoryview) -> int:
         """Decrypt what there is into `view`; how many bytes, 0: no more at the moment."""
         try:
-            size: Any = self._object.read(len(view), view)
+            size: Any = self.object.read(len(view), view)
         except ssl.SSLWantReadError:
             return 0
         except ssl.SSLError as error:  # also its end in order, behind which nothing comes

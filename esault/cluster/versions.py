@@ -1,20 +1,42 @@
-"""Versions that two ends must have in common before they go on."""
+"""Versions that two ends must have in common before they go on.
+
+A version is the number of a release and a digest of the code that is installed: two checkouts of one number may differ.
+"""
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import sys
+from pathlib import Path
 
+import esault
 from esault.cluster.messages import PROTOCOL, Hello, Welcome
 from esault.version import VERSION
 
-__all__ = ["PYTHON", "differences", "hello"]
+__all__ = ["PYTHON", "differences", "hello", "installed"]
 
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
+@functools.cache
+def installed() -> str:
+    """Return what is installed here, such as "0.1.0 (build 3fa9c0d1)"; as it was when this process asked first."""
+    return f"{VERSION} (build {_digest(Path(esault.__file__).parent)})"
+
+
+def _digest(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        code = path.read_bytes()
+        digest.update(f"{path.relative_to(folder).as_posix()} {len(code)}\n".encode())
+        digest.update(code)
+    return digest.hexdigest()[:8]
+
+
 def hello(name: str = "", address: str = "") -> Hello:
     """Return the introduction of this process."""
-    return Hello(PROTOCOL, VERSION, PYTHON, name, address)
+    return Hello(PROTOCOL, installed(), PYTHON, name, address)
 
 
 def differences(other: Hello | Welcome) -> str:
@@ -22,8 +44,8 @@ def differences(other: Hello | Welcome) -> str:
     told = []
     if isinstance(other, Hello) and other.protocol != PROTOCOL:
         told.append(f"it speaks version {other.protocol} of the protocol, and {PROTOCOL} is spoken here")
-    if other.esault != VERSION:
-        told.append(f"it has eSault {other.esault}, and {VERSION} is here")
+    if other.esault != installed():
+        told.append(f"it has eSault {other.esault}, and {installed()} is here")
     if other.python != PYTHON:
         told.append(f"it has Python {other.python}, and {PYTHON} is here")
     return "; ".join(told)

@@ -74,14 +74,16 @@ class Guard:
             else:
                 n = width + (1 if isinstance(action, Split) else -1)
             if most is not None and n > most:
-                refusals.append(f"{n} sub-units are more than its max_parallelism of {most}")
+                refusals.append(f"{n} sub-unit{'s are' if n != 1 else ' is'} more than its max_parallelism of {most}")
                 n = most
             if n < least:
-                refusals.append(f"{n} sub-units are fewer than its min_parallelism of {least}")
+                refusals.append(f"{n} sub-unit{'s are' if n != 1 else ' is'} fewer than its min_parallelism of {least}")
                 n = least
             if n - width > free:
                 needed = (n - width) * copies
-                refusals.append(f"{n} sub-units need {needed} more slots, and {view.free_slots} are free")
+                refusals.append(
+                    f"{n} sub-unit{'s need' if n != 1 else ' needs'} {needed} more slot{'s' * (needed != 1)}, and {view.free_slots} are free"
+                )
                 n = width + free
             if isinstance(action, Rescale):
                 if n == action.n or n != width:

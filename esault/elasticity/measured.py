@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from esault.histogram import Histogram
 from esault.messages.change_record import ChangeRecord
 from esault.messages.control import Built
 from esault.routing.table import OutputTable
 from esault.topology.plan import UnitPlan
 
-__all__ = ["MeasuredSubUnit", "MeasuredUnit"]
+__all__ = ["MeasuredLatencies", "MeasuredSubUnit", "MeasuredUnit", "latencies"]
 
 
 class MeasuredSubUnit(Protocol):
@@ -39,6 +40,19 @@ class MeasuredSubUnit(Protocol):
     @property
     def stopped(self) -> bool:
         """Return whether it has ended."""
+        ...
+
+
+class MeasuredLatencies(Protocol):
+    """The latencies of a unit's tuples."""
+
+    @property
+    def chained(self) -> Mapping[str, MeasuredLatencies]:
+        """Return those of the bolts that are chained to the unit, by name."""
+        ...
+
+    def histogram(self, name: str) -> Histogram:
+        """Return `latency` or `end_to_end` of all that has come to its end."""
         ...
 
 
@@ -71,6 +85,11 @@ class MeasuredUnit(Protocol):
         ...
 
     @property
+    def measurements(self) -> MeasuredLatencies:
+        """Return what its sub-units have reported, the dead ones included."""
+        ...
+
+    @property
     def keyed(self) -> bool:
         """Return whether ranges decide who gets a tuple."""
         ...
@@ -94,3 +113,15 @@ class MeasuredUnit(Protocol):
     def died_at(self) -> float | None:
         """Return the time at which it lost a sub-unit last, in seconds since the epoch."""
         ...
+
+
+def latencies(units: Mapping[str, MeasuredUnit], name: str) -> Histogram:
+    """Return the latencies of the unit of that name; of the empty name those of all tuples, end to end."""
+    if name:
+        return units[name].measurements.histogram("latency")
+    total = Histogram()
+    for unit in units.values():
+        # A tuple comes to its end in a chained bolt, where there is one.
+        for each in (unit.measurements, *unit.measurements.chained.values()):
+            total.merge(each.histogram("end_to_end"))
+    return total

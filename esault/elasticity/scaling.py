@@ -1,4 +1,7 @@
-"""All that scales a run by itself: a judge for each unit that may change, over one sampler."""
+"""All that scales a run by itself: a judge for each unit that may change, over one sampler.
+
+It is one module of over 300 lines: which unit has which judge, and when each is asked, is decided here.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeGuard
 
 from esault.elasticity.judge import Ask, DecisionRecord, Judge
-from esault.elasticity.measured import MeasuredUnit
+from esault.elasticity.measured import MeasuredUnit, latencies
+from esault.elasticity.objective import ObjectiveTracker, parsed
 from esault.elasticity.policy import DEFAULT, Policy, TopologyPolicy, make
 from esault.elasticity.sampler import Sampler
 from esault.elasticity.totals import Totals
 from esault.elasticity.view import RunView, UnitView, View
 from esault.errors import UsageError
+from esault.histogram import Histogram
 from esault.messages.change_record import ChangeRecord
 from esault.messages.probe import HostUsage, ProbeReading
 from esault.topology.plan import Plan, UnitPlan
@@ -119,51 +124,85 @@ class Scaling:
         probe_every: float,
         notice: Callable[[str], None],
         ask: Ask | None = None,
+        objectives: Iterable[str] = (),
         samples: Samples | None = None,
         slack: float = SLACK,
+        latencies: Callable[[Mapping[str, Any], str], Histogram] = latencies,
     ) -> None:
         """`policies`: specs by unit, `EVERY_UNIT` for the rest; units of the same spec are judged together where a policy does that.
 
-        `ask` calls a policy with a limit of time, where there is a clock; `samples`: where views come from. Raises UsageError.
+        `ask` calls a policy with a limit of time, where there is a clock; `samples`: where views come from; `objectives`: as they
+        are written, of what `latencies` gives for all units and a name. Raises UsageError.
         """
         check_policies(plan, {name: spec for name, spec in policies.items() if isinstance(spec, str)})
         self._plan = plan
+        self._policies = policies
+        self._notice, self._ask = notice, ask
         self._probe_every = probe_every
         self._slack = slack
         self.sampler = Sampler()
         self._samples: Samples = samples or self.sampler
+        self._latencies = latencies
+        self.objectives = ObjectiveTracker(parsed(plan, objectives))
         #: by unit; several may have the same one
         self.judges: dict[str, Judge] = {}
         self._schedules: list[_Schedule] = []
         #: the paper's first table has cells that are halved; all others have equal ones
-        self.halved: set[str] = set()
-        together: dict[int | str, list[str]] = {}
-        made: dict[int | str, tuple[Policy, str]] = {}
-        for name, unit in plan.units.items():
-            given = policies.get(name, policies.get(unit.original, policies.get(EVERY_UNIT, DEFAULT)))
-            spec = given if isinstance(given, str) else type(given).__name__.lower()
-            if spec.partition(":")[0] == "esault" and unit.kind == "bolt":
-                self.halved.add(name)
-            if given is None or unit.kind != "bolt":
-                continue
-            policy = make(given) if isinstance(given, str) else given
-            if policy is None or not _may_change(unit, policy):
-                continue
-            if _together(policy):
-                same = given if isinstance(given, str) else id(given)
-                made.setdefault(same, (policy, spec))
-                together.setdefault(same, []).append(name)
-            else:
-                judge = Judge((name,), policy, spec, notice, ask)
-                self._add_schedule(judge, 0.0)
-        for same, names in together.items():
-            policy, spec = made[same]
-            period = policy.period if _together(policy) else 0.0
-            if not 0.0 < period < float("inf"):
-                raise UsageError(f"policy {spec!r}: its period is {period!r}; it must be a number of seconds above 0")
-            self._add_schedule(Judge(names, policy, spec, notice, ask), period)
-        self._spouts = {name: self._ancestors(name) for name in plan.units}
-        self._senders = {name: plan.senders(name) for name in plan.units}
+        self.halved = {name for name, unit in plan.units.items() if self.halves(unit)}
+        #: judges of several units, by what makes their policies the same
+        self._together: dict[int | str, Judge] = {}
+        for name in plan.units:
+            self._add_judge(name)
+        self._look_at_plan()
+
+    def _given(self, unit: UnitPlan) -> tuple[str | Policy | None, str]:
+        """Return what was said about a unit, and how its policy is called."""
+        policies = self._policies
+        given = policies.get(unit.name, policies.get(unit.original, policies.get(EVERY_UNIT, DEFAULT)))
+        return given, given if isinstance(given, str) else type(given).__name__.lower()
+
+    def halves(self, unit: UnitPlan) -> bool:
+        """Return whether the unit begins with the paper's first table."""
+        return self._given(unit)[1].partition(":")[0] == "esault" and unit.kind == "bolt"
+
+    def policy_of(self, unit: UnitPlan) -> Policy | None:
+        """Return a new policy for the unit; None where none is to scale it."""
+        given, _ = self._given(unit)
+        if given is None or unit.kind != "bolt":
+            return None
+        policy = make(given) if isinstance(given, str) else given
+        return policy if policy is not None and _may_change(unit, policy) else None
+
+    def add(self, plan: Plan, name: str) -> None:
+        """Judge one more unit from now on."""
+        self._plan = plan
+        if name not in self.judges:
+            self._add_judge(name)
+        self._look_at_plan()
+
+    def _look_at_plan(self) -> None:
+        self._spouts = {name: self._ancestors(name) for name in self._plan.units}
+        self._senders = {name: self._plan.senders(name) for name in self._plan.units}
+
+    def _add_judge(self, name: str) -> None:
+        policy = self.policy_of(self._plan.units[name])
+        if policy is None:
+            return
+        given, spec = self._given(self._plan.units[name])
+        if not _together(policy):
+            self._add_schedule(Judge((name,), policy, spec, self._notice, self._ask), 0.0)
+            return
+        same = given if isinstance(given, str) else id(given)
+        judge = self._together.get(same)
+        if judge is not None:
+            judge.names = tuple(each for each in self._plan.units if each in (*judge.names, name))
+            self.judges[name] = judge
+            return
+        period = policy.period
+        if not 0.0 < period < float("inf"):
+            raise UsageError(f"policy {spec!r}: its period is {period!r}; it must be a number of seconds above 0")
+        judge = self._together[same] = Judge((name,), policy, spec, self._notice, self._ask)
+        self._add_schedule(judge, period)
 
     def _add_schedule(self, judge: Judge, period: float) -> None:
         self._schedules.append(_Schedule(judge, period, aligned=period > 0))
@@ -216,6 +255,8 @@ class Scaling:
         free_slots: Callable[[], int],
     ) -> None:
         """Ask every policy whose time has come."""
+        units = {name: unit for name, unit in units.items() if name in self._spouts}  # but those that are on their way
+        self.look_at_objectives(units, now)
         due = [schedule for schedule in self._schedules if now >= schedule.due]
         if not due:
             return
@@ -238,11 +279,17 @@ class Scaling:
                 views[name] = seen[name, schedule.window]
             if windows:
                 views = {name: replace(view, window=windows[name]) for name, view in views.items()}
-            seen_by_all = (now, since_start, views, hosts, free_slots(), names, self._senders, schedule.judge.refusals)
+            refusals, objectives = schedule.judge.refusals, self.objectives.statuses
+            seen_by_all = (now, since_start, views, hosts, free_slots(), names, self._senders, refusals, objectives)
             if schedule.aligned:
                 schedule.judge.decide(RunView(*seen_by_all), units, now)
             else:
                 schedule.judge.decide(View(*seen_by_all, unit=views[names[0]].first_replica), units, now)
+
+    def look_at_objectives(self, units: Mapping[str, Any], now: float, last: bool = False) -> None:
+        """Count what was slow, once a second; with `last` up to now."""
+        if self.objectives:
+            self.objectives.observe(now, lambda name: self._latencies(units, name), last)
 
     def _aligned(
         self, schedule: _Schedule, units: Mapping[str, Any], now: float, since_start: float

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from esault.elasticity.objective import ObjectiveStatus
 from esault.messages.change_record import ChangeRecord
 from esault.messages.probe import HostUsage, KeyLoad
 from esault.topology.plan import UnitPlan
@@ -197,6 +198,8 @@ class RunView:
     senders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: why the guard refused what this policy wanted last; empty if it did not
     refusals: tuple[str, ...] = ()
+    #: the objectives of the run, and how far each is kept
+    objectives: tuple[ObjectiveStatus, ...] = ()
 
 
 @dataclass(frozen=True)

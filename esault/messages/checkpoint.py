@@ -19,6 +19,7 @@ __all__ = [
     "Piece",
     "Restore",
     "Snapped",
+    "StateEvolved",
 ]
 
 
@@ -92,6 +93,18 @@ class NotSnapped:
 
 
 @value(frozen=True)
+class StateEvolved:
+    """The state that a sub-unit begins with was written by other code: what of it was left out, and what is new.
+
+    Of each: (module:class, or the class of the unit's objects; attribute; objects or keys; whether these are keys).
+    """
+
+    incarnation: int
+    dropped: tuple[tuple[str, str, int, bool], ...] = ()
+    added: tuple[tuple[str, str, int, bool], ...] = ()
+
+
+@value(frozen=True)
 class Completed:
     """Driver to all: checkpoint `number` is complete; sinks commit what they prepared for it."""
 
@@ -145,6 +158,11 @@ class CompletedUnit:
     splits: dict[str, SplitPlace] = field(default_factory=dict)
 
     @property
+    def holds_rows(self) -> bool:
+        """Return whether state, or rows that wait, stand under its name."""
+        return any(self.chains) or bool(self.in_flight)
+
+    @property
     def pieces(self) -> list[Piece]:
         """All files that belong to it."""
         return [piece for chain in self.chains for piece in chain] + list(self.in_flight)
@@ -173,6 +191,12 @@ class CompletedCheckpoint:
     def over(self) -> bool:
         """Return whether all units had come to their end: there is nothing left to do but to tell sinks so."""
         return bool(self.units) and all(unit.finished for unit in self.units.values())
+
+    @property
+    def apart(self) -> set[str]:
+        """Names of the bolts that are not chained when a run goes on from here: they had several processes, state, or rows that waited."""
+        bolts = [(name, unit) for name, unit in self.units.items() if unit.kind == "bolt"]
+        return {name for name, unit in bolts if unit.holds_rows or unit.parallelism > 1}
 
     @property
     def total_size(self) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from typing import Any
 
 from esault.messages.checkpoint import Restore
 from esault.messages.settings import Settings
@@ -38,11 +39,15 @@ __all__ = [
     "Kill",
     "NotForked",
     "Pairs",
+    "PeekState",
+    "PeekedState",
     "Register",
     "Registered",
     "Release",
     "ReleaseSlices",
+    "SendAgain",
     "SenderSwitched",
+    "SentAgain",
     "Start",
     "Stop",
     "Stopped",
@@ -85,6 +90,10 @@ class Build:
     probes: str = ""
     #: identity of the state folder; empty: there is none
     lineage: str = ""
+    #: the checkpoint that was begun last; None without checkpoints
+    checkpoint: int | None = None
+    #: the checkpoint that all go back to, 0: the beginning; None: nothing was undone
+    back_to: int | None = None
 
 
 @value(frozen=True)
@@ -172,6 +181,25 @@ class Throttle:
 
     rate: float
     seconds: float
+
+
+@value(frozen=True)
+class PeekState:
+    """To a bolt: tell the state of these keys, or without keys of those whose text begins so, at most so many; then say PeekedState."""
+
+    number: int
+    keys: tuple[Any, ...]
+    prefix: str
+    limit: int
+
+
+@value(frozen=True)
+class SendAgain:
+    """To a sub-unit that sends to these places: send dead letters there as roots of its own; then say SentAgain."""
+
+    number: int
+    #: (id, place, tuples as the codec packs them) of each; places are those of `Outputs.open_place`
+    dead_letters: tuple[tuple[str, str, bytes], ...]
 
 
 @value(frozen=True)
@@ -267,6 +295,28 @@ class ThreadDump:
     where: str
     #: the stack of each thread, the data loop's first
     text: str
+
+
+@value(frozen=True)
+class SentAgain:
+    """Answer to SendAgain: all is processed, and without checkpoints committed."""
+
+    incarnation: int
+    number: int
+    #: (id, why) of those that were not sent
+    refused: tuple[tuple[str, str], ...] = ()
+
+
+@value(frozen=True)
+class PeekedState:
+    """Answer to PeekState, as it is between two batches."""
+
+    incarnation: int
+    number: int
+    #: keys with state here
+    count: int
+    #: (key, state) as JSON texts
+    found: tuple[tuple[str, str], ...]
 
 
 @value(frozen=True)

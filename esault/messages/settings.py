@@ -60,6 +60,8 @@ class Settings:
     restart_strategy: str = ""
     #: seconds without a word from a sub-unit after which its process is ended and replaced; 0: never
     heartbeat_timeout: float = 0.0
+    #: latency objectives, as `esault run --objective` takes them: "p99 < 100 ms", or "UNIT=p99 < 100 ms"
+    objectives: tuple[str, ...] = ()
     #: bolts that can be run in the process of the unit before them, but those of these names
     chaining: bool = False
     unchained: tuple[str, ...] = ()

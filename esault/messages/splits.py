@@ -26,6 +26,8 @@ class SplitPlace:
     position: bytes
     #: the split has been read to its end
     ended: bool = False
+    #: of one that has ended: how far event time had come in it and those that ended before, by clock, where it goes on in silence
+    times: tuple[float, ...] = ()
 
 
 @value(frozen=True)
@@ -39,6 +41,8 @@ class AssignedSplit:
     until: int = 0
     #: how far event time had come where it was read before, by clock; empty: it was not
     times: tuple[float, ...] = ()
+    #: it was not there when the source was first read
+    added: bool = False
 
 
 # unit -> sub-unit ------------------------------------------------------------------------------
@@ -56,6 +60,8 @@ class AssignSplits:
     splits: tuple[AssignedSplit, ...]
     #: number of the hand-over that they come with; 0: none
     handover: int = 0
+    #: how far event time had come in splits that ended before the run, by clock
+    past: tuple[float, ...] = ()
 
 
 @value(frozen=True)

@@ -9,8 +9,10 @@ from typing import Any
 from esault.counters import RunCounts, UnitCounts, counter
 from esault.messages.probe import KeyLoad, Usage
 from esault.messages.splits import AssignedSplit
+from esault.messages.user_metrics import MetricReading
 
 __all__ = [
+    "ChainedCounts",
     "MicroBatch",
     "Status",
     "SubUnitCounts",
@@ -42,15 +44,22 @@ class MicroBatch:
 
 
 @dataclass(frozen=True)
+class ChainedCounts:
+    """The counts of a bolt that is chained to a unit, in one of its sub-units; histograms as those of `Status`."""
+
+    rows: SubUnitCounts
+    durations: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Status:
     """The measurements of a sub-unit; sent a few times a second and once at the end."""
 
     incarnation: int
     now: float
     rows: SubUnitCounts
-    #: snapshots of histograms: what a tuple waited and was worked on here; from due to done at the last unit
-    latency: Any = None
-    end_to_end: Any = None
+    #: snapshots of the histograms of `UnitDurations`, by name
+    durations: Mapping[str, Any] = field(default_factory=dict)
     #: of a spout: position before which all is durable and the number of rows before it, packed; None without
     position: bytes | None = None
     #: of a spout that reads splits, without checkpoints: where each goes on should this sub-unit die
@@ -72,5 +81,11 @@ class Status:
     #: channel -> last seq sent / seen, so that a lost tail is found
     sent: Mapping[int, int] = field(default_factory=dict)
     seen: Mapping[int, int] = field(default_factory=dict)
-    #: counts of the bolts that are chained to this unit, by name
-    chained: Mapping[str, SubUnitCounts] = field(default_factory=dict)
+    #: of the bolts that are chained to this unit, by name
+    chained: Mapping[str, ChainedCounts] = field(default_factory=dict)
+    #: of a spout: number and opening, seconds since the epoch, of the oldest root that is not processed; None: there is none
+    oldest_root: tuple[int, float] | None = None
+    #: metrics of the user's own
+    metrics: tuple[MetricReading, ...] = ()
+    #: rows that its sinks have committed, by name of the sink
+    landed: Mapping[str, int] = field(default_factory=dict)

@@ -68,6 +68,7 @@ _SAFE: dict[str, frozenset[str]] = {
         "msgspec._core": "UnsetType rebuild",
         "msgspec._utils": "rebuild",
         "esault.payload.rebuild": "array arrow dtype_of method none_type object_array scalar unset zone",
+        "esault.topology.user_metrics": "kept",
         "esault.topology.window": "Window",
         "numpy": "ndarray dtype",
         "numpy.ma": "MaskedArray",

@@ -2,7 +2,7 @@
 
 While a run lives all its processes have the same code. A checkpoint may be older than the code that goes on from it: then a
 record has fields that its class has not, or lacks some. Added ones take the default that the class gives them; dropped ones are left
-out and counted, for a renamed attribute looks just like a dropped one, and its user must hear of it.
+out. Both are counted, for a renamed attribute looks just like a dropped and an added one, and its user must hear of it.
 
 It is one module of over 300 lines: describing a class and reading by a description are two sides of one format.
 """
@@ -16,7 +16,7 @@ import io
 import pickle
 import types
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from esault.errors import FrameError
@@ -106,7 +106,7 @@ def describe_all(classes: list[type]) -> dict[str, tuple[str, ...]]:
 
 
 class Evolution:
-    """Reads state that was written by code with another schema, and counts what it leaves out."""
+    """Reads state that was written by code with another schema, and counts what it leaves out and what it adds."""
 
     def __init__(self, schema: Schema | None) -> None:
         """`schema`: as it was written with the state; None: by a version that wrote none, whose lists were read as tuples."""
@@ -115,6 +115,8 @@ class Evolution:
         self._codec = Codec()
         #: (name of the class, attribute) -> objects that had it; "" stands for the unit's own class
         self.dropped: Counter[tuple[str, str]] = Counter()
+        #: the same of what they had not
+        self.added: Counter[tuple[str, str]] = Counter()
 
     def needed(self, own: type | None) -> bool:
         """Return whether anything is another thing than when the state was written; `own` is the class of the unit's objects."""
@@ -157,16 +159,15 @@ class Evolution:
                 kept[name] = _as_it_was(value, getattr(fresh, name, None)) if self._old_form else value
             else:
                 self.dropped["", name] += 1
+        known_then = set(self._schema.get("", ("names",))[1:])
+        if not self._old_form and known_then:
+            self.note_added("", (_set_in_init(type(fresh)) & set(vars(fresh))) - set(state) - known_then)
         return kept
 
-    def told(self, unit: str, own: str) -> list[str]:
-        """Return what was left out, a line each."""
-        return [
-            f"unit {unit!r}: attribute {name!r} of {cls.partition(':')[2] or own} is in the state of {count:,} "
-            f"{'object' if cls else 'key'}{'s' if count > 1 else ''} and no attribute of it any more: it was left out. If it was "
-            "renamed, take the old one over in __setstate__(self, state)"
-            for (cls, name), count in sorted(self.dropped.items())
-        ]
+    def note_added(self, cls: str, names: Iterable[str]) -> None:
+        """Note what an object of a class has by default, since the code that wrote its state did not know it."""
+        for name in names:
+            self.added[cls, name] += 1
 
     def is_unchanged(self, name: str, cls: type) -> bool:
         """Return whether the class is described as it was when the state was written: then nothing of it is left out."""
@@ -227,11 +228,21 @@ class _Evolving(pickle._Unpickler):
         """Without the fields that the class has not."""
         fields = fields_of(cls) or ()
         self._drop(cls, [name for name in values if name not in fields])
+        self._add(cls, [name for name in fields if name not in values])
         return {name: value for name, value in values.items() if name in fields}
 
     def _drop(self, cls: type, names: list[str]) -> None:
         for name in names:
-            self._evolution.dropped[self._names.get(cls, f":{cls.__qualname__}"), name] += 1
+            self._evolution.dropped[self._named(cls), name] += 1
+
+    def _named(self, cls: type) -> str:
+        return self._names.get(cls, f":{cls.__qualname__}")
+
+    def _add(self, cls: type, names: Iterable[str]) -> None:
+        """Note fields that the class had not when the state was written, as far as that is known."""
+        before = self._evolution.fields_then(self._names.get(cls, ""))
+        if before is not None:
+            self._evolution.note_added(self._named(cls), [name for name in names if name not in before])
 
     def _load_newobj(self) -> None:
         stack: list[Any] = self.stack  # type: ignore[attr-defined]
@@ -287,6 +298,7 @@ class _Evolving(pickle._Unpickler):
         before = self._evolution.fields_then(self._names.get(cls, "")) or ()
         values = {name: value for name, value in state["__dict__"].items() if name in fields or name not in before}
         self._drop(cls, [name for name in state["__dict__"] if name not in values])
+        self._add(cls, [name for name in fields if name not in values])
         for name, field in fields.items():
             if name not in values:
                 if field.is_required():
@@ -307,6 +319,7 @@ class _Evolving(pickle._Unpickler):
             missing = _set_in_init(cls) - set(values)
             fresh = _fresh(cls) if missing else None
             added = {name: getattr(fresh, name) for name in missing if fresh is not None and hasattr(fresh, name)}
+            self._evolution.note_added(self._named(cls), added)
         else:
             before = self._evolution.fields_then(self._names.get(cls, "")) or ()
             gone = [name for name in values if name in before and name not in fields]
@@ -316,6 +329,7 @@ class _Evolving(pickle._Unpickler):
                     default = _default(cls, name)
                     if default is not None:
                         added[name] = default()
+            self._add(cls, added)
         self._drop(cls, gone)
         return {**{name: value for name, value in values.items() if name not in gone}, **added}
 

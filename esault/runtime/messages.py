@@ -12,7 +12,7 @@ from esault.messages.control import Build
 from esault.messages.settings import Settings
 from esault.messages.value import value
 from esault.runtime.process.owner import Owner
-from esault.topology.chaining import chain
+from esault.topology.chaining import with_chained
 from esault.topology.located import Located
 from esault.topology.plan import Plan
 
@@ -67,7 +67,7 @@ class HostContext:
     host: str
     #: where to listen for the other hosts
     address: str
-    #: the file of the cluster's key
+    #: the file of the run's own key
     key: str
     #: the file that says until when the driver is known to live, see `lease`
     lease: str
@@ -103,18 +103,22 @@ class RunSpec:
     #: the checkpoint to go on from, and the number after which new ones are numbered
     kept: CompletedCheckpoint | None = None
     last_number: int = 0
+    #: `kept` was a savepoint
+    from_savepoint: bool = False
     #: identity of the state folder; empty: there is none
     lineage: str = ""
     #: where these processes are, in a run on several hosts
     host_context: HostContext | None = None
     #: the hosts of the run, for the driver of a run on several
     hosts: HostsSpec | None = None
+    #: bolts that run in the process of the unit before them
+    chained: tuple[str, ...] = ()
     #: the command wants the pages of the timeline
     timeline: bool = False
 
-    def chained(self, plan: Plan) -> Plan:
-        """Return the plan as this run has it: with chained bolts, where that was asked for."""
-        return chain(plan, self.settings.unchained) if self.settings.chaining else plan
+    def laid_out(self, plan: Plan) -> Plan:
+        """Return the plan as this run has it: with its chained bolts in the units that they run in."""
+        return with_chained(plan, self.chained)
 
 
 # command -> driver

@@ -2,15 +2,21 @@
 
 A request is a line of JSON: `{"do": "scale", "unit": "count", "n": 4}`. `parse` makes the command of it, by the table
 `COMMANDS`. The command's process hands it to the driver, whose actor calls `carry_out` and sends back what it answers.
+
+It is one module of over 300 lines: all that can be asked of a run stands in one table.
 """
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, fields
 from typing import TYPE_CHECKING, Any, ClassVar, get_type_hints
 
+from esault.control.run.sending_again import Resend
 from esault.elasticity.scaling import EVERY_UNIT
+from esault.errors import UsageError
 from esault.messages.value import value
 
 if TYPE_CHECKING:
@@ -25,12 +31,18 @@ __all__ = [
     "RunCommand",
     "Running",
     "ScaleUnit",
+    "SendDeadLetters",
+    "ShowHistory",
+    "ShowState",
     "ShowStatus",
     "StopTopology",
+    "TakeSavepoint",
     "ThrottleUnit",
     "parse",
 ]
 
+#: the newest changes, and widths of a unit, that are told of a run's history
+MOST_WIDTHS = 500
 #: the kinds of values in a request, and the words for them
 _KINDS = {
     str: ((str,), "a text"),
@@ -70,6 +82,8 @@ class RunCommand:
     waits: ClassVar[bool] = False
     #: False: who asks is told that it has begun, and finds what becomes of it among the notices and in the report
     answered: ClassVar[bool] = True
+    #: what the key of who asks from another machine must let him do: look, scale or run
+    role: ClassVar[str] = "run"
 
     def carry_out(self, run: Running, now: float) -> Answer:
         """Do it, in the driver's process. Raises UsageError, and nothing is changed then."""
@@ -81,6 +95,7 @@ class ShowStatus(RunCommand):
     """The run as it is; the command's own process knows."""
 
     do = "status"
+    role = "look"
 
 
 @value(frozen=True)
@@ -90,6 +105,8 @@ class StopTopology(RunCommand):
     do = "stop"
 
     now: bool = False
+    #: keep the last checkpoint under this name; empty: under none
+    savepoint: str = ""
 
 
 @value(frozen=True)
@@ -97,6 +114,7 @@ class ScaleUnit(RunCommand):
     """Give a unit so many sub-units. The last answer is the record of the change."""
 
     do = "scale"
+    role = "scale"
     waits = True
 
     unit: str
@@ -109,6 +127,10 @@ class ScaleUnit(RunCommand):
             return Answer({"done": True, "unchanged": True})
 
         def ended() -> dict[str, Any] | None:
+            if change in run.driver.unchaining.dropped:
+                return {
+                    "error": f"the change was dropped: {run.driver.unchaining.dropped[change]}; nothing is lost, try again"
+                }
             unit = run.driver.units[self.unit]  # another one where all have gone back meanwhile
             record = next((record for record in unit.changes if record.id == change), None)
             if record is None or (unit.endings.leaving and not unit.state.finishing):
@@ -128,6 +150,7 @@ class ChangeUnit(RunCommand):
     """Split, merge or move one sub-unit of a unit."""
 
     do = "change"
+    role = "scale"
     waits = True
     answered = False
 
@@ -146,6 +169,7 @@ class ThrottleUnit(RunCommand):
     """Slow a unit down for a while."""
 
     do = "throttle"
+    role = "scale"
 
     unit: str
     #: tuples a second, and for how many seconds
@@ -158,9 +182,97 @@ class ThrottleUnit(RunCommand):
         return Answer({"done": True})
 
 
+@value(frozen=True)
+class ShowState(RunCommand):
+    """The state of a key of a unit, or of some of its keys, as it is between two batches."""
+
+    do = "state"
+    role = "look"
+
+    unit: str
+    #: as it is typed; empty: some keys
+    key: str = ""
+    #: of these keys, those that begin so
+    prefix: str = ""
+    limit: int = 20
+
+    def carry_out(self, run: Running, now: float) -> Answer:
+        """Ask the sub-units. Raises UsageError."""
+        return Answer({"begun": True}, run.driver.commands.query(self.unit, self.key, self.prefix, self.limit))
+
+
+@value(frozen=True)
+class ShowHistory(RunCommand):
+    """The run's changes so far, and how wide each unit has been; times are seconds since tuples began to flow."""
+
+    do = "history"
+
+    def carry_out(self, run: Running, now: float) -> Answer:
+        """Look it up."""
+        since = run.driver.running_since
+        units = run.driver.units if since is not None else {}
+        changes = [
+            {**asdict(each), "t": max(0.0, each.at - (since or 0.0))}
+            for unit in units.values()
+            for each in unit.changes
+        ]
+        widths = {
+            name: [[max(0.0, t - (since or 0.0)), n] for t, n in unit.history[-MOST_WIDTHS:]]
+            for name, unit in units.items()
+        }
+        changes.sort(key=lambda change: change["t"])
+        return Answer({"done": True, "changes": changes[-MOST_WIDTHS:], "widths": widths})
+
+
+@value(frozen=True)
+class TakeSavepoint(RunCommand):
+    """Take a checkpoint and keep it under a name. The last answer says where."""
+
+    do = "savepoint"
+
+    name: str
+
+    def carry_out(self, run: Running, now: float) -> Answer:
+        """Have it begin. Raises UsageError."""
+        return Answer({"begun": True}, run.driver.commands.savepoint(self.name))
+
+
+@value(frozen=True)
+class SendDeadLetters(RunCommand):
+    """Send dead letters again, to where they failed. Answered when what came of them is durable: ids that were sent, and why others
+    were not."""
+
+    do = "send_again"
+
+    #: JSON: a list of [id, unit, at, packed], as they stand in their files
+    dead_letters: str
+
+    def carry_out(self, run: Running, now: float) -> Answer:
+        """Send them to sub-units. Raises UsageError."""
+        try:
+            resends = [
+                Resend(str(id), str(unit), str(at), base64.b64decode(packed))
+                for id, unit, at, packed in json.loads(self.dead_letters)
+            ]
+        except (ValueError, TypeError) as error:
+            raise UsageError(f"these are no dead letters: {error}") from None
+        return Answer({"begun": True}, run.driver.commands.sending_again.ask(resends))
+
+
 #: all commands, by the word in a request
 COMMANDS: dict[str, type[RunCommand]] = {
-    command.do: command for command in (ShowStatus, ScaleUnit, ThrottleUnit, ChangeUnit, StopTopology)
+    command.do: command
+    for command in (
+        ShowStatus,
+        ShowState,
+        ShowHistory,
+        SendDeadLetters,
+        ScaleUnit,
+        ThrottleUnit,
+        ChangeUnit,
+        TakeSavepoint,
+        StopTopology,
+    )
 }
 
 

@@ -11,6 +11,8 @@ from typing import Any
 from esault.elasticity.load_share import LONGEST, SHORTEST, load_shares
 from esault.elasticity.totals import Totals
 from esault.elasticity.view import ProbeSample, Sample, UnitView
+from esault.errors import UsageError
+from esault.histogram import Histogram
 from esault.messages.probe import KeyLoad
 from esault.sim.modelled_source import ModelledSource
 from esault.sim.modelled_unit import LONGEST_TURN, ModelledUnit
@@ -74,6 +76,9 @@ class ModelledSamples:
         #: of stations whose tuples are slow: what was counted when the last one was over
         self._told: dict[tuple[str, int], tuple[float, ...]] = {}
         self._sources: dict[str, deque[tuple[float, float, float, float]]] = {}
+        self._end_to_end = Histogram()
+        #: of a tuple, that is not recorded yet: amounts are fluid
+        self._part = 0.0
         #: of the last two ticks
         self._totals: dict[str, tuple[tuple[float, Totals], tuple[float, Totals]]] = {}
 
@@ -105,6 +110,20 @@ class ModelledSamples:
         for counts in (self._counts, self._told):
             for key in [k for k in counts if k[1] and k[1] not in living]:
                 del counts[key]
+
+    def ended(self, seconds: float, amount: float) -> None:
+        """So many tuples have come to their end, after so long."""
+        many = int(amount + self._part)
+        self._part += amount - many
+        self._end_to_end.record(seconds, many)
+
+    def latencies(self, units: Any, name: str) -> Histogram:
+        """Latencies of all tuples, end to end. Raises UsageError for a unit: the model has no frames, from whose packing they count."""
+        if name:
+            raise UsageError(f"an objective of {name!r} alone cannot be simulated; write one from end to end")
+        seen = Histogram()
+        seen.merge(self._end_to_end)
+        return seen
 
     def totals(self, unit: Any, at: float) -> Totals:
         """All that the unit has counted by then, a tick ago at most."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
 from esault.elasticity.judge import DecisionRecord
+from esault.elasticity.objective import ObjectiveStatus
 from esault.elasticity.policy import Policy
 from esault.elasticity.scaling import EVERY_UNIT, Scaling
 from esault.errors import UsageError
@@ -72,6 +73,7 @@ class Run:
     lag: float = 0.0
     decisions: list[DecisionRecord] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+    objectives: tuple[ObjectiveStatus, ...] = ()
 
     @property
     def worker_seconds(self) -> float:
@@ -98,21 +100,30 @@ def simulate(
     policies: Mapping[str, str | Policy | None] | None = None,
     step: float = 0.02,
     tick: float = 0.1,
+    objectives: Sequence[str] = (),
 ) -> Run:
     """Run the model for so many seconds of its own time.
 
     `policy` scales all operators (a spec as on the command line, an object, None or "none"), `policies` names others by operator.
     `step`: seconds in which flow is uniform, and the grain of latencies; `tick`: seconds between two looks of the judges.
+    `objectives`: as for `esault run --objective`, end to end.
     Raises UsageError for what cannot be.
     """
     if not (0 < step <= tick and seconds > 0):
         raise UsageError(f"0 < step {step:g} <= tick {tick:g} and seconds {seconds:g} > 0 must hold")
-    return _Simulation(model, {EVERY_UNIT: policy, **(policies or {})}, seed, step, tick).run(seconds)
+    chosen = {EVERY_UNIT: policy, **(policies or {})}
+    return _Simulation(model, chosen, seed, step, tick, objectives).run(seconds)
 
 
 class _Simulation:
     def __init__(
-        self, model: Model, policies: dict[str, str | Policy | None], seed: int, step: float, tick: float
+        self,
+        model: Model,
+        policies: dict[str, str | Policy | None],
+        seed: int,
+        step: float,
+        tick: float,
+        objectives: Sequence[str],
     ) -> None:
         self.model = model
         self.step, self.tick = step, tick
@@ -133,7 +144,16 @@ class _Simulation:
                 )
         self.samples = ModelledSamples(model.timing.net, seed)
         plan = Plan("model", {name: part.plan for name, part in self.parts.items()})
-        self.scaling = Scaling(plan, policies, tick, self.notices.append, samples=self.samples, slack=0.0)
+        self.scaling = Scaling(
+            plan,
+            policies,
+            tick,
+            self.notices.append,
+            objectives=objectives,
+            samples=self.samples,
+            slack=0.0,
+            latencies=self.samples.latencies,
+        )
         self.units = {n: p for n, p in self.parts.items() if isinstance(p, ModelledUnit)}
         self.sources = {n: p for n, p in self.parts.items() if isinstance(p, ModelledSource)}
         self.senders = {n: u.part.senders for n, u in self.units.items()}
@@ -180,7 +200,10 @@ class _Simulation:
                 run.trace.append((now, unit.width))
             if out and name in self.ends:
                 for born, amount in out:
-                    self.latency.add(now, now - born, amount / (unit.part.selectivity or 1.0))
+                    ended = amount / (unit.part.selectivity or 1.0)
+                    self.latency.add(now, now - born, ended)
+                    if self.scaling.objectives:
+                        self.samples.ended(now - born, ended)
 
     def _share_processors(self) -> None:
         """Max-min fair shares on each host, from what stations wanted when the step began."""
@@ -242,4 +265,5 @@ class _Simulation:
             sum(s.lag for s in self.sources.values()),
             [replace(d) for d in self.scaling.log],
             self.notices,
+            self.scaling.objectives.statuses,
         )

@@ -7,7 +7,7 @@ import os
 import secrets
 import struct
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 from esault.errors import PayloadError, SinkError
@@ -32,6 +32,8 @@ class Collect(Sink):
     folder, and `read_collected` puts them together; the run's report holds them by the sink's name. A run that goes on from a
     checkpoint has those of its own life.
     """
+
+    delivery_guarantee: ClassVar[str] = "with checkpoints each row is there once"
 
     collects = True
 

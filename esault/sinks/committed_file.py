@@ -89,15 +89,21 @@ class CommittedFile:
             with open(self._lock_path("run"), "rb") as lock:
                 self._try_lock(lock.fileno(), fcntl.LOCK_SH)
 
-    def begin(self, run: str, mode: str, resumed: bool) -> None:
-        """Once per run: take the run's lock and do with old content what `mode` says."""
+    def begin(self, run: str, mode: str, resumed: bool, from_savepoint: bool = False) -> None:
+        """Once per run: take the run's lock and do with old content what `mode` says.
+
+        `from_savepoint`: what a run that is resumed has written may be elsewhere.
+        """
         try:
             os.makedirs(self.folder, exist_ok=True)
             lock = os.open(self._lock_path("run"), os.O_RDWR | os.O_CREAT, 0o666)
             try:
                 self._try_lock(lock, fcntl.LOCK_EX)
                 with self._locked():
-                    state = self._resume() if resumed else self._start(mode)
+                    known = resumed and not (from_savepoint and self._load() is None)
+                    state = (
+                        self._resume() if known else self._start("append" if resumed and mode == "replace" else mode)
+                    )
                     state.run, state.ended = run, None
                     self._save(state)
                 os.truncate(lock, 0)

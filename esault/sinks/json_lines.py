@@ -1,26 +1,20 @@
-"""A JSON lines file as a sink."""
+"""JSON lines as a sink: one file, or objects below a prefix."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
-from urllib.parse import quote
 
 from esault.errors import SinkError, TopologyError
-from esault.sinks.committed_file import CommittedFile
-from esault.sinks.durable import unwritable
+from esault.object_store.stored_object import is_url, local_path
 from esault.sinks.json_row import encode_row, with_objects
-from esault.sinks.row_log import RowLog
+from esault.sinks.row_file import RowFile
+from esault.sinks.row_objects import RowObjects
 from esault.topology.context import Context
 from esault.topology.sink import Row, RunInfo, Sink
 
 __all__ = ["JsonLines"]
-
-#: bytes after which a log that has been copied whole gives way to a new one, so that a long run does not fill the disk
-_LOG_SIZE = 64 * 1024 * 1024
 
 
 class JsonLines(Sink):
@@ -36,120 +30,93 @@ class JsonLines(Sink):
     a crash a half line may stand at the end until the next commit or run, which removes it. One run at a time writes
     to a file; that is what the hidden folder beside it is for (`esault.sinks.committed_file`). On several hosts
     each writes the file of this name on its own disk, unless the folder is one that they share.
+
+    `path` may also be a prefix in an object store, such as "s3://bucket/rows": each commit of a sub-unit is an object below it. See
+    docs/how-to/object-stores.md; `storage_options` go to the store's client.
     """
 
+    delivery_guarantee: ClassVar[str] = "with checkpoints each row is there once"
     owns_path: ClassVar[bool] = True
 
-    def __init__(self, path: str | os.PathLike[str], mode: str = "error", *, with_time: bool = False) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        mode: str = "error",
+        *,
+        with_time: bool = False,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> None:
         if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str) or not os.fspath(path):
             raise TopologyError(f'JsonLines: path={path!r}: write the name of a file, such as "out/rows.jsonl"')
         if mode not in ("error", "append", "replace"):
             raise TopologyError(f'JsonLines: mode={mode!r}: write "error", "append" or "replace"')
-        self.path = os.path.expanduser(os.fspath(path))
+        self.path = os.path.expanduser(local_path(os.fspath(path)))
         self.mode = mode
         self.with_time = with_time
-        self._file = CommittedFile(self.path)
-        self._log: RowLog | None = None
-        self._copied = 0
-        #: logs that nothing is added to any more, and their length, until they have been copied
-        self._full: dict[str, int] = {}
+        self._place: RowFile | RowObjects
+        if is_url(self.path):
+            self._place = RowObjects(self.path, ".jsonl", storage_options)
+        else:
+            self._place = RowFile(self.path)
+
+    def written_paths(self) -> Sequence[str]:
+        """Return the file; none where all hosts reach an object store."""
+        return () if isinstance(self._place, RowObjects) else (self.path,)
 
     def check(self) -> None:
         """Raises SinkError where the file may not be written, and where it exists and `mode` is "error"."""
-        self._file.check(self.mode)
+        self._place.check(self.mode)
 
     def begin(self, run: RunInfo) -> None:
         """Take the file for this run; SinkError where another run has it, or it exists and `mode` is "error"."""
-        self._file.begin(run.run, self.mode, run.resumed)
+        self._place.begin(run, self.mode)
 
     def end(self, ok: bool) -> None:
         """Give the file back, with whole rows only."""
-        self._file.end(ok, remove_if_empty=self.mode == "error")
+        self._place.end(ok)
 
     def open(self, context: Context) -> None:
         """Make ready to write as this sub-unit; forgets what an earlier `open` left uncommitted."""
         self.context = context
-        self._full = {}
-        if self._log is not None:
-            # its file stays: what was prepared can still be committed by its handle
-            self._log.close()
-            self._log = None
+        self._place.open(context)
 
-    def write(self, rows: Sequence[Row]) -> None:
-        """Into this sub-unit's log."""
+    def write(self, rows: Sequence[Row]) -> Any:
+        """Take rows; they are not durable yet."""
         values = with_objects([row.value for row in rows])
         if self.with_time:
-            self._write([{"key": row.key, "value": value, "time": row.time} for row, value in zip(rows, values)])
-        else:
-            self._write([{"key": row.key, "value": value} for row, value in zip(rows, values)])
+            return self._write([{"key": row.key, "value": value, "time": row.time} for row, value in zip(rows, values)])
+        return self._write([{"key": row.key, "value": value} for row, value in zip(rows, values)])
 
-    def write_columns(self, keys: Sequence[Any], values: Sequence[Any], time: float, ids: Sequence[str] | None) -> None:
-        """Into this sub-unit's log."""
+    def write_columns(self, keys: Sequence[Any], values: Sequence[Any], time: float, ids: Sequence[str] | None) -> Any:
+        """Take rows as columns; see `write`."""
         values = with_objects(values)
         if self.with_time:
-            self._write([{"key": key, "value": value, "time": time} for key, value in zip(keys, values)])
-        else:
-            self._write([{"key": key, "value": value} for key, value in zip(keys, values)])
+            return self._write([{"key": key, "value": value, "time": time} for key, value in zip(keys, values)])
+        return self._write([{"key": key, "value": value} for key, value in zip(keys, values)])
 
     def prepare(self, epoch: int) -> Any:
-        """The log is durable; the handle names each log that is not yet shown whole, and how much of it is to be.
+        """All rows so far are durable; the handle names where they wait.
 
         It covers what was prepared before and never committed, too: an epoch may be given up.
         """
-        log = self._log
-        if log is not None and log.size != self._copied:
-            end = log.sync()
-            if end < _LOG_SIZE:
-                return (*self._full.items(), (log.name, end))
-            # Rows may come between this and the commit, so that it would never be copied whole: the next ones go to another.
-            log.close()
-            self._full[log.name] = end
-            self._log = None
-        return tuple(self._full.items()) or None
+        return self._place.prepare()
 
-    def commit(self, epoch: int, handle: Any) -> None:
-        """Copy the logs to the file as far as the handle says, unless that has been done."""
-        for name, end in handle or ():
-            self._file.commit(name, end)
-            if self._log is not None and self._log.name == name:
-                self._copied = max(self._copied, end)
-            elif self._full.get(name, end + 1) <= end:
-                del self._full[name]
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(os.path.join(self._file.folder, name))
+    def commit(self, epoch: int, handle: Any) -> Any:
+        """Show what the handle names, unless that has been done."""
+        return self._place.commit(epoch, handle)
 
     def forget_staged(self, kept: Sequence[Any] = ()) -> None:
-        """Remove the logs of processes that are gone; all that was to be copied from them has been."""
-        self._file.forget_logs()
+        """Remove what processes that are gone have left; all that was to be shown of it has been."""
+        self._place.forget(kept)
 
     def close(self) -> None:
-        """Close the log; it is removed unless there are rows in it that were not committed."""
-        if self._log is not None:
-            self._drop_log(self._log)
+        """Close what is open; what is prepared can still be committed."""
+        if isinstance(self._place, RowFile):
+            self._place.close()
 
-    def _write(self, rows: list[dict[str, Any]]) -> None:
+    def _write(self, rows: list[dict[str, Any]]) -> Any:
         try:
             data = b"".join(map(encode_row, rows))
         except SinkError as error:
             raise SinkError(f"{self.path}: {error}") from None
-        log = self._log
-        if log is None:
-            log = self._log = self._new_log()
-        log.write(data)
-
-    def _new_log(self) -> RowLog:
-        # never used twice, whatever the engine numbers twice
-        name = f"{quote(self.context.run, safe='')}-{self.context.sub_unit}-{secrets.token_hex(8)}.log"
-        try:
-            os.makedirs(self._file.folder, exist_ok=True)
-        except OSError as error:
-            raise unwritable(self.path, error) from error
-        self._copied = 0
-        return RowLog(os.path.join(self._file.folder, name))
-
-    def _drop_log(self, log: RowLog) -> None:
-        log.close()
-        if self._copied == log.size:
-            with contextlib.suppress(FileNotFoundError):  # the run may have ended, and tidied up, before us
-                os.unlink(log.path)
-        self._log = None
+        return self._place.write(data)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from esault.sinks.landing.table import LandedTable
 
 __all__ = ["Parquet"]
@@ -17,3 +19,6 @@ class Parquet(LandedTable):
     Read the parts that the log names: `pandas.read_parquet(esault.sinks.landing.parts(path))`. Reading the whole folder
     also works as long as no process crashed and nothing was compacted or replaced.
     """
+
+    delivery_guarantee: ClassVar[str] = "with checkpoints each row is there once"
+    extra: ClassVar[str] = "parquet"

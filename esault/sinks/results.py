@@ -1,4 +1,4 @@
-"""Results of a run, read back in one line: a table, an upsert table, JSON lines or plain Parquet, as Arrow.
+"""Results of a run, read back in one line: a table, an upsert table, a Delta table, JSON lines or plain Parquet, as Arrow.
 
 Only what was committed is read. `esault.read` is the public name.
 """
@@ -34,8 +34,8 @@ def read(
 ) -> pa.Table:
     """The committed rows at `path` as a `pyarrow.Table`; `.to_pandas()`, `polars.from_arrow` and DuckDB take it as it is.
 
-    `path` is the folder of a table (`SparkTable`, `Parquet`), the file of `JsonLines`, or plain Parquet: a file, a
-    folder of them or a pattern. Of a table with a primary key that is one row for each key, the newest; of others, rows
+    `path` is the folder of a table (`SparkTable`, `Parquet`, `DeltaSink`), the file of `JsonLines`, or plain Parquet: a
+    file, a folder of them or a pattern. Of a table with a primary key that is one row for each key, the newest; of others, rows
     that a replay repeated come once. `columns`: only these. `added`: the columns too that eSault adds to a table, such
     as `_time` and `_run`. `version`: a table as it was then.
 
@@ -48,8 +48,10 @@ def read(
     place = os.path.expanduser(os.fspath(path))
     if os.path.isdir(os.path.join(place, LOG_FOLDER)):
         rows = _of_table(place, version, columns, added)
+    elif os.path.isdir(os.path.join(place, "_delta_log")):
+        rows = _of_delta(place, version)
     elif version is not None:
-        raise UsageError(f"{place} is no table of eSault, so it has no version {version}")
+        raise UsageError(f"{place} is no table, so it has no version {version}")
     elif os.path.isfile(place) and not _is_parquet(place):
         rows = _of_lines(place)
     else:
@@ -85,6 +87,22 @@ def _of_table(folder: str, version: int | None, columns: Sequence[str] | None, a
         rows = first_of_each(rows)
     asked = set(columns or ())
     return rows.drop_columns([n for n in rows.schema.names if n in _ADDED and not added and n not in asked])
+
+
+def _of_delta(folder: str, version: int | None) -> pa.Table:
+    try:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+        from pyarrow import fs
+    except ImportError:
+        raise UsageError("reading a Delta table needs deltalake: pip install 'esault[delta]'") from None
+    try:
+        # By Arrow's own file system: threads of the library's live at the end of Python, and abort it.
+        files = fs.SubTreeFileSystem(os.path.abspath(folder), fs.LocalFileSystem())
+        return DeltaTable(folder, version=version).to_pyarrow_table(filesystem=files)
+    except (DeltaError, OSError) as error:
+        what = "" if version is None else f" at version {version}"
+        raise SinkError(f"Delta table {folder} cannot be read{what}: {error}") from None
 
 
 def _is_parquet(path: str) -> bool:

@@ -39,6 +39,8 @@ class SparkTable(LandedTable):
     its log names; `esault.sinks.landing.parts(path)` lists them for other readers of Parquet.
     """
 
+    delivery_guarantee: ClassVar[str] = "each row is there once when read as the docs say: repeats have the same id"
+    extra: ClassVar[str] = "parquet"
     wants_id: ClassVar[bool] = True
     added: ClassVar[Schema] = ADDED
 
@@ -51,8 +53,17 @@ class SparkTable(LandedTable):
         key: str | Mapping[str, Any] | None = None,
         primary_key: str | Sequence[str] | None = None,
         deleted: str | None = None,
+        storage_options: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(path, columns, mode, key=key, primary_key=primary_key, deleted=deleted)
+        super().__init__(
+            path,
+            columns,
+            mode,
+            key=key,
+            primary_key=primary_key,
+            deleted=deleted,
+            storage_options=storage_options,
+        )
         if self.primary_key:
             # the newest row is told by when it was written: ids would cost the units before for nothing
             self.wants_id = False  # type: ignore[misc]

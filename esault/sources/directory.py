@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
-from esault.errors import TopologyError
-from esault.sources.file_list import FileList
+from esault.sources.file_list import FILES_AT_ONCE
 from esault.sources.line_file import LineFile
-from esault.sources.line_format import LineFormat
-from esault.sources.line_tally import LineTally
+from esault.sources.text_input import TextInput
 from esault.topology.arguments import check_seconds
 from esault.topology.context import Context
 from esault.topology.split_source import SplitReader, SplitSource
@@ -19,8 +18,6 @@ __all__ = ["Directory"]
 
 #: chunks that one read looks for a line in
 _CHUNKS_PER_READ = 4
-#: files that one sub-unit has open at most
-_OPEN = 16
 
 
 class Directory(SplitSource[str, str]):
@@ -35,8 +32,12 @@ class Directory(SplitSource[str, str]):
     the folder, and rename it. What is added to it once it has been read to its end is not seen (`TextFiles(follow=True)` sees it).
     A file may be taken away once its rows are in a complete checkpoint, and a new one of its name then be read.
 
+    `path` may also name objects, such as "s3://bucket/prefix": see docs/how-to/object-stores.md. `storage_options` go to the store's client.
+
     `.gz` files are unpacked on the way. `encoding`, `errors`, `max_line` and `on_long_line` are those of `TextFiles`.
     """
+
+    delivery_guarantee: ClassVar[str] = "each line counts once: it is read again from the checkpoint"
 
     def __init__(
         self,
@@ -48,40 +49,37 @@ class Directory(SplitSource[str, str]):
         errors: str = "strict",
         max_line: int = 64 * 1024 * 1024,
         on_long_line: str = "fail",
+        storage_options: Mapping[str, Any] | None = None,
     ) -> None:
-        try:
-            self._list = FileList(path, pattern)
-            self._form = LineFormat(encoding, errors, max_line, on_long_line)
-        except TopologyError as error:
-            raise TopologyError(f"Directory: {error}") from None
+        self._input = TextInput("Directory", path, pattern, encoding, errors, max_line, on_long_line, storage_options)
         self.discovery_interval = None if every is None else check_seconds("Directory", "every", every)
-        self.splits_at_once = _OPEN
-        self._tally = LineTally()
+        self.splits_at_once = FILES_AT_ONCE
 
     def check(self) -> None:
         """Raises SourceError where a folder is missing; with `every=None` also where there is no file, or one cannot be read."""
-        self._list.measure(growing=self.discovery_interval is not None)
+        self._input.files.measure(growing=self.discovery_interval is not None)
 
     def open(self, context: Context) -> None:
         """Open nothing: files are opened one by one."""
-        self._tally.logger = context.logger
+        self._input.tally.logger = context.logger
 
-    def splits(self) -> Sequence[str]:
+    def splits(self) -> Sequence[str] | None:
         """Return the names of all files, sorted."""
-        return self._list.find()
+        found = self._input.files.splits()
+        return None if found is None else list(found)
 
     def open_split(self, id: str, position: int | None) -> SplitReader[str, str]:
         """Return a reader of this file from a byte of its (unpacked) content on. Raises SourceError."""
-        return _FileReader(id, position or 0, self._form, self._tally)
+        return _FileReader(self._input.open(id, position or 0))
 
     def counters(self) -> dict[str, int]:
         """Return the number of lines left out or cut short so far, by reason."""
-        return dict(self._tally.counts)
+        return dict(self._input.tally.counts)
 
 
 class _FileReader(SplitReader[str, str]):
-    def __init__(self, name: str, offset: int, form: LineFormat, tally: LineTally) -> None:
-        self._file = LineFile(name, form, tally, offset)
+    def __init__(self, file: LineFile) -> None:
+        self._file = file
         self._finished = False
 
     def read(self, limit: int) -> list[tuple[str, str]]:
@@ -95,6 +93,8 @@ class _FileReader(SplitReader[str, str]):
             if not self._file.fill():
                 self._file.finish()
                 self._finished = True
+            elif self._file.waits:
+                break
         return []
 
     def position(self) -> int:

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import heapq
 import os
 import stat
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from esault.errors import SourceError, TopologyError
+from esault.object_store.stored_object import is_url, local_path
+from esault.sources.object_list import ObjectList
 
-__all__ = ["FileList", "deal", "fingerprints", "part_of", "unreadable"]
+__all__ = ["FILES_AT_ONCE", "FileList", "deal", "fingerprints", "part_of", "unreadable"]
 
+#: files that one sub-unit has open at most
+FILES_AT_ONCE = 16
 #: whether rights are asked for as this process has them, and not for those of who started it
 _EFFECTIVE = os.access in os.supports_effective_ids
 
 
 class FileList:
-    """The files that the user named. `find` looks anew each time it is called; relative names mean the working directory."""
+    """The files that the user named. `find` looks anew each time it is called; relative names mean the working directory.
 
-    def __init__(self, path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], pattern: str = "**/*") -> None:
+    Objects at s3:// and the like have names with their version: see `ObjectList`.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        pattern: str = "**/*",
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> None:
         """`pattern` is what is read of a folder, relative to it; hidden files only if it names them."""
         given = [path] if isinstance(path, (str, os.PathLike)) else path
         if not isinstance(given, Iterable) or isinstance(given, (bytes, Mapping)):
@@ -32,13 +46,31 @@ class FileList:
             name = os.fspath(one) if isinstance(one, (str, os.PathLike)) else one
             if not isinstance(name, str) or not name:
                 raise TopologyError(f"path={one!r}: write the name of a file or a folder, or a glob, as text")
-            self.paths.append(os.path.expanduser(name))
+            self.paths.append(os.path.expanduser(local_path(name)))
         if not self.paths:
             raise TopologyError("path=[]: an empty list names no file to read")
         self.pattern = pattern
+        self.storage_options = storage_options
+        urls = [path for path in self.paths if is_url(path)]
+        self.paths = [path for path in self.paths if not is_url(path)]
+        self._objects = ObjectList(urls, pattern, storage_options)
+
+    @property
+    def has_objects(self) -> bool:
+        """Return whether some are in an object store."""
+        return self._objects.named
 
     def find(self) -> list[str]:
         """The names of all files there now, sorted, each file once; what is missing is left out."""
+        return sorted([*self._find(), *self._objects.sizes()])
+
+    def splits(self) -> dict[str, int] | None:
+        """The names of `find` with the files' sizes in bytes. Objects are those of the last look where a look takes long; None: there was
+        none yet."""
+        objects = self._objects.known_sizes()
+        return None if objects is None else dict(sorted([*self._sizes().items(), *objects.items()]))
+
+    def _find(self) -> list[str]:
         found: dict[str, str] = {}
         for path in self.paths:
             for name in self._expand(path):
@@ -46,11 +78,19 @@ class FileList:
                     found.setdefault(os.path.abspath(name), name)
         return sorted(found.values())
 
-    def measure(self, growing: bool = False) -> dict[str, int]:
+    def _sizes(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for name in self._find():
+            with contextlib.suppress(OSError):  # it went just now
+                found[name] = os.stat(name).st_size
+        return found
+
+    def measure(self, growing: bool = False, wait: bool = False) -> dict[str, int]:
         """The names of `find` with the files' sizes in bytes, in one pass. Raises SourceError unless there is something to read, and
         it can be read.
 
-        With `growing`, files may be missing for now; the folders that they are expected in may not.
+        With `growing`, files may be missing for now; the folders that they are expected in may not. `wait`: for an object store that is
+        away.
         """
         found: dict[str, tuple[str, int]] = {}
         for path in self.paths:
@@ -61,7 +101,7 @@ class FileList:
                 self._check_folder(path)
             for each in sizes:
                 found.setdefault(os.path.abspath(each[0]), each)
-        return dict(sorted(found.values()))
+        return dict(sorted([*found.values(), *self._objects.measure(growing, wait).items()]))
 
     def _expand(self, path: str) -> list[str]:
         """Names that a path stands for; folders may be among those of a glob."""
@@ -72,8 +112,6 @@ class FileList:
         return glob.glob(path, recursive=True)
 
     def _missing(self, path: str) -> str:
-        if "://" in path:
-            return f"{path}: is no file on this machine; copy it to a disk first, or write a spout that reads it"
         where = f"looked in {os.getcwd()}" if not os.path.isabs(path) else "the name is absolute"
         if os.path.isdir(path):
             return (

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from esault.errors import SourceError
+from esault.object_store.stored_object import is_url, without_version
 from esault.sources.file_list import fingerprints
 from esault.sources.line_file import LineFile
-from esault.sources.line_format import LineFormat
-from esault.sources.line_tally import LineTally
 from esault.topology.spout import EndOfStream
 
 __all__ = ["FileSequence"]
@@ -20,14 +19,13 @@ _CHUNKS_PER_READ = 64
 
 
 class FileSequence:
-    """The lines of `names`, in that order. `sizes` are bytes on the disk, for the progress."""
+    """The lines of `names`, in that order. `sizes` are bytes on the disk, for the progress; `opened` opens a file at a byte."""
 
-    def __init__(self, names: Sequence[str], sizes: Mapping[str, int], form: LineFormat, tally: LineTally) -> None:
+    def __init__(self, names: Sequence[str], sizes: Mapping[str, int], opened: Callable[[str, int], LineFile]) -> None:
         self._names = names
         self._sizes = [sizes[name] for name in names]
         self._marks = fingerprints(names)
-        self._form = form
-        self._tally = tally
+        self._opened = opened
         self._index = 0
         self._start = 0
         self._file: LineFile | None = None
@@ -47,6 +45,8 @@ class FileSequence:
                 if not file.fill():
                     file.finish()
                     self._finished = True
+                elif file.waits:
+                    break
             elif self._index + 1 < len(self._names):
                 file.close()
                 # Behind the file that is over also where the next one cannot be opened.
@@ -80,12 +80,17 @@ class FileSequence:
         if position is None:
             if self._names:
                 raise SourceError(
-                    f"{self._names[0]}: an earlier run had no file for this reader; the files or the number of readers "
+                    f"{without_version(self._names[0])}: an earlier run had no file for this reader; the files or the number of readers "
                     "have changed; go back to what they were, or start anew (--restart)"
                 )
             return
         name, offset, mark = position
         if name not in self._names:
+            if is_url(name):
+                raise SourceError(
+                    f"{without_version(name)}: an earlier run stopped in this object, and it is gone or was replaced, or another reader would get "
+                    "it; go back to what was there, or start anew (--restart)"
+                )
             if not os.path.exists(name):
                 raise SourceError(
                     f"{name}: an earlier run stopped in this file, and it is gone; put it back, or start anew "
@@ -98,8 +103,8 @@ class FileSequence:
         index = self._names.index(name)
         if self._marks[index] != mark:
             raise SourceError(
-                f"{name}: the files before this one are not those that an earlier run has read (one was added, taken "
-                "away or renamed, or the number of readers has changed); go back to what they were, or start anew "
+                f"{without_version(name)}: the files before this one are not those that an earlier run has read (one was added, taken "
+                "away, replaced or renamed, or the number of readers has changed); go back to what they were, or start anew "
                 "(--restart)"
             )
         self._index, self._start = index, offset
@@ -117,5 +122,5 @@ class FileSequence:
             self._file.close()
 
     def _open(self) -> LineFile:
-        self._file = LineFile(self._names[self._index], self._form, self._tally, self._start)
+        self._file = self._opened(self._names[self._index], self._start)
         return self._file

@@ -25,6 +25,7 @@ class Items(Spout[K, V]):
     come again. With `parallelism=n` the readers take turns pair by pair.
     """
 
+    delivery_guarantee: ClassVar[str] = "each pair counts once: it is made again from the checkpoint"
     parallel: ClassVar[bool] = True
 
     def __init__(
@@ -42,6 +43,7 @@ class Items(Spout[K, V]):
         if repeat is not None and (not isinstance(repeat, int) or isinstance(repeat, bool) or repeat < 1):
             raise TopologyError(f"Items: repeat={repeat!r}: write how many times, at least 1, or None for ever")
         self._rows = rows
+        self.seeks_by_reading = callable(rows)
         self._repeat = repeat
         self._part, self._parts = 0, 1
         #: pairs read, passes completed, pairs read in the present pass

@@ -6,11 +6,11 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from esault.errors import SourceError, TopologyError
-from esault.sources.line_file import line_number
+from esault.sources.record_key import UnusableError, as_key, shown
 from esault.sources.text_files import TextFiles
 from esault.topology.context import Context
 from esault.topology.spout import Spout
@@ -42,6 +42,7 @@ class JsonFiles(Spout[Any, dict[str, Any]]):
     out and counted with `on_bad_line="skip"`. The other arguments and all else are those of `TextFiles`.
     """
 
+    delivery_guarantee: ClassVar[str] = "each line counts once: it is read again from the checkpoint"
     parallel: ClassVar[bool] = True
 
     def __init__(
@@ -56,6 +57,7 @@ class JsonFiles(Spout[Any, dict[str, Any]]):
         pattern: str = "**/*",
         max_line: int = 64 * 1024 * 1024,
         on_long_line: str = "fail",
+        storage_options: Mapping[str, Any] | None = None,
     ) -> None:
         if on_bad_line not in ("fail", "skip"):
             raise TopologyError(f'JsonFiles: on_bad_line={on_bad_line!r}: write "fail" or "skip"')
@@ -70,6 +72,7 @@ class JsonFiles(Spout[Any, dict[str, Any]]):
                 pattern=pattern,
                 max_line=max_line,
                 on_long_line=on_long_line,
+                storage_options=storage_options,
             )
         except TopologyError as error:
             raise TopologyError(f"JsonFiles: {str(error).removeprefix('TextFiles: ')}") from None
@@ -114,7 +117,7 @@ class JsonFiles(Spout[Any, dict[str, Any]]):
                 else:
                     found = value[key] if isinstance(key, str) else key(value)
                     if type(found) is not str and type(found) is not int:
-                        found = _as_key(found)
+                        found = as_key(found)
                 rows.append((found, value))
             except Exception as error:  # whatever the user's function raises about this object
                 if not line.strip():
@@ -130,7 +133,9 @@ class JsonFiles(Spout[Any, dict[str, Any]]):
                 self._lines.unread(back)
                 self._count = index
                 if not rows:
-                    raise SourceError(f"{name}, line {line_number(name, end)}: {self._reason(line, error)}") from error
+                    raise SourceError(
+                        f"{name}, line {self._lines.line_number(end)}: {self._reason(line, error)}"
+                    ) from error
                 # what stands before the bad line is good: it goes first, and the position stays before the line
                 break
         return rows
@@ -185,45 +190,25 @@ class JsonFiles(Spout[Any, dict[str, Any]]):
 
     def _reason(self, line: str, error: Exception) -> str:
         remedy = "correct the line" + ("" if self._skip else ', or leave such lines out with on_bad_line="skip"')
-        if isinstance(error, _UnusableError):
+        if isinstance(error, UnusableError):
             return f"{error}; {remedy}"
         if isinstance(error, json.JSONDecodeError):
             if line.startswith("\ufeff"):
                 remedy = 'the line starts with a byte order mark: read the file with encoding="utf-8-sig"'
-            return f"no JSON: {error.msg} at character {error.pos + 1} of {_shown(line)}; {remedy}"
+            return f"no JSON: {error.msg} at character {error.pos + 1} of {shown(line)}; {remedy}"
         if isinstance(error, KeyError) and isinstance(self._key, str):
-            return f"the object has no field {self._key!r}, which key= asks for: {_shown(line)}; {remedy}"
+            return f"the object has no field {self._key!r}, which key= asks for: {shown(line)}; {remedy}"
         if isinstance(error, RecursionError):
             return f"no usable JSON: nested too deeply; {remedy}"
         who = "the function key= or the JSON reader" if callable(self._key) else "the JSON reader"
-        return f"{who} raised {type(error).__name__}: {error} for {_shown(line)}; {remedy}"
-
-
-class _UnusableError(ValueError):
-    """JSON, but not what a tuple can be made of."""
+        return f"{who} raised {type(error).__name__}: {error} for {shown(line)}; {remedy}"
 
 
 def _check_value(value: Any) -> None:
     if not isinstance(value, dict):
         kind = {list: "a list", str: "a text", type(None): "null"}.get(type(value), "a number or a truth value")
-        raise _UnusableError(f"holds {kind} where an object {{...}} is needed")
+        raise UnusableError(f"holds {kind} where an object {{...}} is needed")
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise _UnusableError(r"names half a character (a lone \ud800 to \udfff), which is no text") from None
-
-
-def _as_key(found: Any) -> Any:
-    """Return the value as a tuple's key; a list becomes a tuple."""
-    if isinstance(found, (str, bytes, int)):
-        return found
-    if isinstance(found, (list, tuple)):
-        return tuple(_as_key(one) for one in found)
-    raise _UnusableError(
-        f"the key would be {_shown(repr(found))}, of type {type(found).__name__}, and a key is text, a whole number, "
-        "true, false or a list of them"
-    )
-
-
-def _shown(text: str) -> str:
-    return text if len(text) <= 80 else text[:77] + "..."
+        raise UnusableError(r"names half a character (a lone \ud800 to \udfff), which is no text") from None

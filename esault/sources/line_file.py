@@ -6,15 +6,20 @@ import gzip
 import io
 import os
 import zlib
+from collections.abc import Mapping
 from itertools import repeat
+from typing import Any
 
 from esault.errors import SourceError
+from esault.object_store.object_file import ObjectFile
+from esault.object_store.stored_object import is_url, without_version
 from esault.sources.file_list import unreadable
 from esault.sources.line_cutter import Block, LineCutter
 from esault.sources.line_format import LineFormat
 from esault.sources.line_tally import LineTally
+from esault.sources.object_list import open_object
 
-__all__ = ["LineFile", "line_number"]
+__all__ = ["LineFile"]
 
 #: bytes read at once; a block of 256 kB is cut faster than one of 1 MB, which the processor's cache does not hold
 CHUNK = 256 * 1024
@@ -23,21 +28,39 @@ CHUNK = 256 * 1024
 class LineFile:
     """A file from byte `offset` of its (unpacked) content on.
 
-    Fill it, then take rows until none come; SourceError says what is wrong with the file, and in which line.
+    Fill it, then take rows until none come; SourceError says what is wrong with the file, and in which line. `name` may be that of an
+    object: it is fetched in the background, and what is wrong with it is said when it is filled.
     """
 
-    def __init__(self, name: str, form: LineFormat, tally: LineTally, offset: int = 0, path: str | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        form: LineFormat,
+        tally: LineTally,
+        offset: int = 0,
+        path: str | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> None:
         """`name` is the key of its rows; `path` is where it lies, if not there."""
-        self.name = name
-        self.path = path or name
+        self._given, self._options = name, storage_options
+        self.name = without_version(name)
+        self.path = path or self.name
         self.zipped = self.path.endswith(".gz")
-        self._cutter = LineCutter(form, tally, name, offset)
+        self._cutter = LineCutter(form, tally, self.name, offset)
         self._block = Block([], [offset])
         self._taken = 0
-        try:
-            self._raw = io.FileIO(self.path)  # `open` asks the system more questions
-        except OSError as error:
-            raise unreadable(self.path, error) from error
+        self._raw: io.FileIO | ObjectFile
+        #: bytes of the unpacked content that are still to be passed over
+        self._ahead = 0
+        #: nothing came in the last fill, for it is not fetched yet
+        self.waits = False
+        if is_url(name):
+            self._raw = open_object(name, storage_options)
+        else:
+            try:
+                self._raw = io.FileIO(self.path)  # `open` asks the system more questions
+            except OSError as error:
+                raise unreadable(self.path, error) from error
         self._file: io.RawIOBase | gzip.GzipFile = self._raw
         try:
             if self.zipped:
@@ -73,7 +96,7 @@ class LineFile:
         self._taken += len(lines)
         if not lines and self._block.bad:
             bad = self._block.bad
-            raise SourceError(f"{self.path}, line {line_number(self.path, bad.end)}: {bad.reason}")
+            raise SourceError(f"{self.path}, line {self.line_number(bad.end)}: {bad.reason}")
         return list(zip(repeat(self.name), lines))
 
     def unread(self, count: int) -> None:
@@ -89,7 +112,15 @@ class LineFile:
         return [self._block.end(i) for i in range(self._taken - count + 1, self._taken + 1)]
 
     def fill(self) -> bool:
-        """Read one more chunk, which may complete no line; False at the end of what is there now."""
+        """Read one more chunk, which may complete no line; False at the end of what is there now. `waits` says that it was not here yet."""
+        if isinstance(self._raw, ObjectFile):
+            # What is packed may be longer than its content, by very little.
+            self.waits = not self._raw.ready(2 * CHUNK if self.zipped else CHUNK)
+            if self.waits:
+                return True
+            if self._ahead:
+                self._ahead -= len(self._read(min(self._ahead, CHUNK))) or self._fail_short(self._ahead)
+                return True
         data = self._read(CHUNK)
         if data:
             self._block, self._taken = self._cutter.feed(data), 0
@@ -101,6 +132,14 @@ class LineFile:
         if pending:
             self._block, self._taken = self._cutter.finish(), 0
         return pending
+
+    def line_number(self, end: int) -> int:
+        """Return the number, from 1, of the line that ends at byte `end`: counted anew, since lines are not counted while all is well."""
+        file = LineFile(self._given, LineFormat(), LineTally(), 0, self.path, self._options)
+        try:
+            return 1 + file.count_newlines(end - 1)
+        finally:
+            file.close()
 
     def count_newlines(self, limit: int) -> int:
         """Return the number of lines that end within the next `limit` bytes."""
@@ -116,18 +155,25 @@ class LineFile:
         self._raw.close()
 
     def _skip_to(self, offset: int) -> None:
+        if self.zipped and isinstance(self._raw, ObjectFile):
+            self._ahead = offset
+            return
         if self.zipped:
             left = offset
             while left and (data := self._read(min(left, CHUNK))):
                 left -= len(data)
         else:
-            left = max(0, offset - os.fstat(self._raw.fileno()).st_size)
-            self._raw.seek(offset)
+            raw = self._raw
+            left = max(0, offset - (raw.size if isinstance(raw, ObjectFile) else os.fstat(raw.fileno()).st_size))
+            raw.seek(offset)
         if left:
-            raise SourceError(
-                f"{self.path}: is shorter than what an earlier run has read of it (up to byte {offset}); "
-                "put the old content back, or start anew (--restart)"
-            )
+            self._fail_short(offset)
+
+    def _fail_short(self, offset: int) -> int:
+        raise SourceError(
+            f"{self.path}: is shorter than what an earlier run has read of it (up to byte {offset}); "
+            "put the old content back, or start anew (--restart)"
+        )
 
     def _read(self, size: int) -> bytes:
         try:
@@ -143,12 +189,3 @@ class LineFile:
             ) from error
         except OSError as error:
             raise SourceError(f"{self.path}: reading failed: {error.strerror or error}") from error
-
-
-def line_number(name: str, end: int) -> int:
-    """The number, from 1, of the line that ends at byte `end`: counted anew, since lines are not counted while all is well."""
-    file = LineFile(name, LineFormat(), LineTally())
-    try:
-        return 1 + file.count_newlines(end - 1)
-    finally:
-        file.close()

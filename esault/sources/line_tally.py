@@ -10,7 +10,7 @@ _WORDS = {
     "undecodable_lines_skipped": "a line that is no text in this encoding was left out",
     "long_lines_skipped": "a line longer than max_line was left out",
     "long_lines_truncated": "a line longer than max_line was cut short",
-    "bad_lines_skipped": "a line that is no usable JSON object was left out",
+    "bad_lines_skipped": "a line that makes no row was left out",
 }
 
 
@@ -19,7 +19,7 @@ class LineTally:
 
     def __init__(self) -> None:
         self.counts = dict.fromkeys(_WORDS, 0)
-        self.logger = logging.getLogger("esault.user")
+        self.logger = logging.getLogger(__name__)
 
     def note(self, reason: str, name: str, offset: int, detail: str = "") -> None:
         """One more; it starts at byte `offset` of `name`."""

@@ -9,7 +9,7 @@ import stat
 import struct
 import termios
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from esault.errors import SourceError, TopologyError
 from esault.sources.line_cutter import Block, LineCutter
@@ -30,6 +30,8 @@ class Lines(Spout[None, str]):
     It ends when the input does (at a terminal: Ctrl-D). What was read cannot be read again: there is no position,
     and one reader. An orderly stop takes what the pipe holds, and loses nothing of it. `fd` is another open descriptor to read instead. The other arguments are those of `TextFiles`.
     """
+
+    delivery_guarantee: ClassVar[str] = "with checkpoints what was read is kept on disk; without, it is lost"
 
     reads_command = True
     takes_ahead = True

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from esault.errors import SourceError, TopologyError
 from esault.topology.columns import Columns
@@ -79,6 +79,8 @@ class MicroBatches(WindowedSpout[K, V]):
 
     It can go on after a restart if `spout` can, and gives its rows in the same order again; else checkpoints keep what it read. Latency counts from when a tuple was due, or was read.
     """
+
+    delivery_guarantee: ClassVar[str] = "as the source in it"
 
     def __new__(cls, spout: Any = None, *arguments: Any, **named: Any) -> MicroBatches[Any, Any]:
         # whether a spout can go on after a restart shows in its class

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from esault.errors import TopologyError
 from esault.sources.rate import Rate, RateSpec
@@ -30,6 +30,8 @@ class Paced(Spout[K, V]):
     counts as delay.
     """
 
+    delivery_guarantee: ClassVar[str] = "as the source in it"
+
     def __new__(cls, spout: Any = None, *arguments: Any, **named: Any) -> Paced[Any, Any]:
         # whether a spout has positions shows in its class
         return super().__new__(
@@ -51,7 +53,7 @@ class Paced(Spout[K, V]):
         self.spout = spout
         self.parallel = spout.parallel  # type: ignore[misc]  # as the spout within, object by object
         self.reads_command, self.takes_ahead, self.ordered = spout.reads_command, spout.takes_ahead, spout.ordered
-        self.seekable = spout.seekable
+        self.seekable, self.seeks_by_reading = spout.seekable, spout.seeks_by_reading
         self._spec = rate
         self._rate: Rate | None = None
         self._burst = burst

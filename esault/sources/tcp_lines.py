@@ -10,7 +10,7 @@ import errno
 import selectors
 import socket
 from collections import deque
-from typing import Any
+from typing import Any, ClassVar
 
 from esault.errors import SourceError, TopologyError
 from esault.sources.line_connection import LineConnection, name_of
@@ -49,6 +49,8 @@ class TcpLines(Spout[str, str]):
     Strangers send what they like: bytes that are no text come out as U+FFFD and lines longer than `max_line` are
     left out, unless `errors` and `on_long_line` say otherwise (see `TextFiles`). Nothing authenticates or encrypts.
     """
+
+    delivery_guarantee: ClassVar[str] = "with checkpoints what was read is kept on disk; without, it is lost"
 
     takes_ahead = True
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 from urllib.parse import quote
 
 from esault.errors import SourceError, TopologyError
-from esault.sources.file_list import FileList, deal, part_of
+from esault.sources.file_list import deal, part_of
 from esault.sources.file_sequence import FileSequence
 from esault.sources.file_tail import FileTail
-from esault.sources.line_format import LineFormat
 from esault.sources.line_tally import LineTally
+from esault.sources.text_input import TextInput
 from esault.topology.context import Context
 from esault.topology.spout import EndOfStream, Spout
 
@@ -31,6 +31,8 @@ class TextFiles(Spout[str, str]):
     working directory. `.gz` files are unpacked on the way. The list of files is made once and read in order of
     the names; a position is a file and a byte offset, so that after a restart the very same tuples come again.
 
+    `path` may also name objects, such as "s3://bucket/prefix": see docs/how-to/object-stores.md. `storage_options` go to the store's client.
+
     `errors`, for bytes that are no text in `encoding` and for NUL bytes: "strict" stops with file and line,
     "replace" puts U+FFFD in their place, "ignore" leaves them out, "skip" leaves out the line. A line of more than
     `max_line` bytes is treated as `on_long_line` says: "fail", "skip" or "truncate". `counters()` says how often.
@@ -45,6 +47,7 @@ class TextFiles(Spout[str, str]):
     repeat tuples.
     """
 
+    delivery_guarantee: ClassVar[str] = "each line counts once: it is read again from the checkpoint"
     parallel: ClassVar[bool] = True
 
     def __init__(
@@ -57,23 +60,28 @@ class TextFiles(Spout[str, str]):
         pattern: str = "**/*",
         max_line: int = 64 * 1024 * 1024,
         on_long_line: str = "fail",
+        storage_options: Mapping[str, Any] | None = None,
     ) -> None:
-        try:
-            self._list = FileList(path, pattern)
-            self._form = LineFormat(encoding, errors, max_line, on_long_line)
-        except TopologyError as error:
-            raise TopologyError(f"TextFiles: {error}") from None
+        self._input = TextInput("TextFiles", path, pattern, encoding, errors, max_line, on_long_line, storage_options)
+        if follow and self._input.files.has_objects:
+            raise TopologyError(
+                "TextFiles: follow=True: objects of a store do not grow; take Directory(path), which reads those that are added"
+            )
         self.follow = follow
         self.ordered = not follow
         #: of the last read
         self._count = 0
-        self.tally = LineTally()
         self._reader: FileSequence | FileTail | None = None
         self._failed: SourceError | None = None
 
+    @property
+    def tally(self) -> LineTally:
+        """Return the count of lines that were left out or cut short."""
+        return self._input.tally
+
     def check(self) -> None:
         """Raises SourceError where a file is missing or cannot be read, a glob or a folder is empty."""
-        self._list.measure(growing=self.follow)
+        self._input.files.measure(growing=self.follow)
 
     def open(self, context: Context) -> None:
         """Find the files of this part."""
@@ -82,10 +90,10 @@ class TextFiles(Spout[str, str]):
         self._failed = None
         part, parts = context.part, context.parts
         if self.follow:
-            self._reader = FileTail(self._followed, self._form, self.tally, context.now)
+            self._reader = FileTail(self._followed, self._input.form, self.tally, context.now)
         else:
             sizes = self._sizes(context)
-            self._reader = FileSequence(deal(sizes, parts)[part], sizes, self._form, self.tally)
+            self._reader = FileSequence(deal(sizes, parts)[part], sizes, self._input.open)
 
     def read(self, limit: int) -> list[tuple[str, str]]:
         """Up to `limit` lines, of several files where they are small: each batch costs the same, however few lines it has."""
@@ -121,6 +129,10 @@ class TextFiles(Spout[str, str]):
     def end_of(self, back: int) -> int:
         """The byte behind the last row of the last `read_of_one` (1), the one before it (2), and so on, in its file."""
         return self._opened.last.end_of(back)
+
+    def line_number(self, end: int) -> int:
+        """Return the number, from 1, of the line that ends at byte `end` of the file that was read last."""
+        return self._opened.last.line_number(end)
 
     def row_ids(self) -> list[str] | None:
         """Return which file each row of the last read is of, and where it ends there; None where files come in order."""
@@ -160,19 +172,19 @@ class TextFiles(Spout[str, str]):
 
     def _followed(self) -> list[str]:
         part, parts = self.context.part, self.context.parts
-        return [name for name in self._list.find() if part_of(name, parts) == part]
+        return [name for name in self._input.files.find() if part_of(name, parts) == part]
 
     def _sizes(self, context: Context) -> dict[str, int]:
         """Sizes of all files, such that all readers of this run see the same ones even while the files change."""
         if context.parts == 1 or context.run_dir is None:
-            return self._list.measure()
+            return self._input.files.measure(wait=True)
         folder = os.path.join(context.run_dir, "sources")
         shared = os.path.join(folder, quote(context.unit, safe="") + ".json")
         if not os.path.exists(shared):
             os.makedirs(folder, exist_ok=True)
             handle, draft = tempfile.mkstemp(dir=folder)
             with os.fdopen(handle, "w") as file:
-                json.dump(self._list.measure(), file)
+                json.dump(self._input.files.measure(wait=True), file)
             try:
                 os.link(draft, shared)  # fails if another reader was first: then its list holds
             except FileExistsError:

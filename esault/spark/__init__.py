@@ -4,7 +4,7 @@
 |---|---|
 | `java`, `session` | a Java that fits, and a quiet local session that leaves no process behind |
 | `worker_python` | a Python for its workers that starts quickly |
-| `table` | a landed table as a DataFrame |
+| `table`, `columns` | a landed table as a DataFrame, and a DataFrame's columns as a table's |
 | `data_source` | `format("esault")`, in batches and as a stream |
 | `compact` | few large parts in place of many small ones |
 | `pipeline` | the jobs from landed tables to reports, each of which does only what is new |
@@ -13,6 +13,7 @@
 | `results`, `report`, `plot` | reports as landed tables, as text and as pictures |
 | `described`, `elasticity` | the reports for tables that have none of their own: any, and a run's metrics |
 | `analyze` | reports on landed tables at once, nothing kept |
+| `tables/` | pipelines of tables: what a topology file's `pipeline(tables)` declares |
 """
 
 from __future__ import annotations

@@ -221,9 +221,10 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # typ
             return self._table.divide(list(state.files.values()), state.schema)
         parts: list[Part] = []
         for version, entry in log.entries(after, until):
-            if entry.kind == "replace" and self._table.replaced == "fail":
+            changed = entry.kind == "replace" or (entry.kind == "rows" and entry.remove)
+            if changed and self._table.replaced == "fail":
                 raise SinkError(
-                    f"table {log.table} was replaced at version {version}, and rows that the stream has passed on are "
+                    f"table {log.table} was replaced, or rows of it were, at version {version}, and rows that the stream has passed on are "
                     "gone. Start it with a new checkpoint, or go on with option replaced=follow"
                 )
             if entry.kind == "rows":

@@ -24,15 +24,15 @@ from esault.sinks.landing.lock import RunLock
 from esault.sinks.landing.log import CommitLog, Conflict, utc
 from esault.sinks.landing.schema import Schema
 from esault.sinks.landing.state import TableState
-from esault.sinks.landing.vacuum import vacuum
+from esault.sinks.landing.vacuum import remove_parts, vacuum
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["DerivedTable", "writing"]
+__all__ = ["RETENTION", "DerivedTable", "writing"]
 
 #: seconds after which what was replaced is removed: a day, for readers that are still at it
-_KEPT = 86400.0
+RETENTION = 86400.0
 _STAGING = ".staging-"
 
 #: as esault writes parts itself: instants in UTC with microseconds, by the calendar of today
@@ -62,10 +62,11 @@ def writing(spark: SparkSession) -> Iterator[None]:
 
 
 class DerivedTable:
-    """The table in folder `path`."""
+    """The table in folder `path`; `retention`: seconds for which files that were replaced stay."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, retention: float = RETENTION) -> None:
         self.path = os.path.abspath(path)
+        self._retention = retention
         self._disk = LocalDisk()
 
     def state(self) -> TableState:
@@ -119,7 +120,7 @@ class DerivedTable:
             target = "/".join(
                 f"{names[column]}={value}" for column, _, value in (level.partition("=") for level in levels)
             )
-            for file in files:
+            for file in sorted(files):  # as Spark numbers them: in the order of the rows
                 if not file.endswith(".parquet"):
                     continue
                 path = os.path.join(folder, file)
@@ -146,12 +147,22 @@ class DerivedTable:
             self._disk.sync_folder(self.path)
         return part
 
+    def discard(self, parts: Sequence[Part]) -> None:
+        """Remove staged parts, which will not be shown. Raises SinkError: the disk refuses."""
+        remove_parts(self.path, [part.path for part in parts], self._disk)
+
     def commit(
-        self, parts: Sequence[Part], schema: Schema, inputs: tuple[Input, ...], before: TableState, whole: bool
+        self,
+        parts: Sequence[Part],
+        schema: Schema,
+        inputs: tuple[Input, ...],
+        before: TableState,
+        whole: bool,
+        removed: Sequence[str] = (),
     ) -> None:
         """Show staged parts, on top of what there is or (`whole`) in its place, and say what was read for them.
 
-        `before` is the state from which the job started. SinkError: the disk refuses, or the table is not as it was then.
+        `removed`: parts in whose place they come, of those that stay otherwise. `before` is the state from which the job started. SinkError: the disk refuses, or the table is not as it was then.
         """
         log = CommitLog(self.path, self._disk)
         now = utc(time.time())
@@ -163,7 +174,7 @@ class DerivedTable:
             if state.inputs != known:
                 raise Conflict(f"table {self.path} was made by another process meanwhile; analyze again")
 
-        old = [part.path for part in log.files()] if whole else []
+        old = [part.path for part in log.files()] if whole else list(removed)
         for path in old:
             # vacuum goes by the age of a file: that of its removal counts, for the sake of those who still read it
             with explained("touching", path), contextlib.suppress(FileNotFoundError):
@@ -173,10 +184,11 @@ class DerivedTable:
         else:
             merged = merge(before.schema, schema)
             changed = merged if merged != before.schema else None
-            entry = Entry("rows", now, add=tuple(parts), schema=changed, inputs=inputs, distinct=True)
+            gone = tuple(removed)
+            entry = Entry("rows", now, add=tuple(parts), remove=gone, schema=changed, inputs=inputs, distinct=True)
         log.append(entry, unchanged)
         with contextlib.suppress(SinkError):  # what stays is removed the next time
-            vacuum(self.path, _KEPT, disk=self._disk)
+            vacuum(self.path, self._retention, disk=self._disk)
 
 
 def _sync(path: str) -> None:

@@ -70,10 +70,11 @@ def find_java(environ: MutableMapping[str, str], say: Callable[[str], None] = la
 
 
 def use_java(environ: MutableMapping[str, str], say: Callable[[str], None] = lambda text: None) -> Java:
-    """Find a Java and set JAVA_HOME, and the Python that Spark's workers run; before the session is made."""
+    """Find a Java and set JAVA_HOME, and the Python of the driver; that of workers too, unless PYSPARK_PYTHON names one. Before the session."""
     java = find_java(environ, say)
     environ["JAVA_HOME"] = java.home
-    environ["PYSPARK_PYTHON"] = environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    environ.setdefault("PYSPARK_PYTHON", sys.executable)
     return java
 
 

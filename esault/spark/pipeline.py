@@ -17,7 +17,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from esault.errors import SinkError, UsageError
 from esault.sinks.landing import parts, table_log
@@ -25,6 +25,7 @@ from esault.sinks.landing.entry import Input
 from esault.sinks.landing.lock import RunLock
 from esault.spark.clean import Clean, Cleaned
 from esault.spark.compact import compact
+from esault.spark.derived import DerivedTable
 from esault.spark.described import described
 from esault.spark.progress import progress
 from esault.spark.report import ReportTable
@@ -35,7 +36,7 @@ from esault.spark.table import read_table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Job", "Outcome", "Pipeline", "Rules"]
+__all__ = ["Job", "Outcome", "Pipeline", "Rules", "Step", "Watcher"]
 
 #: parts of one folder of a clean table that are smaller than so many bytes are put together when there are so many
 _SMALL_BYTES = 16 * 2**20
@@ -55,6 +56,36 @@ class Job:
     reads: str
     #: in the pipeline's folder
     writes: str
+
+
+class Step(Protocol):
+    """A job of another kind, which makes one table, behind those that make clean tables; see `tables.step`."""
+
+    name: str
+    table_name: str
+    path: str
+    #: the tables that it reads, by name
+    reads_tables: Sequence[str]
+    reads: str
+    writes: str
+
+    def run(self, spark: Callable[[], SparkSession], say: Say, full: bool = False) -> Any | None:
+        """Do what is to be done; None when that was nothing."""
+        ...
+
+    def todo(self) -> str:
+        """Say in words what it would do now."""
+        ...
+
+
+class Watcher:
+    """One who is told what jobs do; does nothing with it."""
+
+    def began(self, job: str) -> None:
+        """`job` begins."""
+
+    def ended(self, job: str, outcome: Any | None, seconds: float, error: BaseException | None) -> None:
+        """`job` is over; without an outcome there was nothing to do, or an error."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +108,8 @@ class Outcome:
 
     #: by job, in the order in which they ran; None: there was nothing to do
     cleaned: dict[str, Cleaned | None] = field(default_factory=dict)
+    #: by table, of the jobs of `steps`
+    updated: dict[str, Any | None] = field(default_factory=dict)
     reports: dict[str, ReportTable] = field(default_factory=dict)
     #: table -> rows by reason, of all that stands in its quarantine
     quarantined: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -87,8 +120,8 @@ class Outcome:
 class Pipeline:
     """The jobs over `tables` (folders by name), which write into the folder `into`.
 
-    `say` is told what takes time; `master`, `paths` and `conf` as for `session`. UsageError for rules about tables that
-    are not there.
+    `say` is told what takes time; `master`, `paths` and `conf` as for `session`. `steps` make more tables, each behind
+    those that it reads; `watcher` is told of each job. UsageError for rules about tables that are not there.
     """
 
     def __init__(
@@ -101,6 +134,8 @@ class Pipeline:
         say: Say = lambda text: None,
         paths: Iterable[str] = (),
         conf: Mapping[str, str] | None = None,
+        steps: Sequence[Step] = (),
+        watcher: Watcher | None = None,
     ) -> None:
         rules = rules or Rules()
         self.into = into
@@ -122,7 +157,11 @@ class Pipeline:
             )
             for name, folder in tables.items()
         }
+        self.steps = {step.name: step for step in steps}
+        self._watcher = watcher or Watcher()
         self._results = Results(os.path.join(into, "reports"))
+        #: a session that several runs share
+        self._kept: tuple[contextlib.ExitStack, list[SparkSession]] | None = None
 
     @property
     def jobs(self) -> list[Job]:
@@ -131,13 +170,19 @@ class Pipeline:
         for name, job in self.clean.items():
             made.append(Job(f"clean:{name}", (), job.source, f"clean/{name}, quarantine/{name}"))
         made += [Job(f"compact:{name}", (f"clean:{name}",), f"clean/{name}", f"clean/{name}") for name in self.clean]
-        needs = tuple(f"compact:{name}" for name in self.clean)
-        made.append(Job("reports", needs, ", ".join(f"clean/{name}" for name in self.clean), "reports"))
+        by_table = {step.table_name: step.name for step in self.steps.values()}
+        by_table |= {name: f"compact:{name}" for name in self.clean}
+        for step in self.steps.values():
+            made.append(Job(step.name, tuple(by_table[t] for t in step.reads_tables), step.reads, step.writes))
+        read = [*(f"clean/{name}" for name in self.clean), *(step.writes for step in self.steps.values())]
+        made.append(Job("reports", tuple(by_table.values()), ", ".join(read), "reports"))
         return made
 
     def needed(self, name: str) -> list[str]:
-        """The job and all that come before it, in order. UsageError: there is no such job."""
+        """The job and all that come before it, in order; "tables": all but the reports. UsageError: there is no such job."""
         jobs = {job.name: job for job in self.jobs}
+        if name == "tables":
+            return [job for job in jobs if job != "reports"]
         if name not in jobs:
             raise UsageError(f"there is no job {name!r}; there are: {', '.join(jobs)}")
         wanted, todo = {name}, [name]
@@ -158,27 +203,53 @@ class Pipeline:
         self._check_rows()
         self._check_writable()
         outcome = Outcome()
-        with self._locked(), contextlib.ExitStack() as stack:
-            started: list[SparkSession] = []
+        with self._locked(), self.spark() as spark:
+            for name in wanted:
+                kind, _, table = name.partition(":")
+                began = time.monotonic()
+                done: Any | None = None
+                self._watcher.began(name)
+                try:
+                    if kind == "clean":
+                        done = outcome.cleaned[name] = self._clean(table, spark, full, began)
+                    elif kind == "compact":
+                        self._compact(table)
+                    elif kind == "table":
+                        done = outcome.updated[table] = self._step(self.steps[name], spark, full)
+                    else:
+                        outcome.reported = self._report(spark, full)
+                        done = outcome.reported or None
+                except BaseException as error:
+                    self._watcher.ended(name, None, time.monotonic() - began, error)
+                    raise
+                self._watcher.ended(name, done, time.monotonic() - began, None)
+            if "reports" in wanted:
+                outcome.reports = self._results.load()
+        outcome.quarantined = {name: counts for name in self.clean if (counts := self.quarantined(name))}
+        return outcome
+
+    @contextlib.contextmanager
+    def spark(self) -> Iterator[Callable[[], SparkSession]]:
+        """A session for the time of the block, which starts when it is first asked for."""
+        with contextlib.ExitStack() as own:
+            stack, started = self._kept or (own, [])
 
             def spark() -> SparkSession:
                 if not started:
                     started.append(stack.enter_context(session(**self._session)))
                 return started[0]
 
-            for name in wanted:
-                kind, _, table = name.partition(":")
-                began = time.monotonic()
-                if kind == "clean":
-                    outcome.cleaned[name] = self._clean(table, spark, full, began)
-                elif kind == "compact":
-                    self._compact(table)
-                else:
-                    outcome.reported = self._report(spark, full)
-            if "reports" in wanted:
-                outcome.reports = self._results.load()
-        outcome.quarantined = {name: counts for name in self.clean if (counts := self.quarantined(name))}
-        return outcome
+            yield spark
+
+    @contextlib.contextmanager
+    def kept_session(self) -> Iterator[None]:
+        """All runs within the block share one session."""
+        with contextlib.ExitStack() as stack:
+            self._kept = stack, []
+            try:
+                yield
+            finally:
+                self._kept = None
 
     def _clean(self, table: str, spark: Callable[[], SparkSession], full: bool, began: float) -> Cleaned | None:
         done = self._clean_step(table, spark, full)
@@ -200,10 +271,26 @@ class Pipeline:
 
             return self.clean[table].run(watched, self._say, full)
 
+    def _step(self, step: Step, spark: Callable[[], SparkSession], full: bool) -> Any | None:
+        with contextlib.ExitStack() as stack:
+
+            def watched() -> SparkSession:
+                running = spark()
+                stack.enter_context(progress(running, step.name, self._say))
+                return running
+
+            done = step.run(watched, self._say, full)
+        if done is not None:
+            self._put_together(DerivedTable(step.path))
+        return done
+
     def _compact(self, table: str) -> None:
         for made in (self.clean[table].clean, self.clean[table].quarantine):
-            if made.state().version < 0:
-                continue
+            self._put_together(made)
+
+    def _put_together(self, made: DerivedTable) -> None:
+        """The table's small parts as few large ones, where a folder has many."""
+        if made.state().version >= 0:
             folders: dict[str, list[str]] = {}
             for part in table_log(made.path).files():
                 if part.bytes < _SMALL_BYTES:
@@ -214,8 +301,8 @@ class Pipeline:
 
     def _inputs(self) -> tuple[Input, ...]:
         """Return the inputs of reports: all that clean tables are made of, and the code."""
-        states = (job.clean.state() for job in self.clean.values())
-        made = [one for state in states for one in state.inputs]
+        paths = [*(job.clean.path for job in self.clean.values()), *(step.path for step in self.steps.values())]
+        made = [one for path in paths for one in DerivedTable(path).state().inputs]
         return (*made, Input("code", 0, self._rules.code))
 
     def _report(self, spark: Callable[[], SparkSession], full: bool) -> bool:
@@ -225,6 +312,7 @@ class Pipeline:
         running = spark()
         with progress(running, "reports", self._say):
             tables = {name: read_table(running, job.clean.path) for name, job in self.clean.items()}
+            tables |= {step.table_name: read_table(running, step.path) for step in self.steps.values()}
             if self._rules.reports is None:
                 frames: Mapping[str, DataFrame] = described(running, tables, self._say)
             else:
@@ -258,17 +346,23 @@ class Pipeline:
                     todo = f"{reading.rows:,} rows in {len(reading.parts):,} parts: {which}"
             elif kind == "compact":
                 todo = "when a folder has many small parts"
+            elif kind == "table":
+                todo = self.steps[job.name].todo()
             else:
                 waits = any(one.next() is not None for one in self.clean.values())
+                waits = waits or any(step.todo() != "up to date" for step in self.steps.values())
                 todo = "up to date" if not waits and self._results.inputs() == self._inputs() else "to be made"
             jobs.append((job.name, job.reads, job.writes, todo))
         tables: list[tuple[Any, ...]] = []
+        places = []
         for name, made in self.clean.items():
-            for kind, path in (
-                ("landed", made.source),
-                ("clean", made.clean.path),
-                ("quarantine", made.quarantine.path),
-            ):
+            places += [(name, "landed", made.source), (name, "clean", made.clean.path)]
+            places.append((name, "quarantine", made.quarantine.path))
+        for step in self.steps.values():
+            places.append((step.table_name, "table", step.path))
+            places.append((step.table_name, "quarantine", os.path.join(self.into, "quarantine", step.table_name)))
+        for name, kind, path in places:
+            if os.path.exists(path):
                 with contextlib.suppress(SinkError):
                     files = table_log(path).files()
                     folders = len({os.path.dirname(part.path) for part in files})

@@ -118,6 +118,8 @@ def _since(name: str, log: Log, before: Input, until: int) -> tuple[str | None, 
             return f"{name} was replaced", [], set()
         if entry.kind == "rows":
             runs |= {entry.run or ""}
+            if not set(entry.remove) <= unread.keys():
+                return f"rows of {name} were changed", [], set()
         elif not set(entry.remove) <= unread.keys():
             continue
         for path in entry.remove:

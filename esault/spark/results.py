@@ -14,7 +14,8 @@ from esault.sinks.landing import LOG_FOLDER, parts
 from esault.sinks.landing.disk import LocalDisk, explained
 from esault.sinks.landing.entry import Input, inputs_from_json, inputs_to_json
 from esault.sinks.landing.schema import Column
-from esault.spark.derived import DerivedTable
+from esault.spark.columns import stored
+from esault.spark.derived import DerivedTable, writing
 from esault.spark.failure import failures, said
 from esault.spark.plot import file_name
 from esault.spark.report import ReportTable
@@ -27,7 +28,7 @@ __all__ = ["KEPT", "LANDED", "Results", "asked", "collect"]
 
 #: rows of a report that are brought back; more is no report
 KEPT = 1000
-#: rows of a report that are landed
+#: rows of a report that come through the driver; those of a larger one are written by Spark's tasks
 LANDED = 100_000
 _FORMAT = 1
 
@@ -111,10 +112,13 @@ class Results:
         for name, frame in frames.items():
             say(f"report {name!r} ...")
             kinds, arrow = _ran(name, frame, LANDED)
-            cut = arrow.num_rows > LANDED
             folder = file_name(name)
-            self._land(os.path.join(self.folder, folder), arrow.slice(0, LANDED), inputs)
-            made.append(_One(name, folder, tuple(frame.columns), kinds, cut))
+            if arrow.num_rows > LANDED:
+                del arrow
+                self._write(name, os.path.join(self.folder, folder), frame, inputs)
+            else:
+                self._land(os.path.join(self.folder, folder), arrow, inputs)
+            made.append(_One(name, folder, tuple(frame.columns), kinds, False))
         value = {
             "format": _FORMAT,
             "inputs": inputs_to_json(inputs),
@@ -145,6 +149,17 @@ class Results:
         with table.locked():
             made = [table.put(memoryview(parquet_bytes(rows)), rows.num_rows)] if rows.num_rows else []
             table.commit(made, columns, inputs, table.state(), whole=True)
+
+    @staticmethod
+    def _write(name: str, folder: str, frame: DataFrame, inputs: tuple[Input, ...]) -> None:
+        """Have Spark write the rows, in their order."""
+        table = DerivedTable(folder)
+        try:
+            with writing(frame.sparkSession), table.locked():
+                rows, columns = stored(name, frame.toDF(*_different(frame.columns)))
+                table.commit(table.stage(rows), columns, inputs, table.state(), whole=True)
+        except failures() as error:
+            raise EsaultError(f"report {name!r}: {said(error)}") from None
 
     def load(self) -> dict[str, ReportTable]:
         """The landed reports by name, in their order, at most `KEPT` rows of each. SinkError when one cannot be read."""

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from esault.errors import EsaultError, UsageError
@@ -17,7 +18,7 @@ from esault.spark.failure import failures, said, without_told
 from esault.spark.folder import temporary_folder
 from esault.spark.java import use_java
 from esault.spark.master import check_master
-from esault.spark.worker_python import worker_python
+from esault.spark.worker_python import start_path, worker_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,10 +79,14 @@ def session(
         return
     if master is not None:
         check_master(master)
+    named = os.environ.get("PYSPARK_PYTHON")
     with temporary_folder() as folder, _environment(paths, say):
         settings = _conf(master, name, str(folder), conf or {})
         if settings["spark.master"].startswith("local"):
-            os.environ["PYSPARK_PYTHON"] = worker_python(folder)
+            if named is None:
+                os.environ["PYSPARK_PYTHON"] = worker_python(folder)
+        else:
+            _lead_path(folder, named)
         jvm = _Jvm(str(folder), settings)
         try:
             yield jvm.session()
@@ -107,10 +112,25 @@ def _environment(paths: Iterable[str], say: Callable[[str], None]) -> Iterator[N
     finally:
         for name in {*os.environ, *before}:
             # those that are set here, and those that pyspark sets
-            if name in ("JAVA_HOME", "PYTHONPATH") or name.startswith(("SPARK_", "PYSPARK_")):
+            if name in ("JAVA_HOME", "PATH", "PYTHONPATH") or name.startswith(("SPARK_", "PYSPARK_")):
                 os.environ.pop(name, None)
                 if name in before:
                     os.environ[name] = before[name]
+
+
+def _lead_path(folder: Path, named: str | None) -> None:
+    """Have a bare name, such as `python3`, be this Python on this host. Spark runs what workers run here, too: to plan data sources.
+
+    It gives such a Python ten seconds to start.
+    """
+    name = "python3" if named is None or os.sep in named else named
+    programs = folder / "programs"
+    programs.mkdir()
+    (programs / name).symlink_to(worker_python(folder))
+    os.environ["PATH"] = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    first = start_path(folder)
+    if first is not None:
+        os.environ["PYTHONPATH"] = f"{first}{os.pathsep}{os.environ['PYTHONPATH']}"
 
 
 def _conf(master: str | None, name: str, folder: str, conf: Mapping[str, str]) -> dict[str, str]:

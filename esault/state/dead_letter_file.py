@@ -29,6 +29,8 @@ class DeadLetterFile:
             if self._file is None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 self._file = self._path.open("a", encoding="utf-8")
+                if _torn(self._path):  # by a crash; its tuple was not acked, and comes again
+                    self._file.write("\n")
             self._file.write(json.dumps(record, default=repr, skipkeys=True) + "\n")
         except OSError as error:
             raise SinkError(f"dead letters cannot be kept in {self._path}: {error.strerror or error}") from error
@@ -47,3 +49,12 @@ class DeadLetterFile:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def _torn(path: Path) -> bool:
+    """Return whether the last line of a file has no end."""
+    with path.open("rb") as file:
+        if not file.seek(0, os.SEEK_END):
+            return False
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) != b"\n"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -17,6 +16,7 @@ from esault.errors import CheckpointError, FrameError, PayloadError
 from esault.messages.checkpoint import CompletedCheckpoint, CompletedUnit, Handle, Piece
 from esault.messages.splits import SplitPlace
 from esault.payload.codec import Codec
+from esault.state.place import Place
 
 __all__ = ["FORMAT", "decode", "encode", "read"]
 
@@ -65,11 +65,15 @@ def _unit(unit: CompletedUnit) -> dict[str, Any]:
         "finished": unit.finished,
         **({"in_flight": [asdict(piece) for piece in unit.in_flight]} if unit.in_flight else {}),
         **({"ranges": unit.ranges} if unit.ranges else {}),
-        **({"splits": [[id, _text(at.position), at.ended] for id, at in unit.splits.items()]} if unit.splits else {}),
+        **(
+            {"splits": [[id, _text(at.position), at.ended, *at.times] for id, at in unit.splits.items()]}
+            if unit.splits
+            else {}
+        ),
     }
 
 
-def decode(data: bytes, path: Path) -> CompletedCheckpoint:
+def decode(data: bytes, path: Place) -> CompletedCheckpoint:
     """The checkpoint. Raises CheckpointError, which names `path`."""
     codec = Codec()
     try:
@@ -114,11 +118,11 @@ def _made(unit: dict[str, Any]) -> CompletedUnit:
         unit["finished"],
         tuple(Piece(**piece) for piece in unit.get("in_flight", ())),
         tuple(tuple((low, high) for low, high in ranges) for ranges in unit.get("ranges", ())),
-        {id: SplitPlace(b64decode(position), ended) for id, position, ended in unit.get("splits", ())},
+        {id: SplitPlace(b64decode(at), ended, tuple(times)) for id, at, ended, *times in unit.get("splits", ())},
     )
 
 
-def read(path: Path) -> CompletedCheckpoint:
+def read(path: Place) -> CompletedCheckpoint:
     """The checkpoint in this file. Raises CheckpointError."""
     try:
         return decode(path.read_bytes(), path)

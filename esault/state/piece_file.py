@@ -24,6 +24,7 @@ from esault.messages.checkpoint import Piece
 from esault.payload.codec import Codec
 from esault.payload.schema import Schema
 from esault.state.files import private, sync_folder
+from esault.state.place import Place
 
 __all__ = ["FORMAT", "PieceWriter", "check_piece", "read_piece", "read_schema"]
 
@@ -112,11 +113,11 @@ class PieceWriter:
         self._part.unlink(missing_ok=True)
 
 
-def _damaged(path: Path, what: str) -> CheckpointError:
+def _damaged(path: Place, what: str) -> CheckpointError:
     return CheckpointError(f"{path} is damaged: {what}")
 
 
-def check_piece(path: Path, piece: Piece) -> None:
+def check_piece(path: Place, piece: Piece) -> None:
     """Check that the file is, byte for byte, what the manifest says. Raises CheckpointError."""
     checksum, size = 0, 0
     with _reading(path) as source:
@@ -133,7 +134,7 @@ def check_piece(path: Path, piece: Piece) -> None:
         raise _damaged(path, "its checksum is another one")
 
 
-def _check_head(path: Path, head: bytes) -> int:
+def _check_head(path: Place, head: bytes) -> int:
     if len(head) < _HEAD.size or head[: len(MAGIC)] != MAGIC:
         raise CheckpointError(f"{path} is no state file of eSault")
     version: int = struct.unpack(">H", head[len(MAGIC) :])[0]
@@ -144,7 +145,7 @@ def _check_head(path: Path, head: bytes) -> int:
     return version
 
 
-def _schema_block(path: Path, source: BinaryIO) -> bytes:
+def _schema_block(path: Place, source: BinaryIO) -> bytes:
     said = source.read(_BLOCK.size)
     block = source.read()
     if len(said) < _BLOCK.size or _BLOCK.unpack(said) != (len(block), crc32(block)):
@@ -153,7 +154,7 @@ def _schema_block(path: Path, source: BinaryIO) -> bytes:
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[BinaryIO]:
+def _reading(path: Place) -> Iterator[BinaryIO]:
     """The file, opened; what is wrong with it or in it becomes a CheckpointError."""
     try:
         with path.open("rb") as source:
@@ -166,7 +167,7 @@ def _reading(path: Path) -> Iterator[BinaryIO]:
         raise CheckpointError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-def _block_head(path: Path, source: BinaryIO) -> tuple[int, int]:
+def _block_head(path: Place, source: BinaryIO) -> tuple[int, int]:
     """The length of the next block and its checksum; length 0 at the end, with the number of keys."""
     said = source.read(_BLOCK.size)
     if len(said) < _BLOCK.size:
@@ -175,7 +176,7 @@ def _block_head(path: Path, source: BinaryIO) -> tuple[int, int]:
     return length, told
 
 
-def read_schema(path: Path) -> Schema | None:
+def read_schema(path: Place) -> Schema | None:
     """Return what the classes in it looked like; None: a version that did not say wrote it. Raises CheckpointError."""
     with _reading(path) as source:
         if _check_head(path, source.read(_HEAD.size)) < 2:
@@ -186,7 +187,7 @@ def read_schema(path: Path) -> Schema | None:
         return found
 
 
-def read_piece(path: Path) -> Iterator[tuple[Any, bytes | None]]:
+def read_piece(path: Place) -> Iterator[tuple[Any, bytes | None]]:
     """(key, packed state or None) in the order in which they were written. Raises CheckpointError at the first thing amiss."""
     codec = Codec()
     keys = 0

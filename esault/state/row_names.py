@@ -8,16 +8,21 @@ from collections.abc import Sequence
 __all__ = ["RowNames"]
 
 
+#: seconds for which names are remembered once the source was told: a server that dies forgets what it heard last (RabbitMQ writes
+#: acknowledgements down some hundred milliseconds later); and how many names at most, but for the last telling
+REMEMBERED, MOST = 10.0, 1_000_000
+
+
 class RowNames:
-    """Knows rows by name until the source was told of them, and once more: word may be lost."""
+    """Knows rows by name until the source was told of them, and for a while more: word may be lost."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()
         #: what the source gave since the last cut, and between cuts that it has not been told of
         self._given: list[str] = []
         self._cuts: deque[list[str]] = deque()
-        #: what it was told of last
-        self._told: list[str] = []
+        #: what it was told of, and when
+        self._told: deque[tuple[float, list[str]]] = deque()
 
     def __len__(self) -> int:
         return len(self._known)
@@ -41,7 +46,8 @@ class RowNames:
         self._cuts.append(self._given)
         self._given = []
 
-    def told(self, cuts: int) -> None:
-        """The source was told of all before the oldest so many cuts."""
-        self._known.difference_update(self._told)
-        self._told = [name for _ in range(cuts) for name in self._cuts.popleft()]
+    def told(self, cuts: int, now: float) -> None:
+        """The source was told of all before the oldest so many cuts; `now` in seconds."""
+        self._told.append((now, [name for _ in range(cuts) for name in self._cuts.popleft()]))
+        while len(self._told) > 1 and (self._told[0][0] <= now - REMEMBERED or len(self._known) > MOST):
+            self._known.difference_update(self._told.popleft()[1])

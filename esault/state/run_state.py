@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import shutil
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-from esault.errors import UsageError
+from esault.errors import CheckpointError, UsageError
 from esault.messages.checkpoint import CompletedCheckpoint
-from esault.state.spool import rename_spools
+from esault.object_store.object_path import ObjectPath
+from esault.state.outputs import check_same_units, note_outputs
+from esault.state.place import Place
+from esault.state.savepoints import SAVEPOINTS
 from esault.state.state_dir import StateDir
+from esault.state.state_path import StatePath
 from esault.topology.plan import Plan
 
-__all__ = ["RunState", "StatePath", "check_tables", "default_dir", "state_path"]
+__all__ = ["RunState", "check_tables"]
 
 #: seconds that the processes of a run that was killed get to be gone
 LET_GO_WITHIN = 3.0
@@ -23,56 +27,7 @@ LET_GO_WITHIN = 3.0
 BEGUN = "begun"
 
 
-def default_dir(topology: str) -> Path:
-    """Return the folder of a topology's state unless another place is named."""
-    return Path(".esault") / topology
-
-
-@dataclass(frozen=True)
-class StatePath:
-    """The folder of a run's state: where it lies, and where it belongs by the names of today."""
-
-    lies: Path
-    belongs: Path
-    #: old name -> what it is now
-    moved: Mapping[str, str] = field(default_factory=dict)
-
-    def settle(self, held: StateDir, notice: Callable[[str], None]) -> None:
-        """Give the folder, which is held, and the spools in it the names of today. Raises UsageError.
-
-        Only when the run begins: one that is refused leaves all as it was, for the code that wrote it.
-        """
-        if self.lies != self.belongs:
-            try:
-                shutil.rmtree(self.belongs, ignore_errors=True)
-                self.lies.rename(self.belongs)
-            except OSError as error:
-                raise UsageError(
-                    f"{self.lies} cannot be renamed to {self.belongs}: {error.strerror or error}"
-                ) from error
-            held.path = self.belongs
-            notice(f"{self.lies} is {self.belongs} now, since topology {self.lies.name!r} is {self.belongs.name!r}")
-        rename_spools(held.path, self.moved)
-
-
-def state_path(plan: Plan, given: str | Path | None) -> StatePath:
-    """Return the folder of this run's state: as given, or by the topology's name, or by the name that it had."""
-    moved = {old: new for old, new in plan.moved.items() if isinstance(new, str)}
-    if given is not None:
-        return StatePath(Path(given), Path(given), moved)
-    path = default_dir(plan.name)
-    if _is_empty(path):
-        for before in [default_dir(old) for old, new in moved.items() if new == plan.name]:
-            if before.is_dir():
-                return StatePath(before, path, moved)
-    return StatePath(path, path, moved)
-
-
-def _is_empty(path: Path) -> bool:
-    return not path.exists() or {each.name for each in path.iterdir()} <= {"lock"}
-
-
-def check_tables(plan: Plan, path: Path) -> None:
+def check_tables(plan: Plan, path: Place) -> None:
     """Check that a run which begins anew, though `--resume` was said, empties no table. Raises UsageError."""
     if (path / BEGUN).exists():
         return  # a run of this topology has emptied them already, and died before its first checkpoint
@@ -82,22 +37,34 @@ def check_tables(plan: Plan, path: Path) -> None:
             continue
         there = Path(place)
         if (there.is_dir() and any(there.iterdir())) or (there.is_file() and there.stat().st_size):
+            near = path.parent if isinstance(path, Path) else Path()
             others = (
-                ", ".join(repr(each.name) for each in sorted(path.parent.iterdir())) if path.parent.is_dir() else ""
+                ", ".join(repr(each.name) for each in sorted(near.iterdir())) if path != near and near.is_dir() else ""
             )
             raise UsageError(
                 f"--resume: there is no checkpoint of topology {plan.name!r} in {path}, and to begin anew would empty {there}, which sink "
-                f"{sink.name!r} replaces. If the topology had another name, say Topology({plan.name!r}, moved={{'old-name': {plan.name!r}}})"
+                f"{sink.name!r} replaces. If the topology had another name, say --rename OLD-NAME={plan.name} or Topology({plan.name!r}, moved={{'old-name': {plan.name!r}}})"
                 + (f" (state is kept of: {others})" if others and others != repr(path.name) else "")
                 + "; if its state is elsewhere, name the place with --state; to empty the table, leave --resume out"
             )
+    check_same_units(plan, path)
 
 
 class RunState:
     """Holds the state directory from before a run to its end. `kept`: the checkpoint to go on from; None: begin anew."""
 
-    def __init__(self, where: StatePath, resume: bool, restart: bool, notice: Callable[[str], None]) -> None:
-        """Changes nothing before `begin`. Raises UsageError where the run may not begin so, CheckpointError where nothing there can be used."""
+    def __init__(
+        self,
+        where: StatePath,
+        resume: bool,
+        restart: bool,
+        notice: Callable[[str], None],
+        savepoint: Place | None = None,
+    ) -> None:
+        """Changes nothing before `begin`. `savepoint`: the folder of one to begin with; with `resume` where there is nothing to be resumed.
+
+        Raises UsageError where the run may not begin so, CheckpointError where nothing there can be used.
+        """
         if resume and restart:
             raise UsageError("--resume goes on and --restart begins anew: say one of them")
         self._where = where
@@ -107,9 +74,15 @@ class RunState:
         self._spooled = False
         #: identity of the state directory, known once the run begins
         self.lineage = ""
+        #: where the savepoint lies that the run begins with, and its number here
+        self._source: Place | None = None
+        self._number = 0
         self._dir = _taken(where.lies)
         try:
-            self._choose(resume, restart, notice)
+            if savepoint is not None and not (resume and self._goes_on):
+                self._choose_savepoint(savepoint, restart, notice)
+            else:
+                self._choose(resume, restart, notice)
         except BaseException:
             self._dir.close()
             raise
@@ -155,22 +128,74 @@ class RunState:
         self.kept = replace(kept, repeats=kept.repeats or bool(amiss))
 
     @property
-    def path(self) -> Path:
+    def _goes_on(self) -> bool:
+        """Return whether there is something that `--resume` goes on with."""
+        return (bool(self._dir.manifests()) and not self._dir.ended) or self._dir.spooled
+
+    @property
+    def from_savepoint(self) -> bool:
+        """Return whether the run begins with a savepoint."""
+        return self._source is not None
+
+    def _choose_savepoint(self, source: Place, restart: bool, notice: Callable[[str], None]) -> None:
+        text = str(source)
+        found, amiss = StateDir(source, locked=False).newest()
+        if found is None:
+            raise UsageError(f"--from-savepoint: {text} has no checkpoint")
+        if found.over:
+            raise UsageError(f"--from-savepoint: the run of {text} had come to its end: there is nothing to go on with")
+        for line in amiss:
+            notice(f"{line}: taking checkpoint {found.number} instead")
+        newest = None
+        with contextlib.suppress(CheckpointError):  # none that is whole is in the way of nothing
+            newest = self._dir.newest()[0]
+        same = newest is not None and (newest.run, newest.units) == (found.run, found.units)
+        if same and newest is not None:
+            # What it was made of: with what its sinks have to commit, and all that its spouts have read since.
+            source, found = self.path, newest
+        elif not restart and (self._goes_on or self._dir.of_spark):
+            which = f"checkpoint {newest.number}" if newest is not None else "without a checkpoint"
+            raise UsageError(
+                f"{self.path} holds a run that did not finish ({which}), and it is not where savepoint {text} was taken: go on with it by "
+                "--resume, go back to the savepoint with --restart, or name another place with --state"
+            )
+        # in an object store a claim comes before it
+        claims = isinstance(self.path, ObjectPath)
+        self._number = max(self.last_number + claims, found.number) + 1
+        incarnation = max([found.next_incarnation, *([newest.next_incarnation] if newest is not None else [])])
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(found.completed_at))
+        notice(
+            f"going on from {text}: checkpoint {found.number} of {found.topology}, {when}; here it is checkpoint {self._number}"
+        )
+        origin = source.parent.parent if source.parent.name == SAVEPOINTS else source
+        later = StateDir(origin, locked=False).last_number
+        if later > found.number:
+            notice(f"checkpoint {later} came after it: rows that sinks committed since come once more")
+        self._source = source
+        self.kept = replace(found, next_incarnation=incarnation)
+
+    @property
+    def path(self) -> Place:
         """The folder, where it lies now."""
         return self._dir.path
 
-    def begin(self) -> None:
-        """The run begins: what it does not go on from goes, and what is left has the names of today.
+    def begin(self, plan: Plan | None = None) -> None:
+        """The run begins: what it does not go on from goes, and what is left has the names of today. `plan` says what its sinks write.
 
         Raises CheckpointError, UsageError.
         """
+        self._dir.claim(self._number - 1)
+        if self._source is not None and self.kept is not None:
+            self.kept = self._dir.take(self._source, replace(self.kept, number=self._number))
         self._where.settle(self._dir, self._notice)
         self.lineage = self._dir.lineage()
         if self.kept is None and not self._spooled:
             self._dir.clear()
-            (self.path / BEGUN).touch()
         else:
             self._dir.tidy()
+        if plan is not None:
+            note_outputs(plan, self.path)
+        (self.path / BEGUN).touch()
 
     @property
     def last_number(self) -> int:
@@ -182,12 +207,25 @@ class RunState:
         if in_order:
             self._dir.mark_ended()
 
+    def savepoint(self, name: str) -> Place:
+        """Keep the newest checkpoint under a name, once the run is over and all is committed; return where. Raises UsageError, CheckpointError."""
+        kept, _ = self._dir.newest()
+        if kept is None:
+            raise UsageError(f"savepoint {name!r}: the run has ended before its first checkpoint")
+        # One that ended before its sinks had begun has committed nothing of what it goes on from.
+        before = None if self.kept is None else self.kept.number
+        return self._dir.savepoints.create(kept, name, committed=kept.number != before)
+
+    def check_savepoint(self, name: str) -> None:
+        """Check that a savepoint of this name can be made. Raises UsageError."""
+        self._dir.savepoints.check(name)
+
     def close(self) -> None:
         """Another run may have the directory, when the processes of this one are gone."""
         self._dir.close()
 
 
-def _taken(path: Path) -> StateDir:
+def _taken(path: Place) -> StateDir:
     """The processes of a run that was killed hold the lock until they are gone, about a second."""
     until = time.monotonic() + LET_GO_WITHIN
     while True:

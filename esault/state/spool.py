@@ -5,7 +5,7 @@ UNIT-PART/rest                what an orderly stop left that makes no row yet: t
 UNIT-PART/SSSSSSSS.rows       a segment: length(u32) crc32(u32) block, ...; a block is a packed list of (key, value) pairs, or a dict of columns
 ```
 
-Where the source has positions, to be acknowledged by, a block is a dict of one such block, the position behind it and the names of its
+Where the source has positions, to be acknowledged by or to go on from, a block is a dict of one such block, the position behind it and the names of its
 rows, if they have any; the first of a
 segment may hold no rows, and the position before them.
 
@@ -133,7 +133,10 @@ class Spooled(Spout[Any, Any]):
             self.spout.open(context)
             if kept is not None:
                 self.settle()
-                self.spout.commit(kept[0])
+                if self.spout.seekable:
+                    self.spout.seek(kept[0])
+                else:
+                    self.spout.commit(kept[0])
             if rest is not None:
                 self.spout.begin_with(rest)
             self._opened = True
@@ -269,7 +272,7 @@ class Spooled(Spout[Any, Any]):
             known = self._settled.popleft()
             passed += 1
         if self._names is not None and passed:
-            self._names.told(passed)
+            self._names.told(passed, self.context.now())
         if known is not None:
             self.spout.commit(known[1])
         before, self._committed = self._committed, position

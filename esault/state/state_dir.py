@@ -1,6 +1,7 @@
 """The state directory of a topology: pieces, and a manifest for each complete checkpoint.
 
-A checkpoint is complete when its manifest has its name. What no manifest that is kept speaks of is removed.
+A checkpoint is complete when its manifest has its name. What no manifest that is kept speaks of is removed. In an object store the names of
+manifests are given by `fence`, in place of a lock.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from esault.errors import CheckpointError, UsageError
 from esault.messages.checkpoint import CompletedCheckpoint, Piece
+from esault.object_store.object_path import ObjectPath
 from esault.state import manifest
-from esault.state.files import write_whole
+from esault.state.fence import Fence
 from esault.state.piece_file import check_piece
+from esault.state.place import Place, link, put, remove_tree
+from esault.state.savepoints import Savepoints, copy_spool, manifest_name
 from esault.state.spool import SPOOL
 
 __all__ = ["StateDir"]
@@ -33,7 +38,7 @@ ENDED = "ended"
 #: names the folder in what sinks stage, over all runs that it sees
 LINEAGE = "lineage"
 _MANIFEST = re.compile(r"checkpoint-\d{8}\.json")
-_PIECE = re.compile(r"(\d{8})-\d+(-base|-in-flight)?\.state")
+_PIECE = re.compile(r"(\d{8})-\d+(-base|-in-flight)?(-[0-9a-f]{8})?\.state")
 
 
 class StateDir:
@@ -42,14 +47,16 @@ class StateDir:
     The lock is that of an open file, which forked processes share: it lasts until the last process of the run is gone.
     """
 
-    def __init__(self, path: Path, locked: bool = True) -> None:
-        """`locked=False`: for a process of the run that holds the lock already.
+    def __init__(self, path: Place, locked: bool = True, last_number: int = 0) -> None:
+        """`locked=False`: for a process of the run that holds the lock already; in an object store that has claimed the numbers behind `last_number`.
 
         Raises UsageError when another run has it, CheckpointError when it cannot be made.
         """
         self.path = path
+        self.savepoints = Savepoints(path)
+        self._fence = Fence(path, last_number) if isinstance(path, ObjectPath) else None
         self._lock = -1
-        if not locked:
+        if not locked or isinstance(path, ObjectPath):
             return
         try:
             path.mkdir(0o700, parents=True, exist_ok=True)
@@ -69,19 +76,31 @@ class StateDir:
                 f"another run uses the state directory {path}; end it, or choose another with --state"
             ) from None
 
+    def claim(self, before: int = 0) -> None:
+        """In an object store: take the folder over; numbers go on above `before`. Raises UsageError where another run completes checkpoints now."""
+        if self._fence is not None:
+            self._fence.claim(before)
+
     def keep(self, kept: CompletedCheckpoint) -> None:
-        """The checkpoint is complete from here on. Raises CheckpointError."""
+        """The checkpoint is complete from here on. Raises CheckpointError; FencedError where another run has taken the folder over."""
         try:
-            write_whole(self._manifest(kept.number), manifest.encode(kept))
+            self._complete(kept)
         except OSError as error:
             raise CheckpointError(
                 f"checkpoint {kept.number} cannot be completed in {self.path}: {error.strerror or error}; free space or mend "
                 "permissions. The checkpoints before it stay as they are"
             ) from error
         self.prune()
+        self.savepoints.complete(kept.number)
 
-    def _manifest(self, number: int) -> Path:
-        return self.path / f"checkpoint-{number:08d}.json"
+    def _complete(self, kept: CompletedCheckpoint) -> None:
+        if self._fence is not None:
+            self._fence.complete(kept.number, manifest.encode(kept))
+        else:
+            put(self._manifest(kept.number), manifest.encode(kept))
+
+    def _manifest(self, number: int) -> Place:
+        return self.path / manifest_name(number)
 
     @property
     def of_spark(self) -> bool:
@@ -89,11 +108,12 @@ class StateDir:
         folder = self.path / SPARK
         return (folder / "layout.json").exists() and not (folder / "ended").exists()
 
-    def manifests(self) -> list[Path]:
+    def manifests(self) -> list[Place]:
         """Of all complete checkpoints, the newest first."""
-        return sorted(
-            (path for path in self.path.glob("checkpoint-*.json") if _MANIFEST.fullmatch(path.name)), reverse=True
-        )
+        if self._fence is not None:
+            return list(self._fence.checkpoints())
+        paths: list[Place] = [path for path in self.path.glob("checkpoint-*.json") if _MANIFEST.fullmatch(path.name)]
+        return sorted(paths, key=lambda path: path.name, reverse=True)
 
     def newest(self) -> tuple[CompletedCheckpoint | None, list[str]]:
         """The newest checkpoint of which every byte is there, and what is amiss with newer ones.
@@ -135,7 +155,7 @@ class StateDir:
                 return found
         made = secrets.token_hex(16)
         try:
-            write_whole(path, made.encode())
+            put(path, made.encode())
         except OSError as error:
             raise CheckpointError(
                 f"{path} cannot be written: {error.strerror or error}; free space or mend permissions"
@@ -145,14 +165,15 @@ class StateDir:
     @property
     def spooled(self) -> bool:
         """Return whether rows are here that a spout has read and that may be nowhere else."""
-        return any(path.stat().st_size for path in (self.path / SPOOL).glob("*/*.rows"))
+        # in an object store there are none: see `check_place`
+        return isinstance(self.path, Path) and any(path.stat().st_size for path in (self.path / SPOOL).glob("*/*.rows"))
 
     def mark_ended(self) -> None:
         """There is nothing to go on with. Raises CheckpointError."""
         newest = self.manifests()[:1]
         if newest:
             try:
-                write_whole(self.path / ENDED, newest[0].name.encode())
+                put(self.path / ENDED, newest[0].name.encode())
             except OSError as error:
                 raise CheckpointError(
                     f"{self.path / ENDED} cannot be written: {error.strerror or error}; all rows are committed, and the next run "
@@ -164,6 +185,47 @@ class StateDir:
         self._remove([*self.manifests(), self.path / ENDED, self.path / SPOOL, self.path / SPARK])
         self._remove([path for path in self.path.iterdir() if _PIECE.fullmatch(path.name) or _part(path)])
 
+    def take(self, source: Place, kept: CompletedCheckpoint) -> CompletedCheckpoint:
+        """Begin with a checkpoint of another folder, which has a number above all here: durable in one step, and all else goes.
+
+        Return it with the names that its files have here. Raises CheckpointError.
+        """
+        names = iter(range(len(list(_pieces(kept)))))
+        try:
+            units = {
+                name: replace(
+                    unit,
+                    chains=tuple(
+                        tuple(self._taken(source, piece, kept.number, next(names)) for piece in chain)
+                        for chain in unit.chains
+                    ),
+                    in_flight=tuple(
+                        self._taken(source, piece, kept.number, next(names), "-in-flight") for piece in unit.in_flight
+                    ),
+                )
+                for name, unit in kept.units.items()
+            }
+            if source != self.path and isinstance(self.path, Path):
+                _take_spool(source, self.path)
+            made = replace(kept, units=units)
+            self._complete(made)
+        except OSError as error:
+            raise CheckpointError(
+                f"{source} cannot be brought to {self.path}: {error.strerror or error}; free space or mend permissions"
+            ) from error
+        needed = {piece.name for piece in _pieces(made)}
+        over = [path for path in self.manifests() if path != self._manifest(kept.number)]
+        pieces: list[Place] = [
+            path for path in self.path.iterdir() if _PIECE.fullmatch(path.name) and path.name not in needed
+        ]
+        self._remove([*over, *pieces, self.path / ENDED, self.path / SPARK])
+        return made
+
+    def _taken(self, source: Place, piece: Piece, number: int, i: int, kind: str = "") -> Piece:
+        name = f"{number:08d}-{i}{kind or ('-base' if piece.base else '')}.state"
+        link(source / piece.name, self.path / name)
+        return replace(piece, name=name)
+
     def tidy(self) -> None:
         """A run goes on from what is here: half-written files of a run that was killed go. Raises CheckpointError."""
         self._remove([path for path in self.path.iterdir() if _part(path)])
@@ -171,16 +233,18 @@ class StateDir:
     @property
     def last_number(self) -> int:
         """Of the newest checkpoint, be it damaged; 0: there is none. Later ones have higher numbers: nothing is written over."""
+        if self._fence is not None:
+            return self._fence.last
         newest = self.manifests()[:1]
         return int(newest[0].stem.rpartition("-")[2]) if newest else 0
 
-    def _remove(self, paths: list[Path]) -> None:
+    def _remove(self, paths: list[Place]) -> None:
         try:
             for path in paths:
-                if path.is_dir():
-                    shutil.rmtree(path)
-                else:
+                if isinstance(path, Path) and not path.is_dir():
                     path.unlink(missing_ok=True)
+                else:
+                    remove_tree(path)
         except OSError as error:
             raise CheckpointError(
                 f"{error.filename or self.path} cannot be removed: {error.strerror or error}; mend permissions, or choose another "
@@ -199,8 +263,8 @@ class StateDir:
                 return  # what it needs is not known
             needed |= {piece.name for piece in _pieces(checkpoint)}
             newest = max(newest, checkpoint.number)
-        with contextlib.suppress(OSError):
-            for path in over:
+        with contextlib.suppress(OSError, CheckpointError):
+            for path in [*over, *(self._fence.over() if self._fence is not None else ())]:
                 path.unlink(missing_ok=True)
             for path in self.path.iterdir():
                 piece = _PIECE.fullmatch(path.name.removeprefix(".").removesuffix(".part"))
@@ -220,6 +284,17 @@ def _pieces(kept: CompletedCheckpoint) -> Iterator[Piece]:
         yield from unit.pieces
 
 
-def _part(path: Path) -> bool:
+def _take_spool(source: Place, target: Path) -> None:
+    part = target / ".taken.part"
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(0o700)
+    copy_spool(source, part)
+    shutil.rmtree(target / SPOOL, ignore_errors=True)
+    if (part / SPOOL).is_dir():
+        (part / SPOOL).rename(target / SPOOL)
+    part.rmdir()
+
+
+def _part(path: Place) -> bool:
     """Return whether a run was killed while it wrote this."""
     return path.name.startswith(".") and path.name.endswith(".part")

@@ -2,30 +2,79 @@
 
 from __future__ import annotations
 
+import secrets
+import tempfile
 from collections.abc import Iterable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
+from esault.errors import CheckpointError
 from esault.messages.checkpoint import Piece
+from esault.object_store.object_file import in_background
+from esault.object_store.object_path import ObjectPath
 from esault.payload.codec import Codec
 from esault.payload.schema import Schema
 from esault.state.piece_file import PieceWriter, read_piece, read_schema
+from esault.state.place import Place
 
-__all__ = ["FileStateStore"]
+__all__ = ["FileStateStore", "UploadedPiece", "piece_writer"]
+
+
+class UploadedPiece:
+    """A piece for an object store: written to a file of this machine first, and put there as a whole in the background."""
+
+    def __init__(self, path: ObjectPath, base: bool, codec: Codec) -> None:
+        """Raises CheckpointError where nothing can be written."""
+        self._path = path
+        try:
+            self._folder = tempfile.TemporaryDirectory(prefix="esault-piece-")
+        except OSError as error:
+            raise CheckpointError(
+                f"state cannot be written on its way to {path}: {error.strerror or error}; free space, or name another place with TMPDIR"
+            ) from error
+        self._file = Path(self._folder.name) / path.name
+        self._writer = PieceWriter(self._file, base, codec)
+        self.add = self._writer.add
+
+    def finish(self, schema: Schema) -> Future[Piece]:
+        """Begin to put it there, with what the classes in it look like; it is durable when the future is done. Raises CheckpointError, as does that."""
+        piece = self._writer.finish(schema)
+
+        def put() -> Piece:
+            try:
+                self._path.upload(self._file)
+            finally:
+                self._folder.cleanup()
+            return piece
+
+        return in_background(put)
+
+    def drop(self) -> None:
+        """Give it up; nothing stays."""
+        self._writer.drop()
+        self._folder.cleanup()
+
+
+def piece_writer(path: Place, base: bool, codec: Codec) -> PieceWriter | UploadedPiece:
+    """Return what writes a piece to this place. Raises CheckpointError."""
+    return PieceWriter(path, base, codec) if isinstance(path, Path) else UploadedPiece(path, base, codec)
 
 
 class FileStateStore:
     """Pieces in the state directory. What is written here is part of nothing until a manifest speaks of it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Place) -> None:
         self._path = path
         # One for all: a codec holds a buffer of a megabyte until the collector finds it.
         self._codec = Codec()
+        # In an object store a run that was taken for dead may write beside this one: their names differ.
+        self._own = f"-{secrets.token_hex(4)}" if isinstance(path, ObjectPath) else ""
 
-    def create(self, number: int, incarnation: int, base: bool, in_flight: bool = False) -> PieceWriter:
+    def create(self, number: int, incarnation: int, base: bool, in_flight: bool = False) -> PieceWriter | UploadedPiece:
         """A file for a sub-unit's part of a checkpoint; `in_flight`: for rows in flight. Raises CheckpointError."""
         kind = "-in-flight" if in_flight else "-base" if base else ""
-        return PieceWriter(self._path / f"{number:08d}-{incarnation}{kind}.state", base, self._codec)
+        return piece_writer(self._path / f"{number:08d}-{incarnation}{kind}{self._own}.state", base, self._codec)
 
     def read(self, piece: Piece) -> Iterable[tuple[Any, bytes | None]]:
         """Return what was written. Raises CheckpointError."""

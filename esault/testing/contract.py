@@ -11,8 +11,7 @@ from typing import Any
 
 from esault.payload.codec import Codec
 from esault.testing.sink_contract import check_sink
-from esault.testing.split_contract import check_splits
-from esault.topology.columns import Columns
+from esault.testing.split_contract import check_splits, pairs
 from esault.topology.context import Context
 from esault.topology.split_source import SplitSource
 from esault.topology.spout import EndOfStream, Spout, has_position, is_acknowledged
@@ -150,7 +149,7 @@ class _Checked:
             except EndOfStream:
                 break
             assert given is not None, "read returned None: return [] when there is nothing yet"
-            rows = list(zip(given.keys, given.values)) if isinstance(given, Columns) else list(given)  # type: ignore[arg-type]
+            rows = pairs(given)
             assert len(rows) <= limit, f"read({limit}) gave {len(rows)} rows"
             empty = 0 if rows else empty + 1
             if rows:

@@ -21,6 +21,14 @@ from esault.topology.plan import UnitPlan
 __all__ = ["LocalAcker", "LocalProber", "LocalSubUnit"]
 
 
+def _below(bits: Callable[[int], int], n: int) -> int:
+    """Return a whole number below `n`, which is 3 or 4, as `Random.randrange` draws it: these are drawn at each step of each process."""
+    drawn = bits(n.bit_length())
+    while drawn >= n:
+        drawn = bits(n.bit_length())
+    return drawn
+
+
 class _LocalProcess:
     def __init__(self, incarnation: int, wire: MemoryWire) -> None:
         self.incarnation = incarnation
@@ -56,6 +64,10 @@ class LocalSubUnit(_LocalProcess):
     ) -> None:
         super().__init__(build.incarnation, wire)
         self.core: SubUnit = sub_unit(build, plan, environment)
+        self.outbox.extendleft(
+            reversed(self.core.outbox)
+        )  # what is to be said of the state comes before the run begins
+        self.core.outbox.clear()
         self._clock = environment.clock
         #: until when nothing happens unless something comes; most processes wait most of the time
         self._rests_until = 0.0
@@ -67,8 +79,8 @@ class LocalSubUnit(_LocalProcess):
         nothing = not (self.messages or core.outbox or self.fast.waiting() or self.data.waiting())
         if nothing and self._rests_until and self._clock() < self._rests_until:
             # A seed's run is the same whether or not this one is left alone.
-            order.randint(1, 4)
-            order.randint(1, 3)
+            _below(order.getrandbits, 4)
+            _below(order.getrandbits, 3)
             return False
         if self.messages and (core.stopped or order.random() < 0.8):
             core.handle(self.messages.popleft())
@@ -77,13 +89,17 @@ class LocalSubUnit(_LocalProcess):
         if core.may_read:
             links += self.data.waiting()
         order.shuffle(links)
-        for link in links[: order.randint(1, 4)]:
+        for link in links[: 1 + _below(order.getrandbits, 4)]:
             core.read(link.popleft())
             happened = True
             while link and core.reader.unaligned:  # all that there is, between two tuples that may take long
                 core.read(link.popleft())
-        for _ in range(order.randint(1, 3)):
-            happened = core.turn() or happened
+        worked = False
+        for _ in range(1 + _below(order.getrandbits, 3)):
+            worked = core.turn()
+            if not worked:  # the next would find the same
+                break
+            happened = True
         while core.outbox:
             self.outbox.append(core.outbox.popleft())
             happened = True
@@ -92,12 +108,12 @@ class LocalSubUnit(_LocalProcess):
         # What is blocked goes on when another has read, and a call when its answer comes, of which nothing tells this process.
         outputs = core.outputs
         unseen = outputs.blocked or outputs.open_hooks or (isinstance(core, AsyncSubUnit) and core.calls.open)
-        self._rests_until = 0.0 if happened or self.messages or unseen else core.next_at
+        self._rests_until = 0.0 if worked or self.messages or unseen else core.next_at
         return happened
 
     def wake_at(self) -> float:
-        """Return the time at which something happens by itself."""
-        return self.core.next_at
+        """Return the time at which something happens by itself: as found where it has rested since, which changes nothing."""
+        return self._rests_until or self.core.next_at
 
     def leave(self) -> None:
         super().leave()

@@ -37,6 +37,7 @@ from esault.payload.column import plain
 from esault.report import Report
 from esault.routing.table import OutputTable
 from esault.routing.table_change import merged, moved, split
+from esault.state.place import Place
 from esault.state.spool import spooled
 from esault.state.state_dir import StateDir
 from esault.state.state_store import FileStateStore
@@ -54,6 +55,20 @@ from esault.topology.spout import Spout
 __all__ = ["LocalRuntime"]
 
 
+def _planned(topology: Topology | Plan | Callable[[], Topology | Plan]) -> Callable[[], Plan]:
+    """Return what gives the plan anew, for each process as for the first; one that was made before is the same each time."""
+    if callable(topology):
+        make = topology
+
+        def again() -> Plan:
+            made = make()
+            return made.plan() if isinstance(made, Topology) else made
+
+        return again
+    plan = topology.plan() if isinstance(topology, Topology) else topology
+    return lambda: plan
+
+
 class LocalRuntime:
     """Runs a topology in this process: seeded order, manual clock, scripted faults; nothing is written.
 
@@ -69,7 +84,7 @@ class LocalRuntime:
 
     def __init__(
         self,
-        topology: Topology | Plan | Callable[[], Plan],
+        topology: Topology | Plan | Callable[[], Topology | Plan],
         *,
         spouts: Mapping[str, Iterable[tuple[Any, Any]]] | None = None,
         seed: int = 0,
@@ -82,30 +97,24 @@ class LocalRuntime:
         dead_letter_sink: Any = None,
         plan: Plan | None = None,
         policies: Mapping[str, str] | None = None,
-        state_dir: Path | None = None,
+        state_dir: Place | None = None,
         kept: CompletedCheckpoint | None = None,
         last_number: int = 0,
         lineage: str = "",
+        from_savepoint: bool = False,
     ) -> None:
         """`state_dir`: where checkpoints are kept, which the caller has locked (in memory by default); `kept`: the one to go on
-        from; `last_number`: after which new ones are numbered; `lineage`: identity of `state_dir`. `policies` scales units by themselves, by name (`{"count": "probe"}`); without it nothing does.
+        from; `last_number`: after which new ones are numbered; `lineage`: identity of `state_dir`; `from_savepoint`: `kept` was one. `policies` scales units by themselves, by name (`{"count": "probe"}`); without it nothing does.
 
         `real=True` is for `--engine local`: the real sinks, and the real clock unless a `clock` is given. Raises
         TopologyError, UsageError.
         """
-        self._plan_of: Callable[[], Plan]
-        if isinstance(topology, Plan):
-            given = topology
-            self._plan_of = lambda: given
-        elif isinstance(topology, Topology):
-            made = topology.plan()
-            self._plan_of = lambda: made
-        else:
-            self._plan_of = topology
+        self._plan_of = _planned(topology)
         self._real = real
         settings = settings or Settings(watch_values=not real, reload_state=True)
         if settings.chaining:
             unchained, apart = self._plan_of, {*settings.unchained, *(parallelism or {}), *(policies or {})}
+            apart |= set() if kept is None else kept.apart
             self._plan_of = lambda: chain(unchained(), apart)
             plan = None if plan is None else chain(plan, apart)
         self._given = {name: list(rows) for name, rows in (spouts or {}).items()}
@@ -127,7 +136,7 @@ class LocalRuntime:
         self._dead_letters = dead_letter_sink or DeadLetterList()
         self._run_dir = run_dir
         self._run = run
-        self._lineage = lineage or run
+        self._lineage, self._from_savepoint = lineage or run, from_savepoint
         self._exits: deque[Exited] = deque()
         self.state_store: Any = MemoryStateStore() if state_dir is None else FileStateStore(state_dir)
         self._state_dir = state_dir
@@ -139,6 +148,7 @@ class LocalRuntime:
         units = {name: unit if real else self._collecting(unit) for name, unit in self.plan.units.items()}
         for name, rows in self._given.items():
             units[name] = replace(units[name], spout=GivenRows(rows))
+        kept_in = None if state_dir is None else StateDir(state_dir, locked=False, last_number=last_number)
         self.driver = Driver(
             replace(self.plan, units=units),
             run,
@@ -148,8 +158,8 @@ class LocalRuntime:
             policies=chosen,
             probes=probes,
             completed=kept,
-            keep=self.kept.append if state_dir is None else StateDir(state_dir, locked=False).keep,
-            find=None if state_dir is None else StateDir(state_dir, locked=False).newest,
+            keep=self.kept.append if kept_in is None else kept_in.keep,
+            find=None if kept_in is None else kept_in.newest,
             last_number=last_number,
             lineage=self._lineage,
         )
@@ -174,7 +184,7 @@ class LocalRuntime:
             elif address in self._processes:
                 self._processes[address].messages.append(message)
         if self.driver.phase == "beginning":
-            self._sinks.begin(self.driver, self._run, self._lineage)
+            self._sinks.begin(self.driver, self._run, self._lineage, self._from_savepoint)
             self.driver.begun(now)
             happened = True
         if self.driver.run_checkpoints.committing is not None:
@@ -191,9 +201,9 @@ class LocalRuntime:
             happened = process.run(self._order) or happened
             if process.outbox and (self._order.random() < 0.7 or process.gone):
                 happened = True
-                self.driver.handle(process.outbox.popleft(), now)
+                self._take(process.outbox.popleft(), now)
                 while process.gone and process.outbox:
-                    self.driver.handle(process.outbox.popleft(), now)
+                    self._take(process.outbox.popleft(), now)
             if process.gone:
                 self._processes.pop(process.incarnation, None)
         while self._exits:
@@ -203,6 +213,10 @@ class LocalRuntime:
             self.driver.died_late = False
             self._sinks.commit_again(self.driver)
         return happened
+
+    def _take(self, message: Any, now: float) -> None:
+        if not self.driver.commands.take(message):
+            self.driver.handle(message, now)
 
     def now(self) -> float:
         """The time of this run, seconds since the epoch."""
@@ -296,6 +310,7 @@ class LocalRuntime:
                         self.state_store if self.driver.settings.delivery is Delivery.EXACTLY_ONCE else None,
                         SteppedLoop,
                         self.background,
+                        pause=time.sleep if self._now is time.time else self.clock.advance,
                     ),
                 )
             except Exception as error:
@@ -316,10 +331,13 @@ class LocalRuntime:
 
     def _folder(self) -> Path:
         """For what cannot be kept in memory alone, since it must outlive an object that dies."""
+        if isinstance(self._state_dir, Path):
+            return self._state_dir
+        folder = Path(tempfile.mkdtemp(prefix="esault-"))
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         if self._state_dir is None:
-            self._state_dir = Path(tempfile.mkdtemp(prefix="esault-"))
-            weakref.finalize(self, shutil.rmtree, self._state_dir, ignore_errors=True)
-        return self._state_dir
+            self._state_dir = folder
+        return folder
 
     def _spout_of(self, old: int) -> Spout[Any, Any] | None:
         """That of a living process, which becomes another sub-unit."""
@@ -330,7 +348,7 @@ class LocalRuntime:
         return process.core.spout
 
     def _unit_plan(self, name: str) -> UnitPlan:
-        unit = self._plan_of().units[name]
+        unit = self._plan_of().unit(name)
         if self._real:
             self._made.append(unit)
             return unit

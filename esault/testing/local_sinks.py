@@ -37,11 +37,11 @@ class LocalSinks:
         self._background = background
         self._begun = False
 
-    def begin(self, driver: Driver, run: str, lineage: str) -> None:
+    def begin(self, driver: Driver, run: str, lineage: str, from_savepoint: bool = False) -> None:
         """Tell them of the run, once, and commit what belongs to the checkpoint that it goes on from. Raises SinkError, UserError."""
         for sink in self._sinks if self._real and not self._begun else ():
             resumed = driver.run_checkpoints.resumed_from > 0
-            info = RunInfo(run, driver.plan.name, sink.name, resumed, lineage)
+            info = RunInfo(run, driver.plan.name, sink.name, resumed, lineage, from_savepoint)
             call_sink(sink.name, "begin", partial(self._begin, sink, info))
         self._begun = True
         self.commit_again(driver)

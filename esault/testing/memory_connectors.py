@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from esault.payload.undone import Undone
 from esault.topology.plan import Outlet, SinkPlan, UnitPlan
 from esault.topology.sink import Sink
 from esault.topology.spout import EndOfStream, Spout
@@ -84,13 +85,20 @@ class DeadLetterList:
     """Dead letters in memory."""
 
     def __init__(self) -> None:
-        self.records: list[dict[str, Any]] = []
+        self._records: list[dict[str, Any]] = []
+        self._undone = Undone()
 
     def __str__(self) -> str:
         return "memory"
 
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """Those that hold: what was written behind a checkpoint that all went back to comes again."""
+        return [record for record in self._records if record not in self._undone]
+
     def put(self, record: dict[str, Any]) -> None:
-        self.records.append(record)
+        if not self._undone.take(record):
+            self._records.append(record)
 
     def sync(self) -> None:
         """Memory is as durable as it gets."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable, Sequence
 from itertools import cycle
 from typing import Any
 
 from esault.payload.codec import Codec
+from esault.payload.column import plain
 from esault.topology.columns import Columns
 from esault.topology.context import Context
 from esault.topology.split_source import SplitReader, SplitSource
 from esault.topology.spout import EndOfStream
 
-__all__ = ["check_splits"]
+__all__ = ["check_splits", "pairs"]
 
 #: what reads ask for, in turns
 _LIMITS = ((1000,), (1,), (3, 1, 7))
@@ -32,6 +34,14 @@ def check_splits(
 ) -> int:
     """Check a source of splits, and return the number of its rows; see `check_spout`. Raises AssertionError."""
     return _Checked(make, now, idle).check(grow, parts, positions)
+
+
+def pairs(given: Any) -> list[Any]:
+    """Return what a read gave as pairs of plain objects, whether it came as rows or as columns, also those of Arrow."""
+    if not isinstance(given, Columns):
+        return list(given)
+    keys = [None] * len(given) if given.keys is None else plain(given.keys)
+    return list(zip(keys, plain(given.values)))
 
 
 class _Checked:
@@ -53,10 +63,10 @@ class _Checked:
         source.close()
         return sum(map(len, whole.values()))
 
-    def _check_split(self, id: str, whole: list[_Row], positions: int) -> None:
+    def _check_split(self, id: str, whole: list[_Row], positions: int, added: bool = False) -> None:
         for limits in _LIMITS:
             source = self._opened(self._make())
-            reader = source.open_split(id, None)
+            reader = source.open_added_split(id) if added else source.open_split(id, None)
             places: list[tuple[int, Any]] = [(0, _travelled(id, reader.position()))]
             rows: list[_Row] = []
             for portion in self._portions(reader, limits):
@@ -106,7 +116,7 @@ class _Checked:
         fresh = [id for id in after if id not in ids]
         assert fresh, "splits() of an object that is open names what appeared while it is"
         for id in fresh:
-            self._check_split(id, self._read(source.open_split(id, None), _LIMITS[0]), 3)
+            self._check_split(id, self._read(source.open_added_split(id), _LIMITS[0]), 3, added=True)
 
     def _opened(self, source: SplitSource[Any, Any]) -> SplitSource[Any, Any]:
         source.check()
@@ -115,7 +125,9 @@ class _Checked:
         return source
 
     def _ids(self, source: SplitSource[Any, Any]) -> list[str]:
-        ids = list(source.splits())
+        while (found := source.splits()) is None:  # not known yet
+            time.sleep(0.01)
+        ids = list(found)
         assert all(isinstance(id, str) for id in ids), f"splits() returns the names of splits, each a str: {ids!r}"
         assert len(set(ids)) == len(ids), f"splits() names each split once: {ids!r}"
         return ids
@@ -137,7 +149,7 @@ class _Checked:
             except EndOfStream:
                 return
             assert given is not None, "read returned None: return [] when there is nothing yet"
-            rows = list(zip(given.keys, given.values)) if isinstance(given, Columns) else list(given)  # type: ignore[arg-type]
+            rows = pairs(given)
             assert len(rows) <= limit, f"read({limit}) gave {len(rows)} rows"
             empty = 0 if rows else empty + 1
             if empty >= self._idle:

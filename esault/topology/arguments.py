@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from esault.errors import TopologyError
-from esault.topology.error_policy import ErrorPolicy, dead_letter, fail, skip
+from esault.topology.error_policy import Backoff, ErrorPolicy, dead_letter, fail, skip
 
 __all__ = [
     "check_buffer",
@@ -101,8 +101,9 @@ def check_on_error(where: str, policy: object) -> ErrorPolicy:
         )
     if policy.kind not in _KINDS:
         raise TopologyError(f"{where}: on_error has the kind {policy.kind!r}; it is one of {', '.join(_KINDS)}")
-    if isinstance(policy.retries, bool) or not isinstance(policy.retries, int) or policy.retries < 0:
-        raise TopologyError(f"{where}: on_error has retries={policy.retries!r}; it is a whole number from 0 on")
+    retries = policy.retries
+    if isinstance(retries, bool) or not (isinstance(retries, Backoff) or (isinstance(retries, int) and retries >= 0)):
+        raise TopologyError(f"{where}: on_error has retries={retries!r}; it is a whole number from 0 on, or backoff()")
     if policy.kind == "dead_letter" and not policy.path:
         raise TopologyError(f"{where}: on_error has no path; write dead_letter('dead.jsonl')")
     return policy

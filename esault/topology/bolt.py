@@ -59,6 +59,15 @@ class Bolt(Generic[KI, VI, KO, VO]):
     def open(self, context: Context, /) -> Any:
         """Called after the object is made or restored, for connections and the like."""
 
+    def open_shared(self, context: Context, /) -> Any:
+        """Open what all objects of a sub-unit share, such as a client: called once there, on the first of them, before its `open`.
+
+        What it returns is `self.context.shared` in all of them. May be `async def` where `process` is.
+        """
+
+    def close_shared(self, shared: Any, /) -> Any:
+        """Close what `open_shared` returned: the sub-unit stops. Called on the object that opened it; not called in a crash."""
+
     def tick(self, now: float, /) -> Any:
         """Called every `tick_every` seconds; `now` in seconds since the epoch."""
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from esault.errors import TopologyError
 from esault.topology.bolt import Bolt
 from esault.topology.grouping import Grouping
-from esault.topology.inputs import common_objects, written
+from esault.topology.inputs import common_objects
 from esault.topology.plan import UnitPlan
 
 __all__ = ["check_broadcast", "objects_of"]
@@ -46,7 +46,7 @@ def objects_of(unit: str, cls: type, inputs: Sequence[tuple[str, Grouping]]) -> 
     for source, grouping in keyed:
         if grouping.objects != "key":
             raise TopologyError(
-                f"{where}, and {source!r} comes by {written(grouping)}: broadcast state is handed to new sub-units beside the keys that "
+                f"{where}, and {source!r} comes by {grouping!r}: broadcast state is handed to new sub-units beside the keys that "
                 "they take over, so that it goes with by_key() alone; write key_by(...) before the bolt if the stream has no key"
             )
     return "key"

@@ -9,7 +9,7 @@ from esault.errors import TopologyError
 from esault.topology.bolt import BatchBolt, Bolt
 from esault.topology.draft import Draft, OutletDraft
 from esault.topology.error_policy import ErrorPolicy
-from esault.topology.event_time import checked_event_time
+from esault.topology.event_time import Idle, checked_event_time
 from esault.topology.grouping import Grouping, by_key
 from esault.topology.join import check_keep, check_kind
 from esault.topology.joinable import join_in_windows
@@ -52,6 +52,16 @@ class Topology:
     def __repr__(self) -> str:
         return f"<Topology {self.name!r}: {', '.join(self._draft.units) or 'empty'}>"
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """Return pictures for notebooks: a flowchart where they draw Mermaid, a tree elsewhere."""
+        from esault.topology.drawing import draw, mermaid
+
+        try:
+            plan = self.plan()
+        except TopologyError as error:
+            return {"text/plain": f"{self!r}: {error}"}
+        return {"text/plain": draw(plan), "text/markdown": f"```mermaid\n{mermaid(plan)}```"}
+
     @property
     def name(self) -> str:
         """Return the name that runs, state and reports are called by."""
@@ -72,7 +82,7 @@ class Topology:
         max_parallelism: int | None = None,
         time: Callable[[V], float] | None = None,
         lateness: float | None = None,
-        idle: float | None = None,
+        idle: float | Idle | None = None,
         ahead: float | None = None,
     ) -> Stream[K, V]:
         """Read tuples from `spout`, an object; the stream of them.
@@ -129,7 +139,7 @@ class Topology:
         *,
         time: Callable[[Any], float] | Mapping[Stream[Any, Any], Callable[[Any], float]] | None = None,
         lateness: float | None = None,
-        idle: float | None = None,
+        idle: float | Idle | None = None,
         ahead: float | None = None,
         by: str = "event",
         updates: str = "drop",
@@ -166,7 +176,7 @@ class Topology:
         kind: str = "inner",
         keep: str = "all",
         lateness: float | None = None,
-        idle: float | None = None,
+        idle: float | Idle | None = None,
         ahead: float | None = None,
         parallelism: int = 1,
         min_parallelism: int = 1,
@@ -199,9 +209,9 @@ class Topology:
         checked = check_kind(where, kind), check_keep(where, keep)
         return join_in_windows(self._draft, name, outlets, windowed, options, *checked, names)
 
-    def plan(self) -> Plan:
-        """The whole topology, validated and frozen, as the engines run it."""
-        return self._draft.plan()
+    def plan(self, replicas: bool = True) -> Plan:
+        """The whole topology, validated and frozen, as the engines run it; without `replicas` as one that has none of its own does."""
+        return self._draft.plan(replicas)
 
     @staticmethod
     def _times(name: str, streams: Sequence[Stream[Any, Any]], time: Any) -> list[Any]:

@@ -1,38 +1,56 @@
 """Operator chaining: which bolts can run in the process of the unit that feeds them, and the plan in which they do.
 
 A chained bolt costs no process, no frames and no acks of its own: what its sender emits goes through its `process` at once.
-It has no sub-units either, so nothing can be kept for it, moved or scaled. So only a bolt is chained that has one input by
-`shuffle()`, keeps nothing from tuple to tuple, and was asked for nothing that needs a process of its own.
+It has no sub-units either, so nothing can be kept for it or moved. So only a bolt is chained that has one input by
+`shuffle()`, keeps nothing from tuple to tuple, and was asked for nothing that needs a process of its own. It can get processes
+of its own while tuples flow (`unchain`).
 """
 
 from __future__ import annotations
 
+import dis
 import types
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from esault.topology.bolt import Bolt
 from esault.topology.grouping import Shuffle
+from esault.topology.method_code import codes_of_methods
 from esault.topology.plan import Edge, Outlet, Plan, UnitPlan
+from esault.topology.windowed_spout import WindowedSpout
 
-__all__ = ["chain", "described", "why_not_chained"]
+__all__ = ["chain", "chainable", "described", "unchain", "why_not_chained", "with_chained"]
 
 #: values of attributes that cannot change in place
 _FIXED = (str, bytes, int, float, complex, bool, type(None))
 #: names by which attributes are changed without being written as such
 _INDIRECT = {"setattr", "delattr", "vars", "__dict__", "__setattr__", "__delattr__", "__setstate__"}
 _CHANGES = ("STORE_ATTR", "DELETE_ATTR")
+_READS = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
 
 
 def chain(plan: Plan, apart: Collection[str] = ()) -> Plan:
-    """Return the plan in which each bolt that can be chained runs in its sender's process; `apart` names units that are not to be.
+    """Return the plan in which each bolt that can be chained runs in its sender's process; `apart` names units that are not to be."""
+    return with_chained(plan, chainable(plan, apart))
+
+
+def chainable(plan: Plan, apart: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the names of the bolts that can be chained, but those that are to stay apart."""
+    if any(isinstance(unit.spout, WindowedSpout) for unit in plan.units.values()):
+        return ()  # a window passes unit by unit, and each is changed between two of them
+    return tuple(name for name, unit in plan.units.items() if name not in apart and why_not_chained(unit) is None)
+
+
+def with_chained(plan: Plan, names: Collection[str]) -> Plan:
+    """Return the plan in which these bolts, of those that can be chained, run in their senders' processes.
 
     Names of units, streams, steps and sinks stay, so that `process_stream`, errors and row ids say the same.
     """
     heads: dict[str, str] = {}
     for name, unit in plan.units.items():  # senders first
-        if name not in apart and why_not_chained(unit) is None:
+        if name in names:
             sender = unit.inputs[0].source
             heads[name] = heads.get(sender, sender)
     if not heads:
@@ -58,16 +76,34 @@ def _chained(outlet: Outlet, heads: Mapping[str, str], made: Mapping[str, UnitPl
     return replace(outlet, edges=tuple(edges), bolts=(*outlet.bolts, *bolts), branches=branches)
 
 
-def described(plan: Plan) -> list[str]:
-    """Return a line for each bolt: where it runs with chaining, or why in processes of its own."""
+def unchain(plan: Plan, name: str) -> Plan:
+    """Return the plan in which a chained bolt is a unit of its own, and those chained behind it are chained to it.
+
+    The unit that it was chained to keeps it in its outlets: what of that unit runs by now passes rows on to the new unit from when it
+    gets its table.
+    """
+    head, made = plan.chained[name], plan.unit(name)
+    made = replace(made, inputs=(replace(made.inputs[0], source=head),))
+    behind = {bolt.name for bolt in made.bolts}
+    chained = {other: name if other in behind else to for other, to in plan.chained.items() if other != name}
+    units: dict[str, UnitPlan] = {}
+    for each, unit in plan.units.items():  # senders first
+        units[each] = unit
+        if each == head:
+            units[name] = made
+    return replace(plan, units=units, chained=chained)
+
+
+def described(plan: Plan, others: bool = True) -> list[str]:
+    """Return a line for each bolt: where it runs with chaining, or, with `others`, why in processes of its own."""
     heads = chain(plan).chained
-    return [
-        f"chained: {name} runs in the process of {heads[name]}"
-        if name in heads
-        else f"not chained: {name} ({why_not_chained(unit)})"
-        for name, unit in plan.units.items()
-        if unit.kind == "bolt"
-    ]
+    lines = []
+    for name, unit in plan.units.items():
+        if name in heads:
+            lines.append(f"chained: {name} runs in the process of {heads[name]}")
+        elif others and unit.kind == "bolt":
+            lines.append(f"not chained: {name} ({why_not_chained(unit) or 'a spout collects windows'})")
+    return lines
 
 
 def why_not_chained(unit: UnitPlan) -> str | None:
@@ -105,38 +141,26 @@ def _kept(factory: Any) -> str | None:
     for name, value in fresh.__getstate__().items():
         if type(value) not in _FIXED:
             return f"its attribute {name} can change"
-    for base in cls.__mro__[: cls.__mro__.index(Bolt)]:
-        for name, member in vars(base).items():
-            if name != "__init__" and any(map(_changes, _codes(member))):
-                return f"{base.__name__}.{name} changes attributes"
+    for name, code in codes_of_methods(cls, {"__init__"}, cls.__mro__[cls.__mro__.index(Bolt) :]):
+        if _changes(code):
+            return f"{name} changes attributes"
+        if _passes_itself(code):
+            return f"{name} passes the bolt itself on, and others could change its attributes"
     return None
 
 
-def _codes(member: Any) -> Iterator[types.CodeType]:
-    if isinstance(member, property):
-        for each in (member.fget, member.fset, member.fdel):
-            yield from _codes(each)
-        return
-    member = getattr(member, "__func__", member)
-    while hasattr(member, "__wrapped__"):
-        if (code := getattr(member, "__code__", None)) is not None:
-            yield from _nested(code)
-        member = member.__wrapped__
-    code = getattr(member, "__code__", None)
-    if code is not None:
-        yield from _nested(code)
-
-
-def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _nested(constant)
-
-
 def _changes(code: types.CodeType) -> bool:
-    import dis  # few runs chain, and it takes its time
-
     if not _INDIRECT.isdisjoint(code.co_names):
         return True
     return any(instruction.opname in _CHANGES for instruction in dis.get_instructions(code))
+
+
+def _passes_itself(code: types.CodeType) -> bool:
+    """Return whether the object goes anywhere but before the dot of an attribute."""
+    itself = {"self", *code.co_varnames[: min(1, code.co_argcount)]}
+    for load, after in pairwise(dis.get_instructions(code)):
+        if load.opname.startswith("LOAD_FAST") or load.opname in ("LOAD_DEREF", "STORE_FAST_LOAD_FAST"):
+            *first, last = (load.argval,) if isinstance(load.argval, str) else load.argval
+            if itself.intersection(first) or (last in itself and after.opname not in _READS):
+                return True
+    return False

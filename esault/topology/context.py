@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-__all__ = ["Context"]
+from esault.topology.user_metrics import BUCKETS, UserCounter, UserGauge, UserHistogram, UserMetrics
+
+__all__ = ["Context", "logger_of"]
 
 
 def _unknown(key: Any) -> float:
@@ -18,6 +21,13 @@ def _unknown(key: Any) -> float:
 
 def _never() -> float:
     return -math.inf
+
+
+def logger_of(made: Any) -> logging.Logger:
+    """Return the logger of the module that an object, a class or a factory comes from."""
+    while isinstance(made, functools.partial):
+        made = made.func
+    return logging.getLogger(getattr(made, "__module__", None) or "esault.user")
 
 
 @dataclass(frozen=True)
@@ -30,7 +40,7 @@ class Context:
     sub_unit: int = 0
     #: name of the host
     host: str = "localhost"
-    #: a logger whose lines reach the user's terminal, marked with the unit
+    #: a logger, named as the module of the spout, bolt or sink; its lines reach the user's handlers with unit and sub-unit
     logger: logging.Logger = field(default_factory=lambda: logging.getLogger("esault.user"))
     #: for a parallel spout: which of `parts` parts of the source this object reads, from 0
     part: int = 0
@@ -48,7 +58,13 @@ class Context:
     event_time: Callable[[], float] = _never
     #: the run's own folder for this run's short-lived files; None where there is none
     run_dir: str | None = None
+    #: one more than how often all of the run have gone back to a checkpoint. For the engine
+    epoch: int = 1
+    #: the metrics of the sub-unit; made by `counter`, `gauge` and `histogram`
+    metrics: UserMetrics = field(default_factory=UserMetrics, repr=False, compare=False)
+    _shared: list[Any] = field(default_factory=lambda: [None], repr=False, compare=False)
     _finishing: list[str | None] = field(default_factory=lambda: [None], repr=False, compare=False)
+    _checkpoint: list[int | None] = field(default_factory=lambda: [None], repr=False, compare=False)
 
     @property
     def finishing(self) -> str | None:
@@ -56,6 +72,48 @@ class Context:
         the run is stopped). It means something within `finish` only."""
         return self._finishing[0]
 
+    def counter(self, name: str, description: str = "", /, **labels: str) -> UserCounter:
+        """Return a counter of your own: `self.context.counter("orders", kind="web").inc()`. Raises ValueError.
+
+        The run adds up what its sub-units count; `--metrics` and `--otlp` export it, and the report has it.
+        """
+        made: UserCounter = self.metrics.get("counter", name, description, labels)
+        return made
+
+    def gauge(self, name: str, description: str = "", /, **labels: str) -> UserGauge:
+        """Return a gauge of your own: `.set(3)`, `.inc()`, `.dec()`; each sub-unit has its own value. Raises ValueError."""
+        made: UserGauge = self.metrics.get("gauge", name, description, labels)
+        return made
+
+    def histogram(
+        self, name: str, description: str = "", /, *, buckets: Sequence[float] = BUCKETS, **labels: str
+    ) -> UserHistogram:
+        """Return a histogram of your own: `.observe(0.2)`; `buckets` are upper bounds. Raises ValueError."""
+        made: UserHistogram = self.metrics.get("histogram", name, description, labels, buckets)
+        return made
+
     def finish_for(self, reason: str) -> None:
         """Set what `finishing` says. For the engine."""
         self._finishing[0] = reason
+
+    @property
+    def checkpoint(self) -> int | None:
+        """The number of the newest checkpoint behind which this sub-unit is; None without checkpoints. For the engine."""
+        return self._checkpoint[0]
+
+    def at_checkpoint(self, number: int | None) -> None:
+        """Set what `checkpoint` says. For the engine."""
+        self._checkpoint[0] = number
+
+    @property
+    def shared(self) -> Any:
+        """The value that `open_shared` of the bolt returned: one for all its objects in this sub-unit; None where it defines none."""
+        return self._shared[0]
+
+    def share(self, resource: Any) -> None:
+        """Set what `shared` says. For the engine."""
+        self._shared[0] = resource
+
+    def of_unit(self, unit: str) -> Context:
+        """Return the context of another unit in the same process. For the engine."""
+        return replace(self, unit=unit, _shared=[None])

@@ -121,7 +121,8 @@ class Draft:
             cls = type(spout).__name__
             parallelism = parallelism.one(
                 name,
-                f"{cls} reads its source in one sub-unit. If each object can read its part alone (self.context.part "
+                spout.alone
+                or f"{cls} reads its source in one sub-unit. If each object can read its part alone (self.context.part "
                 f"of self.context.parts), write `parallel = True` in the class {cls}; else leave it at 1",
             )
         self._check_unused(spout, f"unit {name!r}")
@@ -277,8 +278,8 @@ class Draft:
         self._sinks[name] = f"unit {outlet.unit!r}"
         outlet.sinks.append(SinkPlan(name, sink))
 
-    def plan(self) -> Plan:
-        """The whole, checked and frozen."""
+    def plan(self, replicas: bool = True) -> Plan:
+        """The whole, checked and frozen; without `replicas` each unit once, however many were asked for."""
         spouts = [name for name, unit in self.units.items() if unit.settings.kind == "spout"]
         if not spouts:
             raise TopologyError(
@@ -303,7 +304,8 @@ class Draft:
             plans[name] = dataclasses.replace(plan, wants_id=wants_id)
         check_places(sink for plan in reversed(plans.values()) for sink in plan.sinks)
         self._check_moved(plans)
-        return Plan(self.name, expanded(dict(reversed(plans.items()))), self.replay_after, self.types, self.moved)
+        units = dict(reversed(plans.items()))
+        return Plan(self.name, expanded(units) if replicas else units, self.replay_after, self.types, self.moved)
 
     def _check_moved(self, plans: Mapping[str, UnitPlan]) -> None:
         for old, new in self.moved.items():

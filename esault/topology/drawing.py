@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from esault.topology.declared import edge_types, written_pair
-from esault.topology.error_policy import ErrorPolicy, fail
+from esault.topology.error_policy import Backoff, ErrorPolicy, fail
 from esault.topology.function import name_of
-from esault.topology.inputs import written
 from esault.topology.plan import Edge, Outlet, Plan, UnitPlan
 from esault.topology.timed_bolt import Unwindowed
 
@@ -45,7 +44,7 @@ class _Labels:
 
     def of(self, edge: Edge) -> str:
         types = self._types.get((edge.target, edge.input), (Any, Any))
-        grouping = written(edge.grouping)
+        grouping = repr(edge.grouping)
         return grouping if types == (Any, Any) else f"{grouping} {written_pair(types)}"
 
 
@@ -124,7 +123,8 @@ def _class_name(unit: UnitPlan) -> str:
 def _policy(policy: ErrorPolicy) -> str:
     arguments = [repr(policy.path)] if policy.path is not None else []
     if policy.retries:
-        arguments.append(f"retries={policy.retries}")
+        tries = policy.retries
+        arguments.append(f"retries={f'backoff({tries.attempts})' if isinstance(tries, Backoff) else tries}")
     return f"{policy.kind}({', '.join(arguments)})"
 
 

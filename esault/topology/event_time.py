@@ -11,7 +11,19 @@ from esault.errors import TopologyError
 from esault.topology.arguments import check_seconds
 from esault.topology.function import check_function
 
-__all__ = ["EventTime", "checked_event_time"]
+__all__ = ["EventTime", "Idle", "checked_event_time"]
+
+
+@dataclass(frozen=True)
+class Idle:
+    """`idle=` with more to say: after so many seconds without anything to read windows do not wait for this sub-unit.
+
+    `advance=True`: while all that windows wait for is idle, event time goes on with the clock from the newest tuple, so that windows
+    close, and timers and patterns come due, in silence. What comes later with an earlier time is late.
+    """
+
+    seconds: float
+    advance: bool = False
 
 
 @dataclass(frozen=True)
@@ -25,6 +37,8 @@ class EventTime:
     idle: float | None = None
     #: seconds that a tuple may be ahead of the clock; one that is further is not believed. None: all are
     ahead: float | None = None
+    #: while all are idle the watermark goes on with the clock
+    advance: bool = False
 
 
 def checked_event_time(where: str, time: Any, lateness: object, idle: object, ahead: object) -> EventTime:
@@ -39,9 +53,13 @@ def checked_event_time(where: str, time: Any, lateness: object, idle: object, ah
             f"{where}: lateness={lateness!r} is below 0; it says by how many seconds a tuple may come behind newer ones, 0 if they "
             "come in order"
         )
+    advance = isinstance(idle, Idle) and idle.advance
+    if isinstance(idle, Idle):
+        idle = idle.seconds
     return EventTime(
         time,
         float(lateness),
         None if idle is None else check_seconds(where, "idle", idle),
         None if ahead is None else check_seconds(where, "ahead", ahead),
+        advance,
     )

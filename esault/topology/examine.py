@@ -55,7 +55,11 @@ _SPOUT_HOOKS: Mapping[str, tuple[str, ...]] = {
     "without_pace": (),
     "close": (),
 }
-_SPLIT_HOOKS: Mapping[str, tuple[str, ...]] = {"splits": (), "open_split": ("id", "position")}
+_SPLIT_HOOKS: Mapping[str, tuple[str, ...]] = {
+    "splits": (),
+    "open_split": ("id", "position"),
+    "open_added_split": ("id",),
+}
 _SINK_HOOKS: Mapping[str, tuple[str, ...]] = {
     "check": (),
     "begin": ("run",),

@@ -10,7 +10,7 @@ from typing import Any
 from esault.errors import TopologyError
 from esault.topology.bolt import BatchBolt, Bolt
 
-__all__ = ["accepts", "check_function", "is_async", "is_generator", "name_of"]
+__all__ = ["accepts", "call_of", "check_function", "is_async", "is_generator", "name_of"]
 
 
 def name_of(thing: Any) -> str:
@@ -21,6 +21,12 @@ def name_of(thing: Any) -> str:
     if name == "<lambda>":
         return "the lambda"
     return name if isinstance(name, str) else type(thing).__name__
+
+
+def call_of(make: Any) -> str:
+    """Return the shortest call of a class or a function: `SlidingWindow(size, every)`, without what has a default."""
+    needed = (each.name for each in inspect.signature(make).parameters.values() if each.default is each.empty)
+    return f"{make.__name__}({', '.join(needed)})"
 
 
 def is_async(function: Any) -> bool:

@@ -13,7 +13,7 @@ __all__ = ["BUILT_IN", "Grouping", "Promises", "broadcast", "by_key", "partial_k
 class Promises:
     """Promises of a grouping: where its tuples go. The engine asks for these, never for the grouping's class."""
 
-    #: the key's place on the ring decides, so that a key's state moves with it
+    #: the key's place on the ring decides, so that a key's state moves with it; saying so makes no state move
     keyed: bool = False
     #: all tuples of a key go to one sub-unit
     whole_keys: bool = False
@@ -43,7 +43,10 @@ class Grouping:
         raise NotImplementedError(f"{type(self).__name__} must define choose(key, value, sub_units)")
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__.strip('_')}()"
+        """As a user writes it: "by_key()"; one's own "Mine()"."""
+        make = BUILT_IN.get(type(self))
+        given = ", ".join(map(repr, vars(self).values())) if make else ""
+        return f"{make.__name__ if make else type(self).__name__.strip('_')}({given})"
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)
@@ -113,8 +116,8 @@ def partial_key() -> Grouping:
     return PartialKey()
 
 
-#: the engine's own groupings, and the functions that make them
-BUILT_IN: Mapping[type[Grouping], Callable[[], Grouping]] = {
+#: the engine's own groupings, and the functions that make them; what such a function takes, the grouping has as attributes
+BUILT_IN: Mapping[type[Grouping], Callable[..., Grouping]] = {
     ByKey: by_key,
     Shuffle: shuffle,
     Broadcast: broadcast,

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from esault.errors import TopologyError
+from esault.topology.function import call_of
 from esault.topology.grouping import BUILT_IN, Grouping, Promises
 
-__all__ = ["check_grouping", "common_objects", "written"]
+__all__ = ["check_grouping", "common_objects"]
 
-_CHOICE = (
-    f"one of {', '.join(f'{make.__name__}()' for make in BUILT_IN.values())}, or an object of your own Grouping class"
-)
+_CHOICE = f"one of {', '.join(map(call_of, BUILT_IN.values()))}, or an object of your own Grouping class"
 _WORDS = {
     "key": "one object per key",
     "partial_key": "two objects per key",
@@ -28,7 +27,7 @@ def check_grouping(unit: str, source: str, grouping: object) -> Grouping:
     if callable(grouping):
         for kind, maker in BUILT_IN.items():
             if grouping in (kind, maker):
-                raise TopologyError(f"{where}: the grouping lacks its brackets; write {maker.__name__}()")
+                raise TopologyError(f"{where}: the grouping lacks its brackets; write {call_of(maker)}")
         if isinstance(grouping, type) and issubclass(grouping, Grouping):
             raise TopologyError(f"{where}: the grouping is a class; write {grouping.__name__}(...), an object of it")
     if not isinstance(grouping, Grouping):
@@ -50,18 +49,12 @@ def check_grouping(unit: str, source: str, grouping: object) -> Grouping:
     return grouping
 
 
-def written(grouping: Grouping) -> str:
-    """The grouping as a user writes it: "by_key()"; one's own as its `repr`."""
-    maker = BUILT_IN.get(type(grouping))
-    return repr(grouping) if maker is None else f"{maker.__name__}()"
-
-
 def common_objects(unit: str, inputs: Sequence[tuple[str, Grouping]]) -> str:
     """Return what one object of `unit` stands for, on which its inputs, (stream, grouping), must agree."""
     first = inputs[0][1].objects
     if all(grouping.objects == first for _, grouping in inputs):
         return first
-    said = "; ".join(f"{source!r} by {written(grouping)}: {_WORDS[grouping.objects]}" for source, grouping in inputs)
+    said = "; ".join(f"{source!r} by {grouping!r}: {_WORDS[grouping.objects]}" for source, grouping in inputs)
     raise TopologyError(
         f"unit {unit!r}: its inputs do not agree in what one object stands for ({said}). Give them the same "
         "grouping; only shuffle(), broadcast() and groupings of your own go together, and broadcast() with by_key() where the bolt has "

@@ -14,6 +14,7 @@ from esault.errors import TopologyError
 from esault.topology.as_of_join import AsOfJoin
 from esault.topology.draft import Draft, OutletDraft, UnitDraft
 from esault.topology.error_policy import ErrorPolicy
+from esault.topology.event_time import Idle
 from esault.topology.grouping import Grouping, by_key
 from esault.topology.interval_join import IntervalJoin, check_within
 from esault.topology.join import LEFT, RIGHT, Join, check_keep, check_kind
@@ -52,7 +53,7 @@ class Joinable(Generic[K, V]):
         kind: Literal["inner"] = "inner",
         keep: str = "all",
         lateness: float | None = None,
-        idle: float | None = None,
+        idle: float | Idle | None = None,
         ahead: float | None = None,
         parallelism: int = 1,
         min_parallelism: int = 1,
@@ -74,7 +75,7 @@ class Joinable(Generic[K, V]):
         kind: str,
         keep: str = "all",
         lateness: float | None = None,
-        idle: float | None = None,
+        idle: float | Idle | None = None,
         ahead: float | None = None,
         parallelism: int = 1,
         min_parallelism: int = 1,
@@ -95,7 +96,7 @@ class Joinable(Generic[K, V]):
         kind: str = "inner",
         keep: str = "all",
         lateness: float | None = None,
-        idle: float | None = None,
+        idle: float | Idle | None = None,
         ahead: float | None = None,
         parallelism: int = 1,
         min_parallelism: int = 1,
@@ -162,7 +163,7 @@ class Joinable(Generic[K, V]):
         missing: str = "none",
         wait_most: int | None = None,
         lateness: float | None = None,
-        idle: float | None = None,
+        idle: float | Idle | None = None,
         ahead: float | None = None,
         parallelism: int = 1,
         min_parallelism: int = 1,

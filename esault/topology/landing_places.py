@@ -12,8 +12,8 @@ __all__ = ["check_places", "places"]
 
 
 def places(sinks: Iterable[SinkPlan]) -> dict[str, str]:
-    """The paths of those that have one, by the sink's name."""
-    found = {plan.name: getattr(plan.sink, "path", None) for plan in sinks}
+    """The paths of those that have one, by the sink's name; not of sinks that the engine has put beside those of the user."""
+    found = {plan.name: getattr(plan.sink, "path", None) for plan in sinks if "~" not in plan.name}
     return {name: os.fspath(path) for name, path in found.items() if isinstance(path, (str, os.PathLike))}
 
 

@@ -16,9 +16,9 @@ from esault.topology.located import Located, loading
 
 __all__ = ["Located", "loading", "locate", "locate_function"]
 
-_NOTEBOOK = (
-    'A notebook or a prompt has no file for other processes to import: there run(topology, engine="local"), or save '
-    "the function in a file (in a notebook, put %%writefile word_count.py at the top of its cell) and run that"
+_PROMPT = (
+    'A prompt has no file for other processes to import: there run(topology, engine="local"), or save the function in '
+    "a file and run that"
 )
 _SHAPES = "a topology is named path.py, path.py:function or package.module:function"
 
@@ -90,11 +90,16 @@ def locate_function(function: Callable[..., Any]) -> Located:
         )
     code = getattr(inspect.unwrap(function), "__code__", None)
     if code is not None and not os.path.isfile(code.co_filename):
-        raise LocateError(f"{name} was not read from a file. {_NOTEBOOK}")
+        from esault.topology.notebook import cells, write_module  # few functions are of a notebook
+
+        known = cells()
+        if known is None or known[1].get(name) is not function:
+            raise LocateError(f"{name} was not read from a file. {_PROMPT}")
+        return Located(name, os.getcwd(), os.getcwd(), path=str(write_module(name, *known)))
     module = sys.modules.get(function.__module__)
     file = getattr(module, "__file__", None)
     if module is None or file is None:
-        raise LocateError(f"{name} is in {function.__module__!r}, which has no file. {_NOTEBOOK}")
+        raise LocateError(f"{name} is in {function.__module__!r}, which has no file. {_PROMPT}")
     path = os.path.abspath(file)
     if not path.endswith(".py"):
         raise LocateError(f"{name} comes from {path}, which is no .py file")

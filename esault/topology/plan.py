@@ -136,6 +136,8 @@ class UnitPlan:
     times: tuple[Callable[[Any], float], ...] = ()
     #: name -> aggregate, of a bolt that keeps nothing else: engines that have these by name may use their own
     aggregates: Mapping[str, Aggregate] = field(default_factory=dict)
+    #: says before a run what is wrong with what the bolt needs, such as a table on a server; None: nothing is asked
+    check: Callable[[], None] | None = None
     #: whether it is sent watermarks by all its senders
     watermarks: bool = False
     #: units that it sends watermarks to
@@ -181,6 +183,19 @@ class UnitPlan:
         return tuple(s for outlet in self.streams.values() for o in outlet.walk() for s in o.sinks)
 
     @property
+    def bolts(self) -> tuple[UnitPlan, ...]:
+        """All bolts that can run in this unit's process, those chained to one another included."""
+        return tuple(b for outlet in self.streams.values() for o in outlet.walk() for b in o.bolts)
+
+    @property
+    def dead_letter_paths(self) -> tuple[str, ...]:
+        """Paths at which the unit, its function steps and bolts that are chained to it keep dead letters, each once."""
+        outlets = [each for outlet in self.streams.values() for each in outlet.walk()]
+        steps = [step.on_error.path for each in outlets for step in each.steps]
+        bolts = [path for each in outlets for bolt in each.bolts for path in bolt.dead_letter_paths]
+        return tuple(dict.fromkeys(path for path in (self.on_error.path, *steps, *bolts) if path))
+
+    @property
     def edges(self) -> tuple[Edge, ...]:
         """All edges that leave this unit."""
         return tuple(e for outlet in self.streams.values() for o in outlet.walk() for e in o.edges)
@@ -211,6 +226,12 @@ class Plan:
         if self.types or self.moved:
             vouch(self.types, [(old, new) for old, new in self.moved.items() if isinstance(new, type)])
 
+    def unit(self, name: str) -> UnitPlan:
+        """Return the unit of this name, also where it is chained. Raises KeyError."""
+        if name not in self.chained:
+            return self.units[name]
+        return next(bolt for bolt in self.units[self.chained[name]].bolts if bolt.name == name)
+
     def now(self, name: str) -> str:
         """Return the name that the topology or the unit of this name has today."""
         new = self.moved.get(name, name)
@@ -220,14 +241,32 @@ class Plan:
         """Return the message where there is no unit of this name to deal with, with the remedy where it is chained."""
         if name in self.chained:
             return (
-                f"unit {name!r} is chained: it runs in the process of {self.chained[name]!r}, with which it grows and shrinks; to change it "
-                "by itself, say chain=False where it is made, or run without --chaining"
+                f"unit {name!r} is chained: it runs in the process of {self.chained[name]!r}, with which it grows and shrinks; `esault scale "
+                f"{name} N` gives it processes of its own, and so does chain=False where it is made, or --no-chaining"
             )
-        return f"there is no unit {name!r}; there are: {', '.join(self.units)}"
+        names = [each for unit in self.units.values() for each in (unit.name, *(bolt.name for bolt in unit.bolts))]
+        return f"there is no unit {name!r}; there are: {', '.join(dict.fromkeys(names))}"
 
     def senders(self, unit: str) -> tuple[str, ...]:
-        """Names of the units that send to `unit`, each once."""
-        return tuple(dict.fromkeys(i.source for i in self.units[unit].inputs))
+        """Names of the units whose sub-units send to `unit`, each once."""
+        named = [i.source for i in self.units[unit].inputs]
+        return tuple(dict.fromkeys([*named, *(u.name for u in self.units.values() if unit in self.targets(u))]))
+
+    def targets(self, unit: UnitPlan) -> tuple[str, ...]:
+        """Names of the units that the sub-units of `unit` send to, bolts that were chained to it and are not any more included."""
+        apart = [bolt.name for bolt in unit.bolts if bolt.name in self.units]
+        return tuple(dict.fromkeys([*unit.targets, *apart]))
+
+    def above(self, unit: str) -> frozenset[str]:
+        """Names of all units whose tuples come to `unit`, or lead to tuples that do."""
+        found: set[str] = set()
+        waiting = list(self.senders(unit))
+        while waiting:
+            each = waiting.pop()
+            if each not in found:
+                found.add(each)
+                waiting += self.senders(each)
+        return frozenset(found)
 
     def apart(self, unit: str) -> tuple[str, ...]:
         """Names of the units on whose hosts sub-units of `unit` are not to be, if there are others: the other replicas of the same."""
@@ -240,5 +279,5 @@ class Plan:
 
     @property
     def sinks(self) -> tuple[SinkPlan, ...]:
-        """All sinks of the topology."""
-        return tuple(s for unit in self.units.values() for s in unit.sinks)
+        """All sinks of the topology, each once."""
+        return tuple({s.name: s for unit in self.units.values() for s in unit.sinks}.values())

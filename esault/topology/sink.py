@@ -42,6 +42,8 @@ class RunInfo:
     resumed: bool = False
     #: identity of the state folder (`--state`), the same in all runs over it, with `--resume` and `--restart`; without checkpoints `run`
     lineage: str = ""
+    #: True with `resumed` when that checkpoint was a savepoint: other rows may stand in the sink than did then, or none
+    from_savepoint: bool = False
 
 
 class Sink:
@@ -73,6 +75,9 @@ class Sink:
     #: True says that the rows come back to the command that started the run: `collected_rows` gives them to its report. They stay
     #: on its machine, so a run on several hosts refuses such a sink
     collects: ClassVar[bool] = False
+
+    #: True says that its sub-units reach the driver's object by this machine alone: a run on several hosts refuses it
+    on_one_host: ClassVar[bool] = False
 
     #: False says that each host writes `written_paths` to a disk of its own; else all hosts of a run must see the same there
     shares_paths: ClassVar[bool] = True

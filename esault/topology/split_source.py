@@ -67,7 +67,7 @@ class SplitSource(Spout[K, V]):
 
     The engine deals the splits out to the sub-units of the spout, moves them when these become more or fewer, and opens each where it
     was read to before. `splits` is called on one object of all, at the start and every `discovery_interval` seconds; `open_split` on
-    the object of the sub-unit that is to read the split. Tuples of one split stay in order; those of different splits have none.
+    the object of the sub-unit that is to read the split, or `open_added_split`. Tuples of one split stay in order; those of different splits have none.
 
     Order of calls, one at a time. In the driver's process: `check()`. In each sub-unit: `open`; then `splits` and `open_split`, and
     the hooks of the readers; at last `close` of each reader, and `close`. Nothing but `close` is called once a hook has raised.
@@ -83,8 +83,9 @@ class SplitSource(Spout[K, V]):
     #: splits that one sub-unit reads at a time, so that many files need not all be open; others wait until one ends. None: all
     splits_at_once: int | None = None
 
-    def splits(self) -> Sequence[str]:
+    def splits(self) -> Sequence[str] | None:
         """Return the names of all splits there are now, in the order in which to begin them. Called between reads: it should be quick.
+        None: they are not known yet; it is asked again in a moment.
 
         A name says the same split in each run and is not used again for another. One that was read to its end and is not named any
         more is forgotten.
@@ -94,6 +95,14 @@ class SplitSource(Spout[K, V]):
     def open_split(self, id: str, position: Any, /) -> SplitReader[K, V]:
         """Return a reader of this split from `position` on; None: from where it begins. Raises SourceError where that cannot be."""
         raise NotImplementedError(f"{type(self).__name__} must define open_split(id, position)")
+
+    def open_added_split(self, id: str, /) -> SplitReader[K, V]:
+        """Return a reader of this split from its very beginning: it was not there when the source was first read.
+
+        In place of `open_split(id, None)`, once others are known: from an earlier call of `splits`, or from the checkpoint that the run
+        goes on from. One that begins at a moving place, such as the newest message, would leave out what came before it was found.
+        """
+        return self.open_split(id, None)
 
     def examine(self, where: str) -> None:
         """Raise TopologyError for hooks that are missing or for readers, and for numbers that cannot be; the engine asks."""

@@ -35,6 +35,9 @@ class Spout(Generic[K, V]):
     #: True allows several sub-units; each object finds its part in `self.context.part` of `.parts`
     parallel: ClassVar[bool] = False
 
+    #: where `parallel` is False for what was asked of this one: why, and the remedy
+    alone: str = ""
+
     #: True says that it reads what only the command's own process has, such as its standard input: a run on several hosts refuses it
     reads_command: bool = False
 
@@ -47,6 +50,9 @@ class Spout(Generic[K, V]):
     #: False, of one that defines `position`, says that it cannot seek: the broker gives again what `commit` has not acknowledged, such as
     #: a queue. Then `seek` is never called
     seekable: bool = True
+
+    #: True says that `seek` reads all that comes before: then Spark, which reads what the driver has seen once more, reads it from the disk
+    seeks_by_reading: bool = False
 
     #: set by the engine before `open`
     context: Context

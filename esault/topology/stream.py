@@ -15,6 +15,7 @@ from esault.errors import TopologyError
 from esault.topology.bolt import BatchBolt, Bolt
 from esault.topology.draft import Draft, OutletDraft, UnitDraft
 from esault.topology.error_policy import ErrorPolicy
+from esault.topology.event_time import Idle
 from esault.topology.function import check_function
 from esault.topology.grouping import Grouping, by_key
 from esault.topology.joinable import Joinable
@@ -120,7 +121,7 @@ class Stream(StreamOperators[K, V], Joinable[K, V]):
             buffer: tuples that wait in one sub-unit's inbox at most, with `overflow="drop"`: what comes when it is full is
                 dropped and counted. None: nothing is dropped, senders wait.
             overflow: "drop", with `buffer`.
-            chain: with `--chaining` it may run in the process of the unit before it; False: never.
+            chain: it may run in the process of the unit before it, where it keeps nothing and takes `shuffle()`; False: never.
         """
         options = UnitOptions.of_call(locals())
         return self.of_unit(self._draft, self._draft.add_bolt(name, factory, self._inputs(grouping), options))
@@ -199,7 +200,7 @@ class Stream(StreamOperators[K, V], Joinable[K, V]):
         time: Callable[[V], float],
         *,
         lateness: float = 0.0,
-        idle: float | None = None,
+        idle: float | Idle | None = None,
         ahead: float | None = None,
     ) -> Stream[K, V]:
         """The same tuples, whose event time starts here: watermarks go along with them from here on.
@@ -208,7 +209,7 @@ class Stream(StreamOperators[K, V], Joinable[K, V]):
             time: gives a value's time, seconds since the epoch.
             lateness: seconds that a tuple may be behind the newest one and still be on time.
             idle: seconds without anything to read after which windows do not wait for this sub-unit; None: they do, behind a
-                bolt for 1 s.
+                bolt for 1 s. `Idle(seconds, advance=True)`: while all are idle, time goes on with the clock.
             ahead: seconds that a time may be ahead of the clock; one further ahead is not believed: its tuple goes to the stream
                 "late" of the first window it comes to. None: all are.
         """
@@ -222,7 +223,7 @@ class Stream(StreamOperators[K, V], Joinable[K, V]):
         *,
         time: Callable[[V], float] | None = None,
         lateness: float | None = None,
-        idle: float | None = None,
+        idle: float | Idle | None = None,
         ahead: float | None = None,
         by: str = "event",
         updates: str = "drop",
@@ -286,7 +287,7 @@ class Stream(StreamOperators[K, V], Joinable[K, V]):
         *,
         time: Callable[[V], float] | None = None,
         lateness: float | None = None,
-        idle: float | None = None,
+        idle: float | Idle | None = None,
         ahead: float | None = None,
         parallelism: int = 1,
         min_parallelism: int = 1,

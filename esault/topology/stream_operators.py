@@ -19,6 +19,7 @@ from esault.topology.arguments import check_name, check_seconds
 from esault.topology.bolt import Bolt
 from esault.topology.draft import Draft, OutletDraft
 from esault.topology.error_policy import ErrorPolicy
+from esault.topology.event_time import Idle
 from esault.topology.function import check_function, is_async, name_of
 from esault.topology.grouping import Grouping
 from esault.topology.operators.distinct import LATE, Distinct
@@ -95,15 +96,17 @@ class StreamOperators(Generic[K, V]):
                 changed. Where all must have the same at a time, use broadcast state.
         """
         where = f"lookup behind {self!r}"
+        if is_async(table):
+            raise TopologyError(
+                f"{where}: {name_of(table)} waits for its answers; write enrich(name, {name_of(table)}(...), of=...)"
+            )
         if refresh is not None:
             table = _reread(where, table, refresh)
         if not isinstance(table, Mapping):
             check_function(where, table, takes=())
         if of is not None:
             check_function(f"{where}, of", of, takes=("the value",))
-        if missing not in ("none", "drop"):
-            raise TopologyError(f"{where}: missing={missing!r} is 'none' or 'drop'")
-        if missing == "drop":
+        if _drops(where, missing):
             return self._step("flat_map", Found(table, of), None, on_error)
         return self._step("map", Lookup(table, of), None, on_error)
 
@@ -246,8 +249,10 @@ class StreamOperators(Generic[K, V]):
     def enrich(
         self,
         name: str,
-        function: Callable[[V], Awaitable[W]],
+        function: Callable[[Any], Awaitable[W]],
+        of: Callable[[V], Any] | None = None,
         *,
+        missing: str = "none",
         cache: float | None = None,
         concurrency: int | None = None,
         parallelism: int = 1,
@@ -255,9 +260,11 @@ class StreamOperators(Generic[K, V]):
         max_parallelism: int | None = None,
         on_error: ErrorPolicy = FAIL,
     ) -> Stream[K, tuple[V, W]]:
-        """Pairs `(value, answer)` with the answer of `async def function(value)`, a service that is asked.
+        """Pairs `(value, answer)` with the answer of `async def function(value)`, a service that is asked, or of a table of `esault.lookups`.
 
         Args:
+            of: makes from the value what the function is asked; None: the value itself.
+            missing: where the answer is None: "none" pairs the value with it, "drop" leaves it out.
             cache: seconds for which an answer serves all tuples of its key; None: each tuple asks. Key the stream by what the answer
                 depends on. Answers are state: they move, and are kept by checkpoints.
             concurrency: calls that one sub-unit has open at most, one at a time per key; 64 if it is not said.
@@ -267,10 +274,16 @@ class StreamOperators(Generic[K, V]):
             raise TopologyError(
                 f"{where}: {name_of(function)} does not wait for anything; write `async def`, or use map(...) for what answers at once"
             )
+        if of is not None:
+            check_function(f"{where}, of", of, takes=("the value",))
         if cache is not None:
             cache = check_seconds(where, "cache", cache)
-        options = UnitOptions.of_call(locals(), expire_after=cache)
-        return self._unit(name, functools.partial(Enrich, function, cache), options)
+        # Without a cache the object of a key knows nothing, and stays no longer than calls of its key follow each other.
+        options = UnitOptions.of_call(locals(), expire_after=60.0 if cache is None else cache)
+        made = self._unit(name, functools.partial(Enrich, function, cache, of, _drops(where, missing)), options)
+        unit = self._draft.units[name]
+        unit.settings = dataclasses.replace(unit.settings, check=getattr(function, "check", None))
+        return made
 
     def aggregate(
         self,
@@ -280,7 +293,7 @@ class StreamOperators(Generic[K, V]):
         *,
         time: Callable[[V], float] | None = None,
         lateness: float | None = None,
-        idle: float | None = None,
+        idle: float | Idle | None = None,
         ahead: float | None = None,
         by: str = "event",
         updates: str = "drop",
@@ -436,6 +449,12 @@ def _check_aggregates(where: str, aggregates: object, own: Collection[str]) -> N
             )
         if each in own:
             raise TopologyError(f"{where}: {each!r} is what the window says of itself; choose another name")
+
+
+def _drops(where: str, missing: object) -> bool:
+    if missing not in ("none", "drop"):
+        raise TopologyError(f"{where}: missing={missing!r} is 'none' or 'drop'")
+    return missing == "drop"
 
 
 def _reread(where: str, table: object, refresh: object) -> Reread:

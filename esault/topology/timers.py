@@ -9,7 +9,6 @@ from typing import Any
 from esault.errors import TopologyError
 from esault.topology.bolt import Bolt
 from esault.topology.factory import class_behind
-from esault.topology.inputs import written
 from esault.topology.plan import UnitPlan
 from esault.topology.ttl import has_event_ttl
 from esault.topology.unit_options import UnitOptions
@@ -37,9 +36,7 @@ def with_timers(unit: UnitPlan, options: UnitOptions, times: Sequence[Callable[[
             )
         why = "expire_by='event'"
         if unit.objects != "key":
-            raise TopologyError(
-                f"{where}: {why} is for objects per key, which {written(unit.inputs[0].grouping)} has not"
-            )
+            raise TopologyError(f"{where}: {why} is for objects per key, which {unit.inputs[0].grouping!r} has not")
     elif options.expire_by != "processing":
         raise TopologyError(
             f"{where}: expire_by={options.expire_by!r}; objects expire by 'processing' or by 'event' time"
@@ -76,6 +73,6 @@ def _check(unit: UnitPlan, begun: str) -> None:
         )
     if unit.objects not in ("key", "unit"):
         raise TopologyError(
-            f"{begun} it comes by {written(unit.inputs[0].grouping)}, whose objects stand for no key and go when the unit shrinks, with "
+            f"{begun} it comes by {unit.inputs[0].grouping!r}, whose objects stand for no key and go when the unit shrinks, with "
             "what was to be done later; group it by_key() or single(), or use tick_every"
         )

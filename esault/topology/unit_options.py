@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from esault.topology.arguments import check_buffer, check_on_error, check_seconds, check_streams
 from esault.topology.error_policy import ErrorPolicy, fail
+from esault.topology.event_time import Idle
 from esault.topology.parallelism import Parallelism
 
 __all__ = ["FAIL", "UnitOptions", "WindowOptions"]
@@ -81,7 +82,7 @@ class WindowOptions:
     #: one for all inputs, or as many as there are inputs; None where it is known
     times: Sequence[Any]
     lateness: float | None = None
-    idle: float | None = None
+    idle: float | Idle | None = None
     ahead: float | None = None
     by: str = "event"
     updates: str = "drop"

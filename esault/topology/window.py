@@ -172,10 +172,6 @@ class CountWindow(WindowKind):
         return self.size if self.every is None else self.every
 
 
-#: the engine's own kinds
-WINDOW_KINDS: tuple[type[WindowKind], ...] = (TumblingWindow, SlidingWindow, SessionWindow, CountWindow)
-
-
 def _offset(where: str, value: object, every: float) -> float:
     if (
         isinstance(value, bool)

@@ -16,6 +16,8 @@ V = TypeVar("V")
 class WindowedSpout(Spout[K, V]):
     """The interface that the engine asks of it, besides that of every spout."""
 
+    #: the spout within
+    spout: Spout[K, V]
     #: seconds
     window: float
     slice: float

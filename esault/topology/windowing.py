@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from esault.errors import TopologyError
-from esault.topology.calendar_window import CalendarWindow
 from esault.topology.event_time import EventTime, checked_event_time
-from esault.topology.function import check_function
-from esault.topology.inputs import written
+from esault.topology.function import call_of, check_function
 from esault.topology.panes import PROCESSING, Panes, checked_panes
 from esault.topology.timed_bolt import Unwindowed
 from esault.topology.unit_options import WindowOptions
-from esault.topology.window import WINDOW_KINDS, TimeWindow, WindowKind
+from esault.topology.window import TimeWindow, WindowKind
+from esault.topology.window_kinds import WINDOW_KINDS
 
 __all__ = ["LATE", "WindowPlan", "checked_window"]
 
 #: the stream of tuples whose window had closed
 LATE = "late"
-_NAMED: list[type[WindowKind]] = [*WINDOW_KINDS[:-1], CalendarWindow, WINDOW_KINDS[-1]]
-_CALLS = [
-    f"{kind.__name__}({', '.join(p.name for p in inspect.signature(kind).parameters.values() if p.default is p.empty)})"
-    for kind in _NAMED
-]
+_CALLS = [call_of(kind) for kind in WINDOW_KINDS]
 _KINDS = f"{', '.join(_CALLS[:-1])} or {_CALLS[-1]}"
 
 
@@ -72,7 +66,7 @@ def checked_window(
     for outlet, grouping in inputs:
         if not grouping.promises.whole_keys:
             raise TopologyError(
-                f"{where}, input {outlet.label!r}: windows have an object per key and window, and {written(grouping)} has not; "
+                f"{where}, input {outlet.label!r}: windows have an object per key and window, and {grouping!r} has not; "
                 "leave the grouping at by_key(). For windows over all tuples give them one key: .key_by(lambda value: 'all')"
             )
     if batch:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from esault.control.report.summary import Snapshot
+from esault.runtime.process.log_output import JsonFormatter
 from esault.runtime.session.request import View
 from esault.ui.shielded import ShieldedView
 
@@ -13,10 +16,16 @@ __all__ = ["choose"]
 
 
 @contextlib.contextmanager
-def choose(plain: bool) -> Iterator[View]:
-    """The live view on a terminal, lines elsewhere."""
+def choose(
+    plain: bool, log: logging.Handler | None = None, began: Callable[[Snapshot], None] | None = None
+) -> Iterator[View]:
+    """The live view on a terminal, lines elsewhere; records where `log` writes JSON, which `began` is about (see `JsonView`)."""
     chosen: View
-    if plain or not sys.stdout.isatty():
+    if log is not None and isinstance(log.formatter, JsonFormatter):
+        from esault.ui.json_view import JsonView
+
+        chosen = JsonView(log, began)
+    elif plain or not sys.stdout.isatty():
         from esault.ui.plain import PlainView
 
         chosen = PlainView()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from esault.control.report.summary import Snapshot, UnitSnapshot
-from esault.counters import UnitCounts, declared
+from esault.counters import UnitCounts, counted, declared
 from esault.ui.rates import Rates, percent, short
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def picture(snapshot: Snapshot, rates: dict[str, float], width: int = 120) -> An
     for row in rows:
         table.add_row(*(row[name] for name in columns), style="red" if row["errors"] else "")
     state = "ending in order" if snapshot.draining else snapshot.phase
-    below = f"{snapshot.topology}  {state}  {snapshot.seconds:.0f} s  {snapshot.roots_open} batches in flight"
+    below = f"{snapshot.topology}  {state}  {snapshot.seconds:.0f} s  {counted(snapshot.roots_open, 'batch', 'batches')} in flight"
     if snapshot.roots_replayed:
         below += f"  {snapshot.roots_replayed} sent again"
     for name, counter in declared(UnitCounts).items():
@@ -83,11 +83,11 @@ def picture(snapshot: Snapshot, rates: dict[str, float], width: int = 120) -> An
         if many and counter.trouble and name not in _COLUMNS:
             below += f"  {short(many)} {name.replace('_', ' ')}"
     if snapshot.deaths:
-        below += f"  {snapshot.deaths} processes replaced"
+        below += f"  {counted(snapshot.deaths, 'process', 'processes')} replaced"
     if snapshot.checkpoint:
         below += f"  checkpoint {snapshot.checkpoint}"
     if snapshot.restores:
-        below += f"  went back {snapshot.restores} times"
+        below += f"  went back {counted(snapshot.restores, 'time')}"
     parts: list[Any] = [table]
     parts += [Text(line, style="cyan", overflow="fold") for line in snapshot.scaling]
     done = percent(snapshot)

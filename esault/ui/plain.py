@@ -7,7 +7,7 @@ import sys
 from esault.control.report.summary import Snapshot
 from esault.ui.rates import Rates, percent, short
 
-__all__ = ["PlainView"]
+__all__ = ["PlainView", "ProgressLines"]
 
 EVERY = 1.0
 #: a line comes although nothing has changed, so that a run which waits does not look dead
@@ -18,10 +18,7 @@ class PlainView:
     """Prints user code's lines to stdout, all else to stderr."""
 
     def __init__(self) -> None:
-        self._rates = Rates()
-        self._next = 0.0
-        self._last = ""
-        self._still = 0.0
+        self._progress = ProgressLines(EVERY)
 
     def line(self, mark: str, text: str) -> None:
         """A line that a process printed."""
@@ -33,10 +30,28 @@ class PlainView:
 
     def update(self, snapshot: Snapshot) -> None:
         """The run as it is."""
+        text = self._progress.next(snapshot)
+        if text:
+            print(text, file=sys.stderr, flush=True)
+
+
+class ProgressLines:
+    """Lines that say how a run stands: where something has changed, else now and then."""
+
+    def __init__(self, every: float) -> None:
+        """`every` seconds at most."""
+        self._every = every
+        self._rates = Rates()
+        self._next = 0.0
+        self._last = ""
+        self._still = 0.0
+
+    def next(self, snapshot: Snapshot) -> str:
+        """Return the line; empty where there is nothing to say now."""
         rates = self._rates.update(snapshot)
         if snapshot.phase != "running" or snapshot.now < self._next:
-            return
-        self._next = snapshot.now + EVERY
+            return ""
+        self._next = snapshot.now + self._every
         done = percent(snapshot)
         parts = [f"{snapshot.seconds:.0f} s"] + ([f"{done:.0f} %"] if done is not None else [])
         for unit in snapshot.units:
@@ -47,4 +62,5 @@ class PlainView:
         if text.partition("  ")[2] != self._last or snapshot.now >= self._still:
             self._still = snapshot.now + STILL
             self._last = text.partition("  ")[2]
-            print(text, file=sys.stderr, flush=True)
+            return text
+        return ""

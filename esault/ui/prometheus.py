@@ -1,51 +1,49 @@
-"""A run's metrics for Prometheus, read over HTTP from this machine alone."""
+"""A run's metrics for Prometheus, read over HTTP, and whether it is alive and ready.
+
+Without an address only this machine is answered: metrics carry what a topology does. `/healthz` and `/readyz` are for what starts
+runs again and sends them work, such as Kubernetes.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import socket
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
-from esault.control.report.summary import Snapshot, UnitSnapshot
-from esault.counters import Counter, declared
+from esault.control.report.summary import Snapshot
+from esault.counters import counted
 from esault.errors import UsageError
 from esault.runtime.session.request import View
-
-if TYPE_CHECKING:
-    from esault.ui.metrics_server import MetricsServer
+from esault.ui.late_server import LateServer
+from esault.ui.listen_address import is_loopback, listen_address
+from esault.ui.metric_families import families
 
 __all__ = ["PrometheusView", "served"]
 
-#: metrics carry what a topology does: they are not shown beyond this machine
-HOST = "127.0.0.1"
+#: seconds without a word of the driver after which a run is no longer called alive
+SILENCE = 30.0
 
 
 class PrometheusView:
     """Shows a run to Prometheus, and hands everything on to another view."""
 
-    def __init__(self, port: int, view: View) -> None:
-        """`port` on the loopback; 0: any that is free. Raises UsageError, before anything has started."""
+    def __init__(self, address: str, view: View, clock: Callable[[], float] = time.monotonic) -> None:
+        """`address` is "[ADDRESS:]PORT"; 0: any that is free. Raises UsageError, before anything has started."""
+        host, port = listen_address("--metrics", address)
         try:
             import prometheus_client.core
         except ImportError:
             raise UsageError("--metrics needs prometheus-client: pip install 'esault[metrics]'") from None
-        self._library = prometheus_client
         self._core: Any = prometheus_client.core
         self._view = view
-        self._port = port
         self._snapshot: Snapshot | None = None
-        self._server: MetricsServer | None = None
-        #: the port was taken by another program
-        self._gone = False
-        try:
-            with socket.create_server((HOST, port)):
-                pass
-        except OSError as error:
-            raise UsageError(
-                f"--metrics {port}: {HOST}:{port} cannot be listened on ({error.strerror or error}); choose another port, or 0 "
-                "for any that is free"
-            ) from None
+        self._clock = clock
+        self._heard = clock()
+        registry = prometheus_client.CollectorRegistry()
+        registry.register(self)
+        self._metrics: Any = prometheus_client.make_wsgi_app(registry)
+        self._server = LateServer("--metrics", host, port, self._answer, guarded=is_loopback(host))
 
     # as a view ---------------------------------------------------------------------------------
 
@@ -59,32 +57,43 @@ class PrometheusView:
 
     def update(self, snapshot: Snapshot) -> None:
         """The run as it is."""
-        self._snapshot = snapshot
-        if self._server is None and not self._gone:
-            self._serve()
+        self._snapshot, self._heard = snapshot, self._clock()
+        if self._server.start(self._view.notice):
+            self._view.notice(f"metrics: {self._server.url}/metrics")
         self._view.update(snapshot)
-
-    def _serve(self) -> None:
-        # Not before the run's processes are there: they are forked, and take over neither threads nor this socket.
-        registry = self._library.CollectorRegistry()
-        registry.register(self)
-        try:
-            from esault.ui.metrics_server import MetricsServer  # with it comes http, which every run would load
-
-            self._server = MetricsServer(HOST, self._port, self._library.make_wsgi_app(registry))
-        except OSError as error:
-            self._gone = True
-            self._view.notice(
-                f"there are no metrics: {HOST}:{self._port} was taken meanwhile ({error.strerror or error})"
-            )
-            return
-        self._server.start()
-        self._view.notice(f"metrics: http://{HOST}:{self._server.server_port}/metrics")
 
     def close(self) -> None:
         """The run has ended."""
-        if self._server:
-            self._server.close()
+        self._server.close()
+
+    # as an application -------------------------------------------------------------------------
+
+    def _answer(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        asked = {"/healthz": self.trouble, "/readyz": self.not_ready}.get(environ.get("PATH_INFO", ""))
+        if asked is None:
+            answer: Iterable[bytes] = self._metrics(environ, start_response)
+            return answer
+        why = asked()
+        start_response("503 Service Unavailable" if why else "200 OK", [("Content-Type", "text/plain; charset=utf-8")])
+        return [f"{why or 'ok'}\n".encode()]
+
+    def trouble(self) -> str:
+        """Return why the run is not alive; empty where it is."""
+        silent = self._clock() - self._heard
+        if silent > SILENCE:
+            return f"the driver has said nothing for {silent:.0f} s"
+        return self._snapshot.failure or "" if self._snapshot is not None else ""
+
+    def not_ready(self) -> str:
+        """Return why the run does not process tuples now; empty where it does."""
+        snapshot = self._snapshot
+        if self.trouble() or snapshot is None:
+            return self.trouble() or "starting"
+        if snapshot.draining:
+            return "ending in order"
+        if snapshot.unforked:
+            return f"{counted(snapshot.unforked, 'sub-unit')} cannot be forked"
+        return "" if snapshot.phase == "running" else snapshot.phase
 
     # as a collector ----------------------------------------------------------------------------
 
@@ -95,73 +104,32 @@ class PrometheusView:
     def collect(self) -> Iterator[Any]:
         """Yield the metrics that Prometheus asks for, in its library's words; called in the server's thread."""
         snapshot = self._snapshot
-        if snapshot is None:
-            return
-        run = [snapshot.topology]
-        for name, counter in declared(Snapshot).items():
-            family = self._family(name, counter, ["topology"])
-            family.add_metric(run, getattr(snapshot, name))
-            yield family
-        for name, counter in declared(UnitSnapshot).items():
-            family = self._family(name, counter, ["topology", "unit"])
-            for unit in snapshot.units:
-                family.add_metric([*run, unit.name], getattr(unit, name))
-            yield family
-        yield self._latencies(snapshot)
-        yield self._lags(snapshot)
-        yield self._watermarks(snapshot)
-
-    def _family(self, name: str, counter: Counter, labels: list[str]) -> Any:
-        kind = self._core.GaugeMetricFamily if counter.gauge else self._core.CounterMetricFamily
-        return kind(counter.metric or f"esault_{name}", counter.meaning, labels=labels)
-
-    def _latencies(self, snapshot: Snapshot) -> Any:
-        family = self._core.GaugeMetricFamily(
-            "esault_latency_seconds",
-            "Of a bolt's tuples, from their sending to the end of their processing, over the whole run.",
-            labels=["topology", "unit", "quantile"],
-        )
-        for unit in snapshot.units:
-            if unit.kind == "bolt":
-                for quantile, ms in (("0.5", unit.p50_ms), ("0.99", unit.p99_ms)):
-                    family.add_metric([snapshot.topology, unit.name, quantile], ms / 1000)
-        return family
-
-    def _watermarks(self, snapshot: Snapshot) -> Any:
-        family = self._core.GaugeMetricFamily(
-            "esault_watermark_seconds",
-            "Event time up to which a unit has seen to all, seconds since the epoch, where there is one.",
-            labels=["topology", "unit"],
-        )
-        for unit in snapshot.units:
-            if unit.watermark is not None:
-                family.add_metric([snapshot.topology, unit.name], unit.watermark)
-        return family
-
-    def _lags(self, snapshot: Snapshot) -> Any:
-        family = self._core.GaugeMetricFamily(
-            "esault_lag",
-            "What a source still has to be read, in its own measure, where it knows.",
-            labels=["topology", "unit"],
-        )
-        for unit in snapshot.units:
-            left = _left(unit)
-            if left is not None:
-                family.add_metric([snapshot.topology, unit.name], left)
-        return family
+        for each in families(snapshot) if snapshot is not None else ():
+            shown = self._core.Metric(each.name, each.meaning, each.kind)
+            for labels, value in each.points:
+                if each.kind == "histogram":
+                    _add_histogram(shown, labels, *value)
+                else:
+                    shown.add_sample(each.name + ("_total" if each.kind == "counter" else ""), labels, value)
+            yield shown
 
 
-def _left(unit: UnitSnapshot) -> float | None:
-    return None if unit.progress is None else max(0.0, unit.progress[1] - unit.progress[0])
+def _add_histogram(shown: Any, labels: dict[str, str], bounds: Any, counts: Any, total: float) -> None:
+    below = 0
+    for bound, count in zip((*(repr(each) for each in bounds), "+Inf"), counts):
+        below += count
+        shown.add_sample(f"{shown.name}_bucket", {**labels, "le": bound}, below)
+    shown.add_sample(f"{shown.name}_count", labels, below)
+    shown.add_sample(f"{shown.name}_sum", labels, total)
 
 
 @contextlib.contextmanager
-def served(port: int | None, view: View) -> Iterator[View]:
-    """The view, with its metrics on this port; None: without."""
-    if port is None:
+def served(address: str | None, view: View) -> Iterator[View]:
+    """The view, with its metrics at this address; None: without."""
+    if address is None:
         yield view
         return
-    shown = PrometheusView(port, view)
+    shown = PrometheusView(address, view)
     try:
         yield shown
     finally:

@@ -9,10 +9,9 @@ import subprocess
 import time
 from collections import Counter, defaultdict
 
+import depth
 import pytest
 from test_runs import landed
-
-from esault.errors import UsageError
 
 pytestmark = pytest.mark.slow
 LINES = 4000
@@ -49,7 +48,9 @@ def gated(folder, rate=1000.0):
     return {"path": "in.txt", "out": "out.jsonl", "gate": folder / "gate", "rate": rate}
 
 
-@pytest.mark.parametrize("victim", ["count", "split", "lines", "ack-server"])
+@pytest.mark.parametrize(
+    "victim", depth.chosen(["count", "split", "lines", "ack-server"], ["count", "lines", "ack-server"])
+)
 def test_who_is_killed_brings_all_back_to_a_checkpoint_and_each_count_lands_once(command, tmp_path, victim):
     write_text(tmp_path)
     command.start("gated", "--checkpoint", "0.3", "--policy", "none", "--ackers", "1", p=2, **gated(tmp_path))
@@ -67,23 +68,30 @@ def test_who_is_killed_brings_all_back_to_a_checkpoint_and_each_count_lands_once
     assert command.processes() == []
 
 
-def test_a_chained_bolt_dies_with_the_unit_before_it_and_each_count_lands_once(command, tmp_path):
+def test_a_chained_bolt_dies_with_the_unit_before_it_then_gets_its_own_processes_and_each_count_lands_once(
+    command, tmp_path
+):
     write_text(tmp_path)
-    options = ("--chaining", "--checkpoint", "0.3", "--policy", "none")
+    options = ("--checkpoint", "0.3", "--policy", "none")
     command.start("gated", *options, p=2, splits=1, **gated(tmp_path))
     command.running()
     assert command.processes("split") == []
     [split] = [unit for unit in command.status()["units"] if unit["name"] == "split"]
     assert split["chained_to"] == "lines"
-    with pytest.raises(UsageError, match="split.*chain=False"):
-        command.tell(do="scale", unit="split", n=2)
     command.until(lambda: checkpoint_of(command) >= 1)
     command.processes("lines")[0].kill()
     command.until(lambda: command.status().get("restores") == 1)
     command.until(lambda: command.scaled("count", 3))
+    command.until(lambda: command.scaled("split", 2))
+    assert len(command.processes("split")) == 2
+    [split] = [unit for unit in command.status()["units"] if unit["name"] == "split"]
+    assert (split["chained_to"], split["sub_units"]) == ("", 2)
+    command.processes("split")[0].kill()
+    command.until(lambda: command.status().get("restores") == 2)
     (tmp_path / "gate").touch()
-    code, _, err = command.wait()
+    code, out, err = command.wait()
     assert code == 0, err
+    assert "split runs in processes of its own, and no longer in those of lines" in out + err
     check(tmp_path / "out.jsonl", wanted(tmp_path))
 
 
@@ -170,7 +178,7 @@ def test_what_makes_no_sense_is_refused_before_anything_starts(command, tmp_path
         assert not (tmp_path / "out.jsonl").exists()
 
 
-@pytest.mark.parametrize("victim", ["count", "split"])
+@pytest.mark.parametrize("victim", depth.chosen(["count", "split"], ["count"]))
 def test_a_source_that_cannot_seek_goes_on_in_its_process_and_is_read_once(command, tmp_path, victim):
     write_text(tmp_path, 6000)
     lines = (tmp_path / "in.txt").read_text().splitlines(keepends=True)
@@ -254,7 +262,7 @@ def test_the_local_engine_keeps_checkpoints_too_and_either_engine_goes_on(comman
     check(tmp_path / "out.jsonl", wanted(tmp_path))
 
 
-@pytest.mark.parametrize("stop", ["drained", "killed"])
+@pytest.mark.parametrize("stop", depth.chosen(["drained", "killed"], ["killed"]))
 def test_a_table_has_each_row_once(command, tmp_path, stop):
     pytest.importorskip("pyarrow")
     write_text(tmp_path)

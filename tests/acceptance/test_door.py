@@ -62,7 +62,7 @@ def test_scale_up_and_down_at_load_and_stop_in_order(words, tmp_path):
     assert code == 0
     assert "count" in out
     assert esault("scale", "count", "3", "--run", words.name)[1].strip().endswith("has 3 sub-units already")
-    assert "3 -> 1 sub-units" in esault("scale", "count", "1", "--run", words.name)[1]
+    assert "3 -> 1 sub-unit in" in esault("scale", "count", "1", "--run", words.name)[1]
     code, out, err = esault("stop", "--run", words.name)
     assert (code, out.splitlines()[-1]) == (0, f"{words.name}: drained"), err
     code, out, err = words.wait()

@@ -6,6 +6,7 @@ import json
 import random
 from collections import Counter
 
+import depth
 import pytest
 from every_kind import KINDS, every_kind, expected
 from test_checkpointed_runs import checkpoint_of
@@ -37,7 +38,7 @@ def test_in_one_process_with_and_without_bytes_between():
         seen(local.emitted("see"), 2000)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", depth.seeds(4))
 @pytest.mark.parametrize("delivery", ["alo", "eo"])
 def test_split_merged_moved_killed_and_restored_in_one_process(seed, delivery):
     local = LocalRuntime(every_kind(n=8000), seed=seed, settings=Settings(delivery=delivery, root_rows=64))

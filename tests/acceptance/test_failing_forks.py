@@ -82,7 +82,7 @@ def test_a_change_is_given_up_with_its_reason_and_who_died_comes_back_when_forks
     code, out, err = command.wait()
     assert code == 0, err
     assert SAID in err
-    assert "it stays at 1 sub-units" in out
+    assert "it stays at 1 sub-unit " in out
     check(tmp_path)
 
 

@@ -25,7 +25,6 @@ from esault.cluster.tls import Refused
 from esault.errors import UsageError
 from esault.runtime.net.links import HEADER, PREFACE
 from esault.runtime.session.resolve_hosts import reach
-from esault.version import VERSION
 
 pytestmark = pytest.mark.slow
 
@@ -195,9 +194,10 @@ def test_what_is_wrong_is_said_before_anything_starts(nodes, tmp_path, command, 
     assert (code, "there is a node named 'a' already" in err) == (2, True), err
     code, _, err = esault(*join, "--name", "no blanks")
     assert (code, "letters, digits" in err) == (2, True), err
-    monkeypatch.setattr(versions, "VERSION", "0.0.1")
+    there = versions.installed()
+    monkeypatch.setattr(versions, "installed", lambda: "0.0.1")
     said = told(nodes.key, here)
-    assert f"host a has eSault {VERSION} and Python {versions.PYTHON}, and you have eSault 0.0.1" in said
+    assert f"host a has eSault {there} and Python {versions.PYTHON}, and you have eSault 0.0.1" in said
     until(lambda: "it has eSault 0.0.1" in nodes["a"].said())
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
+import time
 from collections import Counter
 from pathlib import Path
 
+import depth
 import from_kafka
 import kafka_broker
 import pytest
@@ -82,4 +85,38 @@ def test_each_message_counts_once(command, broker, tmp_path):
     assert max(row["count"] for row in rows) == max(counts.values())
     read = sorted(json.loads(message.value())["value"] for message in broker.messages(there))
     assert read == list(range(sent)), "what consumers see that read what is committed"
+    assert broker.open_transactions() == []
+
+
+@pytest.mark.skipif(depth.PROFILE != "deep", reason="takes 40 seconds: make test-deep")
+def test_a_broker_that_is_away_for_thirty_seconds_loses_and_doubles_nothing(command, broker, tmp_path):
+    from confluent_kafka import Producer
+
+    here, there = broker.topic(4), broker.topic(2)
+
+    def send(first, last):
+        producer = Producer({"bootstrap.servers": broker.servers})
+        for number in range(first, last):
+            producer.produce(here, str(number).encode(), key=f"k{number % KEYS}".encode())
+        assert producer.flush(60) == 0
+
+    def landed():
+        path = tmp_path / "out.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    send(0, 2000)
+    command.start(PLACE, *OPTIONS, servers=broker.servers, topic=here, there=there)
+    command.until(landed)
+    send(2000, 4000)
+    broker.stop(signal.SIGKILL)
+    time.sleep(30)
+    assert command.status().get("phase") == "running"
+    broker.start()
+    send(4000, 6000)
+    command.until(lambda: len(landed()) >= 6000)
+    code, _, err = command.stop()
+    assert code == 0, err
+    assert 1 <= err.count("waiting until one does") <= 3, "once by the source's process, the sink's, and the driver"
+    assert sorted(row["value"]["value"] for row in landed()) == list(range(6000))
+    assert sorted(json.loads(message.value())["value"] for message in broker.messages(there)) == list(range(6000))
     assert broker.open_transactions() == []

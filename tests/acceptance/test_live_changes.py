@@ -78,3 +78,24 @@ def test_the_death_of_the_driver_in_mid_change_ends_the_run_and_leaves_a_whole_t
     assert run_dirs(command) == []
     ids = [row["_id"] for row in landed(tmp_path / "table")]
     assert len(ids) == len(set(ids)) > 0  # what was committed before is whole, and nothing else is to be seen
+
+
+def test_the_state_of_a_key_is_shown_wherever_it_is(command):
+    command.start(
+        "waiting", "--policy", "none", "--parallelism", "count=2", out="out.jsonl", rows=1_000_000, rate=500.0
+    )
+    command.running()
+    some = command.until(lambda: command.tell(do="state", unit="count", limit=5)[-1]["found"])
+    key = str(some[0]["key"])
+    command.scale("count", 3)
+    (found,) = command.until(lambda: command.tell(do="state", unit="count", key=key)[-1]["found"])
+    assert str(found["key"]) == key and found["state"]
+    shown = subprocess.run(
+        [sys.executable, "-m", "esault", "state", "count", key, "--run", command.name],
+        env={**os.environ, "PYTHONPATH": ROOT},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert shown.returncode == 0 and shown.stdout.startswith(f"{key}\t"), shown.stderr
+    assert command.stop()[0] == 0

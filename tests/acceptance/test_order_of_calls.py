@@ -6,6 +6,7 @@ import importlib.util
 import signal
 from pathlib import Path
 
+import depth
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -19,7 +20,7 @@ def hooks(said, kind):
     return {call["hook"] for (each, _), calls in recorded.of_each(said).items() if each == kind for call in calls}
 
 
-@pytest.mark.parametrize("spout", ["numbers", "stream", "windows"])
+@pytest.mark.parametrize("spout", depth.chosen(["numbers", "stream", "windows"], ["numbers", "windows"]))
 def test_in_a_run_that_loses_processes_is_paused_and_goes_on(command, tmp_path, spout):
     said = tmp_path / "said.jsonl"
     options = ("--checkpoint", "0.2", "--policy", "none")
@@ -65,7 +66,7 @@ def test_in_a_run_without_checkpoints_whose_processes_are_replaced(command, tmp_
     assert hooks(said, "Numbers") >= {"open", "read", "commit", "lag", "close"}
 
 
-@pytest.mark.parametrize("hook", ["lag", "commit", "close"])
+@pytest.mark.parametrize("hook", depth.chosen(["lag", "commit", "close"], ["commit", "close"]))
 def test_a_hook_that_raises_ends_the_run_with_its_name_and_close_harms_nobody(command, tmp_path, hook):
     said = tmp_path / "said.jsonl"
     code, out, err = command.run(f"{PLACE}:topology", "--checkpoint", "0.2", said=said, n=800, fails=hook)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 
+import depth
 import pytest
 from test_runs import landed, write_lines
 
@@ -47,7 +48,7 @@ def end(command, folder, lines):
     return repeated, totals == expected, report
 
 
-@pytest.mark.parametrize("victim", ["count", "count~1"])
+@pytest.mark.parametrize("victim", depth.chosen(["count", "count~1"], ["count"]))
 def test_the_death_of_a_copy_loses_nothing_repeats_nothing_and_replays_nothing(command, tmp_path, victim):
     lines = begin(command, tmp_path)
     for _ in range(2):  # its successor, too, which has all that it had
@@ -62,7 +63,7 @@ def test_the_death_of_a_copy_loses_nothing_repeats_nothing_and_replays_nothing(c
     assert report["units"][victim]["state_lost"] == 0
 
 
-@pytest.mark.parametrize("victim", ["old", "new", "other"])
+@pytest.mark.parametrize("victim", depth.chosen(["old", "new", "other"], ["old", "new"]))
 def test_a_death_in_the_move_of_a_copy_loses_nothing(command, tmp_path, victim):
     lines = begin(command, tmp_path)
     before = {p.pid for p in command.processes("count/")}

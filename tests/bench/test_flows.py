@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
+import depth
 import pytest
+
+deep = pytest.mark.skipif(depth.PROFILE != "deep", reason="in the deep run: make test-deep")
 
 
 def _python(name):
@@ -35,8 +38,8 @@ def _python(name):
         ("sentences", "flink", ["--how", "datastream"]),
         ("records", "flink", ["--how", "datastream"]),
         # Spark takes a quarter of a minute to start: each load and each way once.
-        ("records", "spark", ["--how", "native"]),
-        ("sentences", "spark", ["--how", "python"]),
+        pytest.param("records", "spark", ["--how", "native"], marks=deep),
+        pytest.param("sentences", "spark", ["--how", "python"], marks=deep),
     ],
     ids=lambda value: value if isinstance(value, str) else value[1],
 )
@@ -45,7 +48,7 @@ def test_a_peers_flow_puts_out_what_it_must(name, arguments, kind, tmp_path):
     from bench.workloads.loads import DISTINCT, make
 
     python = _python(name)
-    load = make(kind, DISTINCT[kind] * (1 if "datastream" in arguments else 4), tmp_path)
+    load = make(kind, DISTINCT[kind] * (1 if name == "spark" or "datastream" in arguments else 4), tmp_path)
     what = "words" if kind == "sentences" else "sums"
     run = command(load, f"bench.peers.{name}_flows", what, load.path, load.passes, *arguments, python=python)
     assert run["rows"] > 0

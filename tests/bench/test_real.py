@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import depth
 import pytest
 
 from bench.real import run, seen, tables
@@ -29,7 +30,7 @@ def work_of(name, folder, share=SHARE):
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", list(WORKLOADS))
+@pytest.mark.parametrize("name", depth.chosen(WORKLOADS, ("words_landed", "steps")))
 def test_engines_put_out_the_rows_of_the_plain_loop(name, tmp_path):
     work = work_of(name, tmp_path)
     _, right = work.checked(PLAIN)

@@ -1,4 +1,8 @@
-"""The benches run from end to end; what they measure decides nothing here."""
+"""The benches run from end to end; what they measure decides nothing here.
+
+A bench takes seconds of a processor at its smallest: all of them run in the deep run, in others one of each way to
+measure, which are runs from the command line, changes of a live one, and the simulator.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import depth
+import kafka_broker
 import pytest
 
 ROOT = Path(__file__).parents[2]
 #: a busy machine takes long for many processes; no time decides anything here
 pytestmark = pytest.mark.timeout(300)
+deep = pytest.mark.skipif(depth.PROFILE != "deep", reason="in the deep run: make test-deep")
 
 
 def run(name, folder, *arguments):
@@ -33,7 +40,7 @@ def run(name, folder, *arguments):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["throughput", "latency"])
+@pytest.mark.parametrize("name", ["throughput", pytest.param("latency", marks=deep)])
 def test_a_bench_writes_its_result(name, tmp_path):
     pytest.importorskip("pyarrow")
     # The peers have tests of their own, in test_flows.py.
@@ -46,6 +53,7 @@ def test_a_bench_writes_its_result(name, tmp_path):
     assert (tmp_path / "result.txt").read_text()
 
 
+@deep
 @pytest.mark.slow
 def test_calls_that_wait_are_counted_beside_those_that_block(tmp_path):
     result = run("async_calls", tmp_path, "--quick", "--runs", "1")
@@ -54,6 +62,7 @@ def test_calls_that_wait_are_counted_beside_those_that_block(tmp_path):
     assert 0 < rates["plain def"]["median"] < rates["async, concurrency=16"]["median"]
 
 
+@deep
 @pytest.mark.slow
 def test_three_hosts_are_measured_beside_one(tmp_path):
     parts = ("--only", "throughput", "--only", "links")
@@ -63,6 +72,7 @@ def test_three_hosts_are_measured_beside_one(tmp_path):
     assert result["links"]["tls"]["4096"]["sender_us"]["median"] > 0
 
 
+@deep
 @pytest.mark.slow
 def test_what_things_cost_is_measured_beside_the_defaults(tmp_path):
     pytest.importorskip("pyarrow")
@@ -73,6 +83,7 @@ def test_what_things_cost_is_measured_beside_the_defaults(tmp_path):
     assert result["throughput"]["defaults"]["words_per_second"]["ratio"]["median"] == 1.0
 
 
+@deep
 @pytest.mark.slow
 def test_what_lands_is_reported_by_spark(tmp_path):
     for package in ("pyarrow", "pyspark"):
@@ -82,6 +93,7 @@ def test_what_lands_is_reported_by_spark(tmp_path):
     assert {"starting", "reading"} <= set(result["analyze"]["steps"])
 
 
+@deep
 @pytest.mark.slow
 def test_scale_writes_its_result(tmp_path):
     result = run("scale", tmp_path, "--quick", "--scale", "0.1")
@@ -106,6 +118,7 @@ def test_a_live_change_is_measured_beside_stop_and_start(tmp_path):
         assert all(live[kind]["moved_keys"]["median"] > 0 for kind in ("split", "move", "merge"))
 
 
+@deep
 @pytest.mark.slow
 def test_what_copies_bring_when_one_dies_is_measured(tmp_path):
     result = run("replicas", tmp_path, "--quick", "--runs", "1", "--scale", "0.5")
@@ -115,6 +128,7 @@ def test_what_copies_bring_when_one_dies_is_measured(tmp_path):
     assert set(result["free"]["2"][0]["busy_us"]) == {"source", "count", "count~1", "count~merger"}
 
 
+@deep
 @pytest.mark.slow
 def test_users_work_is_measured_beside_a_plain_loop(tmp_path):
     result = run("real", tmp_path, "--quick", "--scale", "0.01", "--only", "steps")
@@ -157,6 +171,7 @@ def test_policies_are_compared_in_the_simulator(tmp_path):
     assert again["ranking"] == result["ranking"]  # what was left is shown again
 
 
+@deep
 @pytest.mark.slow
 def test_queries_of_nexmark_are_compared_and_measured(tmp_path):
     pytest.importorskip("duckdb")
@@ -166,3 +181,17 @@ def test_queries_of_nexmark_are_compared_and_measured(tmp_path):
     assert query["checked_rows"] > 0
     assert query["sustained_events_per_second"] > 0
     assert len(query["trials"]) >= 2
+
+
+@deep
+@pytest.mark.slow
+def test_messages_survive_faults_and_rates_are_measured(tmp_path):
+    pytest.importorskip("confluent_kafka")
+    try:
+        kafka_broker.jars()
+    except kafka_broker.NotToBeHadError as error:
+        pytest.skip(str(error))
+    result = run("kafka", tmp_path, "--quick", "--faults", "3", "--scale", "0.1")
+    assert result["faults"]["messages"] > 0
+    assert result["faults"]["lost"] == result["faults"]["doubled"] == 0
+    assert min(its["per_second"]["least"] for its in result["rates"].values()) > 0

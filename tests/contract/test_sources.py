@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 import esault.sources
 from esault.errors import EsaultError
 from esault.payload.codec import Codec
-from esault.sources import Directory, Items, JsonFiles, Lines, MicroBatches, Paced, TcpLines, TextFiles
+from esault.sources import Cron, Directory, Items, JsonFiles, Lines, MicroBatches, Paced, TcpLines, TextFiles, Ticker
 from esault.state.spool import Spooled
 from esault.testing.contract import check_spout
 from esault.topology.context import Context
 from esault.topology.spout import EndOfStream, Spout, has_position
 
+ROOT = Path(__file__).parents[2]
 #: each file: its lines; a newline ends each but perhaps the last
 TEXTS = st.lists(
     st.tuples(st.lists(st.text("ab\r\u2028ä€ ", max_size=6), max_size=12), st.booleans()), min_size=1, max_size=5
@@ -105,6 +106,14 @@ def items_in_windows(folder, texts):
     return lambda: MicroBatches(make(), window=2.0, slice=0.5)
 
 
+def ticks(folder, texts):
+    return lambda: Ticker(7, count=1 + len(texts))
+
+
+def times_of_a_crontab(folder, texts):
+    return lambda: Cron("*/20 * * * * *", count=1 + len(texts))
+
+
 SOURCES = [
     text_files,
     compressed_text_files,
@@ -117,6 +126,8 @@ SOURCES = [
     paced_items,
     items_in_windows,
 ]
+#: of one part
+ALONE = [ticks, times_of_a_crontab]
 
 
 @contextmanager
@@ -167,7 +178,7 @@ def same(source, some, others):
     return by_key(some) == by_key(others) if source is followed_files else some == others
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", [*SOURCES, *ALONE])
 @given(texts=TEXTS, limits=LIMITS)
 def test_the_same_tuples_come_in_any_portions(source, texts, limits):
     with tempfile.TemporaryDirectory() as folder:
@@ -175,7 +186,7 @@ def test_the_same_tuples_come_in_any_portions(source, texts, limits):
         assert same(source, all_rows(make, limits), all_rows(make))
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", [*SOURCES, *ALONE])
 @given(texts=TEXTS, limits=LIMITS, others=LIMITS, data=st.data())
 def test_from_any_position_the_rest_comes(source, texts, limits, others, data):
     with tempfile.TemporaryDirectory() as folder:
@@ -221,7 +232,7 @@ def test_a_source_says_what_it_can_do(source, tmp_path):
         assert spout.read(0) in ([], ())
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", [*SOURCES, *ALONE])
 def test_a_source_that_was_not_opened_can_be_copied(source, tmp_path):
     make = source(str(tmp_path), [(["a", "b"], True)])
     spout = make()
@@ -230,7 +241,7 @@ def test_a_source_that_was_not_opened_can_be_copied(source, tmp_path):
     assert all_rows(lambda: copied) == all_rows(make)
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", [*SOURCES, *ALONE])
 def test_the_end_stays_the_end(source, tmp_path):
     with opened(source(str(tmp_path), [(["a", "b"], True)])) as spout:
         list(read_on(spout, [1000]))
@@ -269,7 +280,7 @@ def spooled_items(folder, texts):
 BETWEEN = st.lists(st.sampled_from(["read", "due", "position", "commit", "progress", "lag"]), max_size=30)
 
 
-@pytest.mark.parametrize("source", [*SOURCES, standard_input, listening, spooled_items])
+@pytest.mark.parametrize("source", [*SOURCES, *ALONE, standard_input, listening, spooled_items])
 @given(texts=TEXTS, hooks=BETWEEN, limit=st.integers(0, 9), part=st.integers(0, 1), goes_on=st.booleans())
 def test_every_hook_may_be_called_wherever_it_is_legal(source, texts, hooks, limit, part, goes_on):
     with tempfile.TemporaryDirectory() as folder:
@@ -310,7 +321,7 @@ def test_every_hook_may_be_called_wherever_it_is_legal(source, texts, hooks, lim
             spout.close()
 
 
-@pytest.mark.parametrize("source", [*SOURCES, standard_input])
+@pytest.mark.parametrize("source", [*SOURCES, *ALONE, standard_input])
 @settings(max_examples=12, deadline=None)
 @given(texts=TEXTS)
 def test_every_source_keeps_the_public_contract(source, texts):
@@ -338,5 +349,9 @@ def test_what_cannot_be_read_is_said_before_anything_starts(spout):
 
 def test_every_source_in_the_box_stands_here():
     tested = {"Directory", "TextFiles", "JsonFiles", "Items", "Paced", "Lines", "TcpLines", "MicroBatches"}
-    elsewhere = {"KafkaSource"}  # tests/kafka, which start its broker
-    assert set(esault.sources.__all__) == tested | elsewhere
+    tested |= {"Cron", "Ticker", "DeadLetters"}
+    tested |= {"CsvFiles", "ParquetFiles", "ArrowFiles", "Table"}  # tests/unit/sources/test_columnar_files.py
+    assert set(esault.sources.__all__) == tested | set(esault.sources._ELSEWHERE)
+    for place in esault.sources._ELSEWHERE.values():  # those of servers have tests with them
+        folder = place.removeprefix("esault.").rpartition(".")[0].replace(".", "/")
+        assert any((ROOT / tests / folder).is_dir() for tests in ("tests", "tests/unit")), folder

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from esault import Bolt, Topology, by_key
+from esault.control.report.summary import snapshot
 from esault.sinks import JsonLines
 from esault.sources import Items
 from esault.testing import LocalRuntime
+from esault.ui.metric_families import families
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
@@ -30,8 +32,8 @@ def test_each_room_that_has_folders_to_show_is_shown():
     assert re.findall(r"<!-- drawn: (\w+) -->", TEXT) == ["rooms", *drawings.ROOMS]
 
 
-def test_there_are_three_walks():
-    assert [name for name, _ in WALKS] == ["tuple", "scale", "checkpoint"]
+def test_there_are_four_walks():
+    assert [name for name, _ in WALKS] == ["tuple", "scale", "checkpoint", "number"]
 
 
 @pytest.mark.parametrize(("name", "walk"), WALKS, ids=[name for name, _ in WALKS])
@@ -49,18 +51,24 @@ class Same(Bolt):
         self.emit(key, value)
 
 
-def test_a_tuple_passes_the_files_of_its_walk():
-    """All but the sockets, which `LocalRuntime` has none of."""
+def test_a_tuple_and_a_number_pass_the_files_of_their_walks():
+    """All but the sockets and actors, which `LocalRuntime` has none of, and what only declares fields."""
     t = Topology("t")
     spout = t.spout("in", Items([(i % 7, i) for i in range(5000)])).map(abs)
     spout.bolt("same", Same, grouping=by_key()).sink("out", JsonLines("unused"))
     local = LocalRuntime(t)
     profile = cProfile.Profile()
     profile.runcall(local.run_until_drained)
+    profile.runcall(lambda: (local.report(), list(families(snapshot(local.driver, 0.0)))))
     passed = {Path(code.co_filename) for entry in profile.getstats() if not isinstance(code := entry.code, str)}
-    named = re.findall(r"`([^`]+\.py)`", dict(WALKS)["tuple"])
-    left_out = {place for place in named if drawings.CODE / place not in passed}
-    assert left_out == {"runtime/net/links.py", "runtime/net/inlets.py"}
+
+    def left_out(walk):
+        named = re.findall(r"`([^`]+\.py)`", dict(WALKS)[walk])
+        return {place for place in named if drawings.CODE / place not in passed}
+
+    assert left_out("tuple") == {"runtime/net/links.py", "runtime/net/inlets.py"}
+    actors = {"runtime/worker/sub_unit_actor.py", "runtime/driver/driver_actor.py"}
+    assert left_out("number") == {*actors, "ui/prometheus.py", "ui/otlp.py", "messages/status.py"}
 
 
 def test_an_arrow_that_follows_from_others_is_left_out():

@@ -32,6 +32,12 @@ def ran(build, **options):
     local.run_until_drained()
     return local
 """
+#: in the process of the check, which has imported the engine already
+RUN_TESTS = """
+import pytest, esault, pathlib
+assert pathlib.Path(esault.__file__).parent.parent == pathlib.Path.cwd()
+raise SystemExit(pytest.main(["-q", "-p", "no:cacheprovider", "tests"]))
+"""
 CHECKS = {
     "A connector": """
 from esault import connectors
@@ -49,25 +55,25 @@ assert [n for _, n in report.units["same"].parallelism][-1] == 3
 assert report.changes[0].policy.startswith("constant")
 """,
     "A grouping": """
-seen = []
 class Where(Bolt):
     def process(self, key, value):
         self.emit(key, self.context.part)
 def build(t):
-    t.spout("in", Items([(i, i) for i in range(100)])).bolt("where", Where, grouping=first(), parallelism=3)
-assert {part for _, part in ran(build).emitted("where")} == {0}
+    rows = Items([(i, i) for i in range(100)])
+    t.spout("in", rows).bolt("where", Where, grouping=by_bounds((30, 60)), parallelism=3)
+assert sorted(ran(build).emitted("where")) == [(i, 0 if i < 30 else 1 if i < 60 else 2) for i in range(100)]
 t = Topology("t")
 try:
-    t.spout("in", Items([])).bolt("b", Same, grouping=first)
+    t.spout("in", Items([])).bolt("b", Same, grouping=by_bounds)
 except TopologyError as error:
-    assert "write first()" in str(error)
+    assert "write by_bounds(bounds)" in str(error)
 else:
     raise AssertionError
+assert repr(by_bounds((3, 6))) == "by_bounds((3, 6))" and by_bounds((3, 6)) == by_bounds((3, 6)) != by_bounds((3,))
 """,
     "A kind of windows": """
-from datetime import datetime, timezone
-from esault.windows import MonthWindow
-at = lambda *date: datetime(*date, tzinfo=timezone.utc).timestamp()
+from esault.windows import ShiftWindow
+at = lambda day, hour: 86400 * day + 3600 * hour
 class Count(Bolt):
     def __init__(self):
         self.count = 0
@@ -75,9 +81,9 @@ class Count(Bolt):
         self.count += 1
     def finish(self):
         self.emit(self.key, (self.window.start, self.count))
-rows = [("k", at(2024, 1, 1)), ("k", at(2024, 1, 31)), ("k", at(2024, 2, 29)), ("k", at(2024, 12, 31))]
-local = ran(lambda t: t.spout("in", Items(rows)).window("months", Count, MonthWindow(), time=float))
-assert [v for _, v in local.emitted("months")] == [(at(2024, 1, 1), 2), (at(2024, 2, 1), 1), (at(2024, 12, 1), 1)]
+rows = [("k", at(0, 5)), ("k", at(0, 6)), ("k", at(0, 13.9)), ("k", at(0, 14)), ("k", at(0, 23)), ("k", at(1, 5.9))]
+local = ran(lambda t: t.spout("in", Items(rows)).window("shifts", Count, ShiftWindow((6, 14, 22)), time=float))
+assert [v for _, v in local.emitted("shifts")] == [(at(-1, 22), 1), (at(0, 6), 2), (at(0, 14), 1), (at(0, 22), 2)]
 """,
     "A command to a run": """
 import click
@@ -103,7 +109,7 @@ else:
 from esault.control.report.summary import Snapshot, UnitSnapshot, snapshot
 from esault.control.report.timeline import Timeline
 from esault.runtime.session.metrics_tables import WINDOWS
-from esault.ui.prometheus import declared
+from esault.counters import declared
 class Fails(Bolt):
     def __init__(self):
         self.tries = 0
@@ -120,6 +126,25 @@ assert report.units["fails"].retried == 20 and report.as_dict()["units"]["fails"
 assert "retried" in WINDOWS and declared(UnitSnapshot)["retried"].unit == "tries"
 assert [u.retried for u in snapshot(local.driver, 0.0).units] == [0, 20]
 """,
+    "A duration": """
+from esault.control.report.summary import snapshot
+from esault.ui.metric_families import families
+local = ran(lambda t: t.spout("in", Items([(i, i) for i in range(50)])).bolt("same", Same, grouping=by_key()))
+assert "batch" in local.report().units["same"].durations_ms
+found = {each.name: each.points for each in families(snapshot(local.driver, 0.0))}
+[(labels, (bounds, counts, total))] = found["esault_batch_seconds"]
+assert labels["unit"] == "same" and sum(counts) >= 1
+""",
+}
+#: tests that look at the registry; they must hold with what the page adds
+TESTS = {
+    "A connector": ["cli/test_connectors.py"],
+    "A policy": ["test_policies.py"],
+    "A grouping": ["topology/test_inputs.py", "topology/test_groupings.py"],
+    "A kind of windows": ["topology/test_window_of_ones_own.py", "topology/test_windowing.py"],
+    "A command to a run": ["runtime/session/test_control_server.py"],
+    "A counter": ["test_counters.py"],
+    "A duration": ["test_counters.py"],
 }
 
 
@@ -166,7 +191,7 @@ def apply(root: Path, path: str, hunks: list[tuple[list[str], list[str]]]) -> No
 
 
 def test_each_section_has_a_check():
-    assert set(sections()) == set(CHECKS)
+    assert set(sections()) == set(CHECKS) == set(TESTS)
 
 
 @pytest.mark.parametrize("title", CHECKS)
@@ -178,16 +203,20 @@ def test_an_addition_touches_few_files(title):
 @pytest.mark.parametrize("title", CHECKS)
 def test_the_change_of_the_page_works(title, tmp_path):
     shutil.copytree(ROOT / "esault", tmp_path / "esault", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "tests" / "shared", tmp_path / "tests" / "shared")
+    for path in ("setup.cfg", "tests/conftest.py", *(f"tests/unit/{each}" for each in TESTS[title])):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / path, tmp_path / path)
     for path, hunks in sections()[title]:
         apply(tmp_path, path, hunks)
-    (tmp_path / "check.py").write_text(TOPOLOGY + CHECKS[title])
+    (tmp_path / "check.py").write_text(TOPOLOGY + CHECKS[title] + RUN_TESTS)
     done = subprocess.run(
         [sys.executable, "check.py"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=280,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr

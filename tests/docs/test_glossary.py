@@ -127,14 +127,26 @@ def test_no_private_noun_stands_in_the_docs():
     assert not {page: words for page, words in found.items() if words}
 
 
-def terms() -> list[tuple[str, str]]:
-    rows = [
-        [cell.strip() for cell in line.split("|")[1:-1]]
-        for line in (ROOT / "docs" / "reference" / "glossary.md").read_text().splitlines()
-        if line.startswith("| ") and not line.startswith("| word |")
+def rows(text: str) -> list[list[str]]:
+    """Cells of tables, without their heads."""
+    lines = [
+        line for line in text.splitlines() if line.startswith("| ") and not line.startswith(("| word |", "| here |"))
     ]
-    assert all(len(row) == 3 for row in rows)
-    return [(row[0], row[2]) for row in rows]
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+
+
+WORDS, _, ELSEWHERE = (ROOT / "docs" / "reference" / "glossary.md").read_text().partition("## The words of others")
+
+
+def terms() -> list[tuple[str, str]]:
+    assert all(len(row) == 3 for row in rows(WORDS))
+    return [(row[0], row[2]) for row in rows(WORDS)]
+
+
+def test_words_of_others_are_told_of_words_that_there_are():
+    words = {word.strip() for term, _ in terms() for word in term.split(",")}
+    assert {word.strip() for row in rows(ELSEWHERE) for word in row[0].split(",")} <= words
+    assert all(len(row) == 4 and any(cell != "-" for cell in row[1:]) for row in rows(ELSEWHERE))
 
 
 def test_a_term_has_one_meaning():

@@ -13,7 +13,7 @@ import pytest
 
 from esault.cli.main import cli
 from esault.control.report.summary import Snapshot, UnitSnapshot
-from esault.counters import UnitCounts, declared
+from esault.counters import UnitCounts, UnitDurations, declared
 from esault.messages.settings import Settings
 from esault.runtime.session.metrics_tables import CHANGES, RUNS, WINDOWS
 
@@ -73,6 +73,9 @@ def test_every_counter_is_described():
         for name, counter in declared(cls).items():
             metric = f"{counter.metric or f'esault_{name}'}{'' if counter.gauge else '_total'}"
             assert f"| `{metric}` |" in metrics, metric
+    for name, duration in UnitDurations.declared().items():
+        assert f"`{name}`" in report, name
+        assert f"| `{duration.metric or f'esault_{name}_seconds'}` |" in metrics, name
 
 
 @pytest.mark.parametrize("name", cli.list_commands(None))
@@ -91,7 +94,7 @@ def test_options_that_are_described_exist():
         o
         for n in cli.list_commands(None)
         for p in cli.get_command(None, n).params
-        for o in p.opts
+        for o in (*p.opts, *p.secondary_opts)
         if o.startswith("--")
     }
     for option in re.findall(r"`(--[a-z-]+)", text):

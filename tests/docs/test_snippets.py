@@ -20,14 +20,17 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"^```(python script|python|console)\n(.*?)^```$", re.M | re.S)
 
 
-def blocks(page: Path) -> list[tuple[str, str]]:
-    return [(m.group(1), m.group(2)) for m in BLOCK.finditer(page.read_text())]
+def blocks(page: Path) -> list[tuple[str, str, str]]:
+    """Kind, text, and the empty lines before it that let code be found where it stands on the page."""
+    text = page.read_text()
+    return [(m.group(1), m.group(2), "\n" * text.count("\n", 0, m.start(2))) for m in BLOCK.finditer(text)]
 
 
 def environment() -> dict[str, str]:
     """A JVM among what it starts lives for seconds, which are not worth its best compiler."""
     young = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    return {**os.environ, "PYTHONPATH": str(ROOT), "JAVA_TOOL_OPTIONS": young}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "JAVA_TOOL_OPTIONS": young}
 
 
 @pytest.fixture
@@ -63,12 +66,12 @@ def run_script(folder: Path, source: list[str], block: str) -> str:
 
 
 def run_console(folder: Path, block: str) -> None:
-    """Each `$ ...`, `esault` being this tree's; the lines below it must stand in its output, in order."""
+    """Each `$ ...`, `esault` being this tree's; the lines below it must stand in its output, in order. Any number of seconds is "1.2 s"."""
     for command in re.split(r"^\$ ", block, flags=re.M)[1:]:
         line, *shown = command.splitlines()
         words = line.split()
         done = subprocess.run(
-            [sys.executable, "-m", *words] if words[0] == "esault" else ["sh", "-c", line],
+            [sys.executable, "-m", *words] if words[0] == "esault" and ";" not in line else ["sh", "-c", line],
             cwd=folder,
             env=environment(),
             capture_output=True,
@@ -79,8 +82,9 @@ def run_console(folder: Path, block: str) -> None:
         assert done.returncode == 0, done.stderr
         rest = done.stdout
         for part in shown:
-            assert part in rest, (part, done.stdout)
-            rest = rest.split(part, 1)[1]
+            found = re.search(re.sub(r"\d+\\\.\d\\ s\b", r"\\d+\\.\\d\\ s", re.escape(part)), rest)
+            assert found, (part, done.stdout)
+            rest = rest[found.end() :]
 
 
 @pytest.mark.slow
@@ -92,12 +96,15 @@ def test_what_the_page_shows_runs(page, folder, monkeypatch):
     namespace = vars(module)
     namespace["__file__"] = str(folder / "page.py")
     source: list[str] = []
-    for kind, block in blocks(page):
+    named = re.search(r"this into a file `(\w+\.py)`", page.read_text())
+    for kind, block, above in blocks(page):
         if kind == "python":
             source.append(block)
             if kind == "python" and 'if __name__ == "__main__":' not in block:
-                (folder / "words.py").write_text("\n".join(s for s in source if "LocalRuntime" not in s))
-            exec(compile(block, str(page), "exec", dont_inherit=True), namespace)
+                (folder / (named[1] if named else "words.py")).write_text(
+                    "\n".join(s for s in source if "LocalRuntime" not in s)
+                )
+            exec(compile(above + block, str(page), "exec", dont_inherit=True), namespace)
         elif kind == "python script":
             run_script(
                 folder,
@@ -112,7 +119,7 @@ def test_all_blocks_are_of_a_kind_that_is_run():
     for page in PAGES:
         kinds = set(re.findall(r"^```([a-z][^\n]*)$", page.read_text(), re.M))
         assert kinds <= {"python", "python script", "console", "mermaid", "json", "toml"} | (
-            {"diff"} if page.name == "extending.md" else set()
+            {"diff"} if page.name == "extending.md" else {"py", "java"} if page.parent.name == "coming-from" else set()
         ), page
 
 

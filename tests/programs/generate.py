@@ -250,10 +250,12 @@ BOLTS = {
 GROUPINGS = {"by_key": by_key, "shuffle": shuffle, "partial_key": partial_key, "single": single, "own": units.Own}
 
 
-def build(program):
-    """The topology of a program, with a sink on each unit."""
+def build(program, more=None):
+    """The topology of a program, with a sink on each unit; `more(topology, streams of the spouts)` adds to it."""
     t = Topology("program")
     streams = {name: t.spout(name, units.Nothing()) for name in program.spouts}
+    if more is not None:
+        more(t, streams)
     for name, unit in program.units.items():
         incoming = []
         for sender, steps in unit.inputs:
@@ -500,6 +502,7 @@ class Run:
     def __init__(self, program, tell=None):
         self.program = program
         self.order = random.Random(program.seed + 1)
+        self.chance = random.Random(f"{program.seed} chains")  # so that a seed's other programs stay as they are
         self.counts: Counter[str] = Counter()
         self.landed: dict[str, list[Any]] = {}
         self.tell = tell or (lambda text: None)
@@ -568,8 +571,30 @@ class Run:
         elif self.resumes and local.kept:
             self._resume()
 
+    def _unchain(self):
+        """Give a chained bolt processes of its own, if that can be; whether it was asked for."""
+        local, chance = self.local, self.chance
+        driver, n = local.driver, chance.randint(1, 3)
+        if not driver.plan.chained or driver.phase != "running" or driver.busy or driver.draining:
+            return False
+        name = chance.choice(sorted(driver.plan.chained))
+        around = [unit for unit in driver.units.values() if any(bolt.name == name for bolt in unit.plan.bolts)]
+        if any(unit.state.joining for unit in driver.units.values()) or n > driver.resources.free:
+            return False
+        if any(unit.changing or not unit.steady for unit in around):
+            return False
+        self.tell(f"unchain {name} {n}")
+        self.counts["asked"] += 1
+        try:
+            local.scale(name, n)
+        except UsageError as error:
+            raise Failed(f"refused: {error}") from error
+        return True
+
     def _change(self):
         order, local = self.order, self.local
+        if self.program.chains and self.chance.random() < 0.3 and self._unchain():
+            return
         names = [name for name, unit in self.program.units.items() if unit.changes]
         if not names:
             return
@@ -683,6 +708,7 @@ HAPPENED = (
     "put-aways",
     "resumes",
     "chained",
+    "unchain",
 )
 
 
@@ -716,6 +742,7 @@ def said(counts):
         + ", ".join(f"{counts[name]} {name}" for name in names)
         + f"; {counts['moved keys']} keys moved), {counts['checkpoints']} checkpoints, {counts['kills']} kills, "
         f"{counts['restores']} restores, {counts['resumes']} resumes, {counts['put-aways']} put-aways, {counts['chained']} chained bolts, "
+        f"{counts['unchain']} got processes, "
         f"{counts['failed']} failed"
     )
 

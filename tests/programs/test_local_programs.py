@@ -1,4 +1,7 @@
-"""Every program on LocalRuntime, left alone, changed in mid-stream, killed, put away and resumed: always what a plain loop gives."""
+"""Programs on LocalRuntime, left alone, changed in mid-stream, killed, put away and resumed: always what a plain loop gives.
+
+Each is left alone. What befalls them befalls all in the deep run, and in others those that use all of the engine that any does.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,12 @@ from zlib import crc32
 
 import depth
 import pytest
-from user_programs import NAMES, Program
+from user_programs import FEW, NAMES, Program
 
 from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
 
-SIZE = 240
+SIZE = 150
 #: tuples a second of the manual clock
 RATE = 20_000.0
 EXACTLY = Settings(delivery="eo", max_pending=4, root_rows=16, reload_state=True)
@@ -22,7 +25,7 @@ CHANGES = ("split", "merge", "move", "scale")
 MOST_WIDE = 4
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=depth.chosen(NAMES, FEW))
 def program(request):
     return Program(request.param)
 
@@ -103,7 +106,9 @@ def seed_of(program, number=0):
     return crc32(f"{program.name} {number}".encode())
 
 
-def test_what_it_gives_is_what_a_plain_loop_gives(program):
+@pytest.mark.parametrize("name", NAMES)
+def test_what_it_gives_is_what_a_plain_loop_gives(name):
+    program = Program(name)
     local = LocalRuntime(program.plan(size=SIZE, rate=RATE))
     local.run_until_drained()
     program.check(found(local), SIZE)
@@ -123,7 +128,7 @@ def test_units_that_are_split_merged_moved_and_scaled_in_mid_stream_give_the_sam
 def test_processes_that_die_bring_all_back_to_a_checkpoint_and_it_gives_the_same(program, number):
     seed = seed_of(program, number)
     local = LocalRuntime(program.plan(size=SIZE, rate=RATE), seed=seed, settings=exactly(seed))
-    made = run(local, seed, changes=0.2, checkpoints=0.3, kills=3)
+    made = run(local, seed, changes=0.2, checkpoints=0.08, kills=3)
     program.check(found(local), SIZE)
     assert made or not scalable(local.plan)
     assert local.report().restores
@@ -145,9 +150,10 @@ def test_objects_that_are_put_away_between_two_tuples_give_the_same(program):
     program.check(found(local), SIZE)
 
 
-@pytest.mark.parametrize("width", [1, 3])
-def test_another_run_goes_on_with_another_parallelism(program, width):
-    seed = seed_of(program, width)
+@pytest.mark.parametrize("number", range(2 if depth.PROFILE == "deep" else 1))
+def test_another_run_goes_on_with_another_parallelism(program, number):
+    seed = seed_of(program, number)
+    width = (1, 3)[(seed_of(program) + number) % 2]  # half of the programs become narrower, and half wider
     if any(unit.spooled for unit in program.plan(size=1).units.values()):
         pytest.skip("what it has read is in the memory of a process that is gone")
     before = LocalRuntime(program.plan(size=SIZE, rate=RATE), seed=seed, settings=exactly(seed))
@@ -158,7 +164,7 @@ def test_another_run_goes_on_with_another_parallelism(program, width):
     def far():
         return before.kept and sum(len(before.emitted(name)) for name in spouts) > enough
 
-    run(before, seed, changes=0.1, checkpoints=0.5, until=far)
+    run(before, seed, changes=0.1, checkpoints=0.2, until=far)
     assert before.driver.phase != "ended"
     plan = program.plan(size=SIZE, rate=RATE)
     wide = {unit.name: min(width, unit.max_parallelism or width) for unit in scalable(plan) if unit.objects != "unit"}

@@ -1,26 +1,22 @@
-"""Every program on real processes: one run each, in which units are scaled and a process is killed; some are killed whole.
+"""Programs on real processes: one run each, in which units are scaled and a process is killed; some are killed whole.
 
-`pytest tests/programs tests/spark/engine/test_user_programs.py` runs all that there is of these programs; with `ESAULT_PROGRAMS=all`
-or in the deep run every program that can be resumed is killed whole and goes on.
+The deep run takes every program, and kills whole each that can be resumed; others take a few, which use all that any does.
 """
 
 from __future__ import annotations
 
-import os
 import random
 from zlib import crc32
 
 import depth
 import pytest
-from user_programs import NAMES, Program
+from user_programs import FEW, NAMES, Program
 from user_runs import Run
 
 pytestmark = pytest.mark.slow
 SIZE, RATE = 1500, 600.0
-RESUMED = ("recently_used", "visitors", "limits", "helpdesk")
-if (
-    os.environ.get("ESAULT_PROGRAMS") == "all" or depth.PROFILE == "deep"
-):  # what a source that cannot seek has read is with its process
+RESUMED = ("visitors", "limits", "helpdesk")
+if depth.PROFILE == "deep":  # what a source that cannot seek has read is with its process
     RESUMED = tuple(n for n in NAMES if not any(unit.spooled for unit in Program(n).plan(size=1).units.values()))
 
 
@@ -53,7 +49,7 @@ def scale(run, unit, n):
     return bool(answers)
 
 
-@pytest.mark.parametrize("run", NAMES, indirect=True)
+@pytest.mark.parametrize("run", depth.chosen(NAMES, FEW), indirect=True)
 def test_units_are_scaled_and_a_process_is_killed_and_it_gives_what_a_plain_loop_gives(run, tmp_path):
     order = random.Random(crc32(run.program.name.encode()))
     run.start_held("--checkpoint", "0.3", "--policy", "none", size=SIZE, rate=RATE)
@@ -76,7 +72,7 @@ def test_units_are_scaled_and_a_process_is_killed_and_it_gives_what_a_plain_loop
     assert run.left() == []
 
 
-@pytest.mark.parametrize("run", [name for name in NAMES if name in RESUMED], indirect=True)
+@pytest.mark.parametrize("run", RESUMED, indirect=True)
 def test_after_the_death_of_everything_another_run_goes_on_with_another_parallelism(run, tmp_path):
     run.start_held("--checkpoint", "0.2", "--policy", "none", size=SIZE, rate=RATE)
     run.until(lambda: run.status().get("checkpoint", 0) >= 2)

@@ -76,6 +76,8 @@ class Program:
     restless: float
     resumes: int
     units: dict[str, Unit] = field(default_factory=lambda: {"out": Unit()})
+    #: none of its bolts is chained
+    chains: bool = False
 
     def __str__(self) -> str:
         rows = ", ".join(f"{len(rows)} rows" for rows in self.spouts.values())

@@ -15,6 +15,23 @@ from esault.topology.plan import Plan
 
 FOLDER = Path(__file__).parent / "topologies"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
+#: those that together use all of the engine that any of them does, as `test_chosen_programs` shows: where a run takes seconds, these
+FEW = (
+    "attribution",
+    "columns_of_sales",
+    "enriched",
+    "flushed",
+    "heartbeat",
+    "helpdesk",
+    "limits",
+    "offers",
+    "silences",
+    "solar",
+    "stock",
+    "tournaments",
+    "visitors",
+    "visits",
+)
 
 
 class Program:

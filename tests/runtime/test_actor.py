@@ -118,7 +118,6 @@ class Worker(ReportingActor):
         """A thread hands over that many numbers."""
         self.reads, self.writes = os.pipe()
         os.set_blocking(self.reads, False)
-        self.left = number
         self.watch(self.reads, self.wake)
         threading.Thread(target=self.hand_over, args=(number,), daemon=True).start()
 
@@ -132,10 +131,6 @@ class Worker(ReportingActor):
         told, self.told = self.told, []
         for each in told:
             self.send(self.client, each)
-        self.left -= len(told)
-        if not self.left:
-            self.unwatch(self.reads)
-            os.close(self.reads)
 
     def do_send_from_a_thread(self, number: int) -> None:
         def other() -> None:

@@ -98,6 +98,14 @@ def test_nobody_there_is_tried_again_until_there_is(tmp_path, key, wire):
         inlet.close()
 
 
+def test_a_connection_that_ended_while_nothing_was_sent_is_made_anew(inlet, wire):
+    link = wire.link(inlet.endpoint)
+    assert carry(inlet, wire, link, [b"1"]) == [b"1"]
+    for later in ([b"2", b"3"], [bytes(300_000), b"4"]):
+        link._socket.shutdown(socket.SHUT_RDWR)  # as a firewall does, or a peer that has found it dead
+        assert carry(inlet, wire, link, later) == later
+
+
 def test_another_life_of_a_port_takes_nothing(inlet, wire):
     """The port of a sub-unit that is gone may be another's: who was meant is said first."""
     there = Endpoint.read(inlet.endpoint)

@@ -7,9 +7,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any
 
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 #: of so many examples that a test asks for, one is taken
 DIVISORS = {"deep": 1, "developer": 4, "ci": 4, "quick": 10}
@@ -19,6 +21,12 @@ PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") 
 def of(asked: int) -> int:
     """So many examples or seeds are taken of those that are asked for; one at least, and three unless in `quick`."""
     return min(asked, max(1 if PROFILE == "quick" else 3, asked // DIVISORS[PROFILE]))
+
+
+def chosen(names: Iterable[str], few: Iterable[str]) -> list[str]:
+    """All names in the deep run, and else only these few."""
+    kept = set(few)
+    return [name for name in names if PROFILE == "deep" or name in kept]
 
 
 def seeds(asked: int) -> range:
@@ -35,6 +43,13 @@ def load(divided: bool = False) -> None:
             name, deadline=None, derandomize=derandomize, max_examples=of(examples) if divided else examples
         )
     settings.load_profile(PROFILE)
+
+
+def without_constants() -> None:
+    """Draw no constants of the engine's source, unless all examples are taken: to look for them in its 600 modules takes
+    each worker seconds, and which of them are imported by then depends on the tests before, so that no two runs are alike."""
+    if PROFILE != "deep" and hasattr(providers, "_get_local_constants"):  # no public switch as of Hypothesis 6.150
+        providers._get_local_constants = lambda: providers._local_constants
 
 
 def fewer(asked: settings) -> settings:

@@ -9,13 +9,14 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+
+from ports import free_port
 
 VERSION = "4.4.0"
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "esault" / f"kafka-{VERSION}"
@@ -60,30 +61,33 @@ def jars() -> Path:
     return _CACHE
 
 
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
 class Broker:
-    """One broker. `servers` is where it listens, `guarded` where it asks for a password."""
+    """One broker. `servers` is where it listens, `guarded` where it asks for a password, `tls` where it speaks TLS.
+
+    Everybody may do all that no ACL says anything about, and who comes to `servers` all.
+    """
 
     def __init__(self, folder: Path, **settings: str) -> None:
         self.folder = folder
-        port, guarded, controller = _free_port(), _free_port(), _free_port()
+        port, guarded, tls, controller = (free_port() for _ in range(4))
         self.port = port
-        self.servers, self.guarded = f"127.0.0.1:{port}", f"127.0.0.1:{guarded}"
+        self.servers, self.guarded, self.tls = (f"127.0.0.1:{each}" for each in (port, guarded, tls))
+        self.certificate = folder / "certificate.pem"
         self._process: subprocess.Popen[bytes] | None = None
         self._classes = f"{jars()}/*"
         lines = {
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-            "listeners": f"PLAINTEXT://{self.servers},SASL_PLAINTEXT://{self.guarded},CONTROLLER://127.0.0.1:{controller}",
-            "advertised.listeners": f"PLAINTEXT://{self.servers},SASL_PLAINTEXT://{self.guarded}",
+            "listeners": f"PLAINTEXT://{self.servers},SASL_PLAINTEXT://{self.guarded},SSL://{self.tls},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": f"PLAINTEXT://{self.servers},SASL_PLAINTEXT://{self.guarded},SSL://{self.tls}",
             "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL",
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(self._keys()),
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": "User:ANONYMOUS",
+            "allow.everyone.if.no.acl.found": "true",
             "inter.broker.listener.name": "PLAINTEXT",
             "sasl.enabled.mechanisms": "PLAIN",
             "listener.name.sasl_plaintext.plain.sasl.jaas.config": _JAAS,
@@ -103,6 +107,33 @@ class Broker:
         self._properties = folder / "server.properties"
         self._properties.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
         self._java("kafka.tools.StorageTool", "format", "-t", _cluster_id(), "-c", str(self._properties))
+
+    def _keys(self) -> Path:
+        """Make the certificate that it shows, which is its own authority, and return the file with its key."""
+        key, both = self.folder / "key.pem", self.folder / "keystore.pem"
+        asked = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+        asked += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(self.certificate)]
+        subprocess.run(asked, check=True, capture_output=True, timeout=60)
+        both.write_text(key.read_text() + self.certificate.read_text())
+        return both
+
+    def allow_only(self, kind: str, name: str, operation: str) -> None:
+        """Allow an operation ("DESCRIBE") on a resource of a kind ("TOPIC") to `USER`, and nothing else to who is not at `servers`."""
+        from confluent_kafka.admin import (
+            AclBinding,
+            AclOperation,
+            AclPermissionType,
+            AdminClient,
+            ResourcePatternType,
+            ResourceType,
+        )
+
+        pattern = ResourcePatternType.PREFIXED if kind == "TRANSACTIONAL_ID" else ResourcePatternType.LITERAL
+        how = (f"User:{USER}", "*", AclOperation[operation], AclPermissionType.ALLOW)
+        acl = AclBinding(ResourceType[kind], name, pattern, *how)
+        admin = AdminClient({"bootstrap.servers": self.servers})
+        for made in admin.create_acls([acl]).values():
+            made.result(30)
 
     def _command(self, main: str, *arguments: str) -> list[str]:
         quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m", "-Xshare:auto"]
@@ -135,6 +166,13 @@ class Broker:
             self._process.send_signal(with_signal)
             self._process.wait()
             self._process = None
+
+    def freeze(self, seconds: float) -> None:
+        """Let it stand still for so long."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        self._process.send_signal(signal.SIGCONT)
 
     def topic(self, partitions: int = 1, name: str = "", **settings: str) -> str:
         """Make a topic, and return its name."""

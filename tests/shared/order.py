@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 TABLE = Path(__file__).with_name("durations.json")
 ROOT = Path(__file__).parents[2]
+#: folders whose tests need a JVM or a server
+OUTSIDE = ("tests/spark/", "tests/connectors/")
 #: files that share a fixture which takes long to make: one worker has all of them
-TOGETHER = {"tests/spark": "spark", "tests/kafka": "kafka"}
+TOGETHER = re.compile(r"tests/(spark|connectors/\w+)/")
 
 
 def group(path: str) -> str:
     """The name of the tests that one worker runs, one after another: a file, or a folder of files."""
-    return next((name for folder, name in TOGETHER.items() if path.startswith(f"{folder}/")), path)
+    found = TOGETHER.match(path)
+    return found[1] if found else path
 
 
 def durations() -> dict[str, float]:
@@ -33,8 +37,9 @@ def longest_first(items: list[Any]) -> None:
     seconds: Counter[str] = Counter()
     for path, of_file in durations().items():
         seconds[group(path)] += of_file
-    groups = {item.path: group(item.path.relative_to(ROOT).as_posix()) for item in items}
-    items.sort(key=lambda item: (-seconds[groups[item.path]], groups[item.path]))
+    groups = {path: group(path.relative_to(ROOT).as_posix()) for path in {item.path for item in items}}
+    keys = {path: (-seconds[of_path], of_path) for path, of_path in groups.items()}
+    items.sort(key=lambda item: keys[item.path])
 
 
 class Recorder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,18 +13,26 @@ from esault.sinks.spark_table import SparkTable
 from esault.topology.context import Context
 from esault.topology.sink import RunInfo
 
+ROOT = str(Path(__file__).parents[2])
 #: less work for a JVM that lives for a minute; stacks are those of the Spark engine, whose plans are deep
 QUICK = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss8m",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote -Xss8m",
     "spark.sql.shuffle.partitions": "1",
     "spark.driver.memory": "512m",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
 }
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.slow)
+#: the same for commands in processes of their own
+YOUNG = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+
+
+@pytest.fixture
+def young() -> dict[str, str]:
+    """The environment of a command whose JVMs live for seconds, which are not worth the best compiler."""
+    return {**os.environ, **YOUNG, "PYTHONPATH": ROOT}
 
 
 @pytest.fixture(scope="session")

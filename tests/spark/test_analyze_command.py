@@ -8,16 +8,18 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-import esault.errors
+import esault
 from esault import run
 from esault.cli.main import main
 from esault.sinks.landing import parts
 from esault.spark.elasticity import demanded, elasticity
 from esault.spark.pipeline import Pipeline
+from esault.spark.tables.history import runs_in
 
 pq = pytest.importorskip("pyarrow.parquet")
 
@@ -81,15 +83,14 @@ def test_analyze_lists_runs_plots_and_does_nothing_twice(
 
 @pytest.mark.timeout(300)
 def test_a_command_that_is_killed_and_started_again_makes_the_same_tables(
-    spark: Any, landed: Any, tmp_path: Path
+    spark: Any, landed: Any, young: dict[str, str], tmp_path: Path
 ) -> None:
     table = landed("landed")
     for first in range(0, 3000, 100):
         table.land(range(first, first + 100), [f"i{n}" for n in range(first, first + 100)])
     into = tmp_path / "into"
     command = [sys.executable, "-m", "esault", "analyze", str(table.path), "--into", str(into), "--master", "local[1]"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(esault.errors.__file__).parents[1])}
-    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
+    with subprocess.Popen(command, env=young, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
         clean = into / "clean" / "landed"
         until = time.monotonic() + 240
         while time.monotonic() < until and process.poll() is None:
@@ -173,3 +174,61 @@ def test_the_demand_counts_what_a_source_has_due_and_cannot_hand_on(spark: Any) 
     assert columns[0] in rows[0]
     # 200/s of 10 ms are two sub-units' work, 2.5 at 80 %; in the second window twice as much was due
     assert [row["needed"] for row in rows] == [3, 5]
+
+
+TABLES = """
+from esault import Topology
+from esault.sinks import SparkTable
+from esault.sources import Items
+
+def topology():
+    t = Topology("small")
+    rows = t.spout("rows", Items([(f"w{n % 3}", n) for n in range(10)]))
+    rows.sink("landed", SparkTable("out/table", columns={"word": str, "n": int}, mode="append"))
+    return t
+
+def pipeline(tables):
+    @tables.table(expect_all_or_quarantine={"a small number": "n < 8"})
+    def small(landed):
+        return landed.select("word", "n")
+
+    @tables.table(keys=["word"], merge={"n": "sum"})
+    def sums(small):
+        return small.groupBy("word").agg({"n": "sum"}).withColumnRenamed("sum(n)", "n")
+"""
+
+
+@pytest.mark.timeout(900)
+def test_it_follows_what_lands_until_it_is_stopped(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("small.py").write_text(TABLES)
+    land = ("run", "small.py", "--engine", "local", "--plain")
+    waits: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 2:
+            with pytest.raises(SystemExit):
+                main(list(land))
+        elif len(waits) == 5:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("esault.cli.analyze.time", SimpleNamespace(sleep=sleep, time=time.time))
+    assert call(capsys, *land)[0] == 0
+    code, _, err = call(capsys, "analyze", "small.py", "--job", "tables", "--follow", "--retries", "1")
+    assert (code, err.splitlines()[-1]) == (0, "stopped")
+    sums = {row["word"]: row["n"] for row in esault.read("out/analytics/small/tables/sums").to_pylist()}
+    assert sums == {"w0": 18, "w1": 24, "w2": 14}
+    assert len(runs_in("out/analytics/small")) == 2
+    for options, message in [
+        (("--follow", "--every", "5"), "give one of them"),
+        (("--backfill", "n = 1"), "by --job table:NAME"),
+        (("--backfill", "n = 1", "--job", "table:sums"), "is no table of rows that are added"),
+        (("--backfill", "n = 1", "--job", "table:none"), "there is no table 'none'; there are: small, sums"),
+        (("--direct", "--history"), "--direct keeps nothing"),
+    ]:
+        code, _, err = call(capsys, "analyze", "small.py", *options)
+        assert code == 2, err
+        assert message in err

@@ -133,5 +133,22 @@ def test_what_is_no_snapshot_of_a_histogram_is_refused(snapshot):
         Histogram.from_snapshot(snapshot)
 
 
+@given(st.lists(seconds.filter(lambda s: s < 1e6), max_size=50))
+def test_counts_between_bounds_and_the_sum_are_within_5_percent(durations):
+    bounds = (0.001, 0.1, 1.0, 60.0)
+    counts, total = histogram_of(durations).between(bounds)
+    assert sum(counts) == len(durations) and total == pytest.approx(sum(durations), rel=0.05)
+    for index, bound in enumerate(bounds):
+        below = sum(counts[: index + 1])
+        assert sum(s <= bound * 0.95 for s in durations) <= below <= sum(s <= bound * 1.05 for s in durations)
+
+
+def test_counts_between_bounds_only_grow():
+    histogram = histogram_of([0.95])
+    before = histogram.between((0.96,))
+    histogram.record(5.0)
+    assert histogram.between((0.96,))[0] == (before[0][0], before[0][1] + 1)
+
+
 def test_a_histogram_shows_its_summary():
     assert repr(histogram_of([0.001, 0.001])) == "<Histogram of 2: p50 1 ms, p99 1 ms, max 1 ms>"

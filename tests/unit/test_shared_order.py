@@ -29,6 +29,8 @@ def test_files_that_share_a_session_of_spark_are_together_and_count_together(mon
     order.longest_first(found)
     assert [item.number for item in found] == [1, 2, 0]
     assert order.group("tests/spark/x.py") == order.group("tests/spark/e/y.py") != order.group("tests/b.py")
+    assert order.group("tests/spark/x.py") == order.group("tests/spark/engine/y.py")
+    assert order.group("tests/connectors/kafka/x.py") != order.group("tests/connectors/mqtt/x.py")
 
 
 def test_the_recorder_keeps_what_was_not_run_and_forgets_files_that_are_gone(tmp_path, monkeypatch):

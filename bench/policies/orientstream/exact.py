@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.policies.orientstream.stops import STEP_MS, WINDOW_MS, StoppingRun
+from bench.policies.orientstream.timestamp_map import TimestampMap
 from bench.workloads.loads import sentences
-from esault.elasticity.policies.orientstream.timestamp_map import TimestampMap
 
 __all__ = ["Q3", "QUERIES", "compare", "fixes", "haversine", "orders_of", "speed"]
 

@@ -79,11 +79,18 @@ class Checkpoints:
         #: the newest complete one is being committed for the whole run: no other begins
         self.held = False
         self._due: float | None = None
+        #: number of one that was asked for
+        self._asked = 0
         #: how many were given up since the newest
         self._failed = 0
         #: of the newest complete one: unit -> sub-unit -> its pieces, the base first
         self.chains: dict[str, dict[int, list[Piece]]] = {}
         self._unit_of: dict[int, str] = {}
+
+    @property
+    def last_begun(self) -> int:
+        """Number of the checkpoint that was begun last, complete or not."""
+        return self._last
 
     def may_begin(self, units: Iterable[Unit]) -> bool:
         """Return whether no change, no death, no end and no commit for the run is being dealt with."""
@@ -99,6 +106,11 @@ class Checkpoints:
                 return False
         return True
 
+    def ask(self) -> int:
+        """Have one begin as soon as one may, and return the number that it has at least."""
+        self._asked = self._last + 1
+        return self._asked
+
     def wanted(self, now: float) -> bool:
         """Return whether one is due that could not begin yet: what would hold it up longer is put off."""
         return self._due is not None and now >= self._due + PUT_OFF and not self.held
@@ -113,7 +125,8 @@ class Checkpoints:
             return
         if self._every:
             self._due = self._due or now + self._every
-        due = (self._due is not None and now >= self._due) or any(unit.wants_checkpoint for unit in units)
+        asked = self._asked > self.newest
+        due = asked or (self._due is not None and now >= self._due) or any(unit.wants_checkpoint for unit in units)
         if due and self.may_begin(units):
             if self._due is not None:
                 self._due = max(self._due + self._every, now)
@@ -144,6 +157,7 @@ class Checkpoints:
     def _trouble(self, text: str, now: float) -> None:
         """Give up the one that is on. What keeps them from being complete may last: the next ones come ever more slowly."""
         self._failed += 1
+        self._asked = 0
         if self._due is not None:
             # A full disk may last for days: the power is bounded, beyond 2**1023 there is no float.
             self._due = now + min(LONGEST_BACKOFF, self._every * 2 ** min(self._failed, MOST_DOUBLED))

@@ -11,7 +11,7 @@ __all__ = ["Recovery", "Restored"]
 #: times that all go back without a checkpoint completed in between
 MOST_IN_VAIN = 3
 #: seconds that a process has to get ready after all went back, and bytes of state that each second more is for
-READY_PATIENCE, LOADED_PER_SECOND = 10.0, 1 << 20
+READY_PATIENCE, LOADED_PER_SECOND = 60.0, 1 << 20
 
 
 @dataclass

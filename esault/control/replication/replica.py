@@ -188,7 +188,8 @@ class Replica(Component):
         if change is not None and self.unit.rescaling.state is RescaleState.MOVING:
             self._spoiled |= change.new_owners | ({incarnation} if owned else set())
             owned = owned or incarnation in change.giving
-        if owned and not self.down:
+        # What one that leaves had not sent is not waited for either.
+        if (owned or record.leaving) and not self.down:
             self._enter(ReplicaState.DOWN)
             state.event("reachable")
         if any(self._holders(record)):

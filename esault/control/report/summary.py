@@ -6,24 +6,27 @@ It is one module of over 300 lines: what both say of a unit, they say alike.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from esault.control.placement.placement import Cluster
+from esault.control.report.unit_counts import counted
+from esault.control.report.unit_graph import EdgeSnapshot, SubUnitSnapshot, edges, sinks, sub_units
 from esault.control.run.driver import Driver
-from esault.control.units.measurements import Measurements, total
-from esault.control.units.unit import Unit
+from esault.control.units.measurements import total
 from esault.counters import RunCounts, UnitCounts, counter, values
 from esault.elasticity.judge import NO_CHANGE
+from esault.elasticity.objective import ObjectiveStatus
 from esault.histogram import Histogram
 from esault.messages.delivery import Delivery
+from esault.messages.user_metrics import MetricReading, shown
 from esault.report import (
     Change,
     Checkpoints,
     Decision,
     Latency,
     MissedHeartbeat,
+    Objective,
     Report,
     Restored,
     RootCounts,
@@ -35,6 +38,11 @@ __all__ = ["HostSnapshot", "Snapshot", "UnitSnapshot", "how_ended", "may_repeat"
 
 #: units of which it is told why nothing is done to them, in a live view
 MOST_STANDING = 4
+#: seconds, upper bounds of durations
+BOUNDS = (
+    *(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05),
+    *(0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +54,8 @@ class UnitSnapshot(UnitCounts):
     sub_units: int = counter("Parallelism: sub-units that the unit has.", "sub-units", gauge=True)
     p50_ms: float = 0.0
     p99_ms: float = 0.0
+    #: those of `UnitDurations` that were seen, by name: upper bounds in seconds, counts between them, and sum, within 5 %
+    durations: dict[str, tuple[tuple[float, ...], tuple[int, ...], float]] = field(default_factory=dict)
     #: (done, total) where the source knows
     progress: tuple[float, float] | None = None
     #: incarnation -> process id
@@ -54,6 +64,18 @@ class UnitSnapshot(UnitCounts):
     watermark: float | None = None
     #: of a chained bolt: the unit in whose processes it runs; empty else
     chained_to: str = ""
+    edges: tuple[EdgeSnapshot, ...] = ()
+    #: name, class and written paths of each
+    sinks: tuple[tuple[str, str, str], ...] = ()
+    #: rows that each has committed, as far as sub-units have told
+    landed: dict[str, int] = field(default_factory=dict)
+    #: where it keeps dead letters, as the topology says
+    dead_letter_paths: tuple[str, ...] = ()
+    parts: tuple[SubUnitSnapshot, ...] = ()
+    #: of a spout, by sub-unit: number and opening, seconds since the epoch, of the oldest batch that is not processed
+    oldest_roots: dict[int, tuple[int, float]] = field(default_factory=dict)
+    #: metrics of the user's own
+    metrics: tuple[MetricReading, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,6 +98,8 @@ class Snapshot(RunCounts):
     """The run at one moment, for live views and other terminals."""
 
     topology: str
+    #: identity of the run
+    run: str = ""
     phase: str
     draining: bool
     now: float
@@ -86,12 +110,27 @@ class Snapshot(RunCounts):
     failure: str | None = None
     #: the newest decisions of policies, and why nothing is done to units now, for people
     scaling: tuple[str, ...] = ()
+    #: latency objectives as they stand
+    objectives: tuple[ObjectiveStatus, ...] = ()
     changes: int = counter("Changes of units' parallelism that have ended.", "changes")
     deaths: int = counter("Processes that died and were replaced.", "processes")
     restarts: int = counter("Restarts after transient errors of sinks and sources.", "restarts", default=0)
     unforked: int = counter("Sub-units that cannot be forked at present.", "sub-units", gauge=True, default=0)
     restores: int = counter("Times that all went back to a checkpoint.", "times")
     checkpoint: int = counter("Number of the newest complete checkpoint.", "number", gauge=True)
+    checkpoint_at: float = counter(
+        "When the newest complete checkpoint of this run was complete, seconds since the epoch; 0: there is none.",
+        "seconds",
+        default=0.0,
+        gauge=True,
+        metric="esault_checkpoint_timestamp_seconds",
+    )
+    checkpoint_seconds: float = counter(
+        "Seconds that the newest complete checkpoint took.", "seconds", default=0.0, gauge=True
+    )
+    checkpoint_bytes: int = counter("Bytes that checkpoints have written.", "bytes", default=0)
+    #: the newest complete ones: number, when, seconds it took, bytes it wrote, bytes of all that belongs to it
+    checkpoints: tuple[tuple[int, float, float, int, int], ...] = ()
     slots: int = counter("Places for sub-units.", "slots", gauge=True)
     free_slots: int = counter("Places that are free.", "slots", gauge=True)
     #: by name; none where all is on one machine
@@ -101,58 +140,76 @@ class Snapshot(RunCounts):
 def snapshot(driver: Driver, now: float) -> Snapshot:
     """The run as it is now."""
     units = []
-    for name, unit in driver.units.items():
-        latency = unit.measurements.histogram("latency" if unit.plan.kind == "bolt" else "end_to_end").summary_ms()
+    for each in counted(driver):
+        name, unit = each.name, driver.units[each.head or each.name]
+        durations = each.durations
+        latency = (durations.latency if each.head or unit.plan.kind == "bolt" else durations.end_to_end).summary_ms()
+        if each.head:
+            units.append(
+                UnitSnapshot(
+                    **values(UnitCounts, each.counts),
+                    name=name,
+                    kind="bolt",
+                    sub_units=len(unit.subs),
+                    p50_ms=latency["p50"],
+                    p99_ms=latency["p99"],
+                    durations={kind: (BOUNDS, *times.between(BOUNDS)) for kind, times in durations},
+                    chained_to=each.head,
+                )
+            )
+            continue
         units.append(
             UnitSnapshot(
-                **values(UnitCounts, unit.measurements.counts),
+                **values(UnitCounts, each.counts),
                 name=name,
                 kind=unit.plan.kind,
                 sub_units=len(unit.subs),
                 p50_ms=latency["p50"],
                 p99_ms=latency["p99"],
+                durations={kind: (BOUNDS, *times.between(BOUNDS)) for kind, times in durations},
                 progress=unit.measurements.progress if unit.plan.kind == "spout" else None,
                 processes={r.incarnation: r.built.pid for r in unit.subs.values() if r.built is not None},
                 watermark=unit.measurements.watermark,
+                edges=edges(unit.plan),
+                sinks=sinks(unit.plan),
+                landed=unit.measurements.landed,
+                dead_letter_paths=unit.plan.dead_letter_paths,
+                parts=sub_units(driver, unit),
+                oldest_roots=unit.measurements.oldest_roots,
+                metrics=unit.measurements.metrics,
             )
         )
-        units += [
-            UnitSnapshot(
-                **values(UnitCounts, measured.counts),
-                name=chained,
-                kind="bolt",
-                sub_units=len(unit.subs),
-                chained_to=name,
-            )
-            for chained, measured in _chained(driver, unit)
-        ]
     return Snapshot(
         **values(RunCounts, total(u.measurements.counts for u in driver.units.values())),
         topology=driver.plan.name,
+        run=driver.run,
         phase=driver.phase,
         draining=driver.draining,
         now=now,
         seconds=now - driver.running_since if driver.running_since is not None else 0.0,
         units=tuple(units),
         failure=driver.failure,
-        scaling=_scaling(driver),
+        scaling=(*(_standing(each) for each in driver.scaling.objectives.statuses), *_scaling(driver)),
+        objectives=driver.scaling.objectives.statuses,
         changes=sum(len(unit.changes) for unit in driver.units.values()),
         deaths=driver.deaths,
         restarts=driver.restarts.count,
         unforked=len(driver.unforked.why),
         restores=len(driver.restores.all),
         checkpoint=driver.checkpoints.newest,
+        checkpoint_at=_checkpoint_at(driver),
+        checkpoint_seconds=driver.run_checkpoints.seconds,
+        checkpoint_bytes=driver.run_checkpoints.bytes,
+        checkpoints=tuple(driver.run_checkpoints.newest_ones),
         slots=driver.resources.total,
         free_slots=driver.resources.free,
         hosts=_hosts(driver),
     )
 
 
-def _chained(driver: Driver, unit: Unit) -> Iterator[tuple[str, Measurements]]:
-    """Yield the bolts that are chained to a unit, and what they have measured."""
-    for name, head in driver.plan.chained.items():
-        if head == unit.name:
-            yield name, unit.measurements.chained.get(name) or Measurements()
+def _checkpoint_at(driver: Driver) -> float:
+    completed = driver.run_checkpoints.completed
+    return completed.completed_at if completed is not None and driver.run_checkpoints.taken else 0.0
 
 
 def _hosts(driver: Driver) -> dict[str, HostSnapshot]:
@@ -190,6 +247,27 @@ def _scaling(driver: Driver) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def _standing(status: ObjectiveStatus) -> str:
+    """One objective in a line."""
+    if status.recent is None:
+        return f"objective {status.objective}: nothing has come to its end of late"
+    of_late = f"{1000 * status.recent:.3g} ms" if status.recent < 1 else f"{status.recent:,.1f} s"
+    burning = "" if status.recent_burn_rate is None else f", burn rate {status.recent_burn_rate:,.2f}"
+    return (
+        f"objective {status.objective}: {of_late} of late{burning}; "
+        f"over it in {status.seconds_over} of {status.seconds} s"
+    )
+
+
+def _sub_unit_seconds(driver: Driver, until: float) -> float:
+    """Return the seconds for which sub-units were there, of all units together: what the run cost."""
+    total = 0.0
+    for unit in driver.units.values():
+        ends = [at for at, _ in unit.history[1:]] + [until]
+        total += sum(width * max(0.0, end - at) for (at, width), end in zip(unit.history, ends))
+    return total
+
+
 def how_ended(driver: Driver) -> str:
     """Return the end of the run in the report's words; a run that has not ended is "running"."""
     if driver.failure is not None:
@@ -212,21 +290,30 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
     units: dict[str, UnitReport] = {}
     end_to_end = Histogram()
     since = driver.running_since if driver.running_since is not None else driver.started_at
-    for name, unit in driver.units.items():
-        end_to_end.merge(unit.measurements.histogram("end_to_end"))
+    for each in counted(driver):
+        name, unit = each.name, driver.units[each.head or each.name]
+        durations = each.durations
+        end_to_end.merge(durations.end_to_end)
+        measured: dict[str, Any] = {
+            "latency_ms": Latency(**durations.latency.summary_ms()),
+            "durations_ms": {kind: Latency(**times.summary_ms()) for kind, times in durations},
+        }
+        if each.head:
+            units[name] = UnitReport(
+                **values(UnitCounts, each.counts),
+                **measured,
+                parallelism=units[each.head].parallelism,
+                chained_to=each.head,
+            )
+            continue
         units[name] = UnitReport(
-            **values(UnitCounts, unit.measurements.counts),
-            latency_ms=Latency(**unit.measurements.histogram("latency").summary_ms()),
+            **values(UnitCounts, each.counts),
+            **measured,
             parallelism=[(max(0.0, t - since), n) for t, n in unit.history],
             processes={str(r.incarnation): r.built.pid for r in unit.subs.values() if r.built is not None},
             hosts={str(i): host for i, host in driver.places.of(name).items()},
+            metrics={str(read): shown(read.value) for read in unit.measurements.metrics},
         )
-        for chained, measured in _chained(driver, unit):
-            units[chained] = UnitReport(
-                **values(UnitCounts, measured.counts),
-                parallelism=units[name].parallelism,
-                chained_to=name,
-            )
     changes = [
         Change(
             t=max(0.0, c.at - since),
@@ -261,7 +348,23 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
         )
         for r in driver.scaling.log
     ]
+    until = driver.ended_at if driver.ended_at is not None else now
+    driver.scaling.look_at_objectives(driver.units, until, last=True)
     details: dict[str, Any] = {
+        "objectives": [
+            Objective(
+                objective=str(each.objective),
+                kept=each.kept,
+                measured_ms=None if each.measured is None else 1000 * each.measured,
+                tuples=each.tuples,
+                slow=each.slow,
+                burn_rate=each.burn_rate,
+                seconds=each.seconds,
+                seconds_over=each.seconds_over,
+                sub_unit_seconds=_sub_unit_seconds(driver, until),
+            )
+            for each in driver.scaling.objectives.statuses
+        ],
         "changes": changes,
         "decisions": decisions,
         "deaths": driver.deaths,
@@ -308,5 +411,6 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
             open=counts.roots_open - lost,
             lost=counts.roots_lost,
         ),
+        counts=values(RunCounts, counts),
         **details,
     )

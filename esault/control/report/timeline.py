@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from esault.control.report.unit_counts import UnitCounted, counted
 from esault.control.run.driver import Driver
 from esault.control.units.unit import Unit
 from esault.counters import UnitCounts, declared
@@ -107,7 +108,12 @@ class Timeline:
         sampler = driver.scaling.sampler
         sampler.forget({i for unit in driver.units.values() for i in unit.subs})
         # no more than was reported: what the sampler foresees for one that is silent may not come
-        totals = {name: _least(sampler.totals(unit, end), _counted(unit)) for name, unit in driver.units.items()}
+        totals = {}
+        for each in counted(driver):
+            totals[each.name] = _counted(driver, each)
+            if not each.head:
+                seen = sampler.totals(driver.units[each.name], end).plus(_totals(each.chained, False, 0))
+                totals[each.name] = _least(seen, totals[each.name])
         return self._page(driver, end, totals)
 
     def last(self, driver: Driver, now: float) -> Page | None:
@@ -117,7 +123,7 @@ class Timeline:
                 return None
             self._began = self._at = driver.running_since
         end = driver.ended_at if driver.ended_at is not None else now
-        totals = {name: _counted(unit) for name, unit in driver.units.items()}
+        totals = {each.name: _counted(driver, each) for each in counted(driver)}
         return self._page(driver, max(end, self._at + 1e-3), totals)
 
     def _page(self, driver: Driver, end: float, totals: dict[str, Totals]) -> Page:
@@ -125,28 +131,33 @@ class Timeline:
         assert self._began is not None
         records: list[UnitRecord] = []
         changes: list[tuple[float, ChangeRecord]] = []
-        for name, unit in driver.units.items():
-            told = self._told.setdefault(name, _Unit(Totals()))
-            records.append(self._record(unit, told, totals[name], start, end))
+        for each in counted(driver):
+            unit = driver.units[each.head or each.name]
+            told = self._told.setdefault(each.name, _Unit(Totals()))
+            records.append(self._record(each, unit, told, totals[each.name], start, end))
+            if each.head:
+                continue
             changes += [(max(0.0, record.at - self._began), record) for record in unit.changes[told.changes :]]
             told.changes = len(unit.changes)
         return Page(end, tuple(records), tuple(changes))
 
-    def _record(self, unit: Unit, told: _Unit, totals: Totals, start: float, end: float) -> UnitRecord:
+    def _record(
+        self, each: UnitCounted, unit: Unit, told: _Unit, totals: Totals, start: float, end: float
+    ) -> UnitRecord:
         seconds = end - start
         window = totals.since(told.totals, start, end)
         # what was foreseen too high is not told again: the next window has as much less
         told.totals = _highest(told.totals, totals)
-        bolt = unit.plan.kind == "bolt"
-        latency = unit.measurements.histogram("latency" if bolt else "end_to_end")
+        bolt = bool(each.head) or unit.plan.kind == "bolt"
+        latency = each.durations.latency if bolt else each.durations.end_to_end
         recent = latency if told.latency is None else latency.since(told.latency)
         told.latency = latency
-        counts, before = unit.measurements.counts, told.counts
+        counts, before = each.counts, told.counts
         told.counts = counts
         assert self._began is not None
         return UnitRecord(
-            unit=unit.name,
-            kind=unit.plan.kind,
+            unit=each.name,
+            kind="bolt" if bolt else "spout",
             t=end - self._began,
             seconds=seconds,
             sub_units=window.width,
@@ -166,10 +177,13 @@ class Timeline:
         )
 
 
-def _counted(unit: Unit) -> Totals:
-    """Return all that the unit's sub-units have reported, the dead ones too."""
-    counts = unit.measurements.counts
-    spout = unit.plan.kind == "spout"
+def _counted(driver: Driver, each: UnitCounted) -> Totals:
+    """Return all that has been reported of the unit, that of dead sub-units too."""
+    unit = driver.units[each.head or each.name]
+    return _totals(each.counts, not each.head and unit.plan.kind == "spout", len(unit.subs))
+
+
+def _totals(counts: SubUnitCounts, spout: bool, width: int) -> Totals:
     return Totals(
         arrivals=counts.tuples_out if spout else counts.arrivals,
         processed=counts.tuples_out if spout else counts.tuples_in,
@@ -179,7 +193,7 @@ def _counted(unit: Unit) -> Totals:
         waiting=counts.backlog,
         lag=None,
         backpressured=counts.backpressured,
-        width=len(unit.subs),
+        width=width,
     )
 
 

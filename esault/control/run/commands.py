@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
+from esault.control.run.sending_again import SendingAgain
+from esault.control.run.state_queries import StateQueries, keys_of
 from esault.control.units.unit import Unit
 from esault.errors import UsageError
+from esault.messages.control import PeekedState, SentAgain
 
 if TYPE_CHECKING:
     from esault.control.run.driver import Driver
@@ -18,6 +22,18 @@ class Commands:
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
+        self.states = StateQueries(driver.outbox.append)
+        self.sending_again = SendingAgain(driver)
+
+    def take(self, message: Any) -> bool:
+        """Take what a sub-unit answers to a command; False if it is no answer."""
+        if isinstance(message, PeekedState):
+            self.states.take(message)
+        elif isinstance(message, SentAgain):
+            self.sending_again.take(message)
+        else:
+            return False
+        return True
 
     def _unit(self, name: str) -> Unit:
         unit = self._driver.units.get(name)
@@ -28,6 +44,10 @@ class Commands:
     def elastic(self, name: str, more: int = 0) -> Unit:
         """Return the unit for a change that needs so many more slots. Raises UsageError with one clear line."""
         unit = self._unit(name)
+        self._check_change(name, more)
+        return unit
+
+    def _check_change(self, name: str, more: int) -> None:
         if self._driver.busy:
             raise UsageError(
                 f"unit {name!r} cannot be changed now: a checkpoint is being taken or gone back to; try again in a moment"
@@ -37,10 +57,17 @@ class Commands:
         if more > self._driver.resources.free:
             free, total = self._driver.resources.free, self._driver.resources.total
             raise UsageError(f"unit {name!r} would need {more} more slots, and {free} of {total} are free")
-        return unit
 
     def scale(self, name: str, n: int, now: float, reason: str = "", policy: str = "by hand") -> int | None:
-        """Give a unit n sub-units with equal shares; return the change's id, None where it has as many. Raises UsageError."""
+        """Give a unit n sub-units with equal shares; return the change's id, None where it has as many. Raises UsageError.
+
+        One that is chained gets n of its own.
+        """
+        if name in self._driver.plan.chained:
+            self._check_change(name, n)
+            begun = self._driver.unchaining.begin(name, n, now, reason, policy)
+            self._driver.deliver(now)
+            return begun
         unit = self.elastic(name)
         if n >= 1:
             unit.check_change(n)
@@ -73,6 +100,25 @@ class Commands:
             raise UsageError(f"there is no change {kind!r}; there are: {', '.join(calls)}")
         table = self.elastic(name).table
         return calls[kind](name, table.owners()[-1] if owner is None and table is not None else owner or 0, now)
+
+    def query(self, name: str, key: str, prefix: str, limit: int) -> Callable[[], dict[str, Any] | None]:
+        """Ask for the state of a key of a unit as it is typed, or of some keys; the answer comes later. Raises UsageError."""
+        self._unit(name)
+        if self._driver.phase != "running":
+            raise UsageError(
+                f"{self._driver.plan.name} is not running (any more, or yet): its state cannot be asked for"
+            )
+        return self.states.ask(lambda: self._driver.units[name], keys_of(key) if key else (), prefix, limit)
+
+    def savepoint(self, name: str) -> Callable[[], dict[str, Any] | None]:
+        """Take a checkpoint and keep it under a name; the answer comes later. Raises UsageError."""
+        driver = self._driver
+        taken = driver.run_checkpoints.savepoints
+        if taken is None:
+            raise UsageError(f"{driver.plan.name} runs without checkpoints: start it with --checkpoint SECONDS")
+        if driver.phase != "running":
+            raise UsageError(f"{driver.plan.name} is not running (any more, or yet): try again in a moment")
+        return taken.ask(name, driver.checkpoints)
 
     def throttle(self, name: str, rate: float, seconds: float, now: float) -> None:
         """Have a unit process (a spout: read) `rate` tuples a second at most, all sub-units together, for so many seconds.

@@ -6,8 +6,7 @@ building -> wiring -> beginning -> running -> stopping -> ended
 
 `building`: sub-units are forked and built. `wiring`: senders are registered and get their tables. `beginning`: the caller
 prepares the sinks and says `begun`. `running` ends when every unit has finished, or with a failure. These phases are one
-thing, and so are in one module; commands, checkpoints, ackers, lost frames and processes that do
-not answer are parts of their own.
+thing, and so are in one module; commands, checkpoints, ackers, lost frames and others are parts of their own.
 
 It is one module of over 300 lines: the phases of a run follow one another here.
 """
@@ -15,7 +14,7 @@ It is one module of over 300 lines: the phases of a run follow one another here.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -31,13 +30,14 @@ from esault.control.run.lost_frames import LostFrames
 from esault.control.run.pipeline_driver import PipelineDriver
 from esault.control.run.restarts import Restarts
 from esault.control.run.run_checkpoints import RunCheckpoints
+from esault.control.run.unchaining import Unchaining
 from esault.control.run.unforked import Unforked
 from esault.control.run.unresponsive import Unresponsive
 from esault.control.units.unit import Unit
 from esault.elasticity.judge import Ask
 from esault.elasticity.scaling import EVERY_UNIT, Scaling
 from esault.errors import UsageError
-from esault.messages.checkpoint import CompletedCheckpoint, NotSnapped, Snapped
+from esault.messages.checkpoint import CompletedCheckpoint, NotSnapped, Snapped, StateEvolved
 from esault.messages.control import AckRoutingSet, Broken, Build, Built, Exited, Failed, Grace, Kill, NotForked, Stopped
 from esault.messages.delivery import Delivery
 from esault.messages.probe import HostUsage
@@ -77,9 +77,7 @@ class Driver:
         """`policies`: what scales units by themselves, by name; `probes`: where answers to probes go.
 
         `completed`: the checkpoint to go on from; `keep` makes one durable, and raises CheckpointError where it cannot; `last_number`:
-        after which new ones are numbered; `find` looks for the newest whole one; `ask` calls a policy with a limit of time; `resources`: other slots than this host's.
-
-        Raises UsageError for policies that cannot be.
+        after which new ones are numbered; `find` looks for the newest whole one; `ask` calls a policy with a limit of time; `resources`: other slots than this host's. Raises UsageError.
         """
         self.plan = plan
         self.run = run
@@ -111,7 +109,8 @@ class Driver:
                     f"unit {unit.name!r} is a BatchBolt behind partial_key: its two halves of a key cannot be told apart in a "
                     "checkpoint; group it by_key, make it a Bolt, or run without checkpoints"
                 )
-        self.scaling = Scaling(plan, policies or {EVERY_UNIT: "none"}, settings.probe_every, self.notices.append, ask)
+        policies, tell = policies or {EVERY_UNIT: "none"}, self.notices.append
+        self.scaling = Scaling(plan, policies, settings.probe_every, tell, ask, settings.objectives)
         self.commands = Commands(self)
         self.pipelines = PipelineDriver(
             plan, self.scaling.judges, self.commands.scale, lambda i, message: self.outbox.append((i, message))
@@ -129,10 +128,10 @@ class Driver:
         self.checkpoints = self.run_checkpoints.checkpoints
         self.restores = Recovery()
         self.unforked = Unforked(self)
+        self.unchaining = Unchaining(self)
         self.restarts = Restarts(self, self._exactly)
         self.died_late = False  # a process died when the run was ending
         self._deadline: float | None = None
-        self._killed = False
         self.unresponsive = Unresponsive(self)
         self.started_at = 0.0
         self.running_since: float | None = None
@@ -161,6 +160,7 @@ class Driver:
             settings=self.settings,
             probes=self._probes,
             lineage=self._lineage,
+            **self.run_checkpoints.told_to_builds(),
             **fields,
         )
 
@@ -188,6 +188,7 @@ class Driver:
         self.phase = "running"
         self.running_since = self.running_since or now
         self.restores.flowing(now)
+        self.notices.extend(self.run_checkpoints.evolution.lines())
         self._send_ack_routing()
         for unit in self.units.values():
             unit.go(now)
@@ -204,13 +205,11 @@ class Driver:
     def _check_ack_routing(self) -> None:
         """Replay what was open at dead ack servers, once no sub-unit sends acks to them any more."""
         for number in self._acker_assignment.recovered(i for unit in self.units.values() for i in unit.subs):
-            self._tell_all(Grace(acker=number))
+            self._tell(self.units, Grace(acker=number))
 
-    def _tell_all(self, message: Any) -> None:
-        for unit in self.units.values():
-            for record in unit.subs.values():
-                if record.started_at is not None:
-                    self.outbox.append((record.incarnation, message))
+    def _tell(self, names: Container[str], message: Any) -> None:
+        records = (r for unit in self.units.values() if unit.name in names for r in unit.subs.values())
+        self.outbox += [(r.incarnation, message) for r in records if r.started_at is not None]
 
     # messages --------------------------------------------------------------------------------------
 
@@ -232,10 +231,8 @@ class Driver:
             self._check_ack_routing()
         elif isinstance(message, Failed):
             self.restarts.take(message, now)
-        elif isinstance(message, Snapped):
-            self.checkpoints.snapped(message, now)
-        elif isinstance(message, NotSnapped):
-            self.checkpoints.not_snapped(message, now)
+        elif isinstance(message, (Snapped, NotSnapped, StateEvolved)):
+            self.run_checkpoints.take(message, now)
         elif isinstance(message, Broken) and self._exactly:
             self._on_broken(message, now)
         elif isinstance(message, (Built, Stopped)) and not self.unit_of.get(message.incarnation, "?"):
@@ -326,7 +323,8 @@ class Driver:
         elif event == "reachable" and self.phase == "running":
             self._send_ack_routing()
         elif event == "settled" and self.phase == "running" and self.settings.delivery is not Delivery.NONE:
-            self._tell_all(Grace())
+            # Roots wait for no replica that is down; and those of owners that are not above miss nothing.
+            self._tell(self.plan.above(unit.name) if text or not unit.down else (), Grace())
 
     def _advance(self, now: float) -> bool:
         units = self.units.values()
@@ -339,6 +337,8 @@ class Driver:
             return True
         if self.phase == "wiring" and all(u.wired for u in units):
             self.phase = "beginning"
+            return True
+        if self.phase == "running" and self.unchaining.step(now):
             return True
         if self.phase == "running" and all(u.finishing and all(r.finished for r in u.subs.values()) for u in units):
             if self._exactly and not self.run_checkpoints.final_completed:
@@ -417,9 +417,10 @@ class Driver:
                 if incarnation not in spared:
                     self.outbox.append(("keeper", Kill(incarnation)))
         self._acker_assignment.kill()
+        self.unchaining.go_back(self.completed, now)
         self.units = {name: unit.successor(now) for name, unit in self.units.items()}
-        self._start_units(now)
         self.phase = "building"
+        self._start_units(now)
 
     @property
     def _goes_back(self) -> bool:
@@ -474,9 +475,8 @@ class Driver:
         """Do what is due: deadlines, checkpoints, policies, lost frames, silent processes. Called a few times a second."""
         self.now = now
         if self.phase == "building" and self.restores.late(now):
-            # One that does not get ready is ended, which its exit tells.
             for record in [record for unit in self.units.values() for record in unit.subs.values()]:
-                if record.built is None and record.incarnation not in self.unforked.why:
+                if record.built is None and record.incarnation not in self.unforked.why:  # its exit tells
                     self.outbox.append(("keeper", Kill(record.incarnation)))
         if self.phase == "stopping" and self._deadline is not None and now >= self._deadline:
             for unit in self.units.values():

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from esault.control.checkpoints.checkpoints import Checkpoints, Cut
 from esault.control.checkpoints.completed import completed_of
-from esault.errors import CheckpointError, UsageError
-from esault.messages.checkpoint import CompletedCheckpoint
+from esault.control.checkpoints.evolution import EvolutionTold
+from esault.errors import CheckpointError, FencedError, UsageError
+from esault.messages.checkpoint import CompletedCheckpoint, NotSnapped, Snapped, StateEvolved
 from esault.messages.control import Failed
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
@@ -17,9 +19,12 @@ from esault.topology.sink import Sink, commits_as_one
 
 if TYPE_CHECKING:
     from esault.control.run.driver import Driver
+    from esault.control.run.savepoints import SavepointRequests
 
 __all__ = ["RunCheckpoints", "check_sinks"]
 
+#: complete checkpoints that live views tell of
+NEWEST = 10
 #: times that the last checkpoint is tried before the run ends without it
 MOST_LAST = 3
 #: seconds after which the same trouble with checkpoints is told again
@@ -72,6 +77,8 @@ class RunCheckpoints:
         #: those of them that hold rows in flight
         self.unaligned = 0
         self.seconds = 0.0
+        #: the newest ones: number, when it was complete, seconds that it took, bytes that it wrote, bytes of all that belongs to it
+        self.newest_ones: deque[tuple[int, float, float, int, int]] = deque(maxlen=NEWEST)
         self._told: tuple[str, float] = ("", 0.0)
         #: checkpoints one after the other that took longer than the time between them
         self._late = 0
@@ -79,8 +86,30 @@ class RunCheckpoints:
         self._final: int | None = None
         self._tried = 0
         self._as_one = frozenset(sink.name for sink in driver.plan.sinks if commits_as_one(sink.sink))
+        #: what is said of state that other code wrote
+        self.evolution = EvolutionTold()
+        #: those who want one under a name, where it can be kept
+        self.savepoints: SavepointRequests | None = None
         #: from when it is complete until the shell says `committed`: the checkpoint that sinks commit for the whole run
         self.committing: CompletedCheckpoint | None = None
+
+    def take(self, message: Snapped | NotSnapped | StateEvolved, now: float) -> None:
+        """Take what a sub-unit says of its part of a checkpoint, or of the one that it begins with."""
+        if isinstance(message, Snapped):
+            self.checkpoints.snapped(message, now)
+        elif isinstance(message, NotSnapped):
+            self.checkpoints.not_snapped(message, now)
+        else:
+            self.evolution.take(self._driver.unit_of.get(message.incarnation, ""), message)
+
+    def told_to_builds(self) -> dict[str, Any]:
+        """Return what a new sub-unit is told of checkpoints: the one that was begun last, and which one all go back to now."""
+        driver = self._driver
+        if driver.settings.delivery is not Delivery.EXACTLY_ONCE:
+            return {}
+        back = driver.phase == "building" and (driver.epoch > 1 or self.completed is not None)
+        number = 0 if self.completed is None else self.completed.number
+        return {"checkpoint": self.checkpoints.last_begun, "back_to": number if back else None}
 
     def _keep(self, cut: Cut) -> None:
         driver = self._driver
@@ -95,7 +124,11 @@ class RunCheckpoints:
             self._as_one,
             0 if self.completed is None else self.completed.number,
         )
-        self._keep_durable(completed)
+        try:
+            self._keep_durable(completed)
+        except FencedError as error:
+            driver.fail(str(error), driver.now)
+            raise
         self.completed = completed
         if any(handle.sink in self._as_one for handle in completed.handles):
             self.committing, self.checkpoints.held = completed, True
@@ -106,7 +139,12 @@ class RunCheckpoints:
         self.bytes += completed.size
         self.unaligned += any(unit.in_flight for unit in completed.units.values())
         self.seconds = completed.completed_at - completed.begun_at
+        self.newest_ones.append(
+            (completed.number, completed.completed_at, self.seconds, completed.size, completed.total_size)
+        )
         self._tell_late()
+        if self.savepoints is not None:
+            self.savepoints.complete(completed)
         driver.restores.completed()
         for name, parts in cut.parts.items():
             driver.units[name].checkpointed({part.incarnation for part in parts if part.ended})
@@ -124,6 +162,8 @@ class RunCheckpoints:
     def _troubled(self, text: str) -> None:
         """Tell the user of a checkpoint that was given up; the run goes on, unless the last one failed too often."""
         driver, now = self._driver, self._driver.now
+        if self.savepoints is not None:
+            self.savepoints.given_up(text)
         before, at = self._told
         if now - at >= TELL_AGAIN or text != before:
             self._told = (text, now)

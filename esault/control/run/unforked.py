@@ -46,6 +46,12 @@ class Unforked:
                 record.unforked = message.text
                 self.forget(incarnation)
                 unit.died(incarnation, message.text, now)
+        elif (
+            unit is not None
+            and (message.tries >= MOST_TRIES_OF_A_NEWCOMER or not message.again)
+            and driver.unchaining.drop(unit.name, f"{name} could not be started: {message.text}", now)
+        ):
+            self.forget(incarnation)
         elif not message.again:
             driver.fail(f"{name} could not be started in {message.tries} tries: {message.text}", now)
 

@@ -9,6 +9,7 @@ from esault.control.units.change import Requested
 from esault.control.units.endings import Endings
 from esault.control.units.rescale import Rescale
 from esault.control.units.unit_state import UnitState
+from esault.counters import counted
 from esault.errors import UsageError
 from esault.routing.table import OutputTable
 from esault.routing.table_change import merged, moved, rescaled, split
@@ -74,14 +75,16 @@ class ChangeRequests:
                 f"unit {name!r} is a spout whose parts are dealt out at the start, it cannot be scaled; one that reads a SplitSource can"
             )
         if plan.objects == "unit" and after != 1:
-            raise UsageError(f"unit {name!r} has one object (grouping single): it cannot have {after} sub-units")
+            raise UsageError(
+                f"unit {name!r} has one object (grouping single): it cannot have {counted(after, 'sub-unit')}"
+            )
         if after < plan.min_parallelism:
             raise UsageError(
-                f"unit {name!r} cannot have {after} sub-units: its min_parallelism is {plan.min_parallelism}"
+                f"unit {name!r} cannot have {counted(after, 'sub-unit')}: its min_parallelism is {plan.min_parallelism}"
             )
         if plan.max_parallelism is not None and after > plan.max_parallelism:
             raise UsageError(
-                f"unit {name!r} cannot have {after} sub-units: its max_parallelism is {plan.max_parallelism}"
+                f"unit {name!r} cannot have {counted(after, 'sub-unit')}: its max_parallelism is {plan.max_parallelism}"
             )
         if self._rescale.change is not None or self._endings.leaving:
             raise UsageError(f"unit {name!r} is being changed already; try again when that is over")

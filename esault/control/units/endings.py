@@ -30,13 +30,15 @@ class Endings(Component):
         lives: Lives,
         throttle: UnitThrottle,
         changing: Callable[[], bool] = lambda: False,
+        holds_end: Callable[[int], bool] = lambda incarnation: False,
     ) -> None:
-        """`changing` tells whether a change is on, or a replica is being restored."""
+        """`changing` tells whether a change is on, or a replica is being restored; `holds_end`, whether a sub-unit alone knows that a split ended."""
         self._state = state
         self._senders = senders
         self._lives = lives
         self._throttle = throttle
         self._changing = changing
+        self._holds_end = holds_end
         #: sinks commit with checkpoints
         self.exactly = False
 
@@ -82,8 +84,8 @@ class Endings(Component):
         if not record.leaving:
             self._on_may_finish(MayFinish(), now)
             return
-        record.leaving_from = set(self._state.plan.targets)
-        for target in self._state.plan.targets:
+        record.leaving_from = set(self._state.targets)
+        for target in self._state.targets:
             self._state.tell_unit(target, Leaving(message.incarnation))
         self._check_left(record)
 
@@ -127,11 +129,14 @@ class Endings(Component):
 
     def _check_left(self, record: SubUnitRecord) -> None:
         if record.leaving and record.finished and not record.leaving_from and not self._waits(record):
-            self._state.tell(record.incarnation, Stop())
+            if not record.told_to_stop:
+                self._state.tell(record.incarnation, Stop())
+            record.told_to_stop = True
 
     def _waits(self, record: SubUnitRecord) -> bool:
-        """Return whether its sinks hold rows that the next checkpoint will commit."""
-        return self.exactly and not record.committed and bool(self._state.plan.sinks)
+        """Return whether the next checkpoint will commit rows that its sinks hold, or know of the end of a split that it has read."""
+        holds = self._holds_end(record.incarnation) or (not record.committed and bool(self._state.plan.sinks))
+        return self.exactly and holds
 
     @property
     def wants_checkpoint(self) -> bool:
@@ -142,8 +147,8 @@ class Endings(Component):
     def checkpointed(self, finished: Collection[int]) -> None:
         """Note that a checkpoint is complete, to which these sub-units did their part after they had finished."""
         for record in list(self._state.subs.values()):
-            if record.leaving and record.incarnation in finished:
-                record.committed = True
+            if record.leaving:
+                record.committed = record.committed or record.incarnation in finished
                 self._check_left(record)
 
     def _on_left(self, message: Left, now: float) -> None:

@@ -87,9 +87,7 @@ class Lives(Component):
             restore=self._restores.get(part) if replaces is None else None,
         )
         self.source.setdefault(part, build.incarnation)
-        state.subs[build.incarnation] = SubUnitRecord(
-            build.incarnation, part, replaces, missing=set(state.plan.targets)
-        )
+        state.subs[build.incarnation] = SubUnitRecord(build.incarnation, part, replaces, missing=set(state.targets))
         state.tell_keeper(Fork(build, reused))
         if reused:
             state.tell(build.incarnation, build)
@@ -100,7 +98,7 @@ class Lives(Component):
         where = {} if host is None else {"on": host}
         build = state.new_build(unit=state.name, part=len(state.subs), parts=state.parallelism, **where)
         state.subs[build.incarnation] = SubUnitRecord(
-            build.incarnation, build.part, joining=True, missing=set(state.plan.targets)
+            build.incarnation, build.part, joining=True, missing=set(state.targets)
         )
         state.tell_keeper(Fork(build))
         return build.incarnation

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import fields, replace
 
-from esault.counters import declared
+from esault.counters import UnitDurations, declared
 from esault.histogram import Histogram
-from esault.messages.status import Status, SubUnitCounts
+from esault.messages.status import ChainedCounts, Status, SubUnitCounts
+from esault.messages.user_metrics import MetricReading, add_up
 
 __all__ = ["Measurements", "total"]
 
@@ -20,6 +22,10 @@ def total(rows: Iterable[SubUnitCounts]) -> SubUnitCounts:
     return SubUnitCounts(**{f.name: sum(getattr(r, f.name) for r in rows) for f in fields(SubUnitCounts)})
 
 
+def _as_status(status: Status, counts: ChainedCounts) -> Status:
+    return Status(status.incarnation, status.now, counts.rows, counts.durations)
+
+
 class Measurements:
     """The last status of every sub-unit, living or dead; counts of the dead stay, what they held is lost."""
 
@@ -28,7 +34,11 @@ class Measurements:
         #: those that are over, and what they counted, in one sum: a run may have thousands of them
         self._over: set[int] = set()
         self._past = SubUnitCounts()
-        self._past_times = {"latency": Histogram(), "end_to_end": Histogram()}
+        #: metrics of the user's own, of those that are over: gauges ended with them
+        self._past_metrics: tuple[MetricReading, ...] = ()
+        self._past_durations = UnitDurations()
+        #: rows that sinks of those that are over had committed, by name of the sink
+        self._past_landed: Counter[str] = Counter()
         #: of the bolts that are chained to the unit, by name
         self.chained: dict[str, Measurements] = {}
 
@@ -37,7 +47,7 @@ class Measurements:
         if status.incarnation not in self._over:
             self._living[status.incarnation] = status
             for name, counts in status.chained.items():
-                self._of_chained(name).take(Status(status.incarnation, status.now, counts))
+                self._of_chained(name).take(_as_status(status, counts))
 
     def _of_chained(self, name: str) -> Measurements:
         return self.chained.setdefault(name, Measurements())
@@ -56,16 +66,17 @@ class Measurements:
 
     def _bury(self, status: Status) -> None:
         self._past = total((self._past, replace(status.rows, **dict.fromkeys(_NOW, 0))))
-        for name, times in self._past_times.items():
-            if getattr(status, name) is not None:
-                times.merge(Histogram.from_snapshot(getattr(status, name)))
+        self._past_landed.update(status.landed)
+        kept = (each for each in status.metrics if each.kind != "gauge")
+        self._past_metrics = tuple(add_up((*self._past_metrics, *kept)))
+        self._past_durations.add(status.durations)
 
     def left(self, status: Status) -> None:
         """Take the last report of a sub-unit that stopped in order while its unit goes on."""
         self._living.pop(status.incarnation, None)
         self._over.add(status.incarnation)
         for name, counts in status.chained.items():
-            self._of_chained(name).left(Status(status.incarnation, status.now, counts))
+            self._of_chained(name).left(_as_status(status, counts))
         self._bury(status)
 
     def last(self, incarnation: int) -> Status | None:
@@ -77,14 +88,47 @@ class Measurements:
         """All counts of the unit."""
         return total((self._past, *(s.rows for s in self._living.values())))
 
-    def histogram(self, name: str) -> Histogram:
-        """Return `latency` or `end_to_end` of all sub-units together."""
-        merged = Histogram()
-        merged.merge(self._past_times[name])
+    @property
+    def landed(self) -> dict[str, int]:
+        """Rows that the unit's sinks have committed, by name of the sink, as far as its sub-units have told."""
+        landed = self._past_landed.copy()
         for status in self._living.values():
-            snapshot = getattr(status, name)
-            if snapshot is not None:
-                merged.merge(Histogram.from_snapshot(snapshot))
+            landed.update(status.landed)
+        return dict(landed)
+
+    @property
+    def oldest_roots(self) -> dict[int, tuple[int, float]]:
+        """By sub-unit of a spout: number and opening of its oldest root that is not processed."""
+        return {i: status.oldest_root for i, status in self._living.items() if status.oldest_root is not None}
+
+    @property
+    def metrics(self) -> tuple[MetricReading, ...]:
+        """Metrics of the user's own, of all sub-units together; gauges by sub-unit."""
+        return tuple(
+            add_up(
+                (
+                    *self._past_metrics,
+                    *(
+                        each.with_labels(sub_unit=incarnation) if each.kind == "gauge" else each
+                        for incarnation, status in self._living.items()
+                        for each in status.metrics
+                    ),
+                )
+            )
+        )
+
+    @property
+    def durations(self) -> UnitDurations:
+        """All durations of the unit."""
+        return UnitDurations(**{name: self.histogram(name) for name in UnitDurations.declared()})
+
+    def histogram(self, name: str) -> Histogram:
+        """Return the durations of that name of all sub-units together."""
+        merged = Histogram()
+        merged.merge(getattr(self._past_durations, name))
+        for status in self._living.values():
+            if name in status.durations:
+                merged.merge(Histogram.from_snapshot(status.durations[name]))
         return merged
 
     @property

@@ -52,6 +52,8 @@ class SenderRegistry(Component):
         self._switching: dict[int, int] = {}
         #: a table was published because of a death or a broken channel, and not all senders have it
         self._unsettled = False
+        #: frames between two that live are missing
+        self._frames_missing = False
         #: sender -> those of our sub-units that have read its END
         self._ends: dict[int, set[int]] = defaultdict(set)
         #: senders that have sent END and wait for us to have read it
@@ -96,6 +98,13 @@ class SenderRegistry(Component):
     def knows(self, incarnation: int) -> bool:
         """Return whether this sub-unit of ours has confirmed all senders."""
         return not any(incarnation in waiting for waiting in self._adding.values())
+
+    def expect(self, unit: str, sub_units: int) -> None:
+        """Wait with the end for so many sub-units of a unit that sends here from now on; 0: for none of it any more."""
+        if sub_units:
+            self._expected[unit] = sub_units
+        else:
+            self._expected.pop(unit, None)
 
     # coming ----------------------------------------------------------------------------------------
 
@@ -193,8 +202,9 @@ class SenderRegistry(Component):
 
     def _check_settled(self) -> None:
         if self._unsettled and not self._switching:
+            missing, self._frames_missing = self._frames_missing, False
             self._unsettled = False
-            self._state.event("settled")
+            self._state.event("settled", "frames are missing" if missing else "")
         self._state.event("check")
 
     # going -----------------------------------------------------------------------------------------
@@ -228,12 +238,13 @@ class SenderRegistry(Component):
         if record.leaving:
             # No sender sends to it any more: what it has missed is replayed, to others.
             state.tell(record.incarnation, Gone(message.sender))
+            self._frames_missing = True
             self.settle()
             return
         self.known[message.sender] = (entry[0], self._next_number)
         state.table.version += 1
         self._switching[message.sender] = state.table.version
-        self._unsettled = True
+        self._unsettled = self._frames_missing = True
         self._add(((message.sender, self._next_number),), now)
         self._next_number += 1
 

@@ -65,6 +65,8 @@ class SplitAssignment(Component):
         self._over = False
         #: sub-units that know what they read first
         self._told: set[int] = set()
+        #: how far event time had come in splits that ended before the checkpoint that the run goes on from
+        self._past: tuple[float, ...] = ()
         #: what the newest checkpoint holds
         self.durable: dict[str, SplitPlace] = {}
         #: places, for the checkpoint that is on, of splits that no reader may say; and splits that were assigned since it was begun
@@ -90,6 +92,7 @@ class SplitAssignment(Component):
         for id, place in splits.items():
             if place.ended:
                 self._ended.add(id)
+                self._past = tuple(map(max, place.times, self._past or place.times)) or self._past
             else:
                 self._waiting[id] = AssignedSplit(id, place.position)
 
@@ -103,10 +106,11 @@ class SplitAssignment(Component):
     def _on_found(self, message: SplitsFound, now: float) -> None:
         if message.incarnation != self._discoverer:
             return
+        added = self._listed is not None or bool(self.durable)
         self._listed, self._last = set(message.ids), message.last
         for id in message.ids:
             if id not in self._ended and id not in self._owner and id not in self._waiting:
-                self._waiting[id] = AssignedSplit(id)
+                self._waiting[id] = AssignedSplit(id, added=added)
         if not self.exactly:
             self._ended &= self._listed
         self._balance()
@@ -156,12 +160,13 @@ class SplitAssignment(Component):
 
     def _assign(self, reader: int, splits: Iterable[AssignedSplit], handover: int = 0) -> None:
         splits = tuple(splits)
+        past = () if reader in self._told else self._past
         self._told.add(reader)
         for split in splits:
             self._owner[split.id], self._known[split.id] = reader, split
         if self.exactly:
             self._fresh.update(split.id for split in splits)
-        self._state.tell(reader, AssignSplits(splits, handover))
+        self._state.tell(reader, AssignSplits(splits, handover, past))
 
     def _move(self, loads: dict[int, int]) -> None:
         """Have splits given by those that leave, and by those that have more than others."""
@@ -258,8 +263,11 @@ class SplitAssignment(Component):
     @property
     def wants_checkpoint(self) -> bool:
         """Return whether a sub-unit that leaves waits for one: the ends of splits are known to it alone."""
-        ends = set(self._ended_at.values())
-        return any(record.leaving and record.incarnation in ends for record in self._state.subs.values())
+        return any(record.leaving and self.holds_end(record.incarnation) for record in self._state.subs.values())
+
+    def holds_end(self, incarnation: int) -> bool:
+        """Return whether this sub-unit has read a split to its end, and no checkpoint says so yet."""
+        return incarnation in self._ended_at.values()
 
     def checkpoint_begun(self) -> None:
         """Note where splits go on that no reader will say: one is begun."""

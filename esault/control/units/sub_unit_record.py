@@ -43,3 +43,5 @@ class SubUnitRecord:
     stopped: bool = False
     #: it leaves, and all that its sinks took is part of a complete checkpoint
     committed: bool = False
+    #: it leaves, and nothing holds it here any more
+    told_to_stop: bool = False

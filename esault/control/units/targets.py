@@ -26,17 +26,28 @@ class Targets(Component):
     def register(self, incarnations: Iterable[int]) -> None:
         """Make sub-units known to the units they send to."""
         incarnations = tuple(incarnations)
-        for target in self._state.plan.targets:
+        for target in self._state.targets:
             self._state.tell_unit(target, Register(self._state.name, incarnations))
+
+    def add(self, target: str) -> None:
+        """Send to one more unit: who has been built registers there, and others when they have been."""
+        state = self._state
+        state.targets = (*state.targets, target)
+        for record in state.subs.values():
+            if not record.connected:
+                record.missing.add(target)
+        built = tuple(r.incarnation for r in state.subs.values() if r.built is not None)
+        if built:
+            state.tell_unit(target, Register(state.name, built))
 
     def unregister(self, incarnation: int, last: bool) -> None:
         """Tell them that a sub-unit is dead; `last`: it has no successor."""
-        for target in self._state.plan.targets:
+        for target in self._state.targets:
             self._state.tell_unit(target, Unregister(incarnation, last))
 
     def know(self, record: SubUnitRecord) -> bool:
         """Return whether all of them know this sub-unit, and it has their tables."""
-        return not self._state.plan.targets or (record.connected and not record.switching)
+        return not self._state.targets or (record.connected and not record.switching)
 
     def _on_registered(self, message: Registered, now: float) -> None:
         record = self._state.subs.get(message.incarnation)

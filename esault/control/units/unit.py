@@ -54,15 +54,19 @@ class Unit:
         self.name = unit.name
         self.parallelism = parallelism
         self._topology = plan
-        self._new_id = new_id or count(1).__next__
+        self.new_id = new_id or count(1).__next__
         #: when one of its sub-units died last, and with checkpoints any of the run
         self.died_at: float | None = None
         state = self.state = UnitState(unit, parallelism, new_build, self._hear)
+        state.targets = plan.targets(unit)
         self.throttling = UnitThrottle(state)
         self.senders = SenderRegistry(state, self._table_for_sender)
         self.targets = Targets(state)
         self.lives = Lives(state, self.senders, self.targets, self.throttling, self.ended_here)
-        self.endings = Endings(state, self.senders, self.lives, self.throttling, lambda: self.changing)
+        #: of a spout that reads splits
+        self.splits = SplitAssignment(state, unit.spout) if isinstance(unit.spout, SplitSource) else None
+        holds_end = lambda incarnation: self.splits is not None and self.splits.holds_end(incarnation)
+        self.endings = Endings(state, self.senders, self.lives, self.throttling, lambda: self.changing, holds_end)
         self.rescaling = Rescale(state, self.senders, self.lives, self.throttling)
         #: changes of this unit alone, whatever its replicas do
         self.alone = ChangeRequests(
@@ -71,10 +75,8 @@ class Unit:
             self.endings,
             lambda: self.steady,
             self._check_replicas,
-            self._new_id,
+            self.new_id,
         )
-        #: of a spout that reads splits
-        self.splits = SplitAssignment(state, unit.spout) if isinstance(unit.spout, SplitSource) else None
         self.replicate(Unreplicated(self), self.alone)
 
     def replicate(self, replication: Replication, requests: Requests) -> None:
@@ -190,13 +192,14 @@ class Unit:
     @property
     def changing(self) -> bool:
         """Return whether a change is on, a sub-unit is leaving, or state is on its way from or to a replica."""
-        return self.change is not None or self.endings.leaving or self.replication.busy
+        return self.change is not None or self.endings.leaving or self.replication.busy or self.state.joining
 
     @property
     def steady(self) -> bool:
         """Return whether it is neither starting nor ending. A newcomer of one that had finished would finish what it gets once more."""
         state = self.state
         ending = state.finishing or state.finished_before or (self.splits is not None and self.splits.moving)
+        ending = ending or state.joining
         return not ending and state.table is not None and all(r.started_at is not None for r in state.subs.values())
 
     @property
@@ -275,7 +278,8 @@ class Unit:
     def successor(self, now: float) -> Unit:
         """Return the same unit for its next life: as many sub-units, with the same shares of the ring, without state."""
         width = self.parallelism if self.plan.kind == "spout" and self.splits is None else self.width
-        made = Unit(self._topology, self.plan, width, self.state.new_build, self._new_id)
+        made = Unit(self._topology, self.plan, width, self.state.new_build, self.new_id)
+        made.state.targets = self.state.targets
         made.be_exact(self.endings.exactly)
         made.throttling.go_on_from(self.throttling)
         made.lives.reused = self.spared

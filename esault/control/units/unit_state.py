@@ -25,7 +25,7 @@ class UnitState:
 
     `outbox` holds (address, message): an incarnation, ("unit", name) or "keeper". `events` holds what the driver
     must know: "built", "wired", "reachable" (a new sub-unit can be reached), "settled" (a replacement has taken
-    over), "changed", "check" (look whether a change can go on), "finished", and ("failed", text).
+    over, or frames were missing, which its text says), "changed", "check" (look whether a change can go on), "finished", and ("failed", text).
     """
 
     def __init__(
@@ -37,6 +37,8 @@ class UnitState:
     ) -> None:
         """`say` carries a signal to all components."""
         self.plan = plan
+        #: units that its sub-units send to
+        self.targets = plan.targets
         self.name = plan.name
         self.parallelism = parallelism
         self.new_build = new_build
@@ -55,6 +57,8 @@ class UnitState:
         self.history: list[tuple[float, int]] = []
         #: all units have been built and learn of each other
         self.wiring = False
+        #: it was chained, and its senders do not send to it yet
+        self.joining = False
         #: tuples flow
         self.going = False
         self.draining = False

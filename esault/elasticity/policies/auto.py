@@ -13,6 +13,8 @@
   neither a climb looks like chance nor a burst like a change.
 - **Enough, not plenty**: sub-units may be busy up to `busy`, less where bursts would let tuples wait longer than `latency`, more where the
   worst surprise of the last minute would have fitted as well.
+- **An objective in place of `latency`** (`esault run --objective "p99 < 100 ms"`): its time is divided among the units on the way, and what
+  each may let tuples wait follows the measured burn rate: less while too many tuples are slow, more while hardly any is.
 
 It is one module of over 300 lines: the parts of one decision share what was measured in one window.
 """
@@ -24,6 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from esault.elasticity.action import Action, NoChange, Rescale
+from esault.elasticity.estimators.allowance import Allowance
 from esault.elasticity.estimators.cores import affordable
 from esault.elasticity.estimators.flow_forecast import STEP, outflow, sized
 from esault.elasticity.estimators.idle_times import IdleTimes
@@ -61,6 +64,8 @@ class _Flow:
 
     #: slots that are left
     free: int
+    #: of these, what each unit that is still to be judged lacks for its bare work
+    reserved: dict[str, int] = field(default_factory=dict)
     #: tuples a second that each unit emits in the steps to come, and that receivers must be there for
     steps: dict[str, list[float]] = field(default_factory=dict)
     most: dict[str, float] = field(default_factory=dict)
@@ -93,7 +98,7 @@ class Auto:
 
     #: between two looks
     period: float = 0.25
-    #: 99 % of tuples should wait no longer than this in a unit
+    #: 99 % of tuples should wait no longer than this in a unit, where no objective says more
     latency: float = 0.1
     #: share of its time that a sub-unit may be busy; up to 0.9 where its load is foretold well
     busy: float = 0.8
@@ -116,6 +121,7 @@ class Auto:
 
     _sources: dict[str, SourceForecast] = field(default_factory=dict, init=False, repr=False)
     _units: dict[str, AutoUnit] = field(default_factory=dict, init=False, repr=False)
+    _allowance: Allowance = field(default_factory=lambda: Allowance(0.0), init=False, repr=False, compare=False)
     _useful: UsefulTime = field(default_factory=lambda: UsefulTime(1.0), init=False, repr=False, compare=False)
 
     def decide(self, view: RunView) -> Sequence[Action]:
@@ -124,10 +130,14 @@ class Auto:
             return ()
         actions: list[Action] = []
         flow = _Flow(view.free_slots)
+        self._allowance.default = self.latency
+        self._allowance.observe(view, {n: s.cost.service for n, s in self._units.items() if s.cost.service is not None})
         flow.recovering = any(u.died_at is not None and view.now < u.died_at + RECOVERY for u in view.units.values())
+        flow.reserved = self._lacking(view)
         for name, unit in view.units.items():
             window = unit.window
             assert window is not None
+            flow.reserved.pop(name, None)
             if unit.plan.kind == "spout":
                 source = self._source(name, window)
                 flow.blind, flow.rising = flow.blind or source.blind, flow.rising or source.rising
@@ -180,18 +190,37 @@ class Auto:
         source.add(window)
         return source
 
+    def _lacking(self, view: RunView) -> dict[str, int]:
+        """Sub-units that each unit lacks for its work alone, as of the last look: room for short waits in one is not to take them."""
+        rates: dict[str, float] = {}
+        lacking: dict[str, int] = {}
+        for name, unit in view.units.items():
+            source, state = self._sources.get(name), self._units.get(name)
+            if state is None:
+                rates[name] = 0.0 if source is None else source.most
+                continue
+            rate = state.share * sum(rates[s] for s in view.senders.get(name, ()))
+            rates[name] = rate * state.cost.selectivity
+            n = math.ceil(rate * (state.cost.service or 0.0) / FORESEEN)
+            n = n if unit.plan.max_parallelism is None else min(n, unit.plan.max_parallelism)
+            if name in view.managed and n > unit.width:
+                lacking[name] = n - unit.width
+        return lacking
+
     def _allowed(self, source: SourceForecast) -> float:
         """Share of its time that a sub-unit may be busy: with room for what was not foretold, as far as `busy` leaves any."""
+        busy = self.busy + max(0.0, FORESEEN - self.busy) * self._allowance.looseness
         worst = source.surprises.worst
         if worst is None:
-            return self.busy
-        return max(self.busy, min(FORESEEN, ROOM / max(1.0, worst)))
+            return busy
+        return max(busy, min(FORESEEN, ROOM / max(1.0, worst)))
 
     def _state(self, name: str, unit: UnitView) -> AutoUnit:
         state = self._units.get(name)
         if state is None:
             late, skew = LateProbes(self.latency, self.calm), Skew(self.high, self.calm)
             state = self._units[name] = AutoUnit(IdleTimes(self.change_cost), late, skew, self.start, self.latency)
+        state.quick = self._allowance.wait(name)
         last = unit.last
         if last is not None and last.at > state.learnt_at and not last.dropped:
             state.learnt_at = last.at
@@ -202,7 +231,7 @@ class Auto:
 
     def _most(self, unit: UnitView, flow: _Flow) -> int:
         """Sub-units that the unit may have by its own limit and by the slots that are free."""
-        most = unit.width + flow.free
+        most = unit.width + max(0, flow.free - sum(flow.reserved.values()))
         return most if unit.plan.max_parallelism is None else min(most, unit.plan.max_parallelism)
 
     def _settled(self, unit: UnitView, now: float) -> bool:
@@ -259,7 +288,7 @@ class Auto:
         work = max(*soon, rate)
         # What will be needed in a moment is not idle.
         later = max(*inflow, rate)
-        needed = max(plan.min_parallelism, self._fit(later, chance, service, flow))
+        needed = max(plan.min_parallelism, self._fit(later, chance, state, flow))
         if flow.recovering:
             state.idle.unknown(n, view.now)
         else:
@@ -279,7 +308,7 @@ class Auto:
             high = max(self.high, (1.0 + flow.busy) / 2)
             over = max(max(sure) * service / high, (max(sure) + chance) * service) > n or short or slow
             if over and n < most:
-                fit = self._fit(work, chance, service, flow)
+                fit = self._fit(work, chance, state, flow)
                 catching = sized(soon, waiting, n, FULL / service, ready, by, state.latency, most)
                 wanted = min(most, max(fit, catching, n + 1 if slow else n))
                 probes = f", {state.late.share:.0%} of the probes were late" if slow else ""
@@ -303,7 +332,7 @@ class Auto:
         elif needed < n and n > plan.min_parallelism and state.late.share < LATE:
             # With the rate known better there may be still less to do, and half way to where it would grow again nothing is undone.
             closer = replace(flow, busy=max(flow.busy, (self.busy + self.high) / 2))
-            least = max(plan.min_parallelism, self._fit(flow.sure * max(inflow), chance, service, closer))
+            least = max(plan.min_parallelism, self._fit(flow.sure * max(inflow), chance, state, closer))
             wanted, reason = self._shrunk(unit, state, view.now, needed, least, later)
             if wanted < n:
                 actions.append(Rescale(reason, wanted, unit=unit.name))
@@ -324,13 +353,15 @@ class Auto:
             share = f"one has {unit.heaviest_share:.0%} of it"
             return NoChange(f"{load}; {share}: ranges are shared anew if that lasts and helps", "skew", unit=unit.name)
         if max(needed, unit.plan.min_parallelism) < n:
-            kept = f"{n - needed} more are kept: to stop and start them costs more than to wait"
-            return NoChange(f"{load}; {needed} are enough, {kept}", "kept", unit=unit.name)
-        return NoChange(f"{load}; {n} are enough", "enough", unit=unit.name)
+            kept = f"{n - needed} more {_are(n - needed)} kept: to stop and start them costs more than to wait"
+            return NoChange(f"{load}; {needed} {_are(needed)} enough, {kept}", "kept", unit=unit.name)
+        return NoChange(f"{load}; {n} {_are(n)} enough", "enough", unit=unit.name)
 
-    def _fit(self, rate: float, chance: float, service: float, flow: _Flow) -> int:
+    def _fit(self, rate: float, chance: float, state: AutoUnit, flow: _Flow) -> int:
         """Enough for that rate, and for a window that has a standard deviation more."""
-        fit = enough(rate, service, flow.busy, self.latency, flow.burst)
+        service = state.cost.service
+        assert service is not None
+        fit = enough(rate, service, flow.busy, state.quick, flow.burst)
         return max(fit, math.ceil((rate + chance) * service / ROOM))
 
     def _late(self, unit: UnitView, state: AutoUnit, now: float) -> bool:
@@ -364,7 +395,9 @@ class Auto:
         # What only uncertainty keeps goes with the others, or would soon be a change of its own.
         left = min(left, least) if left == needed else left
         service = state.cost.service or 0.0
-        return left, (f"{_load(work, service)}; {n - left} were not needed for {unneeded:.1f} s")
+        return left, (
+            f"{_load(work, service)}; {n - left} {'was' if n - left == 1 else 'were'} not needed for {unneeded:.1f} s"
+        )
 
     def _blind(self, unit: UnitView, state: AutoUnit, now: float, most: int) -> tuple[int, str]:
         """A full unit behind a source that cannot tell how much more it has."""
@@ -373,6 +406,10 @@ class Auto:
         full = now - state.full_since
         wanted = min(most, math.ceil(unit.width * BLIND_GROWTH))
         return wanted, f"it has been full for {full:.1f} s, and its source cannot tell how much more there is"
+
+
+def _are(n: int) -> str:
+    return "is" if n == 1 else "are"
 
 
 def _load(rate: float, service: float) -> str:

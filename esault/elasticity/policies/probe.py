@@ -257,6 +257,6 @@ class Probe:
             return None
         return Rescale(
             f"{most:,.0f} tuples/s at most of late, {1000 * service:.3g} ms each, keep {most * service:.1f} sub-units busy; "
-            f"at {self.target:.0%} {wanted} are enough",
+            f"at {self.target:.0%} {wanted} {'is' if wanted == 1 else 'are'} enough",
             wanted,
         )

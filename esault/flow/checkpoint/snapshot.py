@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from itertools import islice
 from typing import Any, Protocol
 
@@ -31,8 +32,8 @@ class Taker(Protocol):
 class StateFile(Taker, Protocol):
     """A file that is being written."""
 
-    def finish(self, schema: Schema) -> Piece:
-        """Make it durable, with what the classes in it look like. Raises OSError."""
+    def finish(self, schema: Schema) -> Piece | Future[Piece]:
+        """Make it durable, with what the classes in it look like; a future is done when it is. Raises CheckpointError, as does that."""
         ...
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from concurrent.futures import Future
 from typing import Protocol
 
 from esault.errors import CheckpointError
@@ -39,12 +40,12 @@ class StateWriter:
         source: Saved,
         clock: Callable[[], float],
         seen_changes: bool,
-        finished: Callable[[int, Piece], None],
+        finished: Callable[[int, Piece | Future[Piece]], None],
         failed: Callable[[int, CheckpointError], None],
     ) -> None:
         """`seen_changes`: the keys of a batch are all that it changes; else all state is written each time.
 
-        `finished` is given the number of a checkpoint and what was written for it, which is durable, and may raise CheckpointError as well; `failed` the number of one that cannot be.
+        `finished` is given the number of a checkpoint and what was written for it, which is durable or, as a future, will be, and may raise CheckpointError as well; `failed` the number of one that cannot be.
         """
         self._source = source
         self._clock = clock

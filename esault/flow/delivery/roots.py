@@ -106,8 +106,10 @@ class Roots:
         self.emitted = 0
         self.acked = 0
         self.replayed = 0
-        #: seconds from opening to processed
+        #: seconds from opening to processed, from which it follows how long a replay waits
         self.completion = Histogram()
+        #: seconds from opening to done
+        self.ack_latency = Histogram()
 
     # opening -----------------------------------------------------------------------------------
 
@@ -138,6 +140,15 @@ class Roots:
         root = OpenRoot(number, payload, due, position, now)
         self._enter(root)
         self._send(root, now)
+
+    def open_beside(self, payload: Payload, now: float) -> OpenRoot | None:
+        """Emit tuples that did not come out of the source, as a root of their own; it stays where it is. None: it is done already."""
+        self.open(payload, now, self._order[-1].position if self._order else self.committed, now)
+        return self._open.get(self._next - 1)
+
+    def oldest(self) -> tuple[int, float] | None:
+        """Return number and opening of the oldest root that is not processed; None: there is none."""
+        return next(((root.number, root.opened) for root in self._order if not root.processed), None)
 
     def reserve(self) -> Root:
         """Return the name of the next root, which is opened by `adopt`."""
@@ -208,6 +219,7 @@ class Roots:
             if not root.processed:
                 self._give_back(root)
             self.acked += 1
+            self.ack_latency.record(now - root.opened)
             del self._open[root.number]
             root.payload = []
             order = self._order

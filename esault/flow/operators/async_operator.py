@@ -7,6 +7,7 @@ account of open calls.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from types import CoroutineType
 from typing import Any
@@ -18,9 +19,10 @@ from esault.flow.operators.calls import FREE, Call, Calls
 from esault.flow.operators.element_operator import ElementOperator
 from esault.flow.operators.event_loop import EventLoop
 from esault.flow.operators.object_operator import ObjectOperator
-from esault.flow.operators.operator import STOPPING, Operator, by_stream
+from esault.flow.operators.operator import STOPPING, Operator, by_stream, defines
 from esault.flow.operators.operator_parameters import OperatorParameters
-from esault.flow.operators.user_error import UserError
+from esault.flow.operators.user_error import UserError, say_hook
+from esault.payload.attributes import get_attributes
 from esault.routing.ring import Name, canonical
 from esault.topology.function import is_async
 
@@ -46,7 +48,17 @@ class AsyncOperator(Operator):
     def tuple_call(self, batch: Any, input: int, key: Any, value: Any, id: str | None) -> Call:
         """The call for one tuple of `batch`."""
         stream = self._streams[input]
-        return Call(self, self._name_for(key), key, value, "process", lambda call: self._run(stream, call), batch, id)
+        return Call(
+            self,
+            self._name_for(key),
+            key,
+            value,
+            "process",
+            lambda call: self._run(stream, call),
+            batch,
+            id,
+            input=input,
+        )
 
     def reload(self, keys: Sequence[Any]) -> None:
         """Nothing: calls are open, and hold what would go."""
@@ -76,13 +88,17 @@ class AsyncOperator(Operator):
                     self.failure = UserError(str(error))
                     self.failure.__cause__ = error
                     break
-                if tries < policy.retries and call.hook != "open":
+                if call.hook != "open" and policy.tries_again(error, tries):
+                    wait = policy.wait(tries, self._chance())
                     tries += 1
+                    if wait:
+                        await self.loop.sleep(wait)
                     continue
                 if policy.kind == "fail" or call.hook == "open":
                     self.failure = self._fail(error, call.key, call.hook)
                     self.failure.__cause__ = error
                     break
+                self.input = call.input
                 self._survive(error, call.key, call.value, call.hook)
                 break
         call.over = True
@@ -95,6 +111,77 @@ class AsyncOperator(Operator):
         if self.failure is not None:
             raise self.failure
         self._settle()
+
+    # what all objects share -----------------------------------------------------------------------------
+
+    def _share(self, element: Any) -> None:
+        if defines(type(element), "open_shared") and waits(type(element), "open_shared"):
+            self._to_share = element
+            self._shared = True
+        else:
+            super()._share(element)
+
+    #: the object whose `open_shared` waits and is not over, and what others await meanwhile
+    _to_share: Any = None
+    _sharing: Any = None
+
+    async def share_now(self) -> None:
+        """Open what all objects share, once; who comes meanwhile waits. What it raises is an error of that tuple, and the next tries anew."""
+        while self._to_share is not None:
+            if self._sharing is not None:
+                await self._sharing
+                continue
+            self._sharing = over = self.loop.future()
+            try:
+                self.context.share(await self._to_share.open_shared(self.context))
+                self._sharer, self._to_share = self._to_share, None
+            except BaseException as error:
+                say_hook(error, "open_shared")
+                raise
+            finally:
+                self._sharing = None
+                if not over.done():
+                    over.set_result(None)
+
+    def close_shared(self) -> None:
+        sharer = self._sharer
+        if sharer is None or not waits(type(sharer), "close_shared"):
+            super().close_shared()
+            return
+        self._sharer = None
+        self.closing += 1
+        self.loop.start(self._closed_shared(sharer))
+
+    async def _closed_shared(self, sharer: Any) -> None:
+        try:
+            await sharer.close_shared(self.context.shared)
+        except STOPPING:
+            raise
+        except BaseException as error:
+            if not self.cancelling:
+                print(self._fail(error, None, "close_shared"), file=sys.stderr)
+        finally:
+            self.closing -= 1
+
+    async def _open_now(self, element: Any) -> None:
+        """Open an object by an `open` that waits, and look at the first; see `OpenedState`."""
+        looks = self._looks_at_open()
+        attributes = get_attributes(element) if looks else {}
+        before = self.emitter.rows()
+        await element.open(self.context)
+        if self.emitter.rows() != before:
+            raise RuntimeError(f"unit {self.plan.name!r} emitted in open; emit in process, tick or finish")
+        trial = self._opened_state.look(element, attributes) if looks else None
+        if trial is None:
+            return
+        try:
+            await trial.open(self.context)
+        except Exception:
+            return  # it asks for what came back
+        try:
+            self._opened_state.judge(element, trial)
+        finally:
+            self._close(trial)
 
     def _close(self, element: Any) -> None:
         if not waits(type(element), "close"):
@@ -146,7 +233,7 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
 
     async def _run(self, stream: str, call: Call) -> None:
         element = self.elements[call.key]
-        if self._unopened:
+        if self._unopened or self._to_share is not None:
             await self._open(element)
         key = call.key[0] if self._partial else call.key
         if self._by_stream is None:
@@ -167,11 +254,9 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
         self._unopened[id(element)] = element
 
     async def _open(self, element: Any) -> None:
+        await self.share_now()
         if id(element) in self._unopened:
-            before = self.emitter.rows()
-            await element.open(self.context)
-            if self.emitter.rows() != before:
-                raise RuntimeError(f"unit {self.plan.name!r} emitted in open; emit in process, tick or finish")
+            await self._open_now(element)
             del self._unopened[id(element)]
 
     def _close(self, element: Any) -> None:
@@ -250,10 +335,8 @@ class AsyncObjectOperator(AsyncOperator, ObjectOperator):
             super()._opened(element, key)
 
     async def _open_first(self) -> None:
-        before = self.emitter.rows()
-        await self.object.open(self.context)
-        if self.emitter.rows() != before:
-            raise RuntimeError(f"unit {self.plan.name!r} emitted in open; emit in process, tick or finish")
+        await self.share_now()
+        await self._open_now(self.object)
         self._must_open = False
 
     def _add_hook(self, hook: str, call: Callable[[], Any], alone: bool = False) -> None:
@@ -275,6 +358,8 @@ class AsyncObjectOperator(AsyncOperator, ObjectOperator):
 
     async def _run(self, stream: str, call: Call) -> None:
         bolt = self.object
+        if self._to_share is not None:
+            await self.share_now()
         await wait_for(
             bolt.process_stream(stream, call.key, call.value) if self._by_stream else bolt.process(call.key, call.value)
         )

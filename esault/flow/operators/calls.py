@@ -34,6 +34,7 @@ class Call:
         "emitted",
         "hook",
         "id",
+        "input",
         "key",
         "name",
         "number",
@@ -56,6 +57,7 @@ class Call:
         id: str | None = None,
         alone: bool = False,
         then: Callable[[], None] | None = None,
+        input: int | None = None,
     ) -> None:
         self.owner = owner
         #: of the key; calls of one name are made one after the other, in the order in which they were added
@@ -69,6 +71,8 @@ class Call:
         #: what the tuple came with; None for other hooks than `process`
         self.batch = batch
         self.id = id
+        #: of the bolt, that the tuple came by
+        self.input = input
         #: nothing begins while it is open
         self.alone = alone
         #: called when it has ended, well or not

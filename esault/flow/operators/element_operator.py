@@ -90,6 +90,8 @@ class ElementOperator(KeyedOperator):
         element = self._silent(self._make, "__init__")
         if self._cls is None:
             self._cls = type(element)
+        if not self._shared:
+            self._share(element)
         emitted = self.emitter.only_column
         classes = isinstance(self._make, (type, functools.partial))  # and no function, which may make this or that
         if classes and emitted is not None and not self._partial and not defines(self._cls, "open"):
@@ -105,6 +107,7 @@ class ElementOperator(KeyedOperator):
                 put_state(self.plan.name, element, pack_state(self.plan.name, element, self.codec), self.codec)
             except StateError as error:
                 raise UserError(str(error)) from error
+            self._try_opened(element)
 
     def _each(self) -> Iterator[tuple[Name, Any]]:
         return self.elements.live()

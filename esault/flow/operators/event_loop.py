@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from typing import Any, Protocol
 
 __all__ = ["EventLoop"]
@@ -17,6 +17,14 @@ class EventLoop(Protocol):
 
     def step(self, seconds: float) -> bool:
         """Run what is ready, for so many seconds at most; whether there may be more at once."""
+        ...
+
+    def sleep(self, seconds: float) -> Awaitable[None]:
+        """Let others run for so long, in a task."""
+        ...
+
+    def future(self) -> Any:
+        """Return what tasks can await until `set_result` is called, an asyncio.Future."""
         ...
 
     @property

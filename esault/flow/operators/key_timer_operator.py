@@ -10,7 +10,7 @@ from esault.flow.operators.element_operator import ElementOperator
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.timer_operator import TimerOperator
 from esault.flow.watermark.clock import END_OF_TIME
-from esault.flow.watermark.key_timers import EVENT
+from esault.payload.timed_state import EVENT
 from esault.routing.ring import Name, canonical
 
 __all__ = ["KeyTimerOperator"]

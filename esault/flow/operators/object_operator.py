@@ -27,6 +27,7 @@ class ObjectOperator(Operator):
         try:
             self.object = self._silent(self._new, "__init__")
             self.object.key = None
+            self._share(self.object)
             self._opened(self.object, None)
         except STOPPING:
             raise
@@ -81,6 +82,7 @@ class ObjectOperator(Operator):
             pack_state(self.plan.name, self.object, self.codec)
         except StateError as error:
             raise UserError(str(error)) from error
+        self._try_opened(self.object)
 
     def ticking(self, now: float) -> Iterator[None]:
         self._outside_process(lambda: self.object.tick(now), None, "tick")

@@ -5,13 +5,17 @@ It is one module of over 300 lines: it is the one place where user code is calle
 
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from esault.errors import FrameError, StateError
+from esault.flow.operators.dead_letter import dead_letter, rows_of
+from esault.flow.operators.opened_state import OpenedState
 from esault.flow.operators.operator_parameters import OperatorParameters
-from esault.flow.operators.user_error import UserError, described, hook_of, say_hook, traceback_of
+from esault.flow.operators.user_error import UserError, described, hook_of, say_hook
+from esault.payload.attributes import get_attributes
 from esault.payload.class_names import named
 from esault.payload.schema import Evolution, Schema, describe, describe_all
 from esault.routing.ring import Canonical, Name, canonical
@@ -30,6 +34,8 @@ class Operator:
     takes_arrays = False
     #: the sub-unit has no ranges any more
     leaving = False
+    #: of the tuple that is processed; None where that is not known any more
+    input: int | None = 0
 
     def __init__(self, parameters: OperatorParameters) -> None:
         plan = self.plan = parameters.plan
@@ -37,18 +43,21 @@ class Operator:
         emitter = self.emitter = parameters.emitter
         self.codec = parameters.codec
         self.dead_letter_sink = parameters.dead_letter_sink
+        self._pause = parameters.pause
+        self._chance = random.Random(f"{self.context.run}/{plan.name}/{self.context.sub_unit}").random
         self.errors = 0
         #: tuples whose window had closed
         self.late = 0
         self.dead_letters = 0
         self._policy = plan.on_error
         #: errors are survived: emits of a failed try must be forgotten
-        self._careful = plan.on_error.kind != "fail" or plan.on_error.retries > 0
+        self._careful = plan.on_error.kind != "fail" or plan.on_error.retries != 0
         self._name = emitter.namer()
         self._streams = [i.stream for i in plan.inputs]
         #: names that were made up for rows without a source row; they move with this object to another process
         self.ordinal = 0
         self._dead_letters_open = False
+        self._opened_state = OpenedState(plan.name, self.codec)
 
     # errors ------------------------------------------------------------------------------------
 
@@ -70,7 +79,8 @@ class Operator:
                 self.emitter.rewind(marks)
                 if isinstance(error, StateError):
                     raise UserError(str(error)) from error
-                if tries < policy.retries:
+                if policy.tries_again(error, tries):
+                    self._pause(policy.wait(tries, self._chance()))
                     tries += 1
                     continue
                 if policy.kind == "fail":
@@ -87,17 +97,24 @@ class Operator:
         if self._policy.kind == "dead_letter":
             self.dead_letters += 1
             self._dead_letters_open = True
+            if self.plan.objects == "partial_key" and hook == "process":
+                key = key[0]  # what an element is named by on the wire is no key of the user's
+            at, rows = None if self.input is None else f"input:{self.input}", rows_of(hook, key, value)
+            time, number = self._event_time(value), self.dead_letters
             self.dead_letter_sink.put(
-                {
-                    "unit": self.plan.name,
-                    "hook": hook_of(error, hook),
-                    "key": key,
-                    "value": value,
-                    "error": f"{type(error).__name__}: {error}",
-                    "traceback": traceback_of(error),
-                    "time": self.context.now(),
-                }
+                dead_letter(self.context, self.codec, error, hook, key, value, number, at, rows, time)
             )
+
+    def _event_time(self, value: Any) -> float | None:
+        """The time of a tuple, seconds since the epoch; None where the bolt is not told it, or it has none."""
+        plan, input = self.plan, self.input
+        times = plan.times or (plan.window.times if plan.window is not None else ())
+        if input is None or input >= len(times):
+            return None
+        try:
+            return float(times[input](value))
+        except Exception:  # that may be what failed
+            return None
 
     def _settle(self) -> None:
         if self._dead_letters_open:  # durable before the batch is acked
@@ -133,7 +150,9 @@ class Operator:
     def _outside_process(self, call: Callable[[], Any], key: Any, hook: str, value: Any = None) -> bool:
         """Run a hook beside `process`: its emits have no source row, their ids are of their own. Whether it went well."""
         marks = self.emitter.marks()
+        before, self.input = self.input, 0 if len(self._streams) == 1 else None
         well = self._attempt(call, key, value, hook)
+        self.input = before
         if self.plan.wants_id:
             # Replicas of a unit put out the same at their ends: named by key, it is known to be.
             own = f"{self.plan.original}:{hook[0]}{key!r}" if self.plan.replicas > 1 else None
@@ -276,9 +295,62 @@ class Operator:
         """Attributes of the objects' class besides `emit` and `context`."""
         return {}
 
+    def _share(self, element: Any) -> None:
+        """Have the first object open what all of them share."""
+        if defines(type(element), "open_shared"):
+            self.context.share(self._silent(lambda: element.open_shared(self.context), "open_shared"))
+            self._sharer = element
+        self._shared = True
+
+    #: the first object has been asked; the one that has something to close
+    _shared = False
+    _sharer: Any = None
+
+    def close_shared(self) -> None:
+        """Close what all objects share; they are closed."""
+        sharer, self._sharer = self._sharer, None
+        if sharer is None or not defines(type(sharer), "close_shared"):
+            return
+        try:
+            sharer.close_shared(self.context.shared)
+        except STOPPING:
+            raise
+        except BaseException as error:
+            print(self._fail(error, None, "close_shared"), file=sys.stderr)
+
     def _opened(self, element: Any, key: Any) -> None:
-        if defines(type(element), "open"):  # else there is nothing of the user's to call, for each of many keys
+        if not defines(type(element), "open"):  # there is nothing of the user's to call, for each of many keys
+            return
+        if not self._looks_at_open():
             self._silent(lambda: element.open(self.context), "open")
+            return
+        before = get_attributes(element)
+        self._silent(lambda: element.open(self.context), "open")
+        trial = self._opened_state.look(element, before)
+        if trial is None:
+            return
+        try:
+            self._silent(lambda: trial.open(self.context), "open")
+        except Exception:
+            return  # it asks for what came back
+        try:
+            self._opened_state.judge(element, trial)
+        finally:
+            self._close(trial)
+
+    def _looks_at_open(self) -> bool:
+        """Return whether this is the first object whose `open` is called, of a unit whose objects come back."""
+        first, self._open_seen = not self._open_seen, True
+        return first and self.plan.objects != "sub-unit"
+
+    def _try_opened(self, element: Any) -> None:
+        """Look whether a tuple has changed what `open` gave. Raises UserError."""
+        try:
+            self._opened_state.try_again(element)
+        except StateError as error:
+            raise UserError(str(error)) from error
+
+    _open_seen = False
 
     def _close(self, element: Any) -> None:
         if type(element).close is Bolt.close:

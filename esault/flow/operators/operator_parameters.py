@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from esault.flow.operators.emitter import Emitter
@@ -24,3 +25,5 @@ class OperatorParameters:
     dead_letter_sink: DeadLetters
     #: seconds since the epoch when it is made
     now: float
+    #: waits for so many seconds, before a tuple is tried again
+    pause: Callable[[float], None] = lambda seconds: None

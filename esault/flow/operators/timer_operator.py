@@ -11,9 +11,10 @@ from esault.flow.operators.operator import Operator
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import say_hook
 from esault.flow.watermark.clock import BEGINNING, END_OF_TIME, as_time
-from esault.flow.watermark.key_timers import EVENT, PROCESSING, KeyTimers, with_timers, without_timers
+from esault.flow.watermark.key_timers import KeyTimers
 from esault.flow.watermark.levels import Levels
 from esault.payload.schema import Evolution
+from esault.payload.timed_state import EVENT, PROCESSING, with_timers, without_timers
 from esault.routing.ring import Name, canonical
 
 __all__ = ["TimerOperator"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Protocol
@@ -69,13 +70,10 @@ def is_transient(error: BaseException | None) -> bool:
     """Return whether an error came from a sink or source and is of a kind that passes: the same may work later."""
     if not isinstance(error, (SinkError, SourceError, ConnectorError)):
         return False
-    while error is not None:
-        if isinstance(error, (ConnectionError, TimeoutError)) or (
-            isinstance(error, OSError) and error.errno in _PASSING
-        ):
-            return True
-        error = error.__cause__
-    return False
+    return any(
+        isinstance(each, (ConnectionError, TimeoutError)) or (isinstance(each, OSError) and each.errno in _PASSING)
+        for each in _with_causes(error)
+    )
 
 
 class DeadLetters(Protocol):
@@ -122,10 +120,17 @@ def _is_engine(frame: FrameType) -> bool:
 
 def _came_from_code(error: EsaultError) -> bool:
     """Return whether user code raised; what the system refused, such as a full disk, is said by the error's own words."""
-    cause = error.__cause__
-    while isinstance(cause, EsaultError):
-        cause = cause.__cause__
+    cause = next((each for each in _with_causes(error) if not isinstance(each, EsaultError)), None)
     return cause is not None and not isinstance(cause, OSError)
+
+
+def _with_causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error, its cause, the cause of that and so on, each once: users may write `raise error from error`."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__
 
 
 def described(error: BaseException) -> str:

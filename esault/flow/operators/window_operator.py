@@ -167,6 +167,8 @@ class WindowOperator(KeyedOperator):
         if self._cls is None:
             self._cls = type(element)
             self._by_stream = by_stream(self._cls)
+        if not self._shared:
+            self._share(element)
         if not self._made:
             self._finishes, self._closes = defines(self._cls, "finish"), defines(self._cls, "close")
         return element
@@ -306,6 +308,7 @@ class WindowOperator(KeyedOperator):
                     put_state(self.plan.name, element, self.packed(element), self.codec)
                 except StateError as error:
                     raise UserError(str(error)) from error
+                self._try_opened(element)
                 return
 
     # closing -----------------------------------------------------------------------------------

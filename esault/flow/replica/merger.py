@@ -83,9 +83,9 @@ class MergerSubUnit(SubUnit):
         metrics.tuples_in += count
         done = self.clock()
         metrics.busy += done - now
-        metrics.latency.record(done - sent, count)
+        metrics.durations.latency.record(done - sent, count)
         if metrics.leaf:
-            metrics.end_to_end.record(done - batch.due, count)
+            metrics.durations.end_to_end.record(done - batch.due, count)
         return True
 
     def _first(self, batch: Batch) -> Payload:

@@ -1,18 +1,24 @@
-"""A chained bolt at work: its object in the process of the unit that feeds it, between two outlets, without a wire."""
+"""A chained bolt at work: its object in the process of the unit that feeds it, between two outlets, without a wire.
+
+There is a second way, for when it has got processes of its own: a route to them. The table of the unit that it has become changes
+from one to the other, at one place among the rows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from esault.counters import UnitDurations
 from esault.flow.channel.lineage import Lineage
 from esault.flow.operators.batch_emitter import emitter
 from esault.flow.operators.factory import operator
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import DeadLetters, UserError
-from esault.flow.send.outlet import OutletRunner
+from esault.flow.send.outlet import OutletRunner, Receiver
+from esault.flow.send.route import Route
 from esault.messages.settings import Settings
-from esault.messages.status import SubUnitCounts
+from esault.messages.status import ChainedCounts, SubUnitCounts
 from esault.payload.codec import Codec
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
@@ -39,17 +45,28 @@ class ChainedBolt:
         dead_letters: DeadLetters,
         runners: Mapping[str, OutletRunner],
         observe: Callable[[str, str, Any, Any], None],
-        now: float,
+        route: Route,
+        clock: Callable[[], float],
+        pause: Callable[[float], None] = lambda seconds: None,
     ) -> None:
-        """`observe` is told (unit, stream, keys, values) of all that is emitted. Raises UserError."""
+        """`observe` is told (unit, stream, keys, values) of all that is emitted; `route`: to its own sub-units. Raises UserError."""
         self.name = plan.name
         self._codec = codec
         self._runners = runners
         self._observe = observe
         self.emitter = emitter(plan, settings, codec)
-        self._operator = operator(OperatorParameters(plan, context, self.emitter, codec, dead_letters, now))
+        self._operator = operator(OperatorParameters(plan, context, self.emitter, codec, dead_letters, clock(), pause))
         self._state = self._packed()
+        self._route = route
+        self._clock = clock
+        #: it has sub-units of its own, and rows go to them
+        self.apart = False
+        #: no unit comes behind
+        self._leaf = not plan.edges and not plan.bolts
         self._in = self._out = 0
+        #: seconds of processing, without what those chained behind it took
+        self._busy = 0.0
+        self._durations = UnitDurations()
         #: rows that function steps behind it refused, and of those the dead letters
         self.errors = self.dead_letters = 0
 
@@ -57,14 +74,31 @@ class ChainedBolt:
         self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
     ) -> None:
         """Process a batch of one root, and pass on what comes of it. Raises UserError."""
-        self._in += len(keys)
+        if self.apart:
+            self._route.push(lineage, keys, values, ids, now)
+            return
+        count, begun = len(keys), self._clock()
+        self._in += count
         self._operator.run(0, self._own(keys), self._own(values), ids)
-        for stream, out_keys, out_values, out_ids in self.emitter.pop_emitted(ids is not None):
+        emitted = self.emitter.pop_emitted(ids is not None)
+        done = self._clock()
+        self._busy += done - begun
+        self._durations.latency.record(done - begun, count)
+        if self._leaf:
+            self._durations.end_to_end.record(done - lineage.due, count)
+        for stream, out_keys, out_values, out_ids in emitted:
             self._out += len(out_keys)
             self._observe(self.name, stream, out_keys, out_values)
             runner = self._runners.get(stream)
             if runner is not None:
                 runner.push(lineage, out_keys, out_values, out_ids, now)
+
+    def find(self, place: str) -> Receiver | None:
+        """Return what takes a batch from a place on; see `OutletRunner.find`."""
+        if place == f"input:{self.name}:0":
+            return self
+        found = (runner.find(place) for runner in self._runners.values())
+        return next((each for each in found if each is not None), None)
 
     def _own(self, column: Sequence[Any]) -> Sequence[Any]:
         """Return the same values, but what could be changed through bytes: a bolt may do with its tuples what it likes."""
@@ -89,14 +123,17 @@ class ChainedBolt:
     def close(self) -> None:
         """Close its object."""
         self._operator.close()
+        self._operator.close_shared()
 
-    def counts(self) -> SubUnitCounts:
+    def counts(self) -> ChainedCounts:
         """Return what it has counted."""
         operator = self._operator
-        return SubUnitCounts(
+        rows = SubUnitCounts(
             tuples_in=self._in,
             tuples_out=self._out,
             arrivals=self._in,
             errors=self.errors + operator.errors,
             dead_letters=self.dead_letters + operator.dead_letters,
+            busy_seconds=self._busy,
         )
+        return ChainedCounts(rows, self._durations.snapshots())

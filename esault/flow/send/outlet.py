@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
 from typing import Any, Protocol
@@ -32,6 +33,14 @@ class Receiver(Protocol):
         ...
 
 
+class Chained(Receiver, Protocol):
+    """A bolt in this process, with outlets of its own."""
+
+    def find(self, place: str) -> Receiver | None:
+        """Return what takes a batch from a place on, as `OutletRunner.find`."""
+        ...
+
+
 _STOPPING = (KeyboardInterrupt, GeneratorExit)
 _FAILED = object()
 
@@ -47,9 +56,14 @@ class OutletRunner:
         clocks: Callable[[Step], Clock],
         survive: Survive,
         clock: Clock | None = None,
-        bolts: Callable[[UnitPlan], Receiver] | None = None,
+        bolts: Callable[[UnitPlan], Chained] | None = None,
+        pause: Callable[[float], None] = lambda seconds: None,
+        *,
+        chance: Callable[[], float],
     ) -> None:
-        """`routes` is told what makes the watermarks on the way: the last clock before it, None for none; `bolts` makes chained bolts."""
+        """`routes` is told what makes the watermarks on the way: the last clock before it, None for none; `bolts` makes chained bolts;
+        `pause` waits for so many seconds, and `chance` draws the jitter of waits, in 0 .. 1."""
+        self._pause, self._chance = pause, chance
         self._steps = outlet.steps
         #: of steps where event time starts
         self._clocks = {step.name: clocks(step) for step in outlet.steps if step.kind == "timed"}
@@ -58,8 +72,24 @@ class OutletRunner:
         self._survive = survive
         self._sinks = [writers(sink) for sink in outlet.sinks]
         self._routes = [routes(edge, clock) for edge in outlet.edges]
+        self._inputs = [f"input:{edge.target}:{edge.input}" for edge in outlet.edges]
         self._bolts = [bolts(bolt) for bolt in outlet.bolts] if bolts is not None else []
-        self._branches = [OutletRunner(b, writers, routes, clocks, survive, clock, bolts) for b in outlet.branches]
+        self._branches = [
+            OutletRunner(b, writers, routes, clocks, survive, clock, bolts, pause, chance=chance)
+            for b in outlet.branches
+        ]
+
+    def find(self, place: str) -> Receiver | None:
+        """Return what takes a batch from a place on: "step:NAME", behind all before that step, or "input:UNIT:N"; None: it is elsewhere."""
+        for i, step in enumerate(self._steps):
+            if place == f"step:{step.name}":
+                rest = copy.copy(self)
+                rest._steps = self._steps[i:]
+                return rest
+        if place in self._inputs:
+            return self._routes[self._inputs.index(place)]
+        inside = (inside.find(place) for inside in (*self._bolts, *self._branches))
+        return next((found for found in inside if found is not None), None)
 
     def push(
         self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
@@ -156,7 +186,8 @@ class OutletRunner:
             except _STOPPING:
                 raise
             except BaseException as error:
-                if tries < policy.retries:
+                if policy.tries_again(error, tries):
+                    self._pause(policy.wait(tries, self._chance()))
                     tries += 1
                     continue
                 if policy.kind == "fail":

@@ -6,6 +6,7 @@ It is one module of over 300 lines: a new table, a barrier and the end each pass
 from __future__ import annotations
 
 import math
+import random
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -19,10 +20,11 @@ from esault.flow.channel.lineage import Lineage
 from esault.flow.channel.wire import Wire
 from esault.flow.delivery.acks import Acks
 from esault.flow.delivery.replica_acks import ReplicaAcks
-from esault.flow.operators.user_error import DeadLetters, described, traceback_of
+from esault.flow.operators.dead_letter import dead_letter
+from esault.flow.operators.user_error import DeadLetters, described
 from esault.flow.send.chained_bolt import ChainedBolt
 from esault.flow.send.open_hooks import OpenHooks
-from esault.flow.send.outlet import OutletRunner
+from esault.flow.send.outlet import OutletRunner, Receiver
 from esault.flow.send.replica_route import MutedChannel, ReplicaRoute
 from esault.flow.send.route import Route, route
 from esault.flow.send.sink_call import Background
@@ -34,7 +36,7 @@ from esault.messages.delivery import Delivery
 from esault.payload.codec import Codec
 from esault.payload.column import PLAIN_TYPES
 from esault.routing.table import OutputTable
-from esault.topology.context import Context
+from esault.topology.context import Context, logger_of
 from esault.topology.plan import Edge, SinkPlan, UnitPlan
 from esault.topology.split_source import SplitSource
 from esault.topology.step import Step
@@ -58,7 +60,9 @@ class Outputs:
         clock: Callable[[], float],
         background: Background | None = None,
         wake: Callable[[], None] = lambda: None,
+        pause: Callable[[float], None] = lambda seconds: None,
     ) -> None:
+        self._pause = pause
         self._background = background
         self._wake = wake
         self._build = build
@@ -71,10 +75,11 @@ class Outputs:
         self._random64 = random64
         self._clock = clock
         self._linger = build.settings.linger
-        self._channels: dict[str, dict[int, OutChannel]] = {target: {} for target in plan.targets}
+        targets = (*plan.targets, *(bolt.name for bolt in plan.bolts))
+        self._channels: dict[str, dict[int, OutChannel]] = {target: {} for target in targets}
         #: the same, all of them
         self.channels: list[OutChannel] = []
-        self._routes: dict[str, list[Route]] = {target: [] for target in plan.targets}
+        self._routes: dict[str, list[Route]] = {target: [] for target in targets}
         self._versions: dict[str, int] = {}
         #: the newest fence of what this sub-unit gives away
         self._fence: tuple[int, int, int] | None = None
@@ -88,8 +93,10 @@ class Outputs:
         self.errors = 0
         self.dead_letters = 0
         self._told: set[str] = set()
+        #: where event time starts, but for sources of splits
+        self._own_clocks: list[Clock] = []
         #: by target what makes the watermarks of each way there; None: this sub-unit's own goes on
-        self.clocks: dict[str, list[Clock | None]] = {target: [] for target in plan.targets}
+        self.clocks: dict[str, list[Clock | None]] = {target: [] for target in targets}
         #: of a spout that reads splits: those that are open here
         self.splits = OpenSplits() if isinstance(plan.spout, SplitSource) else None
         #: chained bolts, by name
@@ -97,6 +104,8 @@ class Outputs:
         #: told (unit, stream, keys, values) of all that chained bolts emit; for tests
         self.observer: Callable[[str, str, Any, Any], None] | None = None
         self._runners = self._make_runners(plan)
+        #: places in the midst of these ways, where dead letters go on
+        self._places: dict[str, Receiver] = {}
 
     def _make_runners(self, unit: UnitPlan) -> dict[str, OutletRunner]:
         made = partial(
@@ -105,20 +114,25 @@ class Outputs:
             routes=partial(self._make_route, unit.name),
             clocks=self._make_clock,
             survive=partial(self._survive, unit.name),
-            bolts=self._make_bolt,
+            bolts=partial(self._make_bolt, unit.name),
+            pause=self._pause,
+            # of its own: code of users that has seeded `random` is not to be disturbed
+            chance=random.Random(f"{self._context.run}/{unit.name}/{self._context.sub_unit}").random,
         )
         return {stream: made(outlet) for stream, outlet in unit.streams.items()}
 
-    def _make_bolt(self, plan: UnitPlan) -> ChainedBolt:
+    def _make_bolt(self, sender: str, plan: UnitPlan) -> ChainedBolt:
         bolt = self.bolts[plan.name] = ChainedBolt(
             plan,
-            replace(self._context, unit=plan.name),
+            self._context.of_unit(plan.name),
             self._build.settings,
             self._codec,
             self._dead_letters_at(plan.on_error.path),
             self._make_runners(plan),
             self._observe,
-            self._clock(),
+            self._make_route(sender, Edge(plan.name, 0, plan.inputs[0].grouping), None),
+            self._clock,
+            self._pause,
         )
         return bolt
 
@@ -142,7 +156,8 @@ class Outputs:
             unit=plan.name,
             sub_unit=here.sub_unit,
             host=here.host,
-            logger=here.logger,
+            logger=logger_of(plan.sink),
+            metrics=here.metrics,
             run=here.run,
             lineage=here.lineage,
             now=self._clock,
@@ -166,7 +181,20 @@ class Outputs:
         assert step.event_time is not None
         if self.splits is not None:
             return self.splits.clock(step.event_time, self._clock)
-        return Clock(step.event_time, self._clock, self._plan.kind == "bolt")
+        made = Clock(step.event_time, self._clock, self._plan.kind == "bolt")
+        self._own_clocks.append(made)
+        return made
+
+    def times(self) -> tuple[float, ...]:
+        """Return how far event time has come here, by clock, for a checkpoint; empty where none goes on with the clock."""
+        if not any(clock.advances for clock in self._own_clocks):
+            return ()
+        return tuple(clock.watermark for clock in self._own_clocks)
+
+    def begin_at(self, times: Sequence[float]) -> None:
+        """Event time goes on from a checkpoint."""
+        for clock, time in zip(self._own_clocks, times):
+            clock.begin_at(time)
 
     def _make_route(self, unit: str, edge: Edge, clock: Clock | None) -> Route:
         self.clocks[edge.target].append(clock)
@@ -188,17 +216,9 @@ class Outputs:
         if step.on_error.kind == "dead_letter":
             counts.dead_letters += 1
             box = self._dead_letters_at(step.on_error.path)
-            box.put(
-                {
-                    "unit": unit,
-                    "hook": step.name,
-                    "key": key,
-                    "value": value,
-                    "error": f"{type(error).__name__}: {error}",
-                    "traceback": traceback_of(error),
-                    "time": self._clock(),
-                }
-            )
+            context = replace(self._context, unit=unit)
+            at, number, rows = f"step:{step.name}", counts.dead_letters, [(key, value)]
+            box.put(dead_letter(context, self._codec, error, step.name, key, value, number, at, rows))
             box.sync()  # durable before the batch is acked
 
     # tables ------------------------------------------------------------------------------------------
@@ -235,6 +255,8 @@ class Outputs:
             table = OutputTable.from_snapshot((message.version, message.pairs))
             for each in self._routes[target]:
                 each.install(table, kept)
+            if target in self.bolts:
+                self.bolts[target].apart = True
             self._versions[target] = message.version
             self.channels = [channel for by_receiver in self._channels.values() for channel in by_receiver.values()]
             for other, mark in message.marks.items():  # at the same place among the rows as the new table
@@ -296,9 +318,18 @@ class Outputs:
         now: float,
     ) -> None:
         """Rows of a stream, to wherever they go. The sequences must not change afterwards."""
-        runner = self._runners.get(stream)
+        runner = self._runners.get(stream) or self._places.get(stream)
         if runner is not None:
             runner.push(lineage, keys, values, ids, now)
+
+    def open_place(self, place: str) -> bool:
+        """Take tuples of this place as those of a stream from now on: "input:UNIT:N" or "step:NAME"; False: it is not on a way from here."""
+        for runner in self._runners.values():
+            found = runner.find(place)
+            if found is not None:
+                self._places[place] = found
+                return True
+        return False
 
     def push_columns(
         self, stream: str, lineage: Lineage, keys: Any, values: Any, ids: Sequence[str] | None, now: float

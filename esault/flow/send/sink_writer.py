@@ -62,6 +62,12 @@ class SinkWriter:
         #: whether it is written arrays where there are arrays
         self.takes_arrays = plan.sink.takes_arrays
         self._marks: dict[Root, int] = {}
+        #: rows that were written, and of them those that are committed
+        self._written = 0
+        self.landed = 0
+        self._commits = commits(plan.sink)
+        #: number of a checkpoint -> the rows that were written by then
+        self._written_by: dict[int, int] = {}
         self._rows = 0
         self._since = 0.0
         self._epoch = 0
@@ -79,6 +85,9 @@ class SinkWriter:
     ) -> None:
         """Take rows. Raises SinkError."""
         self.hooks.write(partial(self._sink.write_columns, keys, values, lineage.due, ids), len(keys))
+        self._written += len(keys)
+        if not self._commits:
+            self.landed = self._written
         if not self._marked:
             return
         if not self._rows:
@@ -112,14 +121,15 @@ class SinkWriter:
         self._rows = 0
         marks, self._marks = self._marks, {}
         prepare = partial(self._sink.prepare, self._epoch)
-        self.hooks.call("prepare", prepare, partial(self._commit, self._clock(), marks))
+        self.hooks.call("prepare", prepare, partial(self._commit, self._clock(), marks, self._written))
 
-    def _commit(self, started: float, marks: dict[Root, int], handle: Any) -> None:
+    def _commit(self, started: float, marks: dict[Root, int], written: int, handle: Any) -> None:
         commit = partial(self._sink.commit, self._epoch, handle)
-        self.hooks.call("commit", commit, partial(self._committed, started, marks))
+        self.hooks.call("commit", commit, partial(self._committed, started, marks, written))
 
-    def _committed(self, started: float, marks: dict[Root, int], result: Any) -> None:
+    def _committed(self, started: float, marks: dict[Root, int], written: int, result: Any) -> None:
         self._round = False
+        self.landed = written
         self._epoch += 1
         for root, mark in marks.items():
             self._acks.add(root, 0, mark)
@@ -133,6 +143,7 @@ class SinkWriter:
         Raises SinkError, UserError.
         """
         self.preparing += 1
+        self._written_by[number] = self._written
         self.hooks.call("prepare", partial(self._sink.prepare, number), partial(self._prepared, take))
 
     def _prepared(self, take: Callable[[Any], object], handle: Any) -> None:
@@ -147,9 +158,17 @@ class SinkWriter:
     def complete(self, number: int, handle: Any, done: Callable[[Any], object]) -> None:
         """Show what was prepared, unless the driver does; `done` is called behind it. Raises SinkError."""
         if self._by_driver:
-            done(None)
+            self._completed(number, done, None)
         else:
-            self.hooks.call("commit", partial(self._sink.commit, number, handle), done)
+            self.hooks.call(
+                "commit", partial(self._sink.commit, number, handle), partial(self._completed, number, done)
+            )
+
+    def _completed(self, number: int, done: Callable[[Any], object], result: Any) -> None:
+        # its handle covers what was prepared for those before it, too
+        covered = [each for each in self._written_by if each <= number]
+        self.landed = max([self.landed, *(self._written_by.pop(each) for each in covered)])
+        done(result)
 
     def finish(self) -> None:
         """Commit what was written, and wait for all that is not done. Raises SinkError."""

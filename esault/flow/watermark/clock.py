@@ -16,6 +16,8 @@ __all__ = ["BEGINNING", "END_OF_TIME", "Clock", "as_time", "times_at_once"]
 BEGINNING, END_OF_TIME = -math.inf, math.inf
 #: seconds of quiet after which a sub-unit of a bolt is left out unless the user said otherwise: it may own no key that has tuples
 IDLE_BOLT = 1.0
+#: seconds between two steps of a watermark that goes on with the clock; those of Flink's periodic watermarks
+STEP = 0.2
 _STOPPING = (KeyboardInterrupt, GeneratorExit)
 _TIMES = frozenset({int, float})
 
@@ -53,13 +55,15 @@ def times_at_once(time: Callable[[Any], Any], values: Sequence[Any], latest: flo
 class Clock:
     """The greatest time seen, less the lateness that is allowed. Costs one call of `time` for each row."""
 
-    __slots__ = ("_ahead", "_idle", "_last", "_lateness", "_now", "_time", "_top")
+    __slots__ = ("_ahead", "_idle", "_last", "_lateness", "_now", "_time", "_top", "advances")
 
     def __init__(self, given: EventTime, now: Callable[[], float], of_bolt: bool) -> None:
         self._time = given.time
         self._lateness = given.lateness
         self._idle = IDLE_BOLT if given.idle is None and of_bolt else given.idle
         self._ahead = given.ahead
+        #: while this is idle its watermark goes on with the clock
+        self.advances = given.advance
         self._now = now
         self._top = BEGINNING
         #: when rows passed last
@@ -109,6 +113,11 @@ class Clock:
         return max(quiet_since, self._last) + self._idle
 
     def stand(self, now: float, quiet_since: float | None) -> tuple[float, bool, float]:
-        """Return the watermark, whether this is idle, and when it will be if nothing comes."""
+        """Return the watermark, whether this is idle, and when one of them changes if nothing comes."""
         idle_at = self.idle_at(quiet_since)
-        return self.watermark, now >= idle_at, idle_at
+        if now < idle_at:
+            return self.watermark, False, idle_at
+        if not self.advances or self._top == BEGINNING:
+            return self.watermark, True, END_OF_TIME
+        steps = (now - self._last) // STEP
+        return self.watermark + steps * STEP, True, self._last + (steps + 1) * STEP

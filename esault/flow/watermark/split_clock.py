@@ -36,6 +36,27 @@ class OpenSplits:
         for clock, time in zip(self._clocks, times):
             clock.of(id).begin_at(time)
 
+    def over(self, id: str) -> None:
+        """Take note that a split was read to its end."""
+        for clock in self._clocks:
+            clock.over(id)
+
+    def past_times(self) -> tuple[float, ...]:
+        """Return how far the splits had come that have ended, by clock; empty where time does not go on from them."""
+        times = tuple(clock.past for clock in self._clocks)
+        return times if any(time > BEGINNING for time in times) else ()
+
+    def begin_past(self, times: Sequence[float]) -> None:
+        """Time goes on from splits that ended before the run."""
+        for clock, time in zip(self._clocks, times):
+            clock.begin_past(time)
+
+    def times(self, id: str) -> tuple[float, ...]:
+        """Return how far a split has come, by clock, for a checkpoint; empty where none goes on with the clock."""
+        if not any(clock.advances for clock in self._clocks):
+            return ()
+        return tuple(clock.of(id).watermark for clock in self._clocks)
+
     def end(self, id: str) -> tuple[float, ...]:
         """A split is read here no more; how far it has come, by clock."""
         self.quiet.pop(id, None)
@@ -53,6 +74,8 @@ class SplitClock(Clock):
         #: splits that were idle, and have not come up to what was said since
         self._out: set[str] = set()
         self._said = BEGINNING
+        #: of the splits that have ended, the one that had come furthest, where time goes on in silence
+        self._past: Clock | None = None
 
     def of(self, id: str) -> Clock:
         """Return the clock of a split."""
@@ -67,27 +90,49 @@ class SplitClock(Clock):
         clock = self._clocks.pop(id, None)
         return BEGINNING if clock is None else clock.watermark
 
+    def over(self, id: str) -> None:
+        """Forget a split that was read to its end; while nothing else is read, time goes on from it if it was asked for."""
+        clock = self._clocks.get(id)
+        if clock is not None and self.advances and (self._past is None or clock.watermark >= self._past.watermark):
+            self._past = clock
+        self.end(id)
+
+    @property
+    def past(self) -> float:
+        """Time up to which the splits had come that have ended."""
+        return BEGINNING if self._past is None else self._past.watermark
+
+    def begin_past(self, time: float) -> None:
+        """Time goes on from splits that ended before the run."""
+        if self.advances and time > self.past:
+            self._past = self._make()
+            self._past.begin_at(time)
+
     def observe(self, values: Sequence[Any]) -> None:
         """Rows of the current split pass."""
         self.of(self._splits.current).observe(values)
 
     def stand(self, now: float, quiet_since: float | None) -> tuple[float, bool, float]:
-        """Return the watermark, whether all splits are idle, and when the next of them will be if nothing comes."""
+        """Return the watermark, whether all splits are idle, and when that changes if nothing comes."""
         if not self._splits.dealt:
             return BEGINNING, False, END_OF_TIME
         least, most, next_at, busy = END_OF_TIME, self._said, END_OF_TIME, False
         for id, quiet in self._splits.quiet.items():
             value, idle, idle_at = self.of(id).stand(now, quiet)
+            next_at = min(next_at, idle_at)
             if idle:
                 self._out.add(id)
                 most = max(most, value)
                 continue
-            busy, next_at = True, min(next_at, idle_at)
+            busy = True
             if id not in self._out or not BEGINNING < value < self._said:
                 self._out.discard(id)
                 least = min(least, value)
         if not busy:
-            return most, True, END_OF_TIME
+            if self._past is not None:
+                value, idle, idle_at = self._past.stand(now, now if quiet_since is None else quiet_since)
+                most, next_at = max(most, value if idle else BEGINNING), min(next_at, idle_at)
+            return most, True, next_at
         if least == END_OF_TIME:
             least = self._said  # all that are not idle have to catch up
         self._said = max(self._said, least)

@@ -87,6 +87,8 @@ class AsyncSubUnit(BoltSubUnit):
     def turn(self) -> bool:
         if self._stop_by is not None:
             more = self.loop.step(LONGEST_STEP)
+            if not self.operator.closing:
+                self.operator.close_shared()  # behind the objects, which may use it to the last
             if not self.operator.closing or self.clock() >= self._stop_by:
                 self._stop_by = None
                 self._stop(at_once=False)
@@ -210,9 +212,9 @@ class AsyncSubUnit(BoltSubUnit):
             self.outputs.push(stream, lineage, keys, values, ids if batch.ids is not None else None, now)
         count, metrics = len(calls), self.metrics
         metrics.tuples_in += count
-        metrics.latency.record(now - held.entry.sent, count)
+        metrics.durations.latency.record(now - held.entry.sent, count)
         if metrics.leaf:
-            metrics.end_to_end.record(now - batch.due, count)
+            metrics.durations.end_to_end.record(now - batch.due, count)
         held.left -= count
         if not held.left:
             self._ack(held)

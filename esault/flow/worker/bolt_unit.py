@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import ClassVar
 
 from esault.flow.channel.lineage import Lineage
@@ -28,9 +29,11 @@ from esault.flow.worker.restore import StateRestore
 from esault.flow.worker.sub_unit import SubUnit
 from esault.messages.change import Cancel, HandOverRanges, HandOverTo, HoldRanges, Leave, LostOldOwner
 from esault.messages.checkpoint import Abandon, Restore
-from esault.messages.control import Build, Start
+from esault.messages.control import Build, PeekedState, PeekState, Start
 from esault.messages.status import Status, SubUnitCounts
+from esault.payload.json_text import json_text, key_text
 from esault.routing.many_keys import names_of
+from esault.routing.ring import canonical, key_of
 from esault.topology.plan import UnitPlan
 
 __all__ = ["BoltSubUnit"]
@@ -100,6 +103,9 @@ class BoltSubUnit(SubUnit):
         if build.restore is not None and state_store is not None:
             restore = StateRestore(plan, self.context, build.restore, state_store)
             self._surplus = restore.into(self.operator, self._new_surplus)
+            evolved = restore.evolved(self.operator, self.incarnation)
+            if evolved is not None:
+                self.outbox.append(evolved)
             self._in_flight = self._resume_in_flight(build.restore, state_store)
 
     def _resume_in_flight(self, restore: Restore, state_store: StateStore) -> InFlight | None:
@@ -131,7 +137,9 @@ class BoltSubUnit(SubUnit):
     def _make(self, environment: Environment) -> Operator:
         dead_letters = environment.dead_letters(self.plan.on_error.path)
         return operator(
-            OperatorParameters(self.plan, self.context, self.emitter, self.codec, dead_letters, self.clock())
+            OperatorParameters(
+                self.plan, self.context, self.emitter, self.codec, dead_letters, self.clock(), environment.pause
+            )
         )
 
     def _new_surplus(self) -> Operator:
@@ -191,6 +199,8 @@ class BoltSubUnit(SubUnit):
         if ids is not None and self._several:
             # A row may come here by two ways, such as through either side of a diamond: what it brings forth is two rows.
             ids = tuple([f"{id}/{batch.input}" for id in ids])
+        if self._several:
+            self.operator.input = batch.input
         writer = self.writer
         if writer.snapshot is not None or writer.dirty is not None:
             # What rows that go to all sub-units change stands under no key.
@@ -225,9 +235,9 @@ class BoltSubUnit(SubUnit):
         # Slow user code must not keep control, probes and changes waiting for a whole batch of it.
         each = (done - now) / count if count else 0.0
         self._most_rows = max(1, int(LONGEST_TURN / each)) if each * SLOW_ROWS > LONGEST_TURN else 0
-        metrics.latency.record(done - sent, count)
+        metrics.durations.latency.record(done - sent, count)
         if metrics.leaf:
-            metrics.end_to_end.record(done - batch.due, count)
+            metrics.durations.end_to_end.record(done - batch.due, count)
         return True
 
     def _slice(self, entry: Entry) -> Entry:
@@ -274,20 +284,22 @@ class BoltSubUnit(SubUnit):
 
     def wake_at(self) -> float:
         at = super().wake_at()
+        if self._resting:
+            return at
         if self._tick_at is not None and not self._over and not self._tick_held:
             at = min(at, self._tick_at)
         bulk = self.changes.wake_at
         if bulk is not None:
             at = min(at, bulk)
-        if (
-            self.rate_limit.cap is not None
-            and self.reader.inbox
-            and self.lifecycle.phase.works
-            and not self.outputs.blocked
-        ):
+        if self.rate_limit.cap is not None and self.reader.inbox:
             at = min(at, self.rate_limit.cap.wake_at)
         sweep = self.operator.next_sweep
         return at if sweep is None or self._over else min(at, sweep)
+
+    @property
+    def _resting(self) -> bool:
+        """True while nothing is processed or called, whatever is due: it is woken when there is room, or when it starts."""
+        return not self.lifecycle.phase.works or self.outputs.blocked
 
     @property
     def _tick_held(self) -> bool:
@@ -338,8 +350,21 @@ class BoltSubUnit(SubUnit):
     def _on_cancel(self, message: Cancel) -> None:
         self.changes.cancel(message)
 
+    def _on_peek_state(self, message: PeekState) -> None:
+        names = self.operator.names()
+        prefix, keys = message.prefix, iter(message.keys)
+        if not message.keys:  # of a million keys no more are looked at than it takes
+            keys = (key for key in map(key_of, names) if not prefix or key_text(key).startswith(prefix))
+        found = []
+        for key in islice(keys, message.limit):
+            state = self.operator.peek(canonical(key))
+            if state is not None:
+                found.append((json_text(key), json_text(self.operator.codec.unpack(state))))
+        self.outbox.append(PeekedState(self.incarnation, message.number, len(names), tuple(found)))
+
     _HANDLERS: ClassVar[dict[type, str]] = {
         **SubUnit._HANDLERS,
+        PeekState: "_on_peek_state",
         HoldRanges: "_on_hold_ranges",
         HandOverRanges: "_on_hand_over_ranges",
         HandOverTo: "_on_hand_over_to",
@@ -402,6 +427,7 @@ class BoltSubUnit(SubUnit):
 
     def _close_objects(self) -> None:
         self.operator.close()
+        self.operator.close_shared()
 
     def counts(self) -> SubUnitCounts:
         counts, operator = super().counts(), self.operator

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
@@ -30,10 +31,11 @@ class Checkpoints:
         outputs: Outputs,
         snap: Callable[[int, bool], None],
         say: Callable[[Any], None],
+        wake: Callable[[], None] = lambda: None,
     ) -> None:
         """`snap` keeps the state of the moment, given the number and whether the one before is known to be complete.
 
-        `say` takes messages for the unit.
+        `say` takes messages for the unit; `wake` is called from any thread when `settle` has something to do.
         """
         self._incarnation = incarnation
         self._lifecycle = lifecycle
@@ -41,11 +43,14 @@ class Checkpoints:
         self._outputs = outputs
         self._snap = snap
         self._tell = say
+        self._wake = wake
         self._prepared: _Handles = {}
         #: the one that was cut last
         self._last = 0
         #: the end of this sub-unit's part in it, but for what sinks prepare
         self._unsaid: Snapped | None = None
+        #: its state, where that is written and not durable yet
+        self.writing: Future[Piece] | None = None
         #: rows in flight of the one that was cut last
         self.in_flight: Piece | None = None
         #: the newest one that is known to be complete
@@ -59,7 +64,7 @@ class Checkpoints:
         self._prepared[number] = self._outputs.prepare(number, self._say)
         sure = self.completed == self._last
         self._last = number
-        self.in_flight = self._unsaid = None
+        self.in_flight = self._unsaid = self.writing = None
         try:
             self._snap(number, sure)
         except CheckpointError as error:
@@ -69,11 +74,14 @@ class Checkpoints:
     def snapped(
         self,
         number: int,
-        piece: Piece | None = None,
+        piece: Piece | Future[Piece] | None = None,
         position: bytes | None = None,
         splits: dict[str, SplitPlace] | None = None,
     ) -> None:
-        """Tell the unit that this sub-unit's part is durable, once sinks have prepared theirs."""
+        """Tell the unit that this sub-unit's part is durable, once it is and sinks have prepared theirs."""
+        if isinstance(piece, Future):
+            self.writing, piece = piece, None
+            self.writing.add_done_callback(lambda future: self._wake())
         self._unsaid = Snapped(
             self._incarnation,
             number,
@@ -86,9 +94,21 @@ class Checkpoints:
         )
         self._say()
 
+    def settle(self) -> None:
+        """Take state that has become durable, or cannot be made so."""
+        if self.writing is None or self._unsaid is None or not self.writing.done():
+            return
+        written, self.writing = self.writing, None
+        try:
+            self._unsaid = replace(self._unsaid, piece=written.result())
+        except CheckpointError as error:
+            number, self._unsaid = self._unsaid.number, None
+            self.not_snapped(number, error)
+        self._say()
+
     def _say(self) -> None:
-        """Tell the unit, unless a sink has not said yet what it prepared."""
-        if self._unsaid is not None and not self._outputs.preparing:
+        """Tell the unit, unless state is not durable yet, or a sink has not said what it prepared."""
+        if self._unsaid is not None and self.writing is None and not self._outputs.preparing:
             # Those before it as well: whether they were completed is not known here yet, and to commit twice does no harm.
             handles = {number: dict(by_sink) for number, by_sink in self._prepared.items() if by_sink}
             self._tell(replace(self._unsaid, handles=handles))

@@ -35,3 +35,5 @@ class Environment:
     background: Background | None = None
     #: called from any thread: a sink is done with what it was asked for, so that a turn has something to do
     wake: Callable[[], None] = lambda: None
+    #: waits for so many seconds, before a tuple is tried again
+    pause: Callable[[float], None] = lambda seconds: None

@@ -6,6 +6,7 @@ A piece holds one item for each batch: its input and the stream that it came by,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from typing import Any
 
 from esault.errors import CheckpointError, FrameError
@@ -45,7 +46,8 @@ def write(
         wired = wired_batch(batch)
         stream = plan.inputs[batch.input].stream
         file.add((batch.input, stream), codec.pack((wired.due, wired.keys, wired.values, wired.ids)))
-    return file.finish(schema)
+    made = file.finish(schema)
+    return made.result() if isinstance(made, Future) else made
 
 
 class InFlight:

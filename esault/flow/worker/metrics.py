@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from esault.counters import UnitDurations
 from esault.flow.delivery.roots import Roots
 from esault.flow.send.outputs import Outputs
 from esault.flow.worker.frame_reader import FrameReader
-from esault.histogram import Histogram
 from esault.messages.probe import Counters, Usage
 from esault.messages.status import Status, SubUnitCounts
+from esault.messages.user_metrics import MetricReading
+from esault.topology.user_metrics import UserMetrics
 
 __all__ = ["Metrics"]
 
@@ -25,6 +27,7 @@ class Metrics:
         roots: Roots,
         outputs: Outputs,
         clock: Callable[[], float],
+        user: UserMetrics,
     ) -> None:
         """`leaf`: no unit comes behind."""
         self._incarnation = incarnation
@@ -32,12 +35,10 @@ class Metrics:
         self._roots = roots
         self._outputs = outputs
         self._clock = clock
+        self._user = user
         #: what is processed here is at its end
         self.leaf = leaf
-        #: seconds from the emission of a tuple to the end of its processing
-        self.latency = Histogram()
-        #: seconds from when a tuple was due at its source to its end; only of a leaf
-        self.end_to_end = Histogram()
+        self.durations = UnitDurations(ack_latency=roots.ack_latency)
         self.tuples_in = 0
         self.tuples_out = 0
         #: seconds of processing
@@ -84,10 +85,12 @@ class Metrics:
             incarnation=self._incarnation,
             now=self._clock(),
             rows=counts,
-            latency=self.latency.snapshot(),
-            end_to_end=self.end_to_end.snapshot(),
+            durations=self.durations.snapshots(),
             sent=self._outputs.sent,
             seen={channel.sender: channel.seen for channel in self._reader.senders},
             usage=self.usage() if self.usage is not None else None,
             chained={name: bolt.counts() for name, bolt in self._outputs.bolts.items()},
+            oldest_root=self._roots.oldest(),
+            metrics=tuple(MetricReading(*each) for each in self._user.readings()),
+            landed={sink.name: sink.landed for sink in self._outputs.sinks},
         )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from esault.flow.checkpoint.snapshot import StateStore
 from esault.flow.operators.operator import Operator
-from esault.messages.checkpoint import Restore
+from esault.messages.checkpoint import Restore, StateEvolved
 from esault.payload.schema import Evolution
 from esault.routing.ring import Name, canonical, position
 from esault.topology.context import Context
@@ -40,47 +40,47 @@ class StateRestore:
                 # It is part of what has been processed: what it would have put out at its end goes out now.
                 surplus.append(new_operator())
                 self._read(surplus[-1], chain, number)
-        if self._evolutions:
-            self._say_dropped(operator)
         return surplus
 
     def _read(self, operator: Operator, chain: Iterable[Any], number: int) -> None:
-        states: dict[Name, tuple[Any, bytes | None]] = {}
+        states: dict[Name, tuple[Any, bytes | None, Evolution | None]] = {}
         for piece in chain:
-            read = self._state_store.read(piece)
             evolution = Evolution(self._state_store.schema(piece))
-            if evolution.needed(operator.own_class()):
-                self._evolutions.append(evolution)
-                read = self._evolved(operator, evolution, read)
-            states.update((canonical(key), (key, state)) for key, state in read)
+            needed = evolution if evolution.needed(operator.own_class()) else None
+            states.update((canonical(key), (key, state, needed)) for key, state in self._state_store.read(piece))
+            self._evolutions += [needed] if needed is not None else []
         written = self._restore.written
-        for key, state in states.values():
-            if state is None or not self._owns(key):
+        for (
+            key,
+            written_state,
+            needed,
+        ) in states.values():  # the newest of each: what it replaced is neither read nor counted
+            if written_state is None or not self._owns(key):
                 continue
+            more = key is None and self._plan.keeps_more
+            evolved = operator.evolved_more if more else operator.evolved
+            state = written_state if needed is None else evolved(written_state, needed)
             if key is None and self._plan.keeps_watermark and written:
                 operator.install_watermark(state, _common(written[number], self._restore.ranges))
             else:
                 operator.install_state(key, state)
 
-    def _evolved(
-        self, operator: Operator, evolution: Evolution, states: Iterable[tuple[Any, bytes | None]]
-    ) -> Iterator[tuple[Any, bytes | None]]:
-        """Yield states as this version of the code has them; those of others' keys are not looked at."""
-        for key, state in states:
-            if state is None or not self._owns(key):
-                yield key, state
-            elif key is None and self._plan.keeps_more:
-                yield key, operator.evolved_more(state, evolution)
-            else:
-                yield key, operator.evolved(state, evolution)
-
-    def _say_dropped(self, operator: Operator) -> None:
-        whole = self._evolutions[0]
-        for each in self._evolutions[1:]:
-            whole.dropped.update(each.dropped)
+    def evolved(self, operator: Operator, incarnation: int) -> StateEvolved | None:
+        """Return what was left out and what is new; None where nothing is, or the code is the same."""
+        dropped: Counter[tuple[str, str]] = Counter()
+        added: Counter[tuple[str, str]] = Counter()
+        for each in self._evolutions:
+            dropped.update(each.dropped)
+            added.update(each.added)
+        if not dropped and not added:
+            return None
         own = operator.own_class()
-        for line in whole.told(self._plan.name, own.__qualname__ if own is not None else "keyed"):
-            print(line, file=sys.stderr)
+        mine = own.__qualname__ if own is not None else "keyed"
+
+        def told(counts: Counter[tuple[str, str]]) -> tuple[tuple[str, str, int, bool], ...]:
+            return tuple((cls or mine, name, count, not cls) for (cls, name), count in sorted(counts.items()))
+
+        return StateEvolved(incarnation, told(dropped), told(added))
 
     def _owns(self, key: Any) -> bool:
         if self._one_each or self._plan.objects == "unit":

@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 from esault.flow.watermark.split_clock import OpenSplits
+from esault.messages.splits import AssignedSplit
 from esault.topology.columns import Columns
 from esault.topology.context import Context
 from esault.topology.split_source import SplitReader, SplitSource
@@ -47,22 +48,24 @@ class SplitReaders(Spout[Any, Any]):
 
     # the splits that are here ------------------------------------------------------------------
 
-    def add(self, id: str, position: Any, rows: int, until: int, times: Sequence[float]) -> None:
+    def add(self, split: AssignedSplit, position: Any, rows: int) -> None:
         """Open a split behind so many rows."""
+        id = split.id
         if id in self._places:
             return
-        reader = self.source.open_split(id, position)
+        added = split.added and split.position is None
+        reader = self.source.open_added_split(id) if added else self.source.open_split(id, position)
         if not isinstance(reader, SplitReader):
             raise TypeError(
-                f"{type(self.source).__name__}.open_split({id!r}) returned {reader!r}; return an object of a class derived from SplitReader"
+                f"{type(self.source).__name__}.{'open_added_split' if added else 'open_split'}({id!r}) returned {reader!r}; return an object of a class derived from SplitReader"
             )
         self._readers[id] = reader
         place = (reader.position(), rows, False)
         self._begun[id] = place
-        self._until[id] = until
+        self._until[id] = split.until
         self._places = {**self._places, id: place}
         self._turns.append(id)
-        self._clocks.begin(id, times)
+        self._clocks.begin(id, split.times)
 
     def rest(self, id: str) -> None:
         """Read this split no more."""
@@ -123,7 +126,7 @@ class SplitReaders(Spout[Any, Any]):
             try:
                 rows = self._readers[id].read(limit)
             except EndOfStream:
-                self._clocks.end(id)
+                self._clocks.over(id)
                 self._places = {**self._places, id: (*self._places[id][:2], True)}
                 continue
             self._turns.append(id)

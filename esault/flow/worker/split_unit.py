@@ -33,6 +33,9 @@ from esault.topology.split_source import SplitSource
 
 __all__ = ["SplitSubUnit"]
 
+#: seconds until a source that does not know its splits yet is asked again
+_AGAIN = 0.1
+
 
 class SplitSubUnit(SpoutSubUnit):
     """A sub-unit of a spout whose source is read in splits.
@@ -91,9 +94,10 @@ class SplitSubUnit(SpoutSubUnit):
                 self._revoked.append(message)
                 continue
             for split in message.splits:
-                place = (None, 0) if split.position is None else self.codec.unpack(split.position)
-                add = partial(self._splits.add, split.id, place[0], place[1], split.until, split.times)
+                position, rows, *times = (None, 0) if split.position is None else self.codec.unpack(split.position)
+                add = partial(self._splits.add, replace(split, times=split.times or tuple(*times)), position, rows)
                 self._spout.call(add, f"open_split({split.id!r})")
+            self._open_splits.begin_past(message.past)
             self._open_splits.dealt = True
             self._expected.discard(message.handover)
             if message.handover and not self._expected and self.watermarks is not None:
@@ -105,6 +109,9 @@ class SplitSubUnit(SpoutSubUnit):
         every = source.discovery_interval
         self._discover_at = math.inf if every is None else now + every
         found = self._spout.call(source.splits, "splits")
+        if found is None:
+            self._discover_at = now + _AGAIN
+            return
         if isinstance(found, str) or not all(isinstance(id, str) for id in found):
             raise UserError(
                 f"unit {self.plan.name!r}: {type(source).__name__}.splits must return the names of splits, each a str, got {found!r}"
@@ -229,11 +236,14 @@ class SplitSubUnit(SpoutSubUnit):
     def _snap(self, number: int, sure: bool) -> None:
         cut: dict[str, Any] = self._splits.position()
         self._cuts[number] = cut
-        self.checkpoints.snapped(number, splits={id: self._packed(place) for id, place in cut.items()})
+        self.checkpoints.snapped(number, splits={id: self._packed(id, place) for id, place in cut.items()})
 
-    def _packed(self, place: Place) -> SplitPlace:
+    def _packed(self, id: str, place: Place) -> SplitPlace:
         position, rows, ended = place
-        return SplitPlace(b"", True) if ended else SplitPlace(self.codec.pack_value((position, rows)))
+        if ended:
+            return SplitPlace(b"", True, self._open_splits.past_times())
+        times = self._open_splits.times(id)
+        return SplitPlace(self.codec.pack_value((position, rows, times) if times else (position, rows)))
 
     def _safe_position(self) -> bytes | None:
         return None

@@ -53,8 +53,10 @@ class SpoutSubUnit(SubUnit):
         self._closed_at: float | None = None
         self._backpressured = 0.0
         if build.position is not None:
-            position, rows = committed = self.codec.unpack(build.position)
-            self.roots.committed = self._told = committed
+            position, rows, *times = self.codec.unpack(build.position)
+            self.roots.committed = self._told = (position, rows)
+            if times:
+                self.outputs.begin_at(times[0])
             self._spout.seek(position, rows)
 
     @property
@@ -119,7 +121,7 @@ class SpoutSubUnit(SubUnit):
         self._pace.some(now, len(keys), limit)
         self.metrics.busy += after - now
         if self.metrics.leaf:
-            self.metrics.end_to_end.record(after - (now if due is None else due), len(keys))
+            self.metrics.durations.end_to_end.record(after - (now if due is None else due), len(keys))
         return True
 
     def _blocked(self, now: float) -> None:
@@ -209,7 +211,8 @@ class SpoutSubUnit(SubUnit):
             self.checkpoints.snapped(number)
             return
         self._cuts[number] = cut[0]
-        self.checkpoints.snapped(number, position=self.codec.pack_value(cut))
+        times = self.outputs.times()
+        self.checkpoints.snapped(number, position=self.codec.pack_value((*cut, times) if times else cut))
 
     def _on_completed(self, message: Completed) -> None:
         super()._on_completed(message)

@@ -30,6 +30,7 @@ from esault.flow.worker.metrics import Metrics
 from esault.flow.worker.phase import Event, Lifecycle, Phase
 from esault.flow.worker.probes import Probes
 from esault.flow.worker.rate_cap import RateLimit
+from esault.flow.worker.sending_again import SendingAgain
 from esault.flow.worker.upkeep import Upkeep
 from esault.flow.worker.watermarks import watermarks
 from esault.messages.change import Leave
@@ -45,6 +46,7 @@ from esault.messages.control import (
     Finish,
     Gone,
     Grace,
+    SendAgain,
     Start,
     Stop,
     Switched,
@@ -55,8 +57,10 @@ from esault.messages.delivery import Delivery
 from esault.messages.probe import Counters
 from esault.messages.status import Status, SubUnitCounts
 from esault.payload.codec import Codec
-from esault.topology.context import Context
+from esault.payload.undone import restore_note
+from esault.topology.context import Context, logger_of
 from esault.topology.plan import UnitPlan
+from esault.topology.user_metrics import UserMetrics
 
 __all__ = ["SubUnit"]
 
@@ -86,13 +90,24 @@ class SubUnit:
             unit=plan.name,
             sub_unit=build.incarnation,
             host=build.host,
+            logger=logger_of(plan.spout or plan.factory),
             part=build.part,
             parts=build.parts,
             run=build.run,
             lineage=build.lineage or build.run,
             now=clock,
             run_dir=environment.run_dir,
+            epoch=build.epoch,
         )
+        self.context.at_checkpoint(build.checkpoint)
+        if build.back_to is not None:
+            note = restore_note(build.run, self.context.lineage, build.epoch, build.back_to, clock())
+            for (
+                path
+            ) in plan.dead_letter_paths:  # those that were written behind it do not hold: their tuples come again
+                box = environment.dead_letters(path)
+                box.put(note)
+                box.sync()
         #: messages to the unit, in order
         self.outbox: deque[Any] = deque()
         say = self.outbox.append
@@ -110,6 +125,7 @@ class SubUnit:
             clock,
             environment.background,
             environment.wake,
+            environment.pause,
         )
         self.watermarks = watermarks(plan, self.outputs)
         self.probes = Probes(build.incarnation, build.epoch, build.probes, wire, self.codec, self.counters)
@@ -117,7 +133,9 @@ class SubUnit:
         #: takes a frame from either socket
         self.read = self.reader.read
         self.lifecycle = Lifecycle(build.restore is not None and build.restore.finished)
-        self.checkpoints = Checkpoints(build.incarnation, self.lifecycle, self.reader, self.outputs, self._snap, say)
+        self.checkpoints = Checkpoints(
+            build.incarnation, self.lifecycle, self.reader, self.outputs, self._snap, say, environment.wake
+        )
         self.ending = Ending(
             build.incarnation,
             plan.name,
@@ -137,7 +155,13 @@ class SubUnit:
         self.observer: Callable[[str, str, Any, Any], None] | None = None
         #: a change has taken the ranges: no sender will come any more
         self.leaving = False
-        self.metrics = Metrics(build.incarnation, not plan.edges, self.reader, self.roots, self.outputs, clock)
+        user = UserMetrics.here = self.context.metrics
+        self.metrics = Metrics(
+            build.incarnation, not (plan.edges or plan.bolts), self.reader, self.roots, self.outputs, clock, user
+        )
+        self.sending_again = SendingAgain(
+            build.incarnation, self.roots, self.outputs, self.codec, plan.wants_id, clock, say
+        )
         now = clock()
         report_at = now + build.settings.status_every
         self.upkeep = Upkeep(self.acks, self.roots, self._tracked, now, report_at, self._report, self._stalled)
@@ -241,6 +265,10 @@ class SubUnit:
     def _on_throttle(self, message: Throttle) -> None:
         self.rate_limit.change(message.rate, message.seconds, self.clock())
 
+    def _on_send_again(self, message: SendAgain) -> None:
+        running = self.lifecycle.phase is Phase.RUNNING and not self.leaving
+        self.sending_again.take(message, "" if running else "the unit that it goes out from has ended, or is ending")
+
     @property
     def _worked_off(self) -> int:
         """Tuples that a rate limit counts, so far."""
@@ -261,6 +289,7 @@ class SubUnit:
         Abandon: "_on_abandon",
         Completed: "_on_completed",
         Throttle: "_on_throttle",
+        SendAgain: "_on_send_again",
     }
 
     # emitting ----------------------------------------------------------------------------------
@@ -298,6 +327,8 @@ class SubUnit:
         now = self.clock()
         clear = self.outputs.retry()
         self.acks.retry()
+        if self.checkpoints.writing is not None:
+            self.checkpoints.settle()
         worked = False
         if self.reader.alignment.number is not None:
             self._align(now)
@@ -320,6 +351,8 @@ class SubUnit:
             self._tell_watermark(now)
         if now >= self.upkeep.due_at:
             self.upkeep.run(now)
+        if self.sending_again.open:
+            self.sending_again.look()
         return worked
 
     def _work(self, now: float) -> bool:
@@ -384,6 +417,7 @@ class SubUnit:
 
     def _cut(self, now: float) -> None:
         """Do this sub-unit's part: all before the marks has been processed, and nothing behind them."""
+        self.context.at_checkpoint(self.reader.alignment.number)
         self.checkpoints.cut(now)
 
     def _snap(self, number: int, sure: bool) -> None:

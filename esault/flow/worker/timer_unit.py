@@ -39,4 +39,4 @@ class TimerSubUnit(WindowSubUnit):
     def wake_at(self) -> float:
         at = super().wake_at()
         due = self.operator.due_at()
-        return at if due is None or not self._may_fire else min(at, due)
+        return at if due is None or self._resting or not self._may_fire else min(at, due)

@@ -126,9 +126,8 @@ class WatermarkSender:
             if clock is None:
                 value, is_idle = own
             else:
-                value, is_idle, idle_at = clock.stand(now, quiet_since)
-                if not is_idle:
-                    self.wake_at = min(self.wake_at, idle_at)
+                value, is_idle, changes_at = clock.stand(now, quiet_since)
+                self.wake_at = min(self.wake_at, changes_at)
             if is_idle:
                 out.add(number)
                 idle.append(value)

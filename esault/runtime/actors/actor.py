@@ -143,10 +143,6 @@ class ReportingActor(ActorTypeDispatcher):  # type: ignore[misc]
         """
         self._watched[fd] = handler
 
-    def unwatch(self, fd: int) -> None:
-        """Do not watch this descriptor any longer. Comes before it is closed."""
-        self._watched.pop(fd, None)
-
     def receiveMessage(self, message: object, sender: ActorAddress) -> ThespianWatch | None:
         """Thespian's entry: never raises."""
         if isinstance(message, Bundle):

@@ -104,6 +104,7 @@ def start_admin(
     os.setsid()  # Ctrl-C in the terminal is for the command alone
     reset_signals()
     set_title(f"{run.title} admin")
+    logging.root.addFilter(_is_not_of_the_system)
     transport = transport_class(endpoint)
     admin = Admin(transport, address, capabilities, None, context)
     admin.addrOfStarter = starter
@@ -118,6 +119,11 @@ def start_admin(
     # Thespian's admin is not complete before a logger answers: this one is its own, and logs nothing
     transport.scheduleTransmit(None, TransmitIntent(transport.myAddress, LoggerConnected()))
     admin.run()
+
+
+def _is_not_of_the_system(record: logging.LogRecord) -> bool:
+    """Return False for Thespian's own words at the root logger, which would stand among the user's."""
+    return not str(record.msg).startswith(("++++ Actor System", "---- Actor System", "Thespian source"))
 
 
 class Admin(MultiProcAdmin):  # type: ignore[misc]

@@ -10,13 +10,13 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from esault.background import BackgroundLoop
 from esault.control.report.summary import how_ended, may_repeat, report, snapshot
 from esault.control.report.timeline import Page, Timeline
 from esault.control.run.driver import Driver
+from esault.control.run.savepoints import SavepointRequests
 from esault.errors import EsaultError, UsageError
 from esault.flow.operators.user_error import UserError, is_transient, pack_cause
 from esault.flow.send.end_sinks import end_sinks
@@ -39,6 +39,7 @@ from esault.runtime.messages import (
     StopRun,
 )
 from esault.runtime.process.console import MarkedStream
+from esault.runtime.process.log_records import RecordHandler, log_through
 from esault.runtime.process.owner import Owner
 from esault.runtime.process.title import set_title
 from esault.runtime.process.usage import host_usage
@@ -46,6 +47,7 @@ from esault.runtime.process.waker import Waker
 from esault.runtime.run_commands import Answered, Requested, Running
 from esault.runtime.worker.probe_loop import ProbeLoop, probe_endpoint
 from esault.runtime.worker.supervisor import Supervisor
+from esault.state.place import place_of
 from esault.state.state_dir import StateDir
 from esault.topology.inherited_plan import take_plan
 from esault.topology.plan import SinkPlan
@@ -101,6 +103,8 @@ class DriverActor(Supervisor):
         set_title(f"esault {spec.name} driver")
         sys.stdout = MarkedStream(spec.console_fd, "driver")
         sys.stderr = MarkedStream(spec.console_fd, "driver")
+        about = {"run": spec.run, "topology": spec.name, "host": spec.host}
+        log_through(RecordHandler(spec.console_fd, "driver", about))
         self.send(self._command, DriverStarted(Owner.current()))
         if spec.hosts is None:
             self.send(self.keeper, StartKeeper(spec, Owner.current()))
@@ -119,12 +123,14 @@ class DriverActor(Supervisor):
     def _begin_core(self, spec: RunSpec) -> None:
         """Begin the run: the keeper is there."""
         hosts = self._hosts
-        plan = spec.chained(take_plan(spec.located, spec.params))
+        plan = spec.laid_out(take_plan(spec.located, spec.params))
         as_one = any(commits_as_one(sink.sink) for sink in plan.sinks)
         self._committer = Committer(as_one, self._commit_over.wake)
         if as_one:
             self.watch(self._commit_over.fileno(), self._hear_committer)
-        kept_in = None if spec.state_dir is None else StateDir(Path(spec.state_dir), locked=False)
+        kept_in = None
+        if spec.state_dir is not None:
+            kept_in = StateDir(place_of(spec.state_dir), locked=False, last_number=spec.last_number)
         self._core = Driver(
             plan,
             spec.run,
@@ -142,6 +148,10 @@ class DriverActor(Supervisor):
             resources=None if hosts is None else hosts.cluster,
             lineage=spec.lineage,
         )
+        if kept_in is not None:
+            self._core.run_checkpoints.savepoints = SavepointRequests(kept_in.savepoints)
+            if spec.kept is not None and not spec.from_savepoint:
+                kept_in.savepoints.go_on_from(spec.kept)
         self._core.scaling.sampler.hosts = self._core.places.hosts
         self._timeline = Timeline() if spec.timeline else None
         period = self._core.scaling.shortest_period
@@ -190,8 +200,7 @@ class DriverActor(Supervisor):
         while hosts.inbox:
             message = hosts.inbox.popleft()
             try:
-                if not self._core.handle(message, self._now()):
-                    self._notice(f"the driver got a message that it does not know: {message!r:.200}")
+                self._take(self._core, message, self._now())
             except UsageError as error:  # no host will do for one that must be made
                 self._core.fail(str(error), self._now())
         self._carry()
@@ -224,9 +233,12 @@ class DriverActor(Supervisor):
         assert self._core is not None
         now = self._now()
         for each in message.messages:
-            if not self._core.handle(each, now):
-                self._notice(f"the driver got a message that it does not know: {each!r:.200}")
+            self._take(self._core, each, now)
         self._carry()
+
+    def _take(self, core: Driver, message: Any, now: float) -> None:
+        if not core.commands.take(message) and not core.handle(message, now):
+            self._notice(f"the driver got a message that it does not know: {message!r:.200}")
 
     def receiveMsg_Exited(self, message: Exited, sender: Any) -> None:
         """A process died."""
@@ -383,6 +395,7 @@ class DriverActor(Supervisor):
                             sink.name,
                             resumed=spec.kept is not None,
                             lineage=spec.lineage or spec.run,
+                            from_savepoint=spec.from_savepoint,
                         )
                         begin = partial(_begin, sink, info, background)
                         committer.call(partial(call_sink, sink.name, "begin", begin))
@@ -424,6 +437,7 @@ class DriverActor(Supervisor):
                 self._hosts.leave()
             if self._timeline is not None:
                 self._show(self._timeline.last(core, self._now()))
+            self.send(self._command, snapshot(core, self._now()))  # what is exported ends with the last counts
             self.send(self._command, RunEnded(report(core, "actors", ended, self._now()), core.cause))
             if self._hosts is None:
                 self.send(self.keeper, Leave())

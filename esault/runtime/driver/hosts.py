@@ -9,14 +9,16 @@ It is one module of over 300 lines: joining, losing and draining a host change o
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from esault.cluster.connection import Connection, Lost
-from esault.cluster.key import ClusterKey
+from esault.cluster.key import ClusterKey, make_key
 from esault.cluster.messages import (
     FromSubUnits,
     OutputLine,
@@ -57,6 +59,9 @@ class Hosts:
         self._hosts = hosts
         self._wake = wake
         self._key = ClusterKey(hosts.key)
+        run_key = make_key(Path(spec.run_dir) / "key")
+        self._run_key = ClusterKey(run_key)
+        self._run_key_text = run_key.read_text(encoding="ascii")
         self.cluster = Cluster(hosts.rules)
         self.evacuation = Evacuation()
         self._links: dict[str, HostConnection] = {}
@@ -91,6 +96,7 @@ class Hosts:
         link = HostConnection(
             address,
             self._key,
+            self._run_key,
             lambda node, welcome, offset, ahead: self._order(address, node, welcome, slots, offset, ahead),
             self._wake,
             lambda: time.monotonic() + self._spec.clock_offset,
@@ -127,6 +133,8 @@ class Hosts:
             state_dir=spec.state_dir,
             clock_offset=offset,
             ahead=ahead,
+            key=self._run_key_text,
+            log_level=logging.root.level,
         )
 
     def _check_seen(self, node: Connection, name: str) -> None:

@@ -93,7 +93,7 @@ class SecureLink(StreamLink):
         if len(frame) >= 65536:
             tls.write(frame)
         self._hand_over(tls.outgoing())
-        return not self._broken
+        return self._socket is not None
 
     def _hand_over(self, data: bytes) -> None:
         self.sent += len(data)
@@ -146,14 +146,14 @@ class SecureLink(StreamLink):
         return tls.open and self._socket is not None
 
     def _break(self) -> None:
-        """Break the link. What fails before anything was sent, such as a way there that is missing for a while, is tried again."""
-        if self._tls is not None and not self._tls.open:
-            self._drop()
-        else:
-            super()._break()
+        """Note that the connection has ended, be it that nothing went over it for long: without another one acks would never get there.
+
+        What was under way is found missing by the numbers of later frames.
+        """
+        self._drop()
 
     def _drop(self) -> None:
-        """Before anything was sent: the next frame connects anew."""
+        """Have the next frame connect anew."""
         if self._socket is not None:
             self._wire.forget(self)
             self._socket.close()

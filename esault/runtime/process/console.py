@@ -29,6 +29,11 @@ class MarkedStream(io.TextIOBase):
         self._rest = ""
         self._lock = threading.Lock()
 
+    def rename(self, mark: str) -> None:
+        """Mark lines so from now on."""
+        with self._lock:
+            self._mark = mark.encode() + _MARK.encode()
+
     @property
     def encoding(self) -> str:  # type: ignore[override]
         return "utf-8"

@@ -36,6 +36,7 @@ from esault.runtime.messages import (
 from esault.runtime.net.secure_links import Endpoint
 from esault.runtime.process.console import ConsoleReader, MarkedStream
 from esault.runtime.process.lease import LeaseHolder
+from esault.runtime.process.log_records import RecordHandler, log_through
 from esault.runtime.process.owner import Owner
 from esault.runtime.process.title import set_title
 from esault.runtime.process.usage import host_usage
@@ -89,6 +90,8 @@ class HostAgent(Supervisor):
         self._host_process, self.keeper = sender, message.keeper
         set_title(f"esault {spec.name} agent")
         sys.stdout = sys.stderr = MarkedStream(spec.console_fd, f"agent@{spec.host_context.host}")
+        about = {"run": spec.run, "topology": spec.name, "host": spec.host_context.host}
+        log_through(RecordHandler(spec.console_fd, f"agent@{spec.host_context.host}", about))
         self._usage = host_usage(spec.host_context.host)
         self.send(self._host_process, DriverStarted(Owner.current()))
         self.send(self.keeper, StartKeeper(spec, Owner.current()))

@@ -98,15 +98,18 @@ class HostConnection(threading.Thread):
         self,
         address: str,
         key: ClusterKey,
+        run_key: ClusterKey,
         order: Callable[[Connection, Welcome, float, float], StartHost],
         on_event: Callable[[], None],
         clock: Callable[[], float],
     ) -> None:
-        """`order`: makes what is asked for, of the connection to the node, its welcome, the clock offset of its host and how far its
-        clock is ahead. Raises Refused for a node that will not do, Lost for one that will not do now."""
+        """`key` opens the node, `run_key` the run's processes there.
+
+        `order`: makes what is asked for, of the connection to the node, its welcome, the clock offset of its host and how far its clock is
+        ahead. Raises Refused for a node that will not do, Lost for one that will not do now."""
         super().__init__(name=f"esault-host-{address}", daemon=True)
         self.address = address
-        self._key = key
+        self._key, self._run_key = key, run_key
         self._order = order
         self._on_event = on_event
         self._clock = clock
@@ -189,7 +192,7 @@ class HostConnection(threading.Thread):
             started = node.ask(order, _READY_WITHIN, HostStarted, Refusal)
             if isinstance(started, Refusal):
                 raise Refused(started.text)
-            host_process = call(host, started.port, self._key.client, _ANSWER_WITHIN)
+            host_process = call(host, started.port, self._run_key.client, _ANSWER_WITHIN)
             host_process.ask(Attach(order.run), _ANSWER_WITHIN, Attached)
             self._begun = self._releasing = False
             self.up = welcome.name

@@ -1,8 +1,8 @@
 """One run's processes on another host than its driver's: started by that host's node, ended with the run, the node or the driver.
 
-    main([ORDER, HOST, ADDRESS, KEY, PARENT])
+    main([ORDER, HOST, ADDRESS, PARENT, VERSION])
 
-ORDER is a file with what the driver asked for (`StartHost`); it is removed. On standard output the node is told one line: `port N`, where
+ORDER is a file with what the driver asked for (`StartHost`); it is removed. VERSION is what is installed, as the node knows it. On standard output the node is told one line: `port N`, where
 the driver can come in, or `refused TEXT`. The code that was shipped lies in the run's own folder and goes with it.
 """
 
@@ -20,10 +20,12 @@ from typing import Any
 from esault.cluster.codec import unpack
 from esault.cluster.messages import ENDED, StartHost
 from esault.cluster.shipment import unload
+from esault.cluster.versions import installed
 from esault.errors import EsaultError, UsageError
 from esault.runtime.actors import system
 from esault.runtime.messages import DriverStarted, HostContext, Notice, RunEnded, RunSpec
 from esault.runtime.process.console import ConsoleReader
+from esault.runtime.process.log_output import LOG_FORMAT, configure
 from esault.runtime.process.owner import Owner, end_with
 from esault.runtime.process.run_dir import RunDir
 from esault.topology.inherited_plan import leave_plan
@@ -31,12 +33,15 @@ from esault.topology.located import Located
 
 __all__ = ["main"]
 
+#: the run's own key, in its folder
+KEY = "key"
+
 log = logging.getLogger("esault.node")
 
 
 def main(arguments: list[str]) -> int:
     """See the module."""
-    order, host, address, key, parent = arguments
+    order, host, address, parent, version = arguments
     end_with(int(parent))
     # What the user's code prints at its import is no answer to the node: it goes to its log.
     answer = os.dup(1)
@@ -45,14 +50,20 @@ def main(arguments: list[str]) -> int:
         signal.signal(number, lambda signum, frame: None)
     data = Path(order).read_bytes()
     os.unlink(order)
+    if version != installed():  # before the order is read, which is the node's version's
+        _tell(
+            answer,
+            f"refused host {host} has eSault {installed()} by now, and its node is {version}: start the node again",
+        )
+        return 1
     order = unpack(data)
     assert isinstance(order, StartHost)
-    logging.basicConfig(level=order.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    configure(order.log_level, os.environ.get(LOG_FORMAT, "text"), dated=True)
     owner = Owner.current()
     held = RunDir(owner)
     run_dir = held.path
     try:
-        spec = _spec(order, host, address, key, run_dir, owner)
+        spec = _spec(order, host, address, run_dir, owner)
         # its modules are in every child then, and what is wrong is said now
         leave_plan(spec.located, spec.params, spec.located.build(spec.params).plan())
     except BaseException as error:
@@ -83,7 +94,10 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _spec(order: StartHost, host: str, address: str, key: str, run_dir: Path, owner: Owner) -> RunSpec:
+def _spec(order: StartHost, host: str, address: str, run_dir: Path, owner: Owner) -> RunSpec:
+    key = run_dir / KEY
+    with open(os.open(key, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+        file.write(order.key)
     code = run_dir / "code"
     code.mkdir()
     unload(order.files, code)
@@ -106,7 +120,7 @@ def _spec(order: StartHost, host: str, address: str, key: str, run_dir: Path, ow
         slots=order.slots,
         clock_offset=order.clock_offset,
         state_dir=order.state_dir,
-        host_context=HostContext(host, address, key, str(run_dir / "lease")),
+        host_context=HostContext(host, address, str(key), str(run_dir / "lease")),
     )
 
 

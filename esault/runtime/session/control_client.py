@@ -1,8 +1,10 @@
-"""Running topologies of this user, found by their control sockets."""
+"""Running topologies of this user, found by their control sockets; and those of other machines that are named by their address."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,13 +19,31 @@ __all__ = ["Running", "ask", "choose", "running"]
 
 #: seconds that an answer to a question may take
 PATIENCE = 5.0
+#: the environment's name for the file of the key that is shown to runs of other machines
+KEY = "ESAULT_KEY"
+_ADDRESS = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[\w.-]+):\d+")
+
+
+@dataclass(frozen=True)
+class RemoteRun:
+    """The place where a run of another machine hears requests: `esault run --control`."""
+
+    address: str
+
+    def connect(self) -> socket.socket:
+        """Return a connection. Raises OSError, UsageError."""
+        from esault.cluster.address import split
+        from esault.cluster.key import ClusterKey, loopback_key
+
+        key = ClusterKey(os.environ.get(KEY) or loopback_key())
+        return key.client.wrap_socket(socket.create_connection(split(self.address), PATIENCE))
 
 
 @dataclass(frozen=True)
 class Running:
     """One running topology."""
 
-    control_socket: Path
+    control_socket: Path | RemoteRun
     #: what it says of itself
     status: dict[str, Any]
 
@@ -38,12 +58,25 @@ class Running:
         return str(self.status["run"])
 
 
-def ask(control_socket: Path, request: dict[str, Any], patience: float | None = PATIENCE) -> Iterator[dict[str, Any]]:
+def _connected(control_socket: Path | RemoteRun) -> socket.socket:
+    if isinstance(control_socket, RemoteRun):
+        return control_socket.connect()
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        made.settimeout(PATIENCE)
+        made.connect(str(control_socket))
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+def ask(
+    control_socket: Path | RemoteRun, request: dict[str, Any], patience: float | None = PATIENCE
+) -> Iterator[dict[str, Any]]:
     """Send a request; answers as they come. Raises UsageError when no run answers, or the answer is an error."""
     try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(PATIENCE)
-            connection.connect(str(control_socket))
+        with _connected(control_socket) as connection:
             connection.sendall(json.dumps(request).encode() + b"\n")
             connection.settimeout(patience)
             with connection.makefile("rb") as lines:
@@ -71,6 +104,9 @@ def running() -> list[Running]:
 
 def choose(name: str | None) -> Running:
     """The one that is meant. Raises UsageError with one clear line."""
+    if name is not None and _ADDRESS.fullmatch(name):
+        there = RemoteRun(name)
+        return Running(there, next(ask(there, {"do": "status"}), {}))
     found = running()
     if not found:
         raise UsageError("no topology is running (of this user, on this machine); start one with `esault run`")

@@ -11,6 +11,7 @@ import errno
 import json
 import os
 import socket
+import struct
 import threading
 import time
 from collections import deque
@@ -19,14 +20,14 @@ from typing import Any
 
 from esault.runtime.run_commands import RunCommand, parse
 
-__all__ = ["NAME", "RUN_ENDED", "Caller", "ControlSocket"]
+__all__ = ["LONGEST", "MOST", "NAME", "RUN_ENDED", "Caller", "ControlSocket", "read_request"]
 
 #: the socket's name in the run's folder
 NAME = "control"
 #: answer to a command on a run that ended meanwhile
 RUN_ENDED = "the run ended before the change did; with --resume it goes on as wide as its checkpoint was"
-#: bytes of a request, seconds that it may take to come, connections at a time
-LONGEST, PATIENCE, MOST = 4096, 2.0, 16
+#: bytes of a request, seconds that it may take to come, connections at a time; dead letters that are sent again are long
+LONGEST, PATIENCE, MOST = 4 * 2**20, 2.0, 16
 #: seconds between two looks whether the socket's file is there
 LOOK_EVERY = 1.0
 _NO_ROOM = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
@@ -35,8 +36,10 @@ _NO_ROOM = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 class Caller:
     """One connection with a request that is waiting to be answered. Answers to who has hung up are dropped."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, who: str, address: str = "") -> None:
+        """`who` and `address` are for the audit log."""
         self._connection = connection
+        self.who, self.address = who, address
         #: what is asked for, once it has been read
         self.request: RunCommand | None = None
 
@@ -108,16 +111,10 @@ class ControlSocket(threading.Thread):
                 self._read(connection)
 
     def _read(self, connection: socket.socket) -> None:
-        caller = Caller(connection)
+        caller = Caller(connection, _who(connection))
         try:
             connection.settimeout(PATIENCE)
-            data = b""
-            while not data.endswith(b"\n"):
-                part = connection.recv(LONGEST)
-                data += part
-                if not part or len(data) > LONGEST:
-                    break
-            caller.request = _request(data)
+            caller.request = read_request(connection)
         except (OSError, ValueError) as error:
             caller.answer(error=f"no request: {error}")
         else:
@@ -136,6 +133,27 @@ class ControlSocket(threading.Thread):
                 self._path.unlink()
         while self.callers:
             self.callers.popleft().answer(error="the run has ended")
+
+
+def _who(connection: socket.socket) -> str:
+    """A process of this user, or root."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return "this machine"
+    pid, uid, _ = struct.unpack(
+        "3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    )
+    return f"uid {uid} pid {pid}"
+
+
+def read_request(connection: socket.socket) -> RunCommand:
+    """The request that comes. Raises ValueError for what is none, OSError."""
+    data = b""
+    while not data.endswith(b"\n"):
+        part = connection.recv(65_536)
+        data += part
+        if not part or len(data) > LONGEST:
+            break
+    return _request(data)
 
 
 def _request(data: bytes) -> RunCommand:

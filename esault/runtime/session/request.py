@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from esault.control.report.summary import Snapshot
+from esault.control.report.timeline import Page
 from esault.messages.settings import Settings
 
-__all__ = ["Quiet", "Request", "View"]
+__all__ = ["LogView", "Quiet", "Request", "TimelineView", "View"]
 
 
 class View(Protocol):
@@ -27,6 +29,24 @@ class View(Protocol):
 
     def update(self, snapshot: Snapshot) -> None:
         """The run as it is; a few times a second."""
+        ...
+
+
+@runtime_checkable
+class TimelineView(View, Protocol):
+    """The interface of a view that shows the timeline too."""
+
+    def page(self, page: Page) -> None:
+        """A window of the timeline that has ended, once a second."""
+        ...
+
+
+@runtime_checkable
+class LogView(View, Protocol):
+    """The interface of a view that shows what is logged too, beside the handlers of `logging`."""
+
+    def log(self, record: logging.LogRecord) -> None:
+        """A record that user code has logged, with `unit`, `sub_unit` and `run` as attributes; called in another thread."""
         ...
 
 
@@ -67,10 +87,22 @@ class Request:
     #: go on from what is kept there, or begin anew; neither: refuse where a run did not finish
     resume: bool = False
     restart: bool = False
+    #: begin with this savepoint, a name or a folder
+    from_savepoint: str | None = None
+    #: of the topology and of units: name in the checkpoint that is gone on from -> name now
+    renames: Mapping[str, str] = field(default_factory=dict)
+    #: state that no unit takes may be let go
+    allow_dropped_state: bool = False
     #: the other machines to run on, a hosts.toml, and the file of their key where that does not name it
     hosts: str | Path | None = None
     key: str | Path | None = None
+    #: HOST:PORT where other machines may ask for the status of the run and for changes; None: nowhere
+    control: str | None = None
+    #: the file that says who asked the run for what; None: none
+    audit: str | Path | None = None
     #: of the Spark engine: the URL of a cluster; None: all cores of this machine
     master: str | None = None
+    #: its settings, such as "spark.executor.memory"
+    conf: Mapping[str, str] = field(default_factory=dict)
     #: the folder where the run's own metrics land as tables; None: nowhere
     land_metrics: str | Path | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from esault.cluster.survey import share_out, survey
 from esault.control.placement.placement import PlacementRules
 from esault.errors import UsageError
 from esault.runtime.messages import HostsSpec
+from esault.state.place import Place
 from esault.topology.plan import Plan
 
 __all__ = ["reach"]
@@ -25,7 +27,7 @@ def reach(
     hosts: str | os.PathLike[str],
     key: str | os.PathLike[str] | None,
     slots: int | None,
-    state: Path | None,
+    state: Place | None,
     notice: Callable[[str], None] = lambda text: None,
 ) -> HostsSpec:
     """The hosts that this topology can run on now; `notice` is told of those that it begins without.
@@ -44,6 +46,10 @@ def reach(
     _check_units(plan, file.needs, f"{hosts}: [needs]")
     _check_units(plan, file.apart, f"{hosts}: [apart]")
     _check_plan(plan)
+    if find_spec("cryptography") is None:
+        raise UsageError(
+            "a run on several hosts makes a key of its own, by the package cryptography: pip install 'esault[hosts]'"
+        )
     opened = ClusterKey(key)
     found, absent = survey(file.hosts, opened)
     later = "" if slots is not None else ", and uses it as soon as it can"
@@ -96,11 +102,16 @@ def _check_plan(plan: Plan) -> None:
                 f"sink {sink.name!r} collects rows in the memory of this command, which other hosts do not reach: land them in "
                 "JsonLines, Parquet or SparkTable"
             )
+        if sink.sink.on_one_host:
+            raise UsageError(
+                f"sink {sink.name!r} ({type(sink.sink).__name__}) is one server for the whole run, which sub-units on other hosts do not "
+                "reach: send the rows to a broker, and push them from there"
+            )
 
 
-def _written(plan: Plan, state: Path | None) -> list[Written]:
-    """All that the processes of the run write."""
-    written = [] if state is None else [Written("the state of the run", state)]
+def _written(plan: Plan, state: Place | None) -> list[Written]:
+    """All that the processes of the run write in folders."""
+    written = [] if not isinstance(state, Path) else [Written("the state of the run", state)]
     for name, unit in plan.units.items():
         for sink in unit.sinks:
             if sink.sink.shares_paths:

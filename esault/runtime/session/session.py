@@ -5,6 +5,7 @@ It is one module of over 300 lines: what is opened here is closed here, in the o
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import signal
@@ -17,11 +18,12 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from esault.control.checkpoints.completed import check_plan as check_kept
-from esault.control.checkpoints.completed import renamed, widths
+from esault.control.checkpoints.completed import renamed, widths, without_takers
 from esault.control.replication.replicas import check_settings
 from esault.control.report.summary import Snapshot
 from esault.control.report.timeline import Page
 from esault.control.run.run_checkpoints import check_sinks
+from esault.elasticity.objective import LatencyObjective, parsed
 from esault.elasticity.policy import DEFAULT
 from esault.elasticity.scaling import EVERY_UNIT, check_policies
 from esault.errors import CheckpointError, EsaultError, SinkError, SourceError, TopologyFailed, UsageError
@@ -43,15 +45,22 @@ from esault.runtime.messages import (
     StopRun,
 )
 from esault.runtime.process.console import ConsoleReader
+from esault.runtime.process.log_output import deliver
+from esault.runtime.process.log_records import RecordReader
 from esault.runtime.process.owner import Owner
 from esault.runtime.process.run_dir import RunDir
 from esault.runtime.process.signals import ending_signals, leave_terminal
 from esault.runtime.run_commands import Answered
+from esault.runtime.session.control_options import ControlOptions
 from esault.runtime.session.control_server import ControlServer
 from esault.runtime.session.control_socket import ControlSocket
-from esault.runtime.session.request import Quiet, Request
-from esault.state.run_state import RunState, check_tables, state_path
-from esault.topology.chaining import chain
+from esault.runtime.session.dead_letters import dead_letter_paths
+from esault.runtime.session.request import LogView, Quiet, Request, TimelineView
+from esault.state.checkpoint_place import savepoint_place
+from esault.state.outputs import check_outputs
+from esault.state.run_state import RunState, check_tables
+from esault.state.state_path import state_path
+from esault.topology.chaining import chainable, with_chained
 from esault.topology.inherited_plan import leave_plan
 from esault.topology.landing_places import places
 from esault.topology.located import Located
@@ -61,7 +70,7 @@ from esault.topology.replicas import width
 if TYPE_CHECKING:
     from esault.runtime.session.metrics_tables import MetricsTables
 
-__all__ = ["Session", "chaining_of", "check_plan", "new_run", "open_metrics", "open_state"]
+__all__ = ["Session", "chained_of", "check_plan", "new_run", "open_metrics", "open_state"]
 
 
 #: places for sub-units on one machine, where nothing is said
@@ -103,6 +112,8 @@ def check_plan(
     for unit in plan.units.values():
         if unit.spout is not None:
             _call_check(unit.spout.check, f"unit {unit.name!r}", SourceError)
+        elif unit.check is not None:
+            _call_check(unit.check, f"unit {unit.name!r}", SourceError)
     if kept is not None and kept.over:
         return  # sinks may have been told so already: to one that writes to nothing that exists it looks like another's
     for sink in plan.sinks:
@@ -122,18 +133,38 @@ def _call_check(check: Callable[[], None], whose: str, kind: type[EsaultError]) 
 def open_state(request: Request, plan: Plan, notice: Callable[[str], None]) -> RunState | None:
     """The state directory, if there are to be checkpoints. Raises UsageError, CheckpointError."""
     if request.settings.delivery is not Delivery.EXACTLY_ONCE:
-        options = {"--state": request.state is not None, "--resume": request.resume, "--restart": request.restart}
+        options = {
+            "--state": request.state is not None,
+            "--resume": request.resume,
+            "--restart": request.restart,
+            "--from-savepoint": request.from_savepoint is not None,
+            "--rename": bool(request.renames),
+            "--allow-dropped-state": request.allow_dropped_state,
+        }
         for name, said in options.items():
             if said:
                 raise UsageError(f"{name} is about checkpoints: say how often with --checkpoint SECONDS")
+        check_outputs(plan, None, None, notice)
         return None
-    made = RunState(state_path(plan, request.state), request.resume, request.restart, notice)
+    if (request.renames or request.allow_dropped_state) and not request.resume and request.from_savepoint is None:
+        raise UsageError(
+            "--rename and --allow-dropped-state are about what a run goes on from: say --resume or --from-savepoint"
+        )
+    where = state_path(plan, request.state, request.renames)
+    savepoint = None if request.from_savepoint is None else savepoint_place(request.from_savepoint, where.lies)
+    made = RunState(where, request.resume, request.restart, notice, savepoint)
     try:
         if made.kept is not None:
-            made.kept = renamed(made.kept, plan)
-            check_kept(made.kept, plan, request.parallelism)
+            made.kept = renamed(made.kept, plan, request.renames)
+            if request.allow_dropped_state:
+                made.kept, told = without_takers(made.kept, plan)
+                for text in told:
+                    notice(text)
+            check_kept(made.kept, plan, request.parallelism, made.from_savepoint)
+            made.kept = replace(made.kept, topology=plan.name)
         elif request.resume:
             check_tables(plan, made.path)
+        check_outputs(plan, made.path, made.kept, notice)
     except BaseException:
         made.close()
         raise
@@ -151,13 +182,20 @@ def open_metrics(folder: str | Path | None, notice: Callable[[str], None]) -> Me
     return tables
 
 
-def chaining_of(request: Request) -> Settings:
-    """Return the settings of a run: what was said about a unit by itself keeps it from being chained."""
+def chained_of(request: Request, plan: Plan, kept: CompletedCheckpoint | None) -> tuple[str, ...]:
+    """Return the bolts that a run chains. What was said about a unit by itself keeps it apart, and so does what `kept` holds of it.
+
+    Policies besides `auto` judge each unit by what its sub-units measure, and on several hosts units are placed by what they need and
+    write: there is none then.
+    """
     settings: Settings = request.settings
-    if not settings.chaining:
-        return settings
+    if not settings.chaining or request.hosts is not None:
+        return ()
+    if request.policies.get(EVERY_UNIT, DEFAULT).partition(":")[0] not in (DEFAULT, "none"):
+        return ()
     named = {*settings.unchained, *request.parallelism, *request.policies} - {EVERY_UNIT}
-    return replace(settings, unchained=tuple(sorted(named)))
+    aimed_at = {LatencyObjective.parse(text).unit for text in settings.objectives}
+    return chainable(plan, {*named, *aimed_at, *(() if kept is None else kept.apart)})
 
 
 class Session:
@@ -170,14 +208,14 @@ class Session:
         self.plan = located.build(dict(request.params)).plan()
         self._view = request.view or Quiet()
         self._parallelism = dict(request.parallelism)
-        self._settings = chaining_of(request)
-        if self._settings.chaining:
-            self.plan = chain(self.plan, self._settings.unchained)
+        self._settings: Settings = request.settings
         check_settings(self.plan, self._settings)
         check_sinks(self.plan, self._settings)
         self._metrics = open_metrics(request.land_metrics, self._view.notice)
         self._state = open_state(request, self.plan, self._view.notice)
         self._hosts: HostsSpec | None = None
+        self._chained = chained_of(request, self.plan, None if self._state is None else self._state.kept)
+        self.plan = with_chained(self.plan, self._chained)
         try:
             slots = request.slots
             if request.hosts is not None:
@@ -186,10 +224,11 @@ class Session:
                 kept = None if self._state is None else self._state.path
                 self._hosts = reach(self.plan, request.hosts, request.key, slots, kept, self._view.notice)
                 slots = sum(each for _, each in self._hosts.nodes)
-            elif request.key is not None:
+            elif request.key is not None and request.control is None:
                 raise UsageError("--key is about several hosts: name them with --hosts hosts.toml")
             slots = slots or SLOTS
             self._check(slots, request.policies)
+            self._control = ControlOptions(request, self._hosts)
         except BaseException:
             self._let_go()
             raise
@@ -208,6 +247,7 @@ class Session:
         check_plan(self.plan, slots, widened, "" if self._hosts is None else "start more nodes", kept)
         self._policies = {EVERY_UNIT: DEFAULT, **policies}
         check_policies(self.plan, self._policies)
+        parsed(self.plan, self._settings.objectives)
 
     def _let_go(self) -> None:
         if self._state is not None:
@@ -227,10 +267,10 @@ class Session:
         owner = Owner.current()
         state = self._state
         if state is not None:
-            state.begin()
+            state.begin(self.plan)
         held = self._run_dir = RunDir(owner)
         run_dir = held.path
-        console = ConsoleReader(self._view.line)
+        console = ConsoleReader(RecordReader(self._view.line, self._logged))
         spec = RunSpec(
             located=self._located,
             params=self._params,
@@ -249,9 +289,11 @@ class Session:
             state_dir=None if state is None else str(state.path.absolute()),
             kept=None if state is None else state.kept,
             last_number=0 if state is None else state.last_number,
+            from_savepoint=state is not None and state.from_savepoint,
             lineage="" if state is None else state.lineage,
             hosts=self._hosts,
-            timeline=self._metrics is not None,
+            chained=self._chained,
+            timeline=self._metrics is not None or isinstance(self._view, TimelineView),
         )
         try:
             leave_plan(self._located, self._params, self.plan)
@@ -293,6 +335,11 @@ class Session:
             raise TopologyFailed(report.failure, report) from read_cause(self._cause)
         return report
 
+    def _logged(self, record: logging.LogRecord) -> None:
+        if isinstance(self._view, LogView):
+            self._view.log(record)
+        deliver(record, fallback=not isinstance(self._view, LogView))
+
     def _mark_ended(self, state: RunState, report: Report) -> None:
         try:
             state.ended(report.ended == "drained")
@@ -326,9 +373,16 @@ class Session:
         """Watch the run, with its control socket open to other terminals."""
         control_socket = ControlSocket(Path(spec.run_dir))
         self._control_server = ControlServer(
-            control_socket, spec.name, spec.run, lambda message: handle.tell(driver, message)
+            control_socket,
+            spec.name,
+            spec.run,
+            lambda message: handle.tell(driver, message),
+            self._state,
+            dead_letter_paths(self.plan),
+            self._control.audit,
         )
         control_socket.start()
+        self._control.serve(control_socket, self._view.notice)
         how = "failed"
         try:
             report = self._watch(handle, driver)
@@ -336,6 +390,7 @@ class Session:
             return report
         finally:
             self._control_server.ended(how)
+            self._control.close()
 
     def _watch(self, handle: system.ActorSystemHandle, driver: Any) -> Report:
         told = 0
@@ -360,8 +415,8 @@ class Session:
                     raise TopologyFailed(str(message.report))
                 if isinstance(message, DriverStarted):
                     driving = message.process
-                elif isinstance(message, Page) and self._metrics is not None:
-                    self._metrics.write_page(message)
+                elif isinstance(message, Page):
+                    self._show_page(message)
                 elif isinstance(message, Notice):
                     self._view.notice(message.text)
                 elif isinstance(message, Snapshot):
@@ -388,6 +443,12 @@ class Session:
                 raise TopologyFailed(FIRST_DIED)
             if driving is not None and not driving.alive():
                 raise TopologyFailed("the driver's process died (was it killed?): the run ends here")
+
+    def _show_page(self, page: Page) -> None:
+        if self._metrics is not None:
+            self._metrics.write_page(page)
+        if isinstance(self._view, TimelineView):
+            self._view.page(page)
 
     def _mend_folder(self) -> None:
         """Make the run's folder again where another program has removed it. Raises TopologyFailed where that will not do."""

@@ -34,6 +34,7 @@ from esault.runtime.process.lease import Lease
 from esault.runtime.process.usage import process_usage
 from esault.runtime.process.waker import Waker
 from esault.state.dead_letter_file import DeadLetterFile
+from esault.state.place import place_of
 from esault.state.spool import spooled
 from esault.state.state_store import FileStateStore
 from esault.topology.inherited_plan import take_plan
@@ -149,8 +150,8 @@ class SubUnitLoop(DataLoop):
     def _serve(self, inlets: Inlets, wire: UnixWire, spout: Any) -> Any:
         """Until the sub-unit has stopped, or `build` is another one; its spout, which goes on."""
         build, spec = self.build, self.spec
-        unit = spec.chained(take_plan(spec.located, spec.params)).units[build.unit]
-        state_store = None if spec.state_dir is None else FileStateStore(Path(spec.state_dir))
+        unit = spec.laid_out(take_plan(spec.located, spec.params)).unit(build.unit)
+        state_store = None if spec.state_dir is None else FileStateStore(place_of(spec.state_dir))
         boxes: dict[str | None, DeadLetterFile] = {}
 
         def dead_letters(path: str | None) -> DeadLetterFile:
@@ -173,6 +174,7 @@ class SubUnitLoop(DataLoop):
             _event_loop,
             self._background,
             self._waker.wake,
+            time.sleep,
         )
         core = self.core = sub_unit(build, unit, environment)
         core.metrics.usage = process_usage(wire.traffic)
@@ -185,6 +187,8 @@ class SubUnitLoop(DataLoop):
         inlets.watch(wire.fileno())
         if isinstance(core, AsyncSubUnit):
             inlets.watch(core.loop.fileno())
+        self.outbox.extend(core.outbox)  # what is to be said of the state comes before the run begins
+        core.outbox.clear()
         self.say(Built(build.incarnation, os.getpid(), inlets.data.endpoint, inlets.express.endpoint))
         lease, look_at = self.lease, 0.0
         while not core.stopped:

@@ -23,6 +23,7 @@ from esault.runtime.process.owner import Owner
 from esault.runtime.process.title import set_title
 from esault.runtime.worker.fork_retries import ForkRetries, shortage
 from esault.runtime.worker.sub_unit_actor import NO_THREAD, SubUnitActor
+from esault.state.place import load_client, place_of
 
 __all__ = ["Keeper"]
 
@@ -58,6 +59,8 @@ class Keeper(ParentActor):
         self._driver, self.reporter = sender, sender
         self._driver_process = message.driver
         set_title(f"esault {message.spec.name} keeper")
+        if message.spec.state_dir is not None:
+            load_client(place_of(message.spec.state_dir))
         self.send(sender, KeeperStarted(Owner.current()))
         # What is here now, all that was imported, is in every child as well and lives as long: no child's collector need look at
         # it. Each newcomer did so for itself once, for 30 ms of a processor while tuples flowed (the collector's share of a split).

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from typing import Any
@@ -11,6 +10,7 @@ from esault.messages.control import Build, DumpThreads, Failed, ThreadDump
 from esault.runtime.actors.actor import ReportingActor
 from esault.runtime.messages import ChildSpec, Messages, Pid, Wake
 from esault.runtime.process.console import MarkedStream
+from esault.runtime.process.log_records import RecordHandler, log_through
 from esault.runtime.process.threads import dump_threads
 from esault.runtime.process.title import set_title
 from esault.runtime.process.waker import Waker
@@ -38,19 +38,25 @@ class SubUnitActor(ReportingActor):
     def receiveMsg_Wake(self, message: Wake, sender: Any) -> None:
         """Begin."""
         spec, build = self._birth.spec, self._birth.build
-        mark = f"{build.unit}/{build.incarnation}" if build.unit else f"ack-server/{build.incarnation}"
-        set_title(f"esault {spec.name} {mark}")
-        streams = [MarkedStream(spec.console_fd, mark), MarkedStream(spec.console_fd, mark)]
-        sys.stdout, sys.stderr = streams
-        handler = logging.StreamHandler(streams[1])
-        handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
-        logging.root.handlers[:] = [handler]
+        self._streams = [MarkedStream(spec.console_fd, ""), MarkedStream(spec.console_fd, "")]
+        sys.stdout, sys.stderr = self._streams
+        self._log = RecordHandler(spec.console_fd, "", {"run": spec.run, "topology": spec.name, "host": spec.host})
+        self._name(build)
+        log_through(self._log)
         self.watch(self._waker.fileno(), self._send_out)
         try:
             self._loop.start()
         except RuntimeError:  # no further thread is allowed: the keeper tries again
             os._exit(NO_THREAD)
         self.send(sender, Pid(build.incarnation, os.getpid()))  # the keeper can end it from now on
+
+    def _name(self, build: Build) -> None:
+        """Say everywhere which sub-unit this process is."""
+        mark = f"{build.unit or 'ack-server'}/{build.incarnation}"
+        set_title(f"esault {self._birth.spec.name} {mark}")
+        for stream in self._streams:
+            stream.rename(mark)
+        self._log.rename(mark, build.unit or "ack-server", build.incarnation)
 
     def _send_out(self) -> None:
         self._waker.clear()
@@ -66,7 +72,7 @@ class SubUnitActor(ReportingActor):
         """Control messages for the core; a Build makes this process another sub-unit."""
         for each in message.messages:
             if isinstance(each, Build):
-                set_title(f"esault {self._birth.spec.name} {each.unit}/{each.incarnation}")
+                self._name(each)
             if isinstance(each, DumpThreads):  # the data loop is in a call that does not return
                 dump = ThreadDump(each.incarnation, *dump_threads(self._loop.ident))
                 self.send(self._birth.driver, Messages((dump,)))

@@ -11,19 +11,28 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from typing import Any
 
 from esault.errors import SinkError
+from esault.object_store.stored_object import is_url, local_path
 from esault.sinks.landing.log import LOG_FOLDER, CommitLog
+from esault.sinks.landing.object_disk import ObjectDisk
 from esault.sinks.landing.vacuum import SAFE_AGE, Vacuumed, vacuum
 
 __all__ = ["LOG_FOLDER", "SAFE_AGE", "CommitLog", "Vacuumed", "parts", "table_log", "vacuum"]
 
 
-def table_log(path: str | os.PathLike[str]) -> CommitLog:
-    """The log of the table in folder `path`, read; SinkError when there is no table."""
-    folder = os.path.expanduser(path)
-    log = CommitLog(folder)
+def table_log(path: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None) -> CommitLog:
+    """The log of the table in folder `path`, or at an address such as s3://bucket/t, read; SinkError when there is no table."""
+    folder = os.path.expanduser(local_path(os.fspath(path)))
+    far = is_url(folder)
+    if far:
+        folder = folder.rstrip("/")
+    log = CommitLog(folder, ObjectDisk(folder, storage_options) if far else None)
     if not log.exists():
+        if far:
+            raise SinkError(f"no table at {folder}: there is no log of eSault. Run the topology that writes it first")
         if not os.path.isdir(folder):
             raise SinkError(f"no table at {folder}: there is no such folder. Run the topology that writes it first")
         if os.path.isdir(os.path.join(folder, "_delta_log")):
@@ -34,11 +43,13 @@ def table_log(path: str | os.PathLike[str]) -> CommitLog:
     return log
 
 
-def parts(path: str | os.PathLike[str], version: int | None = None) -> list[str]:
-    """Paths of the Parquet files that are the table in folder `path`, for any reader of Parquet.
+def parts(
+    path: str | os.PathLike[str], version: int | None = None, *, storage_options: Mapping[str, Any] | None = None
+) -> list[str]:
+    """Paths of the Parquet files that are the table in folder `path`, or addresses of those at s3:// and the like, for any reader of Parquet.
 
     `version`: as the table was then. Rows that a replay repeated are still in them (same `_run` and `_id`). SinkError
     when there is no table, or no such version.
     """
-    log = table_log(path)
+    log = table_log(path, storage_options)
     return [os.path.join(log.table, part.path) for part in log.files(version)]

@@ -160,14 +160,19 @@ class Buffer:
             self._runs = constant(self._run, rows)
         return self._runs[:rows]
 
-    def parquet(self) -> tuple[int, pa.Buffer]:
-        """All rows as (their number, the bytes of a Parquet file). They stay until `clear`."""
+    def table(self) -> pa.Table:
+        """All rows; of a key the newest where there is a changelog. They stay until `clear`."""
         import pyarrow as pa
 
         self._convert()
         table = pa.Table.from_batches(self._batches, arrow_schema(self._schema))
         if self._changelog is not None and self._several:
             table = newest_of_each(table, self._changelog.key)
+        return table
+
+    def parquet(self) -> tuple[int, pa.Buffer]:
+        """All rows as (their number, the bytes of a Parquet file). They stay until `clear`."""
+        table = self.table()
         return table.num_rows, parquet_bytes(table)
 
     def clear(self) -> None:

@@ -12,7 +12,7 @@ An entry is one JSON object on one line, whose last member is the CRC-32 of all 
 | create | the table begins; version 0, and only that | schema, run, primary_key |
 | begin | a run begins to write: writers of earlier runs are refused from here | run |
 | replace | as begin, and no row of before is visible any more | schema, run, primary_key |
-| rows | rows of one epoch of one writer | txn, add, run, newest |
+| rows | rows of one epoch of one writer; of a job also in place of others | txn, add, remove, run, newest |
 | compact | parts rewritten as others, rows the same (of a primary key: the newest of each) | add, remove |
 | end | the run said it was over, and whether each of its rows came once | run, ok, distinct |
 

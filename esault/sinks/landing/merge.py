@@ -19,7 +19,7 @@ from esault.sinks.landing.schema import ADDED, UPSERT_ADDED, Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["first_of_each", "newest_of_each", "read_parts", "there"]
+__all__ = ["codes", "first_of_each", "newest_of_each", "read_parts", "there"]
 
 _UPDATED, _DELETED = (column.name for column in UPSERT_ADDED)
 
@@ -61,21 +61,30 @@ def newest_of_each(table: pa.Table, key: Sequence[str]) -> pa.Table:
     rows = table.num_rows
     if rows < 2:
         return table
-    # not `group_by`, which loads pandas wherever that is installed
-    codes = _codes(table[key[0]])
-    for name in key[1:]:
-        more = _codes(table[name])
-        width = pa.scalar(pc.max(more).as_py() + 1, pa.int64())
-        codes = _codes(pc.add(pc.multiply(codes, width), more))
-    if pc.max(codes).as_py() == rows - 1:
+    numbers = codes(table, key)
+    if pc.max(numbers).as_py() == rows - 1:
         return table  # as many keys as rows
     at = table[_UPDATED].cast(pa.int64()).combine_chunks()
-    ranked = pa.RecordBatch.from_arrays([codes, at, _numbers(rows)], ["key", "at", "row"])
+    ranked = pa.RecordBatch.from_arrays([numbers, at, _numbers(rows)], ["key", "at", "row"])
     order = pc.sort_indices(ranked, sort_keys=[(name, "ascending") for name in ranked.schema.names])
-    sorted_codes = codes.take(order)
+    sorted_codes = numbers.take(order)
     ends = pc.not_equal(sorted_codes.slice(0, rows - 1), sorted_codes.slice(1))
     last = pa.concat_arrays([order.slice(0, rows - 1).filter(ends), order.slice(rows - 1)])
     return table.take(last)
+
+
+def codes(table: pa.Table, columns: Sequence[str]) -> pa.Array:
+    """A number for each row, from 0: the same where all of these columns are equal."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    # not `group_by`, which loads pandas wherever that is installed
+    numbers = _codes(table[columns[0]])
+    for name in columns[1:]:
+        more = _codes(table[name])
+        width = pa.scalar(pc.max(more).as_py() + 1, pa.int64())
+        numbers = _codes(pc.add(pc.multiply(numbers, width), more))
+    return numbers
 
 
 def _codes(values: Any) -> pa.Array:

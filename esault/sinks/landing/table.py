@@ -16,9 +16,12 @@ import logging
 import os
 import time as clock
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from esault.errors import SinkError
+from esault.object_store.object_file import in_background
+from esault.object_store.stored_object import is_url, local_path
 from esault.sinks.landing.buffer import Buffer
 from esault.sinks.landing.changelog import Changelog
 from esault.sinks.landing.compaction import Compactor, compact_all
@@ -27,6 +30,7 @@ from esault.sinks.landing.entry import Entry, Part, Txn
 from esault.sinks.landing.evolve import Unfit, merge
 from esault.sinks.landing.lock import RunLock
 from esault.sinks.landing.log import LOG_FOLDER, CommitLog, Conflict, probe, utc
+from esault.sinks.landing.object_disk import ObjectDisk
 from esault.sinks.landing.schema import UPSERT_ADDED, Schema, parse_columns, parse_primary_key
 from esault.sinks.landing.state import TableState
 from esault.sinks.landing.vacuum import prune, remove_parts, vacuum
@@ -62,6 +66,7 @@ class LandedTable(Sink):
         key: str | Mapping[str, Any] | None = None,
         primary_key: str | Sequence[str] | None = None,
         deleted: str | None = None,
+        storage_options: Mapping[str, Any] | None = None,
     ) -> None:
         """`columns` and `key` as `schema.parse_columns` says, `primary_key` and `deleted` as `schema.parse_primary_key`.
         `mode` says what to do with a table that has rows: refuse ("error"),
@@ -69,12 +74,16 @@ class LandedTable(Sink):
         name = type(self).__name__
         if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str) or not os.fspath(path):
             raise SinkError(f"{name}: path must be the name of a folder, got {path!r}")
-        self.path = os.path.expanduser(os.fspath(path))
-        if "://" in self.path:
-            raise SinkError(
-                f"{name}: {self.path} is no local folder. The log needs hard links, which object stores do not have; "
-                "land the table on a disk and copy it from there"
-            )
+        self.path = os.path.expanduser(local_path(os.fspath(path)))
+        #: in an object store
+        self._far = is_url(self.path)
+        if self._far:
+            self.path = self.path.rstrip("/")
+            if primary_key is not None:
+                raise SinkError(
+                    f"{name}: {self.path}: a table with primary_key rewrites its files, which it does in a folder alone; land it on a disk, "
+                    "or take DeltaSink"
+                )
         if mode not in _MODES:
             raise SinkError(f'{name}: mode must be "error", "append" or "replace", got {mode!r}')
         self.mode = mode
@@ -85,7 +94,7 @@ class LandedTable(Sink):
         self.deleted = deleted
         self._changelog: Changelog | None = None
         self._compactor: Compactor | None = None
-        self._disk: Disk = LocalDisk()
+        self._disk: Disk = ObjectDisk(self.path, storage_options) if self._far else LocalDisk()
         self._log: CommitLog | None = None
         self._buffer: Buffer | None = None
         #: parts written in the epoch so far, and handles of epochs that were not committed
@@ -102,6 +111,10 @@ class LandedTable(Sink):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.path!r})"
 
+    def written_paths(self) -> Sequence[str]:
+        """Return the table's folder; none where all hosts reach an object store."""
+        return () if self._far else (self.path,)
+
     # in the driver
 
     def check(self) -> None:
@@ -111,7 +124,8 @@ class LandedTable(Sink):
         if importlib.util.find_spec("pyarrow") is None:
             raise SinkError(f"{self!r} needs pyarrow: pip install 'esault[parquet]'")
         self._check_folder()
-        RunLock(self.path).check()
+        if not self._far:
+            RunLock(self.path).check()
         state = self._read()
         if state is not None and state.written:
             if self.mode == "error" and state.ended:
@@ -125,13 +139,16 @@ class LandedTable(Sink):
         folder = os.path.join(self.path, LOG_FOLDER)
         with explained("making", folder):
             self._disk.make_folder(folder)
-        lock = RunLock(self.path)
-        lock.acquire(run.run)
+        # In a store another run may begin: it has the commits of this one refused.
+        lock = None if self._far else RunLock(self.path)
+        if lock is not None:
+            lock.acquire(run.run)
         try:
             probe(folder, self._disk)
             self._begin(run)
         except BaseException:
-            lock.release()
+            if lock is not None:
+                lock.release()
             raise
         self._lock, self._run = lock, run
 
@@ -240,14 +257,14 @@ class LandedTable(Sink):
         self._opened().add(keys, values, time, ids)
         self._spill()
 
-    def prepare(self, epoch: int) -> dict[str, Any]:
+    def prepare(self, epoch: int) -> Any:
         """Write what came since the last one; the handle names the parts. May be tried again after a SinkError."""
         buffer = self._opened()
         if len(buffer):
             self._write_part(buffer)
         if self._parts:
-            with explained("writing", self.path):
-                self._disk.sync_folder(self.path)
+            if not self._far:
+                self._sync()
             self._open_epochs.append(
                 {
                     "app": self._app,
@@ -258,21 +275,42 @@ class LandedTable(Sink):
                 }
             )
             self._parts = []
-        return {"epochs": [dict(one) for one in self._open_epochs]}
+        handle = {"epochs": [dict(one) for one in self._open_epochs]}
+        return in_background(partial(self._synced, handle)) if self._far else handle
 
-    def commit(self, epoch: int, handle: Any) -> None:
+    def _synced(self, handle: dict[str, Any]) -> dict[str, Any]:
+        self._sync()
+        return handle
+
+    def _sync(self) -> None:
+        with explained("writing", self.path):
+            self._disk.sync_folder(self.path)
+
+    def commit(self, epoch: int, handle: Any) -> Any:
         """Make visible what the handle names, unless it is; also a handle that another object prepared."""
+        epochs = handle["epochs"] if handle else ()
+        if self._far:
+            self._forget_open(epoch)
+            return in_background(lambda: self._commit_all(epochs))
+        self._commit_all(epochs)
+        return self._forget_open(epoch)
+
+    def _forget_open(self, epoch: int) -> None:
+        self._open_epochs = [one for one in self._open_epochs if one["epoch"] > epoch]
+
+    def _commit_all(self, epochs: Sequence[Mapping[str, Any]]) -> None:
         if self._log is None:
             self._log = CommitLog(self.path, self._disk, keep_files=False)
-        for one in handle["epochs"] if handle else ():
+        for one in epochs:
             self._commit(self._log, one)
-        self._open_epochs = [one for one in self._open_epochs if one["epoch"] > epoch]
 
     def _commit(self, log: CommitLog, one: Mapping[str, Any]) -> None:
         parts = tuple(Part(*part) for part in one["add"])
         if log.state.version < 0 or not log.state.has(Txn(one["app"], one["epoch"])):
             for part in parts:
-                if not os.path.exists(os.path.join(self.path, part.path)):
+                try:
+                    self._disk.modified(os.path.join(self.path, part.path))
+                except FileNotFoundError:
                     self._refuse_missing(log, one, part)
                     return
         txn = Txn(one["app"], one["epoch"])
@@ -372,12 +410,14 @@ class LandedTable(Sink):
 
     def _check_folder(self) -> None:
         """SinkError when the path cannot become, or is not, a table of ours that this user may write."""
-        path = os.path.abspath(self.path)
-        if os.path.isdir(path):
-            names = set(os.listdir(path))
+        path = self.path if self._far else os.path.abspath(self.path)
+        if self._far or os.path.isdir(path):
+            names = set(self._disk.names(path))
             if names and LOG_FOLDER not in names:
                 kind = "is a Delta Lake table" if "_delta_log" in names else f"holds other files ({min(names)}, ...)"
                 raise SinkError(f"{self.path} {kind}, and no table of eSault. Choose a folder of its own for the table")
+            if self._far:
+                return
             for folder in (path, os.path.join(path, LOG_FOLDER)):
                 if os.path.exists(folder) and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
                     raise SinkError(

@@ -57,6 +57,19 @@ class AsyncRunner(Runner):
         self.operator.attach(self._calls, self._loop)
         self._over()  # `open` of the one object, where it waits
 
+    def finish(self, surplus: Operator, due: float) -> None:
+        """Finish another operator of the unit, and send what it puts out. Raises WorkerError."""
+        assert isinstance(surplus, AsyncOperator)
+        surplus.attach(self._calls, self._loop)
+        own, self.operator = self.operator, surplus
+        try:
+            self.each(lambda operator: operator.finishing(), due)
+            self._counted = (0, 0, 0)
+            self.close_objects()
+        finally:
+            self.operator = own
+            self._counted = own.errors, own.dead_letters, own.late
+
     # rows ------------------------------------------------------------------------------------------
 
     def run(self, input: int, due: float, sent: float, keys: Any, values: Any, ids: Sequence[str] | None) -> None:
@@ -66,6 +79,9 @@ class AsyncRunner(Runner):
         for i, key in enumerate(keys):
             self._calls.add(self.operator.tuple_call(held, input, key, values[i], None if ids is None else ids[i]))
         self._over(LOOK_AHEAD)
+
+    def holds(self, edge: int) -> bool:
+        return True
 
     def settle(self) -> None:
         self._over()
@@ -154,13 +170,17 @@ class AsyncRunner(Runner):
 
     def close(self) -> None:
         """`close` of the objects, for so long at most."""
+        self.close_objects()
+        self.let_go()
+
+    def close_objects(self) -> None:
+        """The same, and the event loop stays."""
         until = time.monotonic() + CLOSE_SECONDS
         self.operator.close()
         while self.operator.closing and time.monotonic() < until:
             if not self._loop.step(LONGEST_STEP):
                 wait = min(until, self._loop.wake_at) - time.monotonic()
                 self._poll.poll(max(0.0, wait * 1000))
-        self.let_go()
 
     def let_go(self) -> None:
         """Cancel what is open, which is no error."""

@@ -1,8 +1,9 @@
 """Watermarks on Spark: words that senders say behind the rows of a batch, and what a task makes of them.
 
-The words are those of the actor engine's clocks, or of the unit's own watermark where it goes on. Each *way* on which time comes to a
+The words are those of the actor engine's clocks, or of the unit's own watermark where it goes on. A spout says them between its rows, too,
+as often as it reads: so a tuple that comes too late is late within a batch as well. Each *way* on which time comes to a
 unit, from one process by one edge, has a name; a task keeps the last word of each way with its state. Its watermark is the
-least of them, and moves once a batch, behind all rows of the batch.
+least of them.
 """
 
 from __future__ import annotations
@@ -31,18 +32,28 @@ SILENT = _Silent()
 class Heard(Clock):
     """A clock that knows whether rows passed since it was last asked."""
 
-    __slots__ = ("_heard",)
+    __slots__ = ("_heard", "_told")
 
     def __init__(self, given: EventTime, now: Any, of_bolt: bool) -> None:
         super().__init__(given, now, of_bolt)
+        self._heard = False
+        #: what was said last in this batch
+        self._told = BEGINNING
+
+    def restart(self) -> None:
+        """A batch begins: what is said in it follows from its rows alone, whichever worker has them. Receivers know what was said before."""
+        self._top = self._told = BEGINNING
         self._heard = False
 
     def observe(self, values: Any) -> None:
         self._heard = True
         super().observe(values)
 
-    def word(self) -> Any:
-        """The watermark, or SILENT."""
+    def word(self, between: bool = False) -> Any:
+        """The watermark, or SILENT: where no rows passed, and `between` rows where it is what it was."""
+        if between:
+            told, self._told = self._told, self.watermark
+            return SILENT if self._told <= told else self._told
         heard, self._heard = self._heard, False
         return self.watermark if heard else SILENT
 
@@ -73,6 +84,12 @@ def _edges(outlet: Outlet, given: EventTime | None) -> Iterator[tuple[str, Event
 def way(root: str, unit: str, edge: int) -> str:
     """The name of the way from a process by an edge of a unit in it."""
     return f"{root}>{unit}.{edge}"
+
+
+def _edge(name: str) -> str:
+    """The name of a way without the number of its process."""
+    root, _, edge = name.partition(">")
+    return f"{root.rpartition('/')[0]}>{edge}"
 
 
 def ways_to(plan: Plan, layout: Layout, target: str) -> list[Way]:
@@ -147,6 +164,19 @@ class Words:
             return False
         self.current = min(known)
         return True
+
+    def merge(self, states: list[Any]) -> None:
+        """Begin where those stood that had this task's keys, and by their names the ways from tasks that now are of another number."""
+        self.current = min((current for current, *_ in states), default=BEGINNING)
+        by_edge: dict[str, list[tuple[float | None, float]]] = {}
+        for _, said, *_ in states:
+            for name, word in dict(said).items():
+                by_edge.setdefault(_edge(name), []).append(word)
+        for name in self._idle:
+            words = by_edge.get(_edge(name), [])
+            known = [value for value, _ in words if value is not None]
+            if words:  # the one that is least far is waited for
+                self._said[name] = (min(known) if known else None, max(at for _, at in words))
 
     def state(self) -> Any:
         """As a plain value."""

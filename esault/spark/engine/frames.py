@@ -18,7 +18,7 @@ same, byte for byte: if a worker is lost after some receivers have its rows, the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from esault.errors import PayloadError
@@ -32,19 +32,22 @@ __all__ = [
     "CONTROL",
     "COUNTS",
     "DATA",
+    "DEAD",
     "END",
     "FRAME_ROWS",
     "HANDLE",
     "PULSE",
     "READ",
+    "WAKE",
     "WORD",
     "Outbox",
     "Port",
     "in_order",
+    "is_between",
     "time_of",
 ]
 
-READ, CONTROL, DATA, WORD, PULSE, END, COUNTS, HANDLE = range(8)
+READ, CONTROL, DATA, WORD, PULSE, END, COUNTS, HANDLE, WAKE, DEAD = range(10)
 
 #: tuples of a frame at most, and of the first one, which tells how large they are
 FRAME_ROWS, FIRST_ROWS = 8192, 512
@@ -56,8 +59,20 @@ Sealed = tuple[int, bytes]
 
 
 def in_order(frames: list[Any]) -> list[Any]:
-    """As they were sent, sender by sender; words and the pulse behind all data, the end behind all."""
-    return sorted(frames, key=lambda f: (f[0], f[1], f[2]) if f[0] == DATA else (f[0], "", ()))
+    """As they were sent, sender by sender, with words between rows; last words and the pulse behind all data, the end behind all."""
+    return sorted(frames, key=_place)
+
+
+def _place(frame: Any) -> tuple[int, str, tuple[int, ...]]:
+    kind = frame[0]
+    if kind == DATA:
+        return kind, frame[1], frame[2]
+    return (DATA, frame[4], frame[5]) if is_between(frame) else (kind, "", ())
+
+
+def is_between(frame: Any) -> bool:
+    """Return whether this is a word that was said between rows."""
+    return frame[0] == WORD and len(frame) > 4
 
 
 def time_of(frame: Any) -> float:
@@ -104,6 +119,17 @@ class Outbox:
                             f"unit {unit!r} emitted a tuple with key {key!r} whose value is refused: {reason}"
                         ) from None
             raise
+
+    def say(self, groups: Iterable[int], way: str, word: Any, between: bool) -> None:
+        """Say a word of time to tasks: `between` the rows that were sent and those to come, or behind all of the batch."""
+        frame: Any = (WORD, way, word, self._now)
+        if between:
+            for port in self._ports:
+                port.flush()
+            frame = (*frame, self._sender, (self._base, self._number))
+            self._number += 1
+        for group in groups:
+            self.put(group, frame)
 
     def put(self, group: int, frame: Any) -> int:
         """Send a frame; its bytes."""

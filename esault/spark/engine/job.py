@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from esault.spark.engine.adapted import adapted
 from esault.spark.engine.layout import Layout
 from esault.topology.located import Located
 from esault.topology.plan import Plan
 
-__all__ = ["Job"]
+__all__ = ["Job", "built"]
 
 _PLANS: dict[str, Plan] = {}
 
@@ -32,6 +33,11 @@ class Job:
     shared: str
     #: identity of the folder of the state
     lineage: str = ""
+    #: the epoch of the query's first batch
+    first: int = 0
+    #: unit -> tasks that have left a state for it in the folder `seed_dir`, of another number than it has now
+    seeds: Mapping[str, int] = field(default_factory=dict)
+    seed_dir: str = ""
 
     def plan(self) -> Plan:
         """The plan of this process, with objects that this process may use as one."""
@@ -43,10 +49,25 @@ class Job:
 
     def fresh_plan(self) -> Plan:
         """Another one, whose spouts and sinks are its own."""
-        if os.path.isdir(self.located.cwd) and os.getcwd() != self.located.cwd:
-            _anchor_imports()
-            os.chdir(self.located.cwd)  # what relative paths mean
-        return self.located.build(dict(self.params)).plan()
+        return built(self.located, self.params)
+
+
+def built(located: Located, params: Mapping[str, Any]) -> Plan:
+    """The plan of a topology, in a worker. Raises LocateError, or the TopologyError that its function ran into."""
+    if os.path.isdir(located.cwd) and os.getcwd() != located.cwd:
+        _anchor_imports()
+        os.chdir(located.cwd)  # what relative paths mean
+    _lead(os.path.basename(located.folder))
+    return adapted(located.build(dict(params)))
+
+
+def _lead(archive: str) -> None:
+    """Have what was shipped for this run be found before what was for others of the session."""
+    for entry in sys.path:
+        if archive.endswith(".zip") and os.path.basename(entry) == archive:
+            sys.path.remove(entry)
+            sys.path.insert(0, entry)
+            return
 
 
 def _anchor_imports() -> None:

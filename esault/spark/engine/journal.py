@@ -13,7 +13,7 @@ without one is computed anew, and nothing of it was shown. So it does not matter
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from esault.errors import CheckpointError, FrameError
 from esault.payload.codec import Codec
@@ -21,8 +21,23 @@ from esault.state.files import write_whole
 
 __all__ = ["Journal", "Record"]
 
-#: (handles [(sink, handle)], counts [{unit: count}], ends {(unit, part): (rows, position)}, whether the run ended with it)
-Record = tuple[tuple[Any, ...], tuple[Any, ...], dict[Any, Any], bool]
+
+class Record(NamedTuple):
+    """The results of the batch of an epoch."""
+
+    #: (sink, handle)
+    handles: tuple[Any, ...]
+    #: {unit: count}
+    counts: tuple[Any, ...]
+    #: (unit, part) -> (rows, position)
+    ends: dict[Any, Any]
+    #: whether the run ended with it
+    ended: bool
+    #: (path, dead letter)
+    dead_letters: tuple[Any, ...] = ()
+    #: frames of sinks that collect, in order
+    collected: tuple[Any, ...] = ()
+
 
 #: records that are kept behind the newest one that is done
 _KEPT = 2
@@ -55,17 +70,17 @@ class Journal:
         """The record of an epoch; None where it has none."""
         path = self._path(epoch)
         try:
-            handles, counts, ends, ended = self._codec.unpack(path.read_bytes())
+            record = Record(*self._codec.unpack(path.read_bytes()))
         except FileNotFoundError:
             return None
-        except (FrameError, ValueError) as error:
+        except (FrameError, TypeError) as error:
             raise CheckpointError(f"{path} is damaged: {error}; begin anew with --restart") from error
-        return handles, counts, ends, ended
+        return record
 
     def write(self, epoch: int, record: Record) -> None:
         """Durable when it returns."""
         try:
-            write_whole(self._path(epoch), self._codec.pack_value(record))
+            write_whole(self._path(epoch), self._codec.pack_value(tuple(record)))
         except OSError as error:
             raise self._failed(error) from error
 

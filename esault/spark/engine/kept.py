@@ -2,8 +2,9 @@
 
 ```
 DIR/lock               one run at a time, whatever its engine
-DIR/spark/layout.json  where everything runs: Spark freezes the number of partitions with its checkpoint
-DIR/spark/checkpoint/  Spark's own: offsets, state
+DIR/spark/layout.json  where everything runs, and which generation of the query it is
+DIR/spark/checkpoint/  Spark's own: offsets, state; those of later generations have a number
+DIR/spark/seeds-N/     the state with which generation N begins, by the tasks that had it
 DIR/spark/epochs/      the journal of sinks' commits
 DIR/spark/spool/       what spouts that cannot seek have read
 DIR/spark/ended        the run drained: there is nothing to go on with
@@ -18,86 +19,160 @@ import contextlib
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from esault.errors import CheckpointError, UsageError
 from esault.spark.engine.journal import Journal
 from esault.spark.engine.layout import Layout, lay_out
+from esault.spark.engine.offsets import Offset, start
 from esault.state.files import write_whole
-from esault.state.run_state import check_tables, state_path
+from esault.state.run_state import check_tables
 from esault.state.state_dir import SPARK, StateDir
+from esault.state.state_path import state_path
 from esault.topology.plan import Plan
 
-__all__ = ["Kept", "open_kept"]
+__all__ = ["Generation", "Kept", "open_kept"]
+
+_CHECKPOINT, _SEEDS = "checkpoint", "seeds"
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A query of a run: it has a checkpoint of Spark's of its own, since Spark freezes the number of partitions there.
+
+    A run that goes on with other tasks begins the next one, with the state of all tasks as `seeds`.
+    """
+
+    number: int
+    layout: Layout
+    #: parallelism that was asked for; it stays asked for
+    chosen: Mapping[str, int]
+    #: the epoch of its first batch
+    first: int
+    #: the offset before that batch
+    offset: Offset
+    #: unit -> tasks that have left a state for it
+    seeds: Mapping[str, int] = field(default_factory=dict)
 
 
 class Kept:
-    """See the module. `layout`: that of the life before; None where this is the first."""
+    """See the module. `generation`: the newest of the life before; None where this is the first life."""
 
-    def __init__(self, path: Path, folder: Path, exactly: bool, layout: Layout | None, lineage: str = "") -> None:
+    def __init__(
+        self, path: Path, folder: Path, exactly: bool, generation: Generation | None, lineage: str = ""
+    ) -> None:
         self.path = path
         self.folder = folder
         self.exactly = exactly
-        self.layout = layout
+        self.before = self.generation = generation
         #: identity of the state directory; empty: there is none
         self.lineage = lineage
-        self.resumed_from = Journal(folder / "epochs").newest() + 1 if layout is not None else 0
+        #: the newest epoch that has a record; -1: none
+        self.newest = Journal(folder / "epochs").newest() if generation is not None else -1
+        self.resumed_from = self.newest + 1
 
     @property
     def resumed(self) -> bool:
         """Return whether the run goes on."""
-        return self.layout is not None
+        return self.before is not None
 
-    @property
-    def checkpoint(self) -> Path:
+    def checkpoint_of(self, generation: Generation) -> Path:
         """Spark's own."""
-        return self.folder / "checkpoint"
+        return self.folder / (f"{_CHECKPOINT}-{generation.number}" if generation.number else _CHECKPOINT)
+
+    def seeds_of(self, number: int) -> Path:
+        """The folder of the seeds with which this generation begins."""
+        return self.folder / f"{_SEEDS}-{number}"
 
     def lay_out(self, plan: Plan, chosen: Mapping[str, int], cores: int) -> Layout:
-        """Return the layout, which stays. Raises UsageError where the run cannot go on as it is asked for."""
-        if self.layout is None:
-            return lay_out(plan, chosen, cores)
-        had = {**self.layout.parts, **self.layout.tasks}
-        now = lay_out(plan, had, cores)
-        for what, before, after in (
-            ("spouts", set(self.layout.parts), set(now.parts)),
-            ("units with state", set(self.layout.tasks), set(now.tasks)),
+        """Return the layout for so many cores. Raises UsageError where the run cannot go on as it is asked for."""
+        before = self.before
+        if before is None:
+            layout = lay_out(plan, chosen, cores)
+            self.generation = Generation(0, layout, dict(chosen), 0, start(dict(layout.parts)))
+            return layout
+        had = {**before.layout.parts, **before.layout.tasks}
+        spouts = {name: had[name] for name in plan.units if name in before.layout.parts}
+        layout = lay_out(plan, {**before.chosen, **chosen, **spouts}, cores)
+        for what, old, new in (
+            ("spouts", set(before.layout.parts), set(layout.parts)),
+            ("units with state", set(before.layout.tasks), set(layout.tasks)),
         ):
-            if before != after:
-                said = [f"without {name!r}" for name in sorted(after - before)]
-                said += [f"with {name!r}" for name in sorted(before - after)]
+            if old != new:
+                said = [f"without {name!r}" for name in sorted(new - old)]
+                said += [f"with {name!r}" for name in sorted(old - new)]
                 raise UsageError(
                     f"the {what} of the run in {self.path} are others than the topology's ({', '.join(said)}), and Spark goes on with "
                     "the same alone: go on with the topology as it was, or begin anew with --restart"
                 )
-        if now.levels != self.layout.levels:
-            raise UsageError(
-                f"in the run in {self.path} units with state follow each other in another order, and Spark goes on with the same "
-                "alone: go on with the topology as it was, or begin anew with --restart"
-            )
-        self._check_widths(chosen, had)
-        return self.layout
-
-    def _check_widths(self, chosen: Mapping[str, int], widths: Mapping[str, int]) -> None:
         for name, n in chosen.items():
-            had = widths.get(name, n)
-            if had != n:
+            if n != spouts.get(name, n):
                 raise UsageError(
-                    f"unit {name!r} has {had} tasks in {self.path}, and Spark cannot change that in a checkpoint: leave --parallelism "
-                    f"{name}={n} out, or begin anew with --restart"
+                    f"spout {name!r} was read in {spouts[name]} parts in {self.path}, and their positions hold for that number only: leave "
+                    f"--parallelism {name}={n} out, or begin anew with --restart"
                 )
+        asked = {**before.chosen, **chosen}
+        if layout == before.layout:
+            self.generation = replace(before, chosen=asked)
+        else:
+            none = self.newest < before.first  # no batch of it is over: its seeds are the state
+            self.generation = Generation(
+                before.number + 1,
+                layout,
+                asked,
+                self.newest + 1,
+                before.offset,
+                before.seeds if none else dict(before.layout.tasks),
+            )
+        return layout
 
-    def begin(self, layout: Layout, run: str) -> None:
+    @property
+    def rescaled(self) -> bool:
+        """Return whether the run goes on with other tasks than it had."""
+        return self.before is not None and self.generation is not self.before and self._now.number != self.before.number
+
+    @property
+    def _now(self) -> Generation:
+        assert self.generation is not None, "lay_out comes first"
+        return self.generation
+
+    @property
+    def checkpoint(self) -> Path:
+        """Spark's own, of this life's generation."""
+        return self.checkpoint_of(self._now)
+
+    def begins_with(self, offset: Offset) -> None:
+        """The generation of this life begins behind this offset."""
+        self.generation = replace(self._now, offset=offset)
+
+    def begin(self, run: str) -> None:
         """The run begins, or goes on. Raises CheckpointError."""
         (self.folder / "ended").unlink(missing_ok=True)
+        now = self._now
         said = {
             "run": run,
-            "parts": dict(layout.parts),
-            "tasks": dict(layout.tasks),
-            "levels": layout.levels,
-            "partitions": layout.partitions,
+            "parts": dict(now.layout.parts),
+            "tasks": dict(now.layout.tasks),
+            "levels": now.layout.levels,
+            "partitions": now.layout.partitions,
+            "generation": now.number,
+            "chosen": dict(now.chosen),
+            "first": now.first,
+            "offset": now.offset,
+            "seeds": dict(now.seeds),
         }
         self._write("layout.json", json.dumps(said, indent=2).encode())
+        self._forget()
+
+    def _forget(self) -> None:
+        """Checkpoints and seeds that no life goes back to."""
+        now = self._now
+        needed = {self.checkpoint.name, self.seeds_of(now.number).name}
+        for pattern in (f"{_CHECKPOINT}*", f"{_SEEDS}-*"):
+            for path in self.folder.glob(pattern):
+                if path.name not in needed:
+                    shutil.rmtree(path, ignore_errors=True)
 
     def ended(self) -> None:
         """It drained."""
@@ -134,6 +209,10 @@ def open_kept(
         raise UsageError("--resume goes on and --restart begins anew: say one of them")
     where = state_path(plan, state)
     path = where.lies
+    if not isinstance(path, Path):
+        raise UsageError(
+            f"--state={state}: the Spark engine keeps its epochs in a folder that all its workers see: name one"
+        )
     held = StateDir(path)
     try:
         folder = path / SPARK
@@ -142,34 +221,46 @@ def open_kept(
                 f"{path} holds a run of another engine that did not finish: go on with that engine, begin anew with --restart, or name "
                 "another place with --state"
             )
-        layout = _layout(folder)
+        generation = _generation(folder)
         over = (folder / "ended").exists()
-        if layout is not None and over and resume:
+        if generation is not None and over and resume:
             raise UsageError(f"the run in {path} has ended: there is nothing to go on with; leave --resume out")
-        if layout is not None and not over and not resume and not restart:
+        if generation is not None and not over and not resume and not restart:
             raise UsageError(
                 f"{path} holds a run that did not finish: go on with --resume, begin anew with --restart, or name another place with "
                 "--state"
             )
-        if layout is None and resume:
+        if generation is None and resume:
             check_tables(plan, path)
             notice(f"no checkpoint in {path} yet: the run begins from the start")
         where.settle(held, notice)
+        assert isinstance(held.path, Path)
         path, folder = held.path, held.path / SPARK
-        if layout is not None and (over or restart):
+        if generation is not None and (over or restart):
             shutil.rmtree(folder)
-            layout = None
+            generation = None
         if restart and held.manifests():
             held.clear()
-        yield Kept(path, folder, True, layout, held.lineage())
+        yield Kept(path, folder, True, generation, held.lineage())
     finally:
         held.close()
 
 
-def _layout(folder: Path) -> Layout | None:
+def _generation(folder: Path) -> Generation | None:
     try:
         said = json.loads((folder / "layout.json").read_text())
-        return Layout(said["parts"], said["tasks"], tuple(tuple(level) for level in said["levels"]), said["partitions"])
+        layout = Layout(
+            said["parts"], said["tasks"], tuple(tuple(level) for level in said["levels"]), said["partitions"]
+        )
+        return Generation(
+            said.get("generation", 0),
+            layout,
+            # 0.1 did not keep what was asked for: its tasks stay
+            said.get("chosen", layout.tasks),
+            said.get("first", 0),
+            said.get("offset") or start(dict(layout.parts)),
+            said.get("seeds", {}),
+        )
     except FileNotFoundError:
         return None
     except (KeyError, TypeError, ValueError) as error:

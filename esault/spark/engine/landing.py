@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -13,19 +13,19 @@ from esault.flow.send.sink_call import call_sink, waited
 from esault.payload.column import PLAIN_TYPES, plain
 from esault.spark.engine.job import Job
 from esault.spark.engine.worker_error import WorkerError
-from esault.topology.context import Context
+from esault.topology.context import Context, logger_of
 from esault.topology.sink import Sink
 
 __all__ = ["Landing"]
 
 
 class Landing:
-    """The sinks of one partition of one batch. Raises WorkerError."""
+    """The sinks of one partition of one batch; on the driver, those that collect. Raises WorkerError."""
 
-    def __init__(self, job: Job, partition: int) -> None:
+    def __init__(self, job: Job, partition: int, sinks: Mapping[str, Sink]) -> None:
         self._job = job
         self._partition = partition
-        self._plans = {s.name: s.sink for s in job.plan().sinks}
+        self._plans = sinks
         self._open: dict[str, Sink] = {}
         self._background = BackgroundLoop()
 
@@ -36,7 +36,12 @@ class Landing:
             sink = self._open[name] = self._plans[name]
             job = self._job
             context = Context(
-                name, sub_unit=self._partition, run=job.run, lineage=job.lineage or job.run, run_dir=job.run_dir
+                name,
+                sub_unit=self._partition,
+                logger=logger_of(sink),
+                run=job.run,
+                lineage=job.lineage or job.run,
+                run_dir=job.run_dir,
             )
             sink.context = context
             self._call(name, "open", partial(sink.open, context))

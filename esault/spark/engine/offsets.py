@@ -1,13 +1,14 @@
 """Offsets: how far each part of each spout has been read, as Spark keeps them in its log.
 
 ```
-{"parts": {"lines": [[rows, position, ended, [[row, due, position], ...]], ...]}, "pulses": {"count": [number, now]}, "end": false, "now": 0.0}
+{"parts": {"lines": [[rows, position, ended, [[row, due, position], ...]], ...]}, "pulses": {"count": [number, now]}, "end": false,
+ "now": 0.0, "generation": 0}
 ```
 
 A position is the spout's own, packed, in base 64; null before the first row. The list behind it are marks: from `row` on tuples were due at
 `due`; where a mark has a position, another worker can begin to read there. `end` says that all has been read, or that the run is
 being drained: units finish behind it. `now` is when it was published: the time of the batch that ends here, in whichever worker and
-however often it is computed.
+however often it is computed. The first batch of a later `generation` wakes all tasks, which take over what others had.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ def start(parts: dict[str, int]) -> Offset:
         "pulses": {},
         "end": False,
         "now": 0.0,
+        "generation": 0,
     }
 
 
@@ -60,13 +62,16 @@ def latest(folder: Path, first: bool = False) -> Offset:
     return found
 
 
-def resumed(checkpoint: Path) -> Offset | None:
+def resumed(checkpoint: Path, until: int | None = None) -> Offset | None:
     """The newest offset in the log of a query: what it has processed, or begun to process. None: it has not begun.
 
-    A file of that log is named by its batch, and has a version, a line of Spark's own, and a line for each source.
+    `until`: no batch behind this one. A file of that log is named by its batch, and has a version, a line of Spark's own, and a line for
+    each source.
     """
     batches = sorted((int(p.name) for p in (checkpoint / "offsets").glob("*") if p.name.isdigit()), reverse=True)
     for batch in batches:
+        if until is not None and batch > until:
+            continue
         lines = (checkpoint / "offsets" / str(batch)).read_text().splitlines()
         if len(lines) >= 3 and lines[2] != "-":
             found: Offset = json.loads(lines[2])

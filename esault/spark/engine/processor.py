@@ -9,7 +9,8 @@ from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor
 
 from esault.spark.engine.job import Job
-from esault.spark.engine.task import Head, run_task
+from esault.spark.engine.store import Head
+from esault.spark.engine.task import run_task
 
 __all__ = ["Level"]
 

@@ -17,9 +17,11 @@ from esault.errors import EsaultError, SinkError
 from esault.flow.operators.user_error import UserError
 from esault.flow.send.recommit import commit_for_run, forget_staged
 from esault.payload.codec import Codec
-from esault.spark.engine.frames import COUNTS, HANDLE
+from esault.spark.engine.dead_letters import write_dead_letters
+from esault.spark.engine.frames import COUNTS, DATA, DEAD, HANDLE, in_order
 from esault.spark.engine.job import Job
 from esault.spark.engine.journal import Journal, Record
+from esault.spark.engine.landing import Landing
 from esault.spark.engine.tally import Tally
 from esault.spark.engine.timings import take_times
 from esault.spark.engine.worker_error import WorkerError
@@ -37,6 +39,8 @@ CONF = {
     ),
     # what changed, not all there is, is written with each batch
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Spark and its Pythons wait for one another when they start; on a busy machine 15 s are few
+    "spark.python.authenticate.socketTimeout": "60s",
     # a row is a frame of thousands of tuples
     "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
     # the journal says of a batch that comes again that it is not to be computed again; its state is there
@@ -55,8 +59,10 @@ CONF = {
 class Epochs:
     """Takes each batch to its end: handles into the journal, sinks committed, counts added."""
 
-    def __init__(self, sinks: tuple[SinkPlan, ...], journal: Journal, tally: Tally, shared: Path) -> None:
-        """`shared`: the folder in which workers leave what they measured."""
+    def __init__(self, sinks: tuple[SinkPlan, ...], journal: Journal, tally: Tally, job: Job) -> None:
+        self._job = job
+        #: epochs of this life whose rows were collected
+        self._has_collected: set[int] = set()
         self._plans = sinks
         self._sinks = {s.name: s.sink for s in sinks}
         self._journal = journal
@@ -65,7 +71,6 @@ class Epochs:
         #: Spark calls in threads of its own; sinks may hold what belongs to one, such as a connection
         self._thread = ThreadPoolExecutor(1, "esault-sinks")
         self.tally = tally
-        self._shared = shared
         #: of this life
         self.committed = 0
         self.newest = -1
@@ -87,21 +92,21 @@ class Epochs:
         newest = self._journal.newest()
         for epoch in range(self._journal.done + 1, newest + 1):
             record = self._journal.read(epoch)
-            if record is not None:
-                self._commit(epoch, record)
+            if record is not None:  # what it collected was an earlier caller's
+                self._commit(epoch, record._replace(collected=()))
         self._forget(self._journal.read(newest) if newest >= 0 else None, resumed)
 
     def _forget(self, record: Record | None, back: bool = True) -> None:
         """Have sinks let go of what tasks staged and the journal does not have."""
-        handles = () if record is None else record[0]
+        handles = () if record is None else record.handles
         for plan in self._plans:
             kept = tuple(handle for name, handle in handles if name == plan.name)
             self.in_thread(partial(forget_staged, plan, kept, self.background, back))
 
-    def batch(self, frame: Any, epoch: int) -> None:
+    def batch(self, frame: Any, number: int) -> None:
         """For `foreachBatch`. Raises what the batch failed with, and keeps its text."""
         try:
-            self._batch(frame, epoch)
+            self._batch(frame, self._job.first + number)
         except Exception as error:
             self.failure = self.failure or _text(error)
             raise
@@ -123,8 +128,10 @@ class Epochs:
         counts: list[Any] = []
         ends: dict[Any, Any] = {}
         ended = False
-        for data in frames:
-            frame = self._codec.unpack(data)
+        dead_letters: list[Any] = []
+        data: list[Any] = []
+        for row in frames:
+            frame = self._codec.unpack(row)
             if frame[0] == HANDLE:
                 handles.append((frame[1], self._codec.unpack(frame[2])))
             elif frame[0] == COUNTS:
@@ -135,10 +142,17 @@ class Epochs:
                     if known is None or known[0] < rows:
                         ends[part] = (rows, position)
                 ended = ended or over
-        return tuple(handles), tuple(counts), ends, ended
+            elif frame[0] == DEAD:
+                dead_letters.append(frame[1:])
+            elif frame[0] == DATA:
+                data.append(frame)
+        packed = tuple(map(self._codec.pack, in_order(data)))
+        return Record(tuple(handles), tuple(counts), ends, ended, tuple(dead_letters), packed)
 
     def _commit(self, epoch: int, record: Record) -> None:
-        handles, counts, ends, ended = record
+        handles, counts, ends, ended, dead_letters, _ = record
+        self._collect(epoch, record)
+        write_dead_letters(dead_letters)
         for name, sink in self._sinks.items():
             its = [(epoch, handle) for of, handle in handles if of == name]
             try:
@@ -148,7 +162,7 @@ class Epochs:
         self._journal.finish(epoch)
         for counted in counts:
             self.tally.add(counted)
-        for times in take_times(self._shared):
+        for times in take_times(Path(self._job.shared)):
             self.tally.add_times(times)
         self.tally.epochs += 1
         self.committed += 1
@@ -158,6 +172,18 @@ class Epochs:
         self.on_commit(ends, seconds)
         if ended:
             self.ended.set()
+
+    def _collect(self, epoch: int, record: Record) -> None:
+        """Give rows to the sinks that collect, here where their caller is."""
+        if not record.collected or epoch in self._has_collected:
+            return
+        self._has_collected.add(epoch)
+        landing = Landing(self._job, 0, self._sinks)
+        for packed in record.collected:
+            frame = self._codec.unpack(packed)
+            self.in_thread(partial(landing.write, frame[4], frame[5]))
+        for name, handle in self.in_thread(lambda: list(landing.prepare(epoch))):
+            self.in_thread(partial(commit_for_run, name, self._sinks[name], [(epoch, handle)], self.background))
 
 
 def start(spark: SparkSession, job: Job, folder: Path, checkpoint: Path, epochs: Epochs, every: float) -> Any:

@@ -15,6 +15,7 @@ from esault.flow.operators.user_error import described
 from esault.payload.codec import Codec
 from esault.payload.column import is_array, plain
 from esault.spark.engine.job import Job
+from esault.spark.engine.reading import spools
 from esault.spark.engine.runner import Runner
 from esault.spark.engine.runners import Runners
 from esault.spark.engine.worker_error import WorkerError
@@ -60,7 +61,7 @@ def _opened(job: Job, runner: Runner, part: int, position: bytes | None, row: in
     unit = job.fresh_plan().units[runner.plan.name]
     spout = unit.spout
     assert spout is not None
-    if unit.spooled:
+    if spools(unit):
         spout = SpoolReader(spool_folder(Path(job.shared), unit.name, part))
     spout = spout.without_pace()  # what the driver has seen is due by now
     spout.context = runner.context

@@ -1,6 +1,7 @@
 """Spouts on the driver: they are read ahead to learn positions; workers read the tuples from one position to another.
 
-What a spout that cannot seek gives is kept on disk on the way (`esault.state.spool`), and workers read that.
+What a spout gives that cannot seek, or only by reading all that comes before, is kept on disk on the way (`esault.state.spool`), and
+workers read that.
 
 It is one module of over 300 lines: reading ahead and reading again must agree on one kind of positions.
 """
@@ -22,11 +23,11 @@ from esault.payload.codec import Codec
 from esault.spark.engine.offsets import Offset, pack_position, publish, unpack_position
 from esault.state.spool import Spooled, spooled
 from esault.topology.columns import Columns
-from esault.topology.context import Context
+from esault.topology.context import Context, logger_of
 from esault.topology.plan import Plan, UnitPlan
 from esault.topology.spout import EndOfStream, Spout
 
-__all__ = ["Part", "Reading"]
+__all__ = ["Part", "Reading", "spools"]
 
 #: tuples that a spout is asked for at a time
 READ_ROWS = 2048
@@ -40,6 +41,11 @@ AHEAD, MOST_AHEAD = 50_000, 2_000_000
 AHEAD_BYTES = 256 << 20
 #: seconds that a batch should take, for the engine's own second to be worth it
 LONG_ENOUGH = 2.0
+
+
+def spools(unit: UnitPlan) -> bool:
+    """Return whether workers read a spout's tuples from the disk, where the driver keeps them: it cannot seek, or reads all before."""
+    return unit.spooled or (unit.spout is not None and unit.spout.seeks_by_reading)
 
 
 class Part:
@@ -156,11 +162,13 @@ class Reading:
         state: Path,
         offset: Offset,
         lineage: str = "",
+        generation: int = 0,
     ) -> None:
         """`folder`: where offsets are published; `state`: of spools; `plans` gives a plan with spouts of its own; `lineage`: of the state."""
         self._folder = folder
         self._codec = Codec()
         self._offset = offset
+        self._generation = generation
         self._pulses = {u.name: every for u in plan.units.values() if (every := _pulse_every(u)) is not None}
         self._due = dict.fromkeys(self._pulses, 0.0)
         self.parts: list[Part] = []
@@ -168,7 +176,7 @@ class Reading:
         for name, states in offset["parts"].items():
             for number, part in enumerate(states):
                 unit = plans().units[name]
-                if unit.spooled:
+                if spools(unit):
                     unit = spooled(unit, state, number)
                 assert unit.spout is not None
                 self.parts.append(Part(name, number, unit.spout, part, self._codec))
@@ -180,6 +188,7 @@ class Reading:
                     Context(
                         name,
                         sub_unit=number,
+                        logger=logger_of(unit.spout),
                         part=number,
                         parts=len(states),
                         run=run,
@@ -313,6 +322,7 @@ class Reading:
                 settle()
             parts.setdefault(part.unit, []).append(part.state())
         self._offset = {"parts": parts, "pulses": {**self._offset["pulses"], **pulses}, "end": end, "now": now}
+        self._offset["generation"] = self._generation
         publish(self._folder, self._offset)
 
     def _settle(self) -> None:

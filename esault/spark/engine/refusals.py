@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from esault.errors import TopologyError, UsageError
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
+from esault.spark.engine.event_time import timed_edges
 from esault.topology.plan import Plan, UnitPlan
-from esault.topology.windowed_spout import WindowedSpout
 
 __all__ = ["check_options", "check_topology", "refusals"]
 
@@ -20,29 +20,22 @@ def refusals(plan: Plan) -> list[str]:
     """Return why a plan cannot run on Spark, and what to do; empty where it can."""
     found = []
     for unit in plan.units.values():
-        where = f"unit {(unit.original or unit.name)!r}"
+        where = f"unit {unit.name!r}"
         found += [f"{where}: {why}" for why in _of_unit(unit)]
     return list(dict.fromkeys(found))
 
 
 def _of_unit(unit: UnitPlan) -> list[str]:
     why = []
-    if isinstance(unit.spout, WindowedSpout):
-        why.append(
-            "MicroBatches waits for a policy to release its slices, and nothing scales on Spark, whose batches are of its own; "
-            "pass the spout within"
-        )
     if unit.reads_splits:
         why.append(
             f"{type(unit.spout).__name__} is read in splits, whose rows come in no fixed order, and Spark reads a range of rows once more "
             "to process it; take a source that is read as a whole, such as TextFiles(path, follow=True) in place of Directory(path)"
         )
-    if unit.replicas > 1 or unit.merger:
-        why.append("Spark runs a task that was lost again, and has no active replicas; leave replicas out")
-    if unit.buffer is not None:
+    if any(given is not None and given.advance for _, given in timed_edges(unit)):
         why.append(
-            "no inbox fills up on Spark, which reads as much as it can process: there is nothing to drop; leave buffer and "
-            "overflow out"
+            "Idle(advance=True): Spark runs a batch when tuples have come, so in silence nothing moves time on; write the seconds alone, "
+            "idle=30"
         )
     return why
 
@@ -60,6 +53,11 @@ def check_options(
     """Raise UsageError for options that mean nothing on Spark, or ask for what cannot be."""
     if settings.delivery is Delivery.NONE:
         raise UsageError("--acks off: the Spark engine has no acks; leave it out")
+    if settings.objectives:
+        raise UsageError(
+            f"--objective {settings.objectives[0]!r}: Spark cannot change the number of tasks while it runs, so nothing can follow it; "
+            "leave it out, and look at end_to_end_ms of the report"
+        )
     if settings.ackers:
         raise UsageError(f"--ackers {settings.ackers}: the Spark engine has no ack servers; leave it out")
     if slots != SLOTS:

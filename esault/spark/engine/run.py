@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from esault.control.report.summary import Snapshot, UnitSnapshot
+from esault.control.report.unit_graph import edges, sinks
 from esault.errors import TopologyFailed
 from esault.flow.operators.user_error import UserError
 from esault.flow.send.end_sinks import end_sinks
@@ -25,15 +26,17 @@ from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.payload.class_names import as_script
 from esault.report import Checkpoints, Latency, Report, RootCounts, UnitReport, iso
-from esault.spark.engine import query
+from esault.spark.engine import executors, query
+from esault.spark.engine.adapted import adapted, notices
 from esault.spark.engine.job import Job
 from esault.spark.engine.journal import Journal
 from esault.spark.engine.kept import Kept, open_kept
-from esault.spark.engine.offsets import publish, resumed, start
+from esault.spark.engine.offsets import publish, resumed
 from esault.spark.engine.reading import Reading
 from esault.spark.engine.refusals import check_options, check_topology
-from esault.spark.engine.shipping import ship
+from esault.spark.engine.rescale import rescale
 from esault.spark.engine.tally import Tally
+from esault.spark.engine.workers import Workers, shared_places
 from esault.spark.folder import temporary_folder
 from esault.spark.master import check_master
 from esault.spark.session import session
@@ -46,6 +49,8 @@ __all__ = ["SparkRun"]
 
 #: seconds between two looks at the run
 LOOK = 0.05
+#: how often a query is started whose Python did not come in time, and what Spark says then
+_STARTS, _NO_WORKER = 8, "Python worker failed to connect back"
 
 
 @dataclass
@@ -72,12 +77,17 @@ class SparkRun:
     def run(self) -> Report:
         """To its end. Raises TopologyFailed, and EsaultError before anything has started."""
         logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what fails in a batch is told once, by us
-        self.plan = self.located.build(dict(self.params)).plan()
+        topology = self.located.build(dict(self.params))
+        self.plan = adapted(topology)
+        for notice in notices(topology):
+            self.view.notice(notice)
         check_topology(self.plan)
         check_options(self.plan, self.settings, self.parallelism, self.policies, self.slots)
         for unit in self.plan.units.values():
             if unit.spout is not None:
                 unit.spout.check()
+            elif unit.check is not None:
+                unit.check()
         for sink in self.plan.sinks:
             sink.sink.check()
         if self.master is not None:
@@ -119,27 +129,46 @@ class _Life:
         self._kept = kept
         self._plan = asked.plan
         self._view = asked.view
-        cores = spark.sparkContext.defaultParallelism
+        self._workers = Workers(spark, asked.located, asked.view.notice)
+        cores = executors.cores(spark)
         layout = kept.lay_out(self._plan, asked.parallelism, cores)
+        kept.folder.mkdir(parents=True, exist_ok=True)
+        self._workers.check(cores, asked.params, shared_places(kept.folder, self._plan))
         spark.conf.set("spark.sql.shuffle.partitions", str(layout.partitions))
-        located = asked.located
-        master = spark.sparkContext.master
-        if not master.startswith("local") or master.startswith("local-cluster"):
-            shipped = ship(located, folder)
-            spark.sparkContext.addPyFile(str(shipped.path))
-            located = shipped.located
+        located = self._workers.located
         self._lineage = kept.lineage or asked.run_id
+        if kept.rescaled:
+            rescale(spark, kept, asked.view.notice)
+        generation = kept.generation
+        assert generation is not None
         self._job = Job(
-            located, dict(asked.params), asked.run_id, layout, str(folder), str(kept.folder.resolve()), self._lineage
+            located,
+            dict(asked.params),
+            asked.run_id,
+            layout,
+            str(folder),
+            str(kept.folder.resolve()),
+            self._lineage,
+            generation.first,
+            generation.seeds,
+            str(kept.seeds_of(generation.number).resolve()),
         )
         self._folder = folder
         self._tally = Tally(self._plan.units)
         self._journal = Journal(kept.folder / "epochs")
-        self._epochs = query.Epochs(self._plan.sinks, self._journal, self._tally, kept.folder)
-        offset = resumed(kept.checkpoint) or start(dict(layout.parts))
+        self._epochs = query.Epochs(self._plan.sinks, self._journal, self._tally, self._job)
+        offset = resumed(kept.checkpoint) or generation.offset
         publish(folder, offset, first=True)
         self._reading = Reading(
-            self._plan, self._fresh, asked.run_id, str(folder), folder, kept.folder, offset, self._lineage
+            self._plan,
+            self._fresh,
+            asked.run_id,
+            str(folder),
+            folder,
+            kept.folder,
+            offset,
+            self._lineage,
+            generation.number,
         )
         self._epochs.on_commit = self._reading.processed
         self._started = time.time()
@@ -153,7 +182,7 @@ class _Life:
 
     def _fresh(self) -> Plan:
         asked = self._asked
-        return asked.located.build(dict(asked.params)).plan()
+        return adapted(asked.located.build(dict(asked.params)))
 
     def run(self) -> Report:
         cause: BaseException | None = None
@@ -185,18 +214,27 @@ class _Life:
             info = RunInfo(asked.run_id, self._plan.name, sink.name, kept.resumed, self._lineage)
             self._epochs.in_thread(partial(call_sink, sink.name, "begin", partial(self._begin, sink, info)))
             self._begun.append(sink)
-        kept.begin(self._job.layout, asked.run_id)
+        kept.begin(asked.run_id)
         self._epochs.again(kept.resumed)
         self._reading.open()
-        running = query.start(
-            self._spark, self._job, self._folder, kept.checkpoint, self._epochs, asked.settings.checkpoint_every
-        )
+        running = self._query()
         self._reading.start()  # not before: what is read is due from then on, and would have waited for the plan
         self._started = time.time()
-        try:
-            self._watch(running)
-        finally:
-            self._stop(running)
+        for tries in range(_STARTS):
+            try:
+                self._watch(running)
+            finally:
+                self._stop(running)
+            if not (_NO_WORKER in (self._failure or "") and tries + 1 < _STARTS and not self._epochs.committed):
+                return
+            # Spark gives the Python of its data sources ten seconds to start, and a busy machine may take longer.
+            self._failure = None
+            running = self._query()
+
+    def _query(self) -> Any:
+        every = self._asked.settings.checkpoint_every
+        with self._workers.chosen():
+            return query.start(self._spark, self._job, self._folder, self._kept.checkpoint, self._epochs, every)
 
     def _watch(self, running: Any) -> None:
         """Until it is over, one way or another."""
@@ -284,10 +322,15 @@ class _Life:
                     tuples_out=count.rows_out,
                     backlog=self._reading.waiting(name) if spout else 0,
                     errors=count.errors,
+                    dead_letters=count.dead_letters,
+                    late=count.late,
                     skipped=self._reading.skipped(name),
                     p50_ms=times["p50"],
                     p99_ms=times["p99"],
                     progress=self._reading.progress(name) if spout else None,
+                    edges=edges(unit),
+                    sinks=sinks(unit),
+                    dead_letter_paths=unit.dead_letter_paths,
                 )
             )
         checkpoint = self._epochs.newest + 1 if self._kept.exactly else 0

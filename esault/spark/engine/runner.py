@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 import time
 from collections import deque
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from esault.flow.channel.array_batch import ArrayBatch
 from esault.flow.channel.lineage import Lineage
 from esault.flow.operators.batch_emitter import emitter
+from esault.flow.operators.dead_letter import dead_letter
 from esault.flow.operators.factory import operator
 from esault.flow.operators.operator import Operator
 from esault.flow.operators.operator_parameters import OperatorParameters
@@ -24,10 +26,10 @@ from esault.payload.column import PLAIN_TYPES, plain
 from esault.routing.table import OutputTable
 from esault.spark.engine.combining import Combining, combines_of, without_combine
 from esault.spark.engine.event_time import Heard
-from esault.spark.engine.frames import Port
+from esault.spark.engine.outputs import Inlined, Passing
 from esault.spark.engine.tally import Count
 from esault.spark.engine.worker_error import WorkerError
-from esault.topology.context import Context
+from esault.topology.context import Context, logger_of
 from esault.topology.plan import Edge, SinkPlan, UnitPlan
 from esault.topology.step import Step
 
@@ -48,10 +50,12 @@ class Runner:
         self.plan = plan
         self.count = Count()
         self._runners = runners
+        self.codec = runners.codec
         job = runners.job
         self.context = Context(
             unit=plan.name,
             sub_unit=number,
+            logger=logger_of(plan.spout or plan.factory),
             part=part,
             parts=job.layout.parts.get(plan.name, 1),
             run=job.run,
@@ -67,9 +71,7 @@ class Runner:
         self._counted = (0, 0, 0)
         self._guarded = False
         if plan.kind == "bolt":
-            dead_letters = runners.dead_letters(plan.on_error.path, number)
-            of = OperatorParameters(plan, self.context, self.emitter, runners.codec, dead_letters, runners.now)
-            self.operator = self.call(lambda: operator(of))
+            self.operator = self.another()
             self._begin()
             self._guarded = job.layout.inlined(plan.name)
         self._fresh = self.call(self._kept) if self._guarded else None
@@ -77,10 +79,35 @@ class Runner:
         self.edges: list[tuple[str, Clock | None]] = []
         self._routes: list[Route | Combining] = []
         self._combines = {edge: each for outlet in plan.streams.values() for edge, each in combines_of(outlet)}
+        chance = random.Random(f"{job.run}/{plan.name}/{number}").random
         self._outlets = {
-            stream: OutletRunner(without_combine(outlet), self._sink, self._route, self._clock, self._survive)
+            stream: OutletRunner(
+                without_combine(outlet),
+                self._sink,
+                self._route,
+                self._clock,
+                self._survive,
+                pause=time.sleep,
+                chance=chance,
+            )
             for stream, outlet in plan.streams.items()
         }
+
+    def another(self) -> Operator:
+        """A new operator of the unit, without a state. Raises WorkerError."""
+        runners, plan = self._runners, self.plan
+        dead_letters = runners.dead_letters(plan.on_error.path)
+        of = OperatorParameters(plan, self.context, self.emitter, runners.codec, dead_letters, runners.now, time.sleep)
+        made: Operator = self.call(lambda: operator(of))
+        return made
+
+    def finish(self, surplus: Operator, due: float) -> None:
+        """Finish another operator of the unit, and send what it puts out. Raises WorkerError."""
+        self.call(lambda: deque(surplus.finishing(), 0))
+        self.send(due)
+        self.count.errors += surplus.errors
+        self.count.dead_letters += surplus.dead_letters
+        self.call(surplus.close)
 
     def _begin(self) -> None:
         """The operator is there."""
@@ -93,11 +120,18 @@ class Runner:
         """A batch begins, whose tuples are spread from this turn on."""
         for each in self._routes:
             each.restart(turn)
+        for _, clock in self.edges:
+            if isinstance(clock, Heard):
+                clock.restart()
+
+    def holds(self, edge: int) -> bool:
+        """Return whether rows on this way wait until the batch ends."""
+        return isinstance(self._routes[edge], Combining)
 
     # ways out --------------------------------------------------------------------------------------
 
     def _sink(self, sink: SinkPlan) -> Any:
-        return _Passing(self._runners, self.plan.name, sink.name)
+        return Passing(self._runners, self.plan.name, sink.name)
 
     def _clock(self, step: Step) -> Clock:
         assert step.event_time is not None
@@ -112,7 +146,7 @@ class Runner:
         self._routes.append(way)
         channels: dict[int, Any]
         if layout.inlined(edge.target):
-            channels = {0: _Inlined(self._runners.member(edge.target))}
+            channels = {0: Inlined(self._runners.member(edge.target))}
         else:
             channels = {
                 task: self._runners.outbox.port(self.plan.name, layout.groups[edge.target, task], edge.target)
@@ -131,6 +165,7 @@ class Runner:
         if (type(keys) not in PLAIN_TYPES or type(values) not in PLAIN_TYPES) and not operator.takes_arrays:
             keys, values = plain(keys), plain(values)
         ids = self._named(input, ids)
+        operator.input = input
         self.call(lambda: operator.run(input, keys, values, ids))
         self.count.busy += time.time() - started
         self.send(due)
@@ -220,24 +255,15 @@ class Runner:
             self._told.add(step.name)
             what = "skipped"
             if step.on_error.kind == "dead_letter":
-                what = f"kept in {self._runners.dead_letters(step.on_error.path, self.context.sub_unit)}"
+                what = f"kept in {self._runners.dead_letters(step.on_error.path)}"
             print(f"step {step.name!r}, key {key!r}: {text}\n{traceback_of(error)}", file=sys.stderr)
             print(f"(the tuple is {what}; further errors of this step are only counted)", file=sys.stderr)
         if step.on_error.kind == "dead_letter":
             self.count.dead_letters += 1
-            box = self._runners.dead_letters(step.on_error.path, self.context.sub_unit)
-            box.put(
-                {
-                    "unit": self.plan.name,
-                    "hook": step.name,
-                    "key": key,
-                    "value": value,
-                    "error": text,
-                    "traceback": traceback_of(error),
-                    "time": time.time(),
-                }
-            )
-            box.sync()
+            box = self._runners.dead_letters(step.on_error.path)
+            at, number, rows = f"step:{step.name}", self.count.dead_letters, [(key, value)]
+            codec = self._runners.codec
+            box.put(dead_letter(self.context, codec, error, step.name, key, value, number, at, rows))
 
     def _kept(self) -> Any:
         operator = self.operator
@@ -253,41 +279,3 @@ class Runner:
                 f"unit {self.plan.name!r} {what}, which could not be seen in its methods, so that its state would be lost "
                 "on Spark: make the attribute in __init__, or group the unit by_key() or single()"
             )
-
-
-class _Inlined:
-    """A channel to a unit in the same process."""
-
-    queue: Sequence[Any] = ()
-
-    def __init__(self, runner: Runner) -> None:
-        self._runner = runner
-
-    def add(self, lineage: Lineage, input: int, keys: Any, values: Any, ids: Sequence[str] | None, now: float) -> None:
-        self._runner.run(input, lineage.due, now, keys, values, ids)
-
-    def add_whole(
-        self, lineage: Lineage, input: int, rows: int, keys: Any, values: Any, ids: Sequence[str] | None, now: float
-    ) -> None:
-        codec = self._runner._runners.codec
-        keys, values = codec.unpack(codec.pack((keys, values)))
-        self._runner.run(input, lineage.due, now, keys, values, ids)
-
-
-class _Passing:
-    """A sink writer: its rows go to where sinks are, without leaving the partition if Spark lets them."""
-
-    def __init__(self, runners: Runners, unit: str, sink: str) -> None:
-        self._runners = runners
-        self._unit = unit
-        self._sink = sink
-        self._ports: dict[int, Port] = {}
-        self.takes_arrays = next(s.sink.takes_arrays for s in runners.plan.sinks if s.name == sink)
-
-    def write(self, lineage: Lineage, keys: Any, values: Any, ids: Sequence[str] | None, now: float) -> None:
-        passing = self._runners.job.layout.passing
-        place = self._runners.partition % len(passing)
-        port = self._ports.get(place)
-        if port is None:
-            port = self._ports[place] = self._runners.outbox.port(self._unit, passing[place], self._sink)
-        port.write(lineage, keys, values, ids, now)

@@ -9,11 +9,11 @@ from zlib import crc32
 
 from esault.payload.codec import Codec
 from esault.spark.engine.async_runner import AsyncRunner
+from esault.spark.engine.dead_letters import DeadLetterBox
 from esault.spark.engine.event_time import SILENT, Heard, way
-from esault.spark.engine.frames import WORD, Outbox
+from esault.spark.engine.frames import Outbox
 from esault.spark.engine.job import Job
 from esault.spark.engine.runner import Runner
-from esault.state.dead_letter_file import DeadLetterFile
 from esault.topology.plan import Plan
 
 __all__ = ["Runners"]
@@ -30,7 +30,9 @@ class Runners:
         self._sub_unit = sub_unit
         self._part = part
         self._members: dict[str, Runner] = {}
-        self._dead_letters: dict[str | None, DeadLetterFile] = {}
+        self._dead_letters: dict[str, DeadLetterBox] = {}
+        #: who sends in this batch, from which of its rows on, and how many dead letters there were
+        self._place, self._dead = "", 0
         #: the partition in which it is at work
         self.partition = 0
         #: the time of the batch, in whichever worker it is computed
@@ -40,6 +42,7 @@ class Runners:
     def begin(self, partition: int, sender: str, base: int, now: float) -> None:
         """A batch begins; what is sent follows from it alone. `base`: place of its first frame among those of the sender."""
         self.partition, self.now = partition, now
+        self._place, self._dead = f"{sender} {base}", 0
         self.outbox.begin(sender, base, now)
         turn = crc32(f"{sender} {base} {now}".encode())
         for runner in self._members.values():
@@ -50,16 +53,28 @@ class Runners:
         found = self._members.get(name)
         if found is None:
             inlined = self.job.layout.inlined(name)
-            # Many processes have an object of an inlined unit: files and rows are named by a number that none of the others has.
+            # Many processes have an object of an inlined unit: rows are named by a number that none of the others has.
             number = secrets.randbits(40) if inlined else self._sub_unit
             unit = self.plan.units[name]
             kind = AsyncRunner if unit.concurrency is not None else Runner
             found = self._members[name] = kind(self, unit, number, 0 if inlined else self._part)
         return found
 
-    def dead_letters(self, path: str | None, number: int) -> DeadLetterFile:
-        """Return the file for dead letters of this path."""
-        return self._dead_letters.setdefault(path, DeadLetterFile(path, number))
+    def dead_letters(self, path: str | None) -> DeadLetterBox:
+        """Return the box for dead letters of this path."""
+        found = self._dead_letters.get(path or "")
+        if found is None:
+            found = self._dead_letters[path or ""] = DeadLetterBox(path or "", self._send, self._next_dead_letter)
+        return found
+
+    def _send(self, frame: Any) -> None:
+        """Send what the driver is to have."""
+        passing = self.job.layout.passing
+        self.outbox.put(passing[self.partition % len(passing)], frame)
+
+    def _next_dead_letter(self) -> str:
+        self._dead += 1
+        return f"{self._place} {self._dead}"
 
     def settle(self) -> None:
         """All that the rows of this batch came to is on its way when it returns. Raises WorkerError."""
@@ -67,23 +82,31 @@ class Runners:
             if name in self._members:
                 self._members[name].settle()
 
-    def say(self, root: str, own: Any) -> None:
-        """Tell tasks behind the units here how far time has come; `own`: the watermark of a task, None for idle."""
+    def say(self, root: str, own: Any, between: bool = False) -> None:
+        """Tell tasks behind the units here how far time has come; `own`: the watermark of a task, None for idle.
+
+        `between`: more rows of this batch follow. Then nothing is said of ways on which rows are held until it ends.
+        """
         layout, told = self.job.layout, dict[str, list[Any]]()
+        said: dict[Heard, Any] = {}  # several ways may begin at one clock
         for name, unit in self.plan.units.items():  # senders come first
             runner = self._members.get(name)
             if runner is None or not unit.watermark_targets:
                 continue
             mine = own if runner is self.root else _least(told.get(name, []))
             for number, (target, clock) in enumerate(runner.edges):
-                word = mine if clock is None else clock.word() if isinstance(clock, Heard) else SILENT
+                if between and runner.holds(number):
+                    continue
+                word = mine if clock is None else SILENT
+                if isinstance(clock, Heard):
+                    word = said[clock] = said[clock] if clock in said else clock.word(between)
                 if word is SILENT or target not in unit.watermark_targets:
                     continue
                 if layout.inlined(target):
                     told.setdefault(target, []).append(word)
                     continue
-                for task in range(layout.tasks[target]):
-                    self.outbox.put(layout.groups[target, task], (WORD, way(root, name, number), word, self.now))
+                groups = [layout.groups[target, task] for task in range(layout.tasks[target])]
+                self.outbox.say(groups, way(root, name, number), word, between)
 
     def counts(self) -> dict[str, Any]:
         """Return what was counted since it was last asked, by unit."""
@@ -100,11 +123,9 @@ class Runners:
         self.let_go()
 
     def let_go(self) -> None:
-        """Close files; nothing is sent to user code any more, for the run is over or goes on elsewhere."""
+        """Nothing is sent to user code any more, for the run is over or goes on elsewhere."""
         for runner in self._members.values():
             runner.let_go()
-        for dead_letters in self._dead_letters.values():
-            dead_letters.close()
 
 
 def _least(words: list[Any]) -> Any:

@@ -136,4 +136,5 @@ def controls(start: Offset, end: Offset) -> tuple[Any, ...] | None:
         for number, (before, after) in enumerate(zip(start["parts"][name], parts))
         if after[2] and not before[2]
     ]
-    return (CONTROL, ended, pulses, over, _time_of(end)) if ended or pulses or over else None
+    wake = end.get("generation", 0) != start.get("generation", 0)
+    return (CONTROL, ended, pulses, over, _time_of(end), wake) if ended or pulses or over or wake else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from esault.flow.watermark.clock import END_OF_TIME
 from esault.payload.codec import Codec
 from esault.spark.engine.event_time import SILENT, ways_from
-from esault.spark.engine.frames import CONTROL, COUNTS, DATA, END, HANDLE, PULSE, WORD, Sealed, in_order
+from esault.spark.engine.frames import CONTROL, COUNTS, DATA, END, HANDLE, PULSE, WAKE, WORD, Sealed, in_order
 from esault.spark.engine.job import Job
 from esault.spark.engine.landing import Landing
 from esault.spark.engine.reader import read_range
@@ -34,7 +34,7 @@ def read_stage(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Rec
 
 def sink_stage(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """For `mapInArrow`: rows of sinks are written and prepared; what sinks say, and all that was counted, goes to the driver."""
-    return lambda batches: _arrow(land(job, _partition(), _epoch(), _rows(batches)))
+    return lambda batches: _arrow(land(job, _partition(), job.first + _epoch(), _rows(batches)))
 
 
 def read(job: Job, partition: int, frames: Iterable[bytes]) -> Iterator[Sealed]:
@@ -65,6 +65,7 @@ def _range(job: Job, runners: Runners, partition: int, frame: Any) -> Iterator[S
     _, unit, part, row, _, count, _, behind, now = frame
     runners.begin(partition, f"{unit}/{part}", row, now)
     for _ in read_range(job, runners, frame):
+        runners.say(f"{unit}/{part}", SILENT, between=True)
         yield from runners.outbox.pop_sealed()
     runners.settle()  # clocks on the ways from here go by what comes of it
     runners.say(f"{unit}/{part}", SILENT)
@@ -75,12 +76,16 @@ def _range(job: Job, runners: Runners, partition: int, frame: Any) -> Iterator[S
     leave_times(job.shared, runners.times())
 
 
-def _control(job: Job, codec: Codec, end: bool, pulses: dict[str, float], over: Any, now: float) -> Iterator[Sealed]:
+def _control(
+    job: Job, codec: Codec, end: bool, pulses: dict[str, float], over: Any, now: float, wake: bool = False
+) -> Iterator[Sealed]:
     for unit, part in over:  # its time is waited for no more
         for target, way in ways_from(job.plan(), job.layout, f"{unit}/{part}"):
             for task in range(job.layout.tasks[target]):
                 yield job.layout.groups[target, task], codec.pack((WORD, way, END_OF_TIME, now))
     for (unit, _), group in job.layout.groups.items():
+        if wake:
+            yield group, codec.pack((WAKE, now))
         if unit in pulses:
             yield group, codec.pack((PULSE, pulses[unit]))
         if end:
@@ -91,17 +96,17 @@ def _control(job: Job, codec: Codec, end: bool, pulses: dict[str, float], over: 
 
 def land(job: Job, partition: int, epoch: int, frames: Iterable[bytes]) -> Iterator[Sealed]:
     """See `sink_stage`."""
-    job.plan()
+    sinks = {s.name: s.sink for s in job.plan().sinks if not s.sink.collects}
     codec = Codec()
     data = []
     for packed in frames:
         frame = codec.unpack(packed)
-        if frame[0] == DATA:
+        if frame[0] == DATA and frame[4] in sinks:
             data.append(frame)
-        else:
+        else:  # what is collected is so where the caller is
             yield 0, packed
     if data:
-        landing = Landing(job, partition)
+        landing = Landing(job, partition, sinks)
         for frame in in_order(data):
             landing.write(frame[4], frame[5])
         for sink, handle in landing.prepare(epoch):

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any
 
 from esault.errors import PayloadError, StateError
 from esault.flow.operators.element_operator import ElementOperator
@@ -26,13 +27,15 @@ from esault.payload.column import plain
 from esault.routing.many_keys import names_of
 from esault.routing.ring import Name, canonical, encode, key_of
 from esault.spark.engine.event_time import words_of
-from esault.spark.engine.frames import COUNTS, DATA, END, FRAME_ROWS, PULSE, WORD, Sealed, in_order, time_of
+from esault.spark.engine.frames import COUNTS, DATA, END, FRAME_ROWS, PULSE, WORD, Sealed, in_order, is_between, time_of
 from esault.spark.engine.job import Job
 from esault.spark.engine.runners import Runners
+from esault.spark.engine.seeds import Seeds
+from esault.spark.engine.store import Head, Store
 from esault.spark.engine.timings import leave_times
 from esault.spark.engine.worker_error import WorkerError
 
-__all__ = ["Store", "Task", "run_task"]
+__all__ = ["Task", "run_task"]
 
 #: bytes of a piece that are aimed at
 PIECE = 1 << 20
@@ -40,34 +43,6 @@ PIECE = 1 << 20
 FEW = 1 << 18
 #: later pieces, at most
 MOST_PIECES = 64
-
-#: (token, bytes of the first pieces, bytes of later ones, later pieces, names given, ended, words of time)
-Head = tuple[str, int, int, int, int, bool, bytes]
-
-
-class Store(Protocol):
-    """The state that Spark keeps of a task."""
-
-    def head(self) -> Head | None:
-        """None: nothing yet."""
-        ...
-
-    def set_head(self, head: Head) -> None:
-        """In place of the one before."""
-        ...
-
-    def pieces(self) -> Iterator[bytes]:
-        """In the order in which they came."""
-        ...
-
-    def put(self, pieces: list[bytes]) -> None:
-        """In place of all before."""
-        ...
-
-    def append(self, pieces: list[bytes]) -> None:
-        """Behind them."""
-        ...
-
 
 #: (run, unit, task) -> (token, task) of those whose last batch was in this worker
 _HERE: dict[tuple[str, str, int], tuple[str, Task]] = {}
@@ -87,6 +62,8 @@ def run_task(job: Job, unit: str, number: int, partition: int, frames: list[byte
         task = Task(job, unit, number)
         if head is not None:
             task.restore(head, store.pieces())
+        elif unit in job.seeds:
+            task.begin_with(Seeds(Path(job.seed_dir), task.unit, job.seeds[unit]))
     try:
         yield from _batch(task, place, partition, frames, store)
     except BaseException:
@@ -101,11 +78,14 @@ def _batch(
     codec, outbox = runners.codec, runners.outbox
     ordered = in_order([codec.unpack(frame) for frame in frames])
     runners.begin(partition, f"{unit}/{number}", 0, max(map(time_of, ordered)))
+    task.finish_surplus()
     for at, frame in enumerate(ordered):
         task.process(frame)
         if frame[0] <= WORD and (at + 1 == len(ordered) or ordered[at + 1][0] > WORD):
             runners.settle()  # clocks on the ways from here go by what comes of it
             yield from task.advance()
+        elif is_between(frame) and task.unit.concurrency is None:  # else calls of earlier rows may be open
+            yield from task.advance(between=True)
         yield from outbox.pop_sealed()
     runners.settle()
     head = task.keep(store)
@@ -140,6 +120,8 @@ class Task:
         self._used: dict[Name, float] = {}
         self._base = self._later = self._pieces = 0
         self._ended = False
+        #: objects of tasks that there are no more, until the first batch
+        self._surplus: list[Operator] = []
         self._words = words_of(job.plan(), job.layout, self.unit)
         self._name = f"{unit}/{number}"
 
@@ -160,6 +142,26 @@ class Task:
             self.operator.install_state(key, state)
             if self._expire_after is not None:
                 self._used[name] = used
+
+    def begin_with(self, seeds: Seeds) -> None:
+        """Take over what is this task's of what others have left."""
+        runner, tasks = self.runner, self.runners.job.layout.tasks[self.unit.name]
+        number = runner.context.sub_unit
+        self._surplus = runner.call(lambda: seeds.into(self.operator, runner.context, number, tasks, runner.another))
+        if self._expire_after is not None:
+            self._used = {name: seeds.used[name] for name in self.operator.names() if name in seeds.used}
+        beside = seeds.beside()
+        # rows of the one with this number, and of those before, have other names
+        self.operator.ordinal = max((ordinal for ordinal, _ in beside), default=0)
+        if self._words is not None:
+            self._words.merge([words for _, words in beside if words is not None])
+        self._dirty = None  # all of it goes into the store
+
+    def finish_surplus(self) -> None:
+        """Finish the objects for which there is no task any more: what they would have put out at their end goes out now."""
+        surplus, self._surplus = self._surplus, []
+        for operator in surplus:
+            self.runner.finish(operator, self.runners.now)
 
     def process(self, frame: Any) -> None:
         """Process a frame."""
@@ -188,8 +190,8 @@ class Task:
             self.runners.settle()
             self.runners.close()
 
-    def advance(self) -> Iterator[Sealed]:
-        """All rows and words of a batch have come: windows close that are due, and the tasks behind this one hear of it."""
+    def advance(self, between: bool = False) -> Iterator[Sealed]:
+        """Windows close that are due by what was said. Unless more rows of the batch follow, tasks behind this one hear of it."""
         words, operator = self._words, self.operator
         if words is None or self._ended:
             return
@@ -200,7 +202,8 @@ class Task:
                 self.runner.each(lambda _: operator.advance(words.current), words.current)
             while self._closed_some(operator):
                 yield from self.runners.outbox.pop_sealed()
-        self.runners.say(self._name, None if words.idle else words.current)
+        if not between:
+            self.runners.say(self._name, None if words.idle else words.current)
 
     def _closed_some(self, operator: WindowOperator | TimerOperator) -> bool:
         """Close some of what is due, and send what all of it comes to; whether there may be more."""

@@ -13,24 +13,41 @@ __all__ = ["Enrich"]
 class Enrich(Bolt[Any, Any, Any, Any]):
     """It emits (value, answer); an answer serves all tuples of its key for `cache` seconds, None: each tuple asks."""
 
-    __slots__ = ("answer", "asked", "cache", "function")
+    __slots__ = ("answer", "asked", "cache", "drops", "function", "of")
 
-    def __init__(self, function: Callable[[Any], Awaitable[Any]], cache: float | None) -> None:
+    def __init__(
+        self,
+        function: Callable[[Any], Awaitable[Any]],
+        cache: float | None,
+        of: Callable[[Any], Any] | None = None,
+        drops: bool = False,
+    ) -> None:
         self.function = function
         self.cache = cache
+        self.of = of
+        #: a tuple whose answer is None goes no further
+        self.drops = drops
         self.answer: Any = None
         #: when that was, by the clock
         self.asked: float | None = None
 
     async def process(self, key: Any, value: Any) -> None:
         """Ask, unless the answer is known."""
+        asked = value if self.of is None else self.of(value)
         if self.cache is None:
-            self.emit(key, (value, await self.function(value)))
-            return
-        if self.asked is None or self.context.now() >= self.asked + self.cache:
-            self.answer = await self.function(value)
-            self.asked = self.context.now()
-        self.emit(key, (value, self.answer))
+            answer = await self._ask(asked)
+        else:
+            if self.asked is None or self.context.now() >= self.asked + self.cache:
+                self.answer = await self._ask(asked)
+                self.asked = self.context.now()
+            answer = self.answer
+        if answer is not None or not self.drops:
+            self.emit(key, (value, answer))
+
+    def _ask(self, asked: Any) -> Awaitable[Any]:
+        # a table with a cache counts in the metrics of this unit
+        counted: Callable[[Any, Any], Awaitable[Any]] | None = getattr(self.function, "counted", None)
+        return self.function(asked) if counted is None else counted(asked, self.context)
 
     def __getstate__(self) -> dict[str, Any]:
         return {} if self.asked is None else {"answer": self.answer, "asked": self.asked}

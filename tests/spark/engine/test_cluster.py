@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[3]
 
 BOLTS = """
 from beside.numbers import ONE
@@ -49,7 +46,7 @@ def topology(path: str = "texts/*.txt") -> Topology:
 
 
 @pytest.mark.timeout(300)
-def test_a_cluster_gets_the_topology_and_what_lies_beside_it(tmp_path: Path) -> None:
+def test_a_cluster_gets_the_topology_and_what_lies_beside_it(young: dict[str, str], tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'esault[spark]'")
     here = tmp_path / "my-work"
     (here / "beside").mkdir(parents=True)
@@ -63,7 +60,7 @@ def test_a_cluster_gets_the_topology_and_what_lies_beside_it(tmp_path: Path) -> 
     done = subprocess.run(
         [sys.executable, "-m", *command.split()],
         cwd=here,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=young,
         capture_output=True,
         text=True,
         timeout=280,

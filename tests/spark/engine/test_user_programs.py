@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import depth
 import pytest
 
 from esault.runtime.session.request import Request
@@ -32,7 +33,11 @@ CHOSEN = (
 )
 
 
-@pytest.mark.parametrize("name", CHOSEN)
+#: a broadcast table, a pattern with timers, windows, a batch bolt
+FEW = ("limits", "helpdesk", "takings_by_hour", "stock")
+
+
+@pytest.mark.parametrize("name", depth.chosen(CHOSEN, FEW))
 def test_what_it_lands_is_what_a_plain_loop_gives(spark, name, tmp_path, monkeypatch):
     # two batches, so that state goes from one to the next
     monkeypatch.setattr("esault.spark.engine.reading.AHEAD", SIZE // 2)

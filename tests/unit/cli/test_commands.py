@@ -34,12 +34,33 @@ def test_help_names_all_commands(capsys):
         assert name in out
 
 
+@pytest.mark.parametrize("command", [["status"], ["stop"], ["logs"], ["checkpoint", "create", "--name", "s"]])
+def test_a_run_is_named_alone_or_by_the_option_that_all_commands_have(capsys, monkeypatch, tmp_path, command):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    said = [call(capsys, *command, *named) for named in (["none"], ["--run", "none"], ["none", "--run", "none"])]
+    assert said[0] == said[1] == said[2] and said[0][0] == 2
+    code, _, error = call(capsys, *command, "a", "--run", "b")
+    assert code == 2 and "'a' and --run b name two runs; write one of them" in error
+
+
 def test_new_writes_a_topology_that_check_draws(words, capsys):
     assert call(capsys, "new", words)[0] == 0
     code, out, _ = call(capsys, "check", words)
     assert code == 0
     assert "spout TextFiles" in out
     assert "3 units, no mistakes found" in out
+
+
+def test_check_asks_servers_and_files_where_that_is_wanted(words, tmp_path, capsys):
+    (tmp_path / words).write_text(
+        "from esault import Topology\nfrom esault.sinks import Collect\nfrom esault.sources import TextFiles\n"
+        "def topology() -> Topology:\n    t = Topology('t')\n    t.spout('lines', TextFiles('nowhere.txt')).sink('out', Collect())\n    return t\n"
+    )
+    assert call(capsys, "check", words)[0] == 0
+    code, _, err = call(capsys, "check", "--connect", words)
+    assert code == 2 and "nowhere.txt" in err
 
 
 def test_check_draws_for_a_page(words, capsys):
@@ -98,7 +119,7 @@ def test_new_refuses_names_that_cannot_be_imported(words, capsys, name, text):
         (["run", "words.py", "--parallelism", "nobody=2"], "there is no unit 'nobody'; there are: lines, split, count"),
         (["run", "words.py", "--parallelism", "count=9"], "1 to 8"),
         (["run", "words.py", "--parallelism", "count=0"], "1 to 8"),
-        (["run", "words.py", "--slots", "2"], "needs 3 slots"),
+        (["run", "words.py", "--slots", "1"], "needs 2 slots"),
         (["run", "words.py", "--seconds", "0"], "above 0"),
         (["run", "words.py", "--set", "path=nothing/*.txt"], "nothing/*.txt"),
         (["run", "words.py", "--report", "/proc/none/r.json"], "cannot be written"),
@@ -169,10 +190,11 @@ def test_what_spark_cannot_run_is_said_by_check(words, tmp_path, capsys):
     assert code == 0 and "no mistakes found" in out
     text = (tmp_path / words).read_text()
     (tmp_path / "twins.py").write_text(text.replace("grouping=by_key()", "grouping=by_key(), replicas=2"))
-    assert call(capsys, "check", "twins.py")[0] == 0
-    code, _, err = call(capsys, "check", "twins.py", "--engine", "spark")
+    assert call(capsys, "check", "twins.py", "--engine", "spark")[0] == 0  # they change no result: said when it runs
+    (tmp_path / "splits.py").write_text(text.replace("TextFiles", "Directory"))
+    code, _, err = call(capsys, "check", "splits.py", "--engine", "spark")
     assert code == 2
-    assert "cannot run on the Spark engine" in err and "leave replicas out" in err
+    assert "cannot run on the Spark engine" in err and "take a source that is read as a whole" in err
 
 
 def test_help_of_run_lists_the_topologys_parameters(words, capsys, monkeypatch):

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esault.cluster.codec import MAX_DEPTH, _known, pack, unpack
-from esault.cluster.messages import FromSubUnits, ShippedFile, StartHost, ToKeeper, ToSubUnit
+from esault.cluster.messages import FromSubUnits, Hello, ShippedFile, StartHost, ToKeeper, ToSubUnit
 from esault.errors import FrameError
 from esault.messages.checkpoint import Piece, Restore, Snapped
 from esault.messages.control import AckRouting, Build, Fork, Table
@@ -43,7 +43,7 @@ def test_messages_arrive_as_what_they_were():
         7,
         1.5,
         SubUnitCounts(1, 2),
-        latency=(0.1, ((3, 4),)),
+        durations={"latency": (0.1, ((3, 4),))},
         usage=Usage(1.0, 0.5, 2),
         key_load=KeyLoad((1, 2), (("k", 3, 0.5),)),
         sent={1: 2},
@@ -68,6 +68,7 @@ def test_messages_arrive_as_what_they_were():
             None,
             0.1,
             0.0,
+            "the run's key",
         ),
     ):
         back = unpack(pack(message))
@@ -145,6 +146,13 @@ def test_a_message_with_other_fields_or_another_name_is_refused():
     for fields in (["Fork"], ["Fork", 1, 2, 3, 4], ["Popen", "ls"], ["Path", "x"]):
         with pytest.raises(FrameError):
             unpack(msgpack.packb(msgpack.ExtType(1, msgpack.packb(fields))))
+
+
+def test_what_a_later_version_says_of_itself_is_read_as_far_as_it_is_known():
+    later = ["Hello", 2, "0.2.0", "3.14", "b", "10.0.0.2:7420", {"more": 1}, "and more"]
+    assert unpack(msgpack.packb(msgpack.ExtType(1, msgpack.packb(later)))) == Hello(
+        2, "0.2.0", "3.14", "b", "10.0.0.2:7420"
+    )
 
 
 @pytest.mark.parametrize("levels", [MAX_DEPTH + 1, 312, 50_000])

@@ -25,7 +25,7 @@ from esault.cluster.messages import (
     Welcome,
 )
 from esault.cluster.node import Node
-from esault.cluster.versions import hello
+from esault.cluster.versions import hello, installed
 from esault.messages.settings import Settings
 
 
@@ -81,7 +81,7 @@ class Peer:
 
 
 def order(run="r1", slots=1):
-    return StartHost(run, "t", slots, "f", None, "m", (), "/", {}, Settings(), {}, None, 0.0, 0.0)
+    return StartHost(run, "t", slots, "f", None, "m", (), "/", {}, Settings(), {}, None, 0.0, 0.0, "")
 
 
 def program(monkeypatch, text):
@@ -194,7 +194,7 @@ def test_a_node_that_was_let_in_once_is_not_ended_by_a_later_refusal(node, key):
 def test_code_that_somebody_left_in_the_nodes_folder_is_not_run(tmp_path):
     for name in ("secrets", "logging", "esault", "dataclasses"):
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'planted')!r}, 'w')")
-    missing = [str(tmp_path / "order"), "a", "127.0.0.1", "key", str(os.getpid())]
+    missing = [str(tmp_path / "order"), "a", "127.0.0.1", str(os.getpid()), installed()]
     done = subprocess.run([*host_processes._PROGRAM, *missing], cwd=tmp_path, capture_output=True, text=True)
     assert "main" in done.stderr  # it came as far as the order, which is not there
     assert not (tmp_path / "planted").exists()

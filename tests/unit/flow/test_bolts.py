@@ -24,7 +24,7 @@ from esault import (
     skip,
 )  # fmt: skip
 from esault.errors import SinkError
-from esault.flow.operators.user_error import failure_text
+from esault.flow.operators.user_error import failure_text, is_transient
 from esault.sinks import Collect
 from esault.sources import Items
 from esault.testing import LocalRuntime
@@ -155,6 +155,10 @@ def test_what_the_system_refused_is_said_once_and_what_code_raised_with_its_trac
         inner = error
     assert raised(OSError(28, "No space left on device")) == raised(inner) == "sink 'x': the disk is full"
     assert "ValueError: theirs" in raised(ValueError("theirs"))
+    own = SinkError("its own cause")
+    own.__cause__ = own
+    assert failure_text("u", own) == "its own cause"
+    assert not is_transient(own)
 
 
 @pytest.mark.parametrize("hook", ["__init__", "open"])

@@ -87,3 +87,26 @@ def test_a_spout_that_gives_one_tuple_at_a_time_still_feeds_all():
         roots.ack((1, number, 0), 7, 7, 1.0)
     assert roots.credit
     roots.check()
+
+
+def test_the_ack_latency_of_a_root_is_the_time_until_all_of_it_is_durable():
+    sent = []
+
+    def one_batch(lineage, payload):
+        sent.append(lineage)
+        lineage.p ^= 7
+        lineage.d ^= 7
+
+    roots = Roots(1, Settings(), Acks(1, 1, None, None, None), one_batch)
+    roots.open([("", ["key"], [1], None)], 0.0, None, 10.0)
+    roots.ack((1, 0, 0), 7, 0, 11.0)
+    assert (roots.completion.max, roots.ack_latency.count) == (1.0, 0)
+    roots.ack((1, 0, 0), 0, 7, 14.0)
+    assert (roots.ack_latency.max, roots.ack_latency.count) == (4.0, 1)
+    # one that is replayed waits from its first attempt on
+    roots.open([("", ["key"], [1], None)], 0.0, None, 20.0)
+    roots.grace(20.0)
+    roots.watch(1e6)
+    assert roots.replay_one(1e6)
+    roots.ack((1, 1, 1), 7, 7, 1e6 + 20)
+    assert (roots.ack_latency.max, roots.ack_latency.count) == (1e6, 2)

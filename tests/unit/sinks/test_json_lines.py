@@ -9,7 +9,7 @@ from datetime import datetime
 import pytest
 
 from esault.errors import SinkError, TopologyError
-from esault.sinks import json_lines, row_log
+from esault.sinks import row_file, row_log
 from esault.sinks.json_lines import JsonLines
 from esault.topology.context import Context
 from esault.topology.sink import Row, RunInfo, commits
@@ -128,8 +128,8 @@ def test_a_run_that_was_killed_before_it_committed_leaves_nothing_in_the_way(pat
     driver, sink = begun(path), opened(path)
     write(sink, ("a", 1))
     sink.prepare(1)
-    os.close(driver._file._run_lock)  # as the death of its process does
-    driver._file._run_lock = None
+    os.close(driver._place.file._run_lock)  # as the death of its process does
+    driver._place.file._run_lock = None
     later = begun(path)
     commit(opened(path))
     later.end(True)
@@ -137,7 +137,7 @@ def test_a_run_that_was_killed_before_it_committed_leaves_nothing_in_the_way(pat
 
 
 def test_a_log_gives_way_to_a_new_one_so_that_long_runs_do_not_fill_the_disk(path, monkeypatch):
-    monkeypatch.setattr(json_lines, "_LOG_SIZE", 1000)
+    monkeypatch.setattr(row_file, "LOG_SIZE", 1000)
     driver, sink = begun(path), opened(path)
     handles = []
     for epoch in range(20):
@@ -155,7 +155,7 @@ def test_a_log_gives_way_to_a_new_one_so_that_long_runs_do_not_fill_the_disk(pat
 
 
 def test_a_log_gives_way_although_rows_come_between_prepare_and_commit(path, monkeypatch):
-    monkeypatch.setattr(json_lines, "_LOG_SIZE", 1000)
+    monkeypatch.setattr(row_file, "LOG_SIZE", 1000)
     driver, sink = begun(path), opened(path)
     for epoch in range(20):
         write(sink, ("k" * 400, epoch))

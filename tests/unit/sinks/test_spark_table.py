@@ -361,7 +361,6 @@ def test_two_runs_at_once_are_refused_also_across_processes(tmp_path: Any) -> No
     [
         (("", COLUMNS), "SparkTable: path must be the name of a folder, got ''"),
         ((7, COLUMNS), "SparkTable: path must be the name of a folder, got 7"),
-        (("s3://bucket/t", COLUMNS), "s3://bucket/t is no local folder. The log needs hard links, which object stores"),
         (("t", COLUMNS, "overwrite"), 'mode must be "error", "append" or "replace", got \'overwrite\''),
         (("t", {"_time": int}), "the column name '_time' is taken: _id, _time, _run are added by eSault"),
         (("t", {}), "SparkTable: columns is empty"),

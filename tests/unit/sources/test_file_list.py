@@ -67,8 +67,8 @@ def test_what_is_not_there_is_said_with_the_remedy(texts):
         SourceError, match=r"empty: the folder holds no file that fits pattern='\*\*/\*'; put files there"
     ):
         FileList("empty").measure(growing=False)
-    with pytest.raises(SourceError, match=r"s3://bucket/x: is no file on this machine; copy it to a disk first"):
-        FileList("s3://bucket/x").measure(growing=False)
+    with pytest.raises(SourceError, match=r"x3://bucket/x: there is no object store x3://; write s3://, gs://, az://"):
+        FileList("x3://bucket/x").measure(growing=False)
     os.symlink("gone", "link.txt")
     with pytest.raises(SourceError, match=r"link\.txt: there is no such file \(it is a link to a file that is gone\)"):
         FileList("link.txt").measure(growing=False)

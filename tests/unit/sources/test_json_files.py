@@ -159,7 +159,7 @@ def test_bad_lines_can_be_left_out_counted_and_the_first_is_logged(caplog):
     assert spout.counters()["bad_lines_skipped"] == 2
     assert len(caplog.messages) == 1
     assert caplog.messages[0].startswith(
-        "a.jsonl, byte 10: a line that is no usable JSON object was left out (no JSON: Expecting value at character 1"
+        "a.jsonl, byte 10: a line that makes no row was left out (no JSON: Expecting value at character 1"
     )
 
 

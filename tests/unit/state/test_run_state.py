@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from esault import Spout, Topology
 from esault.errors import CheckpointError, UsageError
 from esault.messages.checkpoint import CompletedCheckpoint, CompletedUnit, Handle
+from esault.sinks import Collect
+from esault.sources import Items
 from esault.state import manifest, run_state
-from esault.state.run_state import RunState, StatePath
+from esault.state.run_state import RunState
 from esault.state.state_dir import StateDir
+from esault.state.state_path import StatePath, state_path
 from esault.state.state_store import FileStateStore
 
 
@@ -119,3 +125,19 @@ def test_the_lock_is_let_go_of_by_who_fails(path):
     with pytest.raises(UsageError, match="did not finish"):
         begin(path)
     assert begin(path, resume=True)[0].number == 1
+
+
+class Unseekable(Spout):
+    def read(self, limit):
+        return []
+
+
+def test_an_object_store_takes_the_state_of_sources_that_can_seek():
+    t = Topology("t")
+    t.spout("rows", Items([(1, 1)])).sink("out", Collect())
+    assert str(state_path(t.plan(), "s3://bucket/state").lies) == "s3://bucket/state"
+    with pytest.raises(UsageError, match="a Path has one slash of an address: pass it as a str"):
+        state_path(t.plan(), Path("gs://bucket/state"))
+    t.spout("more", Unseekable()).sink("too", Collect())
+    with pytest.raises(UsageError, match="spout 'more': Unseekable cannot seek, .* Name a folder with --state"):
+        state_path(t.plan(), "s3://bucket/state")

@@ -66,8 +66,8 @@ class Shelf:
 class Numbered(SplitSource):
     """Reads the splits of a shelf."""
 
-    def __init__(self, shelf, every=None, at_once=None):
-        self.shelf = shelf
+    def __init__(self, shelf, every=None, at_once=None, latest=False):
+        self.shelf, self.latest = shelf, latest
         self.discovery_interval = every
         self.splits_at_once = at_once
 
@@ -76,4 +76,8 @@ class Numbered(SplitSource):
         return list(self.shelf.sizes)
 
     def open_split(self, id, position):
-        return Numbers(self, id, position or 0)
+        begin = self.shelf.sizes[id] if self.latest else 0
+        return Numbers(self, id, begin if position is None else position)
+
+    def open_added_split(self, id):
+        return Numbers(self, id, 0)

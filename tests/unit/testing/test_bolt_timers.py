@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import depth
 import pytest
 from commands_asked import change
 from counting import Landed, Nothing
@@ -93,7 +94,7 @@ def test_whoever_dies_and_moves_timers_are_due_once_behind_all_that_comes_before
     assert sorted((row.key, row.value) for row in local.landed("more")) == again_of(AGAIN, expected)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", depth.seeds(8))
 def test_without_deaths_the_same_holds_without_checkpoints(seed):
     rows = rows_of(seed)
     options = Settings(max_pending=4, root_rows=16, frame_rows=8)
@@ -157,6 +158,7 @@ def watched(rows, bolt=Quiet, lasts=20, **options):
 ROWS = [(0, "a"), (1, "a"), (1.5, "b"), (2, "a"), (7, "b"), (8, "b"), (19.5, "c")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"idle_after": 0.5}, {"expire_after": 0.7}, {"parallelism": 3}])
 @pytest.mark.parametrize("moves", [False, True])
 def test_a_key_of_which_nothing_comes_is_told_of_when_its_time_has_come(options, moves):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+import depth
 import numpy as np
 import pytest
 from counting import Landed
@@ -296,7 +297,7 @@ def test_a_key_whose_rows_are_all_late_leaves_nothing_behind():
     local.run_until_drained()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", depth.seeds(6))
 def test_a_copy_that_is_brought_up_to_date_counts_on(seed):
     keys = keys_of(seed, 400)
     t = Topology("alike")

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
+from bench.policies.orientstream.timestamp_map import TimestampMap
 from esault import Bolt, Sink, Topology, by_key
-from esault.elasticity.policies.orientstream.timestamp_map import TimestampMap
 from esault.errors import UsageError
 from esault.messages.settings import Settings
 from esault.sources import Items, MicroBatches, Paced
@@ -158,6 +158,7 @@ def test_several_spouts_go_through_one_sequence_of_changes():
     assert max(max(p)[0] for p in wide(local)) > max(max(p)[0] for p in wide(one)[2:])
 
 
+@pytest.mark.slow
 def test_a_drain_lets_go_what_was_collected():
     local = LocalRuntime(topology(), policies=POLICY)
     local.run_for(3.4)

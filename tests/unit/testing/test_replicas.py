@@ -231,6 +231,7 @@ def test_a_policy_judges_the_first_replica_and_all_are_probed():
     assert wrong(local, 10) == []
 
 
+@pytest.mark.slow
 def test_copies_that_are_divided_in_different_ways_are_scaled_and_not_split():
     local = runtime(9, counters=3, lines=600, settings=Settings(max_pending=2, root_rows=2))
     until(local, lambda: counted(local) > 100)

@@ -146,7 +146,7 @@ def test_a_unit_that_vanished_or_changed_its_kind_is_refused_with_the_remedy():
         check_plan(kept, t.plan(), {})
     with pytest.raises(UsageError, match="one of topology 'words', and this is 'sums'.*--state"):
         check_plan(kept, sums(1).plan(), {})
-    with pytest.raises(UsageError, match="spout 'lines' was read by 1 sub-units .* cannot go on with 2"):
+    with pytest.raises(UsageError, match="spout 'lines' was read by 1 sub-unit in .* cannot go on with 2"):
         check_plan(kept, words().plan(), {"lines": 2})
 
 

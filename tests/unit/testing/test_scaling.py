@@ -161,7 +161,7 @@ def test_advice_reaches_the_user_and_the_log(name_policy):
 
 @pytest.mark.parametrize("name", ["probe", "esault"])
 def test_at_steady_load_real_policies_leave_the_unit_alone(name):
-    local = LocalRuntime(topology(15.0, parallelism=2, min_parallelism=2), policies={"count": name})
+    local = LocalRuntime(topology(8.0, parallelism=2, min_parallelism=2), policies={"count": name})
     local.run_until_drained()
     assert local.report().changes == []
 

@@ -151,6 +151,7 @@ def json_rows(path):
     return [(row["key"], row["value"]) for row in lines(path)]
 
 
+@pytest.mark.slow
 def test_a_sink_that_keeps_the_laws_is_put_through_crashes():
     assert check_sink(Folder, shown, rows=[("k", i) for i in range(9)], parts=2) == 12
 
@@ -166,6 +167,7 @@ def test_one_that_does_not_commit_keeps_those_that_are_left():
         check_sink(lambda path: Lines(path, flush=False), lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("broken", "law"),
     [

@@ -68,15 +68,27 @@ class InLambda(Bolt):
         put()
 
 
-class Hides(Bolt):
-    """Changes itself where no look at its class can see it."""
+def remember(bolt, value):
+    bolt.last = value
 
+
+class PassesItself(Bolt):
     def process(self, key, value):
         remember(self, value)
 
 
-def remember(bolt, value):
-    bolt.last = value
+class PassesItselfWithin(Bolt):
+    def process(self, key, value):
+        [remember(self, each) for each in value]
+
+
+class Hides(Bolt):
+    """Changes itself where no look at its class can see it."""
+
+    keep = functools.partialmethod(remember)
+
+    def process(self, key, value):
+        self.keep(value)
 
 
 def words(**options):
@@ -154,7 +166,18 @@ class InBatches(BatchBolt):
 
 @pytest.mark.parametrize(
     "kind",
-    [Finishes, Collects, Sets, InLambda, Wrapped, ByProperty, InBatches, functools.partial(Split, [])],
+    [
+        Finishes,
+        Collects,
+        Sets,
+        InLambda,
+        Wrapped,
+        ByProperty,
+        InBatches,
+        PassesItself,
+        PassesItselfWithin,
+        functools.partial(Split, []),
+    ],
 )
 def test_what_keeps_something_is_not_chained(kind):
     t = Topology("t")
@@ -206,7 +229,7 @@ def test_what_is_said_about_a_unit_by_itself_keeps_it_apart_and_a_change_is_refu
     assert "split" in landed(True, {"lines": [("f", "a")]}, parallelism={"split": 2}).plan.units
     local = landed(True, {"lines": [("f", "a")]})
     with pytest.raises(UsageError, match="'split' is chained: it runs in the process of 'lines'.*chain=False"):
-        local.driver.commands.scale("split", 2, local.clock())
+        local.driver.commands.throttle("split", 2, 1, local.clock())
 
 
 def test_errors_are_those_of_the_bolt():

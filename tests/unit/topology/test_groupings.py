@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
 from esault import Bolt, Grouping, Topology, TopologyError, by_key
 from esault.flow.send.route import route
 from esault.sources import Items
 from esault.topology.grouping import BUILT_IN, Promises
-from esault.topology.inputs import written
 from esault.topology.plan import Edge
+
+
+def arguments(make):
+    """Some numbers for a maker that takes any."""
+    needed = [each for each in inspect.signature(make).parameters.values() if each.default is each.empty]
+    return tuple(range(3, 3 + len(needed)))
 
 
 class Same(Bolt):
@@ -40,9 +47,14 @@ def test_the_makers_make_what_they_stand_for():
         "single": "Single",
         "partial_key": "PartialKey",
     }.items()
-    for kind, make in BUILT_IN.items():
-        assert type(make()) is kind
-        assert written(make()) == f"{make.__name__}()"
+
+
+@pytest.mark.parametrize(("kind", "make"), BUILT_IN.items(), ids=lambda each: each.__name__)
+def test_each_is_written_as_it_is_made(kind, make):
+    made = make(*arguments(make))
+    assert type(made) is kind
+    assert repr(made) == f"{make.__name__}({', '.join(map(repr, arguments(make)))})"
+    assert made == make(*arguments(make)) and hash(made) == hash(make(*arguments(make)))
 
 
 def test_state_moves_with_its_key_where_the_place_of_the_key_decides():
@@ -53,8 +65,9 @@ def test_state_moves_with_its_key_where_the_place_of_the_key_decides():
 
 @pytest.mark.parametrize("make", BUILT_IN.values(), ids=lambda make: make.__name__)
 def test_each_has_a_route_of_the_engine_or_chooses(make):
-    chooses = type(make()).choose is not Grouping.choose
-    assert chooses or type(route("u", Edge("t", 0, make()), 10)) is not type(route("u", Edge("t", 0, Odd()), 10))
+    made = make(*arguments(make))
+    chooses = type(made).choose is not Grouping.choose
+    assert chooses or type(route("u", Edge("t", 0, made), 10)) is not type(route("u", Edge("t", 0, Odd()), 10))
 
 
 def test_one_of_ones_own_may_send_a_tuple_to_several():

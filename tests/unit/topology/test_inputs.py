@@ -5,8 +5,8 @@ import re
 import pytest
 
 from esault.errors import TopologyError
-from esault.topology.grouping import ByKey, Grouping, Single, broadcast, by_key, partial_key, shuffle, single
-from esault.topology.inputs import check_grouping, common_objects, written
+from esault.topology.grouping import BUILT_IN, ByKey, Grouping, Single, broadcast, by_key, partial_key, shuffle, single
+from esault.topology.inputs import check_grouping, common_objects
 
 
 class First(Grouping):
@@ -41,17 +41,17 @@ class MyByKey(ByKey):
 def test_a_grouping_says_what_one_object_stands_for(grouping, objects, text):
     assert check_grouping("x", "lines", grouping) is grouping
     assert grouping.objects == objects
-    assert written(grouping) == text
+    assert repr(grouping) == text
 
 
 @pytest.mark.parametrize(
     ("grouping", "said"),
     [
-        (None, "unit 'x', input 'lines': no grouping is given; write grouping=shuffle() or another: one of by_key()"),
+        (None, "unit 'x', input 'lines': no grouping is given; write grouping=shuffle() or another: one of "),
         (shuffle, "unit 'x', input 'lines': the grouping lacks its brackets; write shuffle()"),
         (Single, "unit 'x', input 'lines': the grouping lacks its brackets; write single()"),
         (First, "the grouping is a class; write First(...), an object of it"),
-        ("shuffle", "'shuffle' (str) is no grouping; it is one of by_key(), shuffle(), broadcast(), single()"),
+        ("shuffle", "'shuffle' (str) is no grouping; it is one of "),
         (len, "(builtin_function_or_method) is no grouping"),
         (NoChoice(), "NoChoice does not define choose(self, key, value, sub_units)"),
         (ClaimsKeys(), "ClaimsKeys says objects='key'; a grouping of your own has one object per sub-unit"),
@@ -61,6 +61,13 @@ def test_a_grouping_says_what_one_object_stands_for(grouping, objects, text):
 def test_what_is_no_grouping_is_refused_with_what_to_write(grouping, said):
     with pytest.raises(TopologyError, match=re.escape(said)):
         check_grouping("x", "lines", grouping)
+
+
+def test_a_refusal_names_all_groupings_and_what_each_takes():
+    with pytest.raises(TopologyError) as error:
+        check_grouping("x", "lines", None)
+    for make in BUILT_IN.values():
+        assert re.search(rf"\b{make.__name__}\([\w, ]*\)[,; ]", str(error.value)), make
 
 
 @pytest.mark.parametrize(

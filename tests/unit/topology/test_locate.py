@@ -161,14 +161,14 @@ def test_a_function_that_its_file_calls_otherwise_is_refused(monkeypatch):
 
 
 @pytest.mark.parametrize("filename", ["<stdin>", "/tmp/ipykernel_1/12345.py"])
-def test_a_function_of_a_notebook_is_refused_with_what_to_do(filename):
+def test_a_function_of_a_prompt_is_refused_with_what_to_do(filename):
     namespace = {"__name__": "__main__", "Topology": Topology}
     exec(compile("def topology():\n    return Topology('x')", filename, "exec"), namespace)
     with pytest.raises(LocateError) as error:
         locate_function(namespace["topology"])
     assert "topology was not read from a file" in str(error.value)
     assert 'run(topology, engine="local")' in str(error.value)
-    assert "%%writefile" in str(error.value)
+    assert "save the function in a file" in str(error.value)
 
 
 def script(folder, text, *command):

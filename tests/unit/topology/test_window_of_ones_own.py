@@ -11,7 +11,8 @@ import esault.windows
 from esault import Bolt, Topology, TopologyError
 from esault.sources import Items
 from esault.testing import LocalRuntime
-from esault.topology.window import WINDOW_KINDS, WindowKind
+from esault.topology.window import WindowKind
+from esault.topology.window_kinds import WINDOW_KINDS
 from esault.windows import CountWindow, TimeWindow, TumblingWindow, Window
 
 
@@ -87,6 +88,8 @@ def test_what_says_nothing_of_its_windows_is_refused():
 
 def test_the_kinds_are_exported_and_named():
     assert {kind.__name__ for kind in WINDOW_KINDS} < set(vars(esault.windows)["__all__"])
-    assert [kind.timed for kind in WINDOW_KINDS] == [True, True, True, False]
-    with pytest.raises(TopologyError, match=r"write TumblingWindow\(size\), .* or CountWindow\(size\)"):
+    assert [kind for kind in WINDOW_KINDS if not kind.timed] == [CountWindow]
+    with pytest.raises(TopologyError, match="CountWindow lacks its size; write ") as error:
         counts(CountWindow, [1])
+    assert "CalendarWindow(unit)" in str(error.value) and "SlidingWindow(size, every)" in str(error.value)
+    assert all(f" {kind.__name__}(" in str(error.value) for kind in WINDOW_KINDS)

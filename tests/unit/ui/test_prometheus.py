@@ -14,7 +14,9 @@ import pytest
 
 from esault.control.report.summary import Snapshot, UnitSnapshot
 from esault.errors import UsageError
-from esault.ui.prometheus import HOST, PrometheusView, served
+from esault.messages.user_metrics import MetricReading
+from esault.ui.listen_address import LOOPBACK
+from esault.ui.prometheus import SILENCE, PrometheusView, served
 
 pytest.importorskip("prometheus_client")
 
@@ -73,7 +75,7 @@ def values(text):
 
 
 def test_all_there_is_to_know_of_a_run_can_be_read(heard):
-    with served(0, heard) as view:
+    with served("0", heard) as view:
         view.line("count/3", "hello")
         view.update(RUN)
         url = re.fullmatch(r"metrics: (http://127\.0\.0\.1:\d+/metrics)", heard.notices[0])[1]
@@ -103,37 +105,108 @@ def test_all_there_is_to_know_of_a_run_can_be_read(heard):
 
 
 def test_nobody_beyond_this_machine_can_ask(heard):
-    with served(0, heard) as view:
+    with served("0", heard) as view:
         view.update(RUN)
-        assert view._server.server_address[0] == HOST
+        assert view._server._server.server_address[0] == LOOPBACK
 
 
 def test_a_port_that_is_taken_is_found_before_anything_starts(heard):
-    with socket.create_server((HOST, 0)) as taken:
+    with socket.create_server((LOOPBACK, 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(UsageError, match=f"--metrics {port}: .* choose another port, or 0"):
-            PrometheusView(port, heard)
+            PrometheusView(str(port), heard)
 
 
 def test_one_that_is_taken_meanwhile_ends_no_run(heard):
-    with served(0, heard) as view, socket.create_server((HOST, 0)) as taken:
-        view._port = taken.getsockname()[1]
+    with served("0", heard) as view, socket.create_server((LOOPBACK, 0)) as taken:
+        view._server._port = taken.getsockname()[1]
         view.update(RUN)
         view.update(RUN)
     assert len(heard.snapshots) == 2
-    assert "there are no metrics" in heard.notices[0]
+    assert "--metrics shows nothing" in heard.notices[0]
 
 
 def test_where_the_library_is_missing_the_error_says_how_to_get_it(heard, monkeypatch):
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     monkeypatch.setitem(sys.modules, "prometheus_client.core", None)
     with pytest.raises(UsageError, match=r"pip install 'esault\[metrics\]'"):
-        PrometheusView(0, heard)
+        PrometheusView("0", heard)
 
 
 def test_the_page_names_them_all(heard):
-    with served(0, heard) as view:
+    with served("0", heard) as view:
         view.update(RUN)
         names = set(re.findall(r"^# HELP (\w+)", read(heard.notices[0].removeprefix("metrics: ")), re.M))
     page = (Path(__file__).parents[3] / "docs" / "how-to" / "watch-with-prometheus.md").read_text()
     assert set(re.findall(r"^\| `(\w+)`", page, re.M)) == names
+
+
+class TestOfUsers:
+    def test_metrics_of_the_users_own_are_exported_with_their_labels(self, heard):
+        metrics = (
+            MetricReading("counter", "orders", "Orders that came", (("kind", "web"),), 3.0),
+            MetricReading("gauge", "size", "", (("sub_unit", "4"),), 2.5),
+            MetricReading("histogram", "price", "", (), ((1.0, 10.0), (1, 2, 3), 50.0)),
+        )
+        other = replace(SPOUT, metrics=(MetricReading("gauge", "orders", "", (), 7.0),))
+        with served("0", heard) as view:
+            view.update(replace(RUN, units=(replace(COUNT, metrics=metrics), other)))
+            text = read(heard.notices[0].removeprefix("metrics: "))
+        assert "# HELP orders_total Orders that came" in text
+        found = {name: value for name, value in values(text).items() if not name.startswith("esault_")}
+        of_count = 'topology="words",unit="count"'
+        assert found == {
+            f'orders_total{{kind="web",{of_count}}}': 3,
+            f'size{{sub_unit="4",{of_count}}}': 2.5,
+            f'price_bucket{{le="1.0",{of_count}}}': 1,
+            f'price_bucket{{le="10.0",{of_count}}}': 3,
+            f'price_bucket{{le="+Inf",{of_count}}}': 6,
+            f"price_count{{{of_count}}}": 6,
+            f"price_sum{{{of_count}}}": 50,
+        }
+
+
+class TestHealth:
+    @pytest.mark.parametrize(
+        "change, silent, alive, ready",
+        [
+            ({}, 0.0, "", ""),
+            ({"phase": "starting"}, 0.0, "", "starting"),
+            ({"draining": True}, 0.0, "", "ending in order"),
+            ({"unforked": 2}, 0.0, "", "2 sub-units cannot be forked"),
+            ({}, SILENCE + 1, "the driver has said nothing for 31 s", "the driver has said nothing for 31 s"),
+            ({"failure": "unit 'count'"}, 0.0, "unit 'count'", "unit 'count'"),
+        ],
+    )
+    def test_it_says_whether_it_is_alive_and_ready_and_if_not_why(self, heard, change, silent, alive, ready):
+        now = [100.0]
+        view = PrometheusView("0", heard, lambda: now[0])
+        try:
+            view.update(replace(RUN, **change))
+            now[0] += silent
+            base = heard.notices[0].removeprefix("metrics: ").removesuffix("/metrics")
+            for path, why in (("/healthz", alive), ("/readyz", ready)):
+                try:
+                    said = 200, read(base + path)
+                except urllib.error.HTTPError as error:
+                    said = error.code, error.read().decode()
+                assert said == (503 if why else 200, (why or "ok") + "\n")
+        finally:
+            view.close()
+
+    def test_before_the_first_word_it_is_not_ready(self, heard):
+        assert PrometheusView("0", heard).not_ready() == "starting"
+
+
+@pytest.mark.parametrize("wrong", ["", "x", "70000", "localhost:80", "1.2.3:4"])
+def test_what_is_no_address_is_refused(heard, wrong):
+    with pytest.raises(UsageError, match="write a port .0: any that is free., or ADDRESS:PORT"):
+        PrometheusView(wrong, heard)
+
+
+def test_an_address_beyond_the_loopback_answers_by_any_name(heard):
+    with served("0.0.0.0:0", heard) as view:
+        view.update(RUN)
+        port = heard.notices[0].rpartition(":")[2].partition("/")[0]
+        asked = urllib.request.Request(f"http://127.0.0.1:{port}/readyz", headers={"Host": "words.jobs:9464"})
+        assert read(asked) == "ok\n"

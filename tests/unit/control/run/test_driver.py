@@ -129,7 +129,9 @@ def test_a_death_is_told_of_and_made_up_for_and_then_there_is_a_grace():
     assert victim not in run.subs("count")
     assert set(run.driver.units["count"].table.owners()) == set(run.subs("count"))
     assert run.driver.deaths == 1
-    assert set(run.heard(Grace)) == {i for unit in run.driver.units for i in run.subs(unit)}
+    above = run.driver.plan.above("count")
+    assert above == {"lines", "split"}
+    assert set(run.heard(Grace)) == {i for unit in above for i in run.subs(unit)}, "no other owner's roots went there"
     assert run.heard(AckRouting)
 
 

@@ -10,7 +10,12 @@ from esault.messages.status import Status, SubUnitCounts
 def status(incarnation, seen, elements=0, backlog=0, seconds=0.001):
     times = Histogram()
     times.record(seconds, seen)
-    return Status(incarnation, 0.0, SubUnitCounts(tuples_in=seen, elements=elements, backlog=backlog), times.snapshot())
+    return Status(
+        incarnation,
+        0.0,
+        SubUnitCounts(tuples_in=seen, elements=elements, backlog=backlog),
+        {"latency": times.snapshot()},
+    )
 
 
 def test_counts_of_the_dead_stay_and_what_they_held_is_lost():
@@ -22,7 +27,7 @@ def test_counts_of_the_dead_stay_and_what_they_held_is_lost():
     assert measured.counts.elements == 5
     assert measured.counts.backlog == 1
     assert measured.counts.state_lost == 4
-    assert len(measured.histogram("latency")) == 30
+    assert len(measured.durations.latency) == 30
 
 
 def test_one_that_left_in_order_lost_nothing():

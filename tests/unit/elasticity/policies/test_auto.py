@@ -88,17 +88,20 @@ def test_a_full_unit_behind_a_source_that_cannot_tell_is_doubled():
     assert widths[-1] == 5  # work for 3.5 at 80 %
 
 
+@pytest.mark.slow
 def test_noise_is_no_reason():
     run = simulate(one(lambda t: 300.0, source={"burst": 2.0}, width=5), "auto", seconds=120, seed=2)
     assert run.changes <= 2
 
 
+@pytest.mark.slow
 def test_less_room_is_kept_where_nothing_was_unforeseen():
     run = simulate(one(lambda t: 3000.0, service=0.004, width=15), "auto", seconds=90, seed=1)
     assert run.operators["work"].trace[-1][1] == 14  # work for 12, which took 15 at 80 %
     assert run.operators["work"].trace[-1][0] > 25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 4])
 def test_chance_in_a_thin_stream_is_no_reason_for_room(seed):
     run = simulate(one(lambda t: 880.0, service=0.004, width=5), "auto", seconds=90, seed=seed)
@@ -106,6 +109,7 @@ def test_chance_in_a_thin_stream_is_no_reason_for_room(seed):
     assert run.latency.percentile(0.99) < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_fall_is_one_change_where_only_doubt_speaks_for_another_sub_unit(seed):
     def fall(t):
@@ -115,6 +119,7 @@ def test_a_fall_is_one_change_where_only_doubt_speaks_for_another_sub_unit(seed)
     assert [(c.before, c.after) for c in run.operators["work"].changes] == [(15, 3)]  # work for 2.4, just 3 at 80 %
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_peak_is_two_changes_although_its_surprise_is_remembered_for_longer(seed):
     def peak(t):

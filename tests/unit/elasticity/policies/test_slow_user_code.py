@@ -45,6 +45,7 @@ def test_auto_is_within_a_tenth_of_the_best_for_any_service(service):
     assert ours.lag + ours.operators["work"].waiting <= 2000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["auto", "probe"])
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_unit_grows_to_what_its_work_takes(policy, service):

@@ -9,6 +9,7 @@ import pytest
 from esault import Sink
 from esault.flow.channel.lineage import Lineage
 from esault.flow.send.sink_writer import COMMIT_SHARE, SinkWriter
+from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.testing.manual_clock import ManualClock
 from esault.topology.plan import SinkPlan
@@ -54,3 +55,36 @@ def test_commits_take_at_most_their_share_of_the_time(it):
         it.writer.commit()
     write(it)
     assert it.writer.due_at == pytest.approx(it.clock() + 0.5 * (1 / COMMIT_SHARE - 1))
+
+
+def test_rows_have_landed_when_they_are_committed(it):
+    write(it)
+    assert it.writer.landed == 0
+    it.writer.commit()
+    write(it)
+    assert it.writer.landed == 1
+
+
+def test_with_checkpoints_rows_have_landed_when_theirs_or_a_later_one_is_complete():
+    clock = ManualClock()
+    exactly = Settings(delivery=Delivery.EXACTLY_ONCE, checkpoint_every=1.0)
+    writer = SinkWriter(SinkPlan("slow", Slow(clock)), None, exactly, None, lambda: 1, clock)
+    it = SimpleNamespace(clock=clock, writer=writer, root=0)
+    for number in (1, 2, 3):
+        write(it)
+        writer.prepare(number, lambda handle: None)
+    writer.complete(2, None, lambda _: None)  # the first was given up
+    assert writer.landed == 2
+    writer.complete(3, None, lambda _: None)
+    assert writer.landed == 3
+
+
+class Plain(Sink):
+    def write(self, rows):
+        pass
+
+
+def test_rows_of_a_sink_that_commits_nothing_have_landed_at_once(it):
+    it.writer = SinkWriter(SinkPlan("plain", Plain()), None, Settings(), None, lambda: 1, it.clock)
+    write(it)
+    assert it.writer.landed == 1

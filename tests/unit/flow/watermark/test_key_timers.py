@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esault.errors import FrameError
-from esault.flow.watermark.key_timers import EVENT, PROCESSING, KeyTimers, with_timers, without_timers
+from esault.flow.watermark.key_timers import KeyTimers
 from esault.payload.codec import Codec
+from esault.payload.timed_state import EVENT, PROCESSING, with_timers, without_timers
 from esault.routing.ring import canonical
 
 CALLS = st.tuples(

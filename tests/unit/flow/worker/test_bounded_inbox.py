@@ -240,6 +240,7 @@ def test_the_window_lets_an_inbox_of_any_size_fill(buffer):
     local.stop_at_once()
 
 
+@pytest.mark.slow
 def test_a_unit_without_one_drops_nothing_and_its_spout_waits_although_another_has_one():
     t = Topology("two")
     t.spout("rows", Flood(5000, 2.0)).bolt("worker", Echo, by_key(), buffer=10, overflow="drop")
@@ -370,6 +371,7 @@ def test_whoever_is_killed_what_arrived_was_processed_or_dropped_or_died_with_it
         assert report.roots.replayed == 0
 
 
+@pytest.mark.slow
 def test_with_checkpoints_what_lands_is_what_was_processed_once():
     local = LocalRuntime(
         flooded(parallelism=2, buffer=50, seconds=4.0), settings=Settings(delivery="eo", checkpoint_every=0.5), seed=3

@@ -105,8 +105,8 @@ def test_a_batch_is_processed_counted_sent_on_and_acked(bench):
     assert ack.body == (((3, 4, 0), 77 ^ batch.id, 77 ^ batch.id),)
     counts = it.core.counts()
     assert (counts.tuples_in, counts.tuples_out, counts.arrivals, counts.backlog, counts.elements) == (2, 2, 2, 0, 1)
-    assert it.core.metrics.latency.count == 2
-    assert it.core.metrics.end_to_end.count == 0  # it goes on behind
+    assert it.core.metrics.durations.latency.count == 2
+    assert it.core.metrics.durations.end_to_end.count == 0  # it goes on behind
 
 
 def test_what_is_not_of_this_run_is_counted_and_dropped(bench):

@@ -34,7 +34,7 @@ class Wire:
 
 @pytest.fixture
 def link():
-    made = HostConnection("127.0.0.1:1", None, None, lambda: None, lambda: 0.0)
+    made = HostConnection("127.0.0.1:1", None, None, None, lambda: None, lambda: 0.0)
     yield made
     made._waker.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -19,6 +20,7 @@ from esault.runtime.run_commands import (
     ScaleUnit,
     ShowStatus,
     StopTopology,
+    TakeSavepoint,
     ThrottleUnit,
     parse,
 )
@@ -52,9 +54,9 @@ class Caller:
         self.answers.append((last, answer))
 
 
-def server(told, *callers):
+def server(told, *callers, state=None):
     control_socket = SimpleNamespace(callers=deque(callers), close=lambda: None)
-    made = ControlServer(control_socket, "words", "run", told.append)
+    made = ControlServer(control_socket, "words", "run", told.append, state)
     made.serve()
     return made
 
@@ -68,6 +70,8 @@ def server(told, *callers):
         ({"do": "change", "unit": "u", "kind": "split", "more": 1}, ChangeUnit("u", "split")),
         ({"do": "stop"}, StopTopology()),
         ({"do": "stop", "now": True}, StopTopology(now=True)),
+        ({"do": "stop", "savepoint": "a"}, StopTopology(savepoint="a")),
+        ({"do": "savepoint", "name": "a"}, TakeSavepoint("a")),
     ],
 )
 def test_a_request_is_a_command(request_, command):
@@ -79,8 +83,8 @@ def test_a_request_is_a_command(request_, command):
     ("request_", "says"),
     [
         ([], "a JSON object"),
-        ({}, "do=None: it is status, scale, throttle, change or stop"),
-        ({"do": ["scale"]}, "it is status"),
+        ({}, "do=None: it is "),
+        ({"do": ["scale"]}, "do=['scale']: it is "),
         ({"do": "scale", "unit": "u"}, "scale takes n, a whole number"),
         ({"do": "scale", "unit": "u", "n": True}, "scale takes n, a whole number"),
         ({"do": "scale", "unit": 1, "n": 1}, "scale takes unit, a text"),
@@ -92,6 +96,12 @@ def test_what_is_no_request_is_refused_with_what_is_missing(request_, says):
     with pytest.raises(ValueError) as caught:
         parse(request_)
     assert says in str(caught.value)
+
+
+def test_a_request_for_no_command_is_refused_with_all_that_there_are():
+    with pytest.raises(ValueError) as caught:
+        parse({})
+    assert set(str(caught.value).replace(" or ", ", ").partition("it is ")[2].split(", ")) == set(COMMANDS)
 
 
 def test_each_command_stands_in_the_table_by_its_word():
@@ -185,3 +195,48 @@ def test_status_and_stop_and_a_change_are_answered_by_the_command_itself():
     assert callers[0].answers[0][1]["phase"] == "starting"
     assert callers[1].answers == [(False, {"begun": True}), (True, {"done": True, "ended": "drained"})]
     assert callers[3].answers == [(True, {"begun": True})]
+
+
+class State:
+    """Keeps one savepoint, `kept`."""
+
+    def check_savepoint(self, name):
+        if name == "taken":
+            raise UsageError("there is a savepoint 'taken' already")
+
+    def savepoint(self, name):
+        if name == "full":
+            raise UsageError("the disk is full")
+        return Path("savepoints") / name
+
+
+def test_a_stop_with_a_savepoint_says_where_it_is_once_the_run_is_over():
+    callers = [Caller(do="stop", savepoint=name) for name in ("kept", "full")]
+    told = []
+    control_server = server(told, *callers, state=State())
+    assert told == [DrainRun(), DrainRun()]
+    control_server.ended("paused")
+    assert callers[0].answers[-1] == (True, {"done": True, "ended": "paused", "path": "savepoints/kept"})
+    assert callers[1].answers[-1][1]["error"].startswith("the run has ended (paused), and no savepoint was made")
+
+
+def test_a_run_that_failed_leaves_no_savepoint():
+    caller = Caller(do="stop", savepoint="kept")
+    control_server = server([], caller, state=State())
+    control_server.ended("failed")
+    assert caller.answers[-1] == (True, {"error": "the run failed: there is no savepoint 'kept'"})
+
+
+@pytest.mark.parametrize(
+    ("request_", "state", "says"),
+    [
+        ({"savepoint": "a"}, None, "begun without --checkpoint"),
+        ({"savepoint": "a", "now": True}, State(), "leave one of them out"),
+        ({"savepoint": "taken"}, State(), "already"),
+    ],
+)
+def test_a_stop_whose_savepoint_cannot_be_made_is_refused_and_the_run_goes_on(request_, state, says):
+    caller, told = Caller(do="stop", **request_), []
+    server(told, caller, state=state)
+    assert told == []
+    assert says in caller.answers[-1][1]["error"]

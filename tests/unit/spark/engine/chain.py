@@ -6,11 +6,13 @@ import itertools
 import json
 import time
 from collections import Counter, defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from esault.payload.codec import Codec
 from esault.spark.engine import reader, stages, task
+from esault.spark.engine.adapted import adapted
 from esault.spark.engine.job import Job
 from esault.spark.engine.journal import Journal
 from esault.spark.engine.layout import lay_out, partition_of
@@ -18,6 +20,7 @@ from esault.spark.engine.offsets import publish, start
 from esault.spark.engine.query import Epochs
 from esault.spark.engine.reading import Reading
 from esault.spark.engine.refusals import check_topology
+from esault.spark.engine.seeds import write_seed
 from esault.spark.engine.source import controls, ranges
 from esault.spark.engine.tally import Tally
 from esault.topology.locate import locate
@@ -72,7 +75,7 @@ class Chain:
         self, place: str, folder: Path, params: dict[str, Any] | None = None, cores: int = 2, **chosen: int
     ) -> None:
         self.located = locate(place)
-        self.plan = self.located.build(params or {}).plan()
+        self.plan = adapted(self.located.build(params or {}))
         check_topology(self.plan)
         self.folder = folder
         self.run = f"chain-{next(_RUNS)}"
@@ -80,7 +83,7 @@ class Chain:
         layout = lay_out(self.plan, chosen, cores)
         self.job = Job(self.located, params or {}, self.run, layout, str(folder), str(folder / "state"))
         self.tally = Tally(self.plan.units)
-        self.epochs = Epochs(self.plan.sinks, Journal(folder / "state" / "epochs"), self.tally, folder / "state")
+        self.epochs = Epochs(self.plan.sinks, Journal(folder / "state" / "epochs"), self.tally, self.job)
         self.offset = start(dict(layout.parts))
         publish(folder, self.offset, first=True)
         self.reading = Reading(
@@ -108,6 +111,22 @@ class Chain:
         task._HERE.clear()
         reader._HERE.clear()
         stages._SPOUTS.clear()
+
+    def rescale(self, cores: int = 2, **chosen: int) -> None:
+        """The run goes on with other tasks, in new workers: as one that was resumed so."""
+        self.forget_workers()
+        before, number = self.job.layout, self.reading._generation + 1
+        folder = self.folder / f"seeds-{number}"
+        folder.mkdir()
+        for (unit, at), store in self.stores.items():
+            if store.value is not None:
+                write_seed(folder, unit, at, store.value[4], store.value[6], store.list)
+        layout = lay_out(self.plan, {**before.parts, **chosen}, cores)
+        self.job = replace(
+            self.job, run=f"chain-{next(_RUNS)}", layout=layout, seeds=dict(before.tasks), seed_dir=str(folder)
+        )
+        self.stores = defaultdict(Kept)
+        self.reading._generation = number
 
     def compute(self, start: Any, end: Any) -> list[tuple[int, bytes]]:
         """The rows that come out of the chain between two offsets."""

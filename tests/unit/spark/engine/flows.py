@@ -17,6 +17,7 @@ from esault import (
     Topology,
     broadcast,
     by_key,
+    dead_letter,
     partial_key,
     shuffle,
     single,
@@ -57,6 +58,95 @@ class Tagged(Bolt):
     def process_stream(self, stream, key, value):
         self.seen[stream] = self.seen.get(stream, 0) + 1
         self.emit(key, (stream, value, self.seen[stream]))
+
+
+class Fragile(Bolt):
+    """Every tenth tuple fails."""
+
+    def process(self, key, value):
+        if value % 10 == 3:
+            raise ValueError(f"not {value}")
+        self.emit(key, value)
+
+
+class FragileCount(Count):
+    def process(self, key, value):
+        if value % 10 == 7:
+            raise ValueError(f"not {value} of {key}")
+        super().process(key, value)
+
+
+DRAWN = []
+
+
+def fragile(out="dead"):
+    """Dead letters of a bolt without a state, of one with, and of a function step; rows that a function draws."""
+
+    def drawn():
+        for i in range(300):
+            DRAWN.append(i)
+            yield i % 5, i
+
+    def step(value):
+        if value % 10 == 9:
+            raise ValueError(f"no step for {value}")
+        return value
+
+    t = Topology("fragile")
+    rows = t.spout("rows", Items(drawn)).bolt(
+        "fragile", Fragile, grouping=shuffle(), on_error=dead_letter(f"{out}/dead.jsonl")
+    )
+    rows = rows.map(step, on_error=dead_letter(f"{out}/steps.jsonl"))
+    rows.bolt("count", FragileCount, grouping=by_key(), on_error=dead_letter(f"{out}/dead.jsonl"), streams=("totals",))[
+        "totals"
+    ].sink("totals", Collect())
+    return t
+
+
+class Drip(Spout):
+    """A row each twentieth of a second, whose times run ahead and fall back."""
+
+    ROWS = [(f"k{i % 3}", float(i + (0, 0, 25, 3, -18)[i % 5])) for i in range(120)]
+
+    def __init__(self):
+        self.next = 0
+        self.pace = True
+
+    def open(self, context):
+        self.context, self.started = context, context.now()
+
+    def read(self, limit):
+        if self.next == len(self.ROWS):
+            raise EndOfStream
+        due = int((self.context.now() - self.started) / 0.05) - self.next if self.pace else limit
+        rows = self.ROWS[self.next : self.next + max(0, min(due, limit))]
+        self.next += len(rows)
+        return rows
+
+    def due(self):
+        return self.started + 0.05 * self.next
+
+    def without_pace(self):
+        unpaced = Drip()
+        unpaced.pace = False
+        return unpaced
+
+    def position(self):
+        return self.next
+
+    def seek(self, position):
+        self.next = position
+
+
+def tardy():
+    """Some tuples come behind the end of their window."""
+    t = Topology("tardy")
+    rows = t.spout("rows", Drip()).timed(lambda value: value, lateness=2)
+    for name, window in (("tens", TumblingWindow(10)), ("slides", SlidingWindow(20, 5)), ("gaps", SessionWindow(3))):
+        windows = rows.window(name, Sizes, window)
+        windows.sink(name, Collect())
+        windows["late"].sink(f"{name}-late", Collect())
+    return t
 
 
 class Upper(Bolt):

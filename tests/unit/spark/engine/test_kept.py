@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from esault.errors import CheckpointError, UsageError
-from esault.spark.engine.journal import Journal
+from esault.spark.engine.journal import Journal, Record
 from esault.spark.engine.kept import open_kept
-from esault.state.run_state import RunState, StatePath
+from esault.state.run_state import RunState
+from esault.state.state_path import StatePath
 from esault.topology.locate import locate
 
 FLOWS = str(Path(__file__).with_name("flows.py"))
@@ -27,7 +29,8 @@ def opened(tmp_path, resume=False, restart=False, exactly=True, said=None, state
 
 def begun(tmp_path, ended=False):
     with opened(tmp_path) as kept:
-        kept.begin(kept.lay_out(plan(), {}, 2), "r1")
+        kept.lay_out(plan(), {}, 2)
+        kept.begin("r1")
         if ended:
             kept.ended()
 
@@ -37,9 +40,9 @@ def test_a_run_goes_on_only_where_it_is_told_to(tmp_path):
     with pytest.raises(UsageError, match="did not finish: go on with --resume"), opened(tmp_path):
         pass
     with opened(tmp_path, resume=True) as kept:
-        assert kept.resumed and kept.layout.tasks == {"count": 2}
+        assert kept.resumed and kept.before.layout.tasks == {"count": 2}
     with opened(tmp_path, restart=True) as kept:
-        assert not kept.resumed and not kept.checkpoint.exists()
+        assert not kept.resumed and not (kept.folder / "checkpoint").exists()
 
 
 def test_a_run_that_ended_is_over(tmp_path):
@@ -84,8 +87,7 @@ def test_the_actor_engine_leaves_an_unfinished_run_of_spark_alone(tmp_path):
 @pytest.mark.parametrize(
     ("name", "chosen", "text"),
     [
-        ("words", {"count": 3}, "unit 'count' has 2 tasks .* leave --parallelism count=3 out"),
-        ("words", {"lines": 2}, "unit 'lines' has 1 tasks"),
+        ("words", {"lines": 2}, "spout 'lines' was read in 1 parts in .* leave --parallelism lines=2 out"),
         ("everything", {}, "the spouts of the run in .* are others than the topology's \\(without 'numbers'\\)"),
         ("angry", {}, "units with state .* \\(without 'angry', with 'count'\\)"),
     ],
@@ -96,17 +98,43 @@ def test_a_topology_that_became_another_one_cannot_go_on(tmp_path, name, chosen,
         kept.lay_out(plan(name), chosen, 4)
 
 
-def test_a_resumed_run_has_the_tasks_it_had_whatever_there_are_cores(tmp_path):
+def test_a_resumed_run_follows_the_cores_that_there_are_unless_it_was_told_how_many(tmp_path):
     begun(tmp_path)
     with opened(tmp_path, resume=True) as kept:
-        assert kept.lay_out(plan(), {}, 16).tasks == {"count": 2}
+        assert kept.lay_out(plan(), {}, 2).tasks == {"count": 2} and not kept.rescaled
+        kept.begin("r2")
+    with opened(tmp_path, resume=True) as kept:
+        assert kept.lay_out(plan(), {}, 16).tasks == {"count": 16} and kept.rescaled
+        assert kept.checkpoint.name == "checkpoint-1" and kept.generation.first == 0
+        kept.begin("r3")
+    with opened(tmp_path, resume=True) as kept:
+        assert kept.lay_out(plan(), {"count": 3}, 16).tasks == {"count": 3} and kept.rescaled
+        kept.begin("r4")
+    with opened(tmp_path, resume=True) as kept:
+        assert kept.lay_out(plan(), {}, 16).tasks == {"count": 3} and not kept.rescaled
+
+
+def test_a_state_of_0_1_goes_on_with_its_tasks(tmp_path):
+    begun(tmp_path)
+    path = tmp_path / "state" / "spark" / "layout.json"
+    old = json.loads(path.read_text())
+    path.write_text(json.dumps({name: old[name] for name in ("run", "parts", "tasks", "levels", "partitions")}))
+    with opened(tmp_path, resume=True) as kept:
+        assert kept.lay_out(plan(), {}, 16).tasks == {"count": 2} and not kept.rescaled
 
 
 def test_the_journal_keeps_what_is_needed(tmp_path):
     journal = Journal(tmp_path / "epochs")
     assert (journal.done, journal.newest(), journal.read(0)) == (-1, -1, None)
     for epoch in range(5):
-        record = ((("sink", ("log", epoch)),), ({"count": (1, 2)},), {("lines", 0): (epoch, b"p")}, epoch == 4)
+        record = Record(
+            (("sink", ("log", epoch)),),
+            ({"count": (1, 2)},),
+            {("lines", 0): (epoch, b"p")},
+            epoch == 4,
+            (("dead.jsonl", "{}"),),
+            (b"frame",),
+        )
         journal.write(epoch, record)
         assert journal.read(epoch) == record
         assert journal.done == epoch - 1

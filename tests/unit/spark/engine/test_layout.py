@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 from esault import BatchBolt, Bolt, Topology, TopologyError, UsageError, by_key, dead_letter, shuffle, single
 from esault.messages.settings import Settings
-from esault.sources import Items, MicroBatches
+from esault.sources import Directory, Items, MicroBatches
+from esault.spark.engine.adapted import adapted, notices
 from esault.spark.engine.layout import Layout, lay_out, partition_of
 from esault.spark.engine.refusals import check_options, check_topology, refusals
 from esault.spark.engine.statefulness import stateless
 from esault.topology.locate import locate
+from esault.windows import Idle, TumblingWindow
 
 FLOWS = str(Path(__file__).with_name("flows.py"))
 
@@ -97,6 +99,32 @@ class Opened(Bolt):
     def process(self, key, value): ...
 
 
+class Cached(Bolt):
+    def open(self, context):
+        self.cache = {}
+
+    def process(self, key, value):
+        if value not in self.cache:
+            self.cache[value] = len(self.cache)
+        self.emit(key, self.cache[value])
+
+
+class Seeing(Bolt):
+    def open(self, context):
+        self.seen = set()
+
+    def process(self, key, value):
+        self.seen.add(value)
+
+
+class Reads(Bolt):
+    def open(self, context):
+        self.table = {1: "one"}
+
+    def process(self, key, value):
+        self.emit(key, self.table.get(value))
+
+
 class Passing(BatchBolt):
     def process_batch(self, rows):
         self.emit_batch(rows)
@@ -119,6 +147,9 @@ class Keeping(BatchBolt):
         (Started, {}, False),
         (Ending, {}, False),
         (Opened, {}, True),
+        (Cached, {}, False),
+        (Seeing, {}, False),
+        (Reads, {}, True),
         (Passing, {}, True),
         (Keeping, {}, False),
     ],
@@ -129,18 +160,26 @@ def test_a_bolt_has_state_where_something_of_it_could_stay(factory, options, exp
     assert stateless(t.plan().units["b"]) is expected
 
 
-def test_what_spark_cannot_do_is_refused_with_reason_and_remedy():
+def test_what_spark_has_in_a_way_of_its_own_is_said_and_left_out():
     t = Topology("t")
     source = t.spout("s", MicroBatches(Items([(1, 1)])))
     source.bolt("twins", Plain, grouping=by_key(), replicas=2).sink("out", _sink())
     source.bolt("small", Plain, grouping=by_key(), buffer=10, overflow="drop")
-    with pytest.raises(TopologyError) as refused:
-        check_topology(t.plan())
-    text = str(refused.value)
-    assert text.startswith("t cannot run on the Spark engine:\n- unit 's': MicroBatches waits")
-    assert "unit 'twins': " in text and "leave replicas out" in text
-    assert "unit 'small': " in text and "leave buffer and overflow out" in text
-    assert text.count("twins") == 1
+    on_spark = adapted(t)
+    check_topology(on_spark)
+    assert list(on_spark.units) == ["s", "twins", "small"]
+    assert isinstance(on_spark.units["s"].spout, Items)
+    assert [said.partition(":")[0] for said in notices(t)] == ["unit 's'", "unit 'twins'", "unit 'small'"]
+    assert notices(locate(f"{FLOWS}:everything").build({})) == []
+
+
+def test_what_spark_cannot_do_is_refused_with_reason_and_remedy(tmp_path):
+    t = Topology("t")
+    t.spout("s", Directory(tmp_path)).bolt("b", Plain, grouping=shuffle()).sink("out", _sink())
+    with pytest.raises(
+        TopologyError, match=r"^t cannot run on the Spark engine:\n- unit 's': Directory is read in splits"
+    ):
+        check_topology(adapted(t))
     assert refusals(plan()) == []
 
 
@@ -173,3 +212,10 @@ def test_dead_letters_are_no_matter():
     t = Topology("t")
     t.spout("s", Items([(1, 1)])).bolt("b", Plain, grouping=shuffle(), on_error=dead_letter("d.jsonl"))
     assert refusals(t.plan()) == []
+
+
+def test_time_that_goes_on_in_silence_is_refused():
+    t = Topology("t")
+    rows = t.spout("s", Items([(1, 1)]), time=float, idle=Idle(5, advance=True))
+    rows.window("w", Plain, TumblingWindow(10)).sink("out", _sink())
+    assert ["unit 's': Idle(advance=True)" in why for why in refusals(t.plan())] == [True]

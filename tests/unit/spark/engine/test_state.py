@@ -179,9 +179,10 @@ def test_offsets_tell_pulses_ends_and_what_was_read() -> None:
         "now": 9.6,
     }
     assert [frame[1:4] for frame in ranges(before, after, 4)] == [("a", 1, 5)]
-    assert controls(before, after) == (1, False, {"u": 9.5}, [("a", 0)], 9.6)
+    assert controls(before, after) == (1, False, {"u": 9.5}, [("a", 0)], 9.6, False)
     assert controls(after, after) is None
-    assert controls(after, {**after, "end": True}) == (1, True, {}, [], 9.6)
+    assert controls(after, {**after, "end": True}) == (1, True, {}, [], 9.6, False)
+    assert controls(after, {**after, "generation": 1}) == (1, False, {}, [], 9.6, True)
 
 
 def test_a_run_goes_on_behind_what_spark_has_in_its_log(tmp_path: Path) -> None:
@@ -213,7 +214,7 @@ def test_an_error_names_unit_key_and_line(tmp_path: Path) -> None:
     it.reading._close()
 
 
-@pytest.mark.parametrize(("flow", "rows"), [("spread", 2048), ("everything", 40), ("timed", 60)])
+@pytest.mark.parametrize(("flow", "rows"), [("spread", 2048), ("everything", 40), ("timed", 60), ("fragile", 60)])
 def test_a_batch_that_fresh_workers_compute_again_sends_the_same_rows_to_the_same_tasks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flow: str, rows: int
 ) -> None:
@@ -243,3 +244,35 @@ def test_a_batch_that_fresh_workers_compute_again_sends_the_same_rows_to_the_sam
         it.epochs.batch(_Rows(computed), it.epoch)
         it.epoch, it.offset = it.epoch + 1, offset
     assert batches > 2
+
+
+def test_dead_letters_are_written_once_by_the_driver_and_drawn_rows_are_drawn_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "READ_ROWS", 60)
+    it = chain("fragile", tmp_path)
+    drawn = vars(it.located.load_module())["DRAWN"]
+    drawn.clear()
+    while not it.epochs.ended.is_set():
+        it.reading.step(time.time())
+        offset = json.loads(json.dumps(it.reading._offset))
+        if offset != it.offset:
+            before = {place: store.copy() for place, store in it.stores.items()}
+            it.compute(it.offset, offset)  # and its worker dies
+            it.forget_workers()
+            it.stores.clear()
+            it.stores.update(before)
+            assert it.batch(0)
+    assert drawn == list(range(300))
+    letters = [json.loads(line) for line in (tmp_path / "out" / "dead.0.jsonl").read_text().splitlines()]
+    steps = [json.loads(line) for line in (tmp_path / "out" / "steps.0.jsonl").read_text().splitlines()]
+    assert sorted(letter["value"] for letter in letters) == [i for i in range(300) if i % 10 in (3, 7)]
+    assert sorted(letter["value"] for letter in steps) == [i for i in range(300) if i % 10 == 9]
+    assert len({letter["id"] for letter in [*letters, *steps]}) == 90
+    assert it.tally.units["fragile"].dead_letters == 60  # its step's, too
+    totals = dict(read_collected(str(it.folder), "totals"))
+    assert sum(totals.values()) == sum(i for i in range(300) if i % 10 not in (3, 7, 9))
+    again = it.epochs._journal.read(it.epoch - 1)
+    assert again is not None
+    it.epochs._commit(it.epoch - 1, again)  # as after a death behind the commit
+    assert dict(read_collected(str(it.folder), "totals")) == totals

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.policies.orientstream.timestamp_map import TimestampMap
 from esault import UsageError
 from esault.elasticity.policies.orientstream.configuration import (
     Configuration,
@@ -19,7 +20,6 @@ from esault.elasticity.policies.orientstream.configuration import (
     source_latency,
 )
 from esault.elasticity.policies.orientstream.mpdc import most_pipelines, mpdc
-from esault.elasticity.policies.orientstream.timestamp_map import TimestampMap
 
 THREE = {"A": 2, "B": 8, "C": 4}
 FOUR = {**THREE, "D": 6}

@@ -1,0 +1,1 @@
+"""Kafka: rates in and out beside a client of its own, and faults."""

@@ -1,0 +1,1 @@
+"""The cost of a page in a browser to a run."""

@@ -1,0 +1,103 @@
+"""A unit whose state is asked for while it changes: each answer must be a value that was there between question and answer.
+
+It counts the rows of each key of a spout and puts out each count, so that what it had at a checkpoint stands in its table.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from bench.simulation.outside import Broken
+from esault import Bolt, Sink, by_key
+from esault.errors import UsageError
+
+if TYPE_CHECKING:
+    from bench.simulation.simulation import Simulation
+
+__all__ = ["NAME", "Asked", "Tally", "tallied"]
+
+NAME = "tally"
+
+
+class Tally(Bolt):
+    """Counts the rows of a key."""
+
+    #: told (key, count, sub-unit) of each; set by the simulation that runs
+    heard: Any = None
+
+    def __init__(self) -> None:
+        self.n = 0
+
+    def process(self, key: Any, value: Any) -> None:
+        self.n += 1
+        Tally.heard(key, self.n, self.context.sub_unit)
+        self.emit(key, self.n)
+
+
+class _Rows(Sink):
+    def write(self, rows: Any) -> None:
+        """Stand where a table is put."""
+
+
+def tallied(topology: Any, streams: Any) -> None:
+    """Add the unit behind the first spout."""
+    first = next(iter(streams.values()))
+    first.bolt(NAME, Tally, by_key(), parallelism=2).sink(f"{NAME}-out", _Rows())
+
+
+class Asked:
+    """The values that each key had, and the questions that are open."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        #: text of the key -> (when, count) in order
+        self._values: dict[str, list[tuple[float, int]]] = {}
+        self._open: list[tuple[float, int, Any, Any]] = []
+
+    def heard(self, key: Any, n: int, sub_unit: int) -> None:
+        """A sub-unit has counted a row: one that was given up counts for nothing."""
+        life = self._simulation.life
+        if life.ended is None and sub_unit in life.driver.units[NAME].subs and sub_unit in life.own:
+            self._values.setdefault(repr(key), []).append((self._simulation.events.now, n))
+
+    def gone_back(self) -> None:
+        """All have the state of the checkpoint: what its table shows."""
+        now = self._simulation.events.now
+        there = Counter(repr(row.key) for row in self._simulation.outside.tables[f"{NAME}-out"].rows)
+        for key, values in self._values.items():
+            values.append((now, there[key]))
+        self._open.clear()
+
+    def ask(self, key: Any) -> None:
+        """Ask for a key's count."""
+        life = self._simulation.life
+        try:
+            answer = life.driver.commands.states.ask(lambda: life.driver.units[NAME], (key,), "", 10)
+        except UsageError:
+            return
+        self._simulation.history.counts["questions"] += 1
+        self._open.append((self._simulation.events.now, life.driver.epoch, key, answer))
+
+    def look(self) -> None:
+        """Check the answers that have come. Raises Broken."""
+        for each in list(self._open):
+            asked, epoch, key, answer = each
+            said = answer()
+            if said is None:
+                continue
+            self._open.remove(each)
+            if epoch != self._simulation.life.driver.epoch:
+                continue  # of the checkpoint that all have gone back to meanwhile
+            if "error" in said:
+                self._simulation.history.counts["questions to ask again"] += 1
+                continue
+            self._simulation.history.counts["answers"] += 1
+            got = said["found"][0]["state"]["n"] if said["found"] else 0
+            values = self._values.get(repr(key), [])
+            before = [n for when, n in values if when < asked][-1:] or [0]
+            legal = {*before, *(n for when, n in values if when >= asked)}
+            # At least once the state of who died is gone, and what is replayed counts once more.
+            exact = self._simulation.exactly or not self._simulation.scenario.fault_every
+            if exact and got not in legal:
+                raise Broken(f"asked at {asked:.4f} for {key!r}: {got}, which is none of {sorted(legal)}")

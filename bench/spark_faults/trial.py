@@ -1,0 +1,197 @@
+"""One run on a standalone cluster under faults, over as many commands as it takes, and its counts against what they must be."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+from bench.kit.spark_cluster import SparkCluster
+from bench.spark_faults.topology import EACH, END, KEYS
+
+__all__ = ["KINDS", "Lost", "Trial"]
+
+ROOT = Path(__file__).parents[2]
+TOPOLOGY = Path(__file__).with_name("topology.py")
+#: kind -> how often it is chosen
+KINDS = {
+    "the Pythons of an executor": 3,
+    "an executor": 3,
+    "all executors": 1,
+    "a worker": 2,
+    "the driver": 2,
+    "the driver, then other tasks": 1,
+}
+#: seconds until an epoch must be over
+PATIENCE = 900.0
+
+
+class Lost(Exception):
+    """The run does not go on."""
+
+
+class Trial:
+    """See the module. `folder` is seen by all hosts; `seed` decides all faults."""
+
+    def __init__(self, cluster: SparkCluster, folder: Path, rate: float, seed: int) -> None:
+        self.cluster, self.folder, self.rate = cluster, folder, rate
+        self.order = random.Random(seed)
+        self.process: subprocess.Popen[bytes] | None = None
+        self.commands = self.failed = 0
+        #: kind -> seconds until the next epoch was over
+        self.happened: dict[str, list[float]] = defaultdict(list)
+        self._more: list[str] = []
+
+    # the command -----------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the command, or have another one go on."""
+        (self.folder / "tmp").mkdir(exist_ok=True)
+        command = [
+            *self.cluster.prefix,
+            *(sys.executable, "-m", "esault", "run", f"{TOPOLOGY}:topology", "--engine", "spark", "--plain"),
+            *("--master", self.cluster.master, "--checkpoint", "1", "--state", str(self.folder / "state")),
+            *("--set", f"folder={self.folder}", "--set", f"rate={self.rate}"),
+            *(["--resume"] if self.commands else []),
+            *self._more,
+        ]
+        self.commands += 1
+        with (self.folder / "log.txt").open("ab") as log:
+            environ = {**os.environ, "TMPDIR": str(self.folder / "tmp"), "PYTHONPATH": str(ROOT)}
+            self.process = subprocess.Popen(
+                command, cwd=ROOT, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def kill(self) -> None:
+        """Kill -9 the command. Its JVM ends when it sees that."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+    def _log(self) -> str:
+        return (self.folder / "log.txt").read_text(errors="replace")[-3000:]
+
+    def done(self) -> int:
+        """The newest epoch that is over."""
+        try:
+            return int((self.folder / "state" / "spark" / "epochs" / "done").read_text())
+        except (FileNotFoundError, ValueError):
+            return -1
+
+    def until_after(self, epoch: int) -> int:
+        """Wait until a later epoch is over. A command that ends by what was done to it is followed by another. Raises Lost."""
+        end = time.monotonic() + PATIENCE
+        while (done := self.done()) <= epoch:
+            assert self.process is not None
+            if self.process.poll() is not None:
+                self.failed += 1
+                if self.failed > 20:
+                    raise Lost(f"the command ends again and again: {self._log()}")
+                self.start()
+            if time.monotonic() > end:
+                raise Lost(f"no epoch behind {epoch} for {PATIENCE:.0f} s: {self._log()}")
+            time.sleep(0.05)
+        return done
+
+    # faults ----------------------------------------------------------------------------------------
+
+    def run(self, faults: int, kinds: list[str] | None = None, minutes: float = float("inf")) -> dict[str, Any]:
+        """So many faults, or these, and none after so many minutes; then the end. Raises Lost."""
+        begun, done, last = time.time(), 0, -1
+        self.start()
+        at = time.monotonic()
+        last = self.until_after(last)
+        seconds = 5.0  # that an epoch takes
+        while done < faults and time.time() - begun < 60 * minutes:
+            time.sleep(self.order.uniform(0, seconds))
+            names = list(KINDS)
+            kind = kinds[done] if kinds else self.order.choices(names, [KINDS[name] for name in names])[0]
+            at = time.monotonic()
+            if not self._do(kind):
+                continue
+            done += 1
+            now = self.until_after(max(last, self.done()))
+            self.happened[kind].append(time.monotonic() - at)
+            seconds, last = min(60.0, (time.monotonic() - at) / max(1, now - last)), now
+            print(f"  {done} of {faults}: {kind}, {self.happened[kind][-1]:.0f} s, epoch {last}", flush=True)
+        # No more than that can have been read; what is missing up to there is read as fast as it goes.
+        number = 2 * (int(self.rate * (time.time() - begun)) // 2 + 1000)
+        (self.folder / END).write_text(str(number))
+        self._until_drained()
+        return {
+            "faults": done,
+            "commands": self.commands,
+            "failed_commands": self.failed,
+            "epochs": self.done() + 1,
+            "seconds": time.time() - begun,
+            "numbers": number,
+            **check(self.folder / "out.jsonl", number),
+            "by_kind": dict(self.happened),
+        }
+
+    def _do(self, kind: str) -> bool:
+        """Have it happen; whether there was anybody for it."""
+        cluster, worker = self.cluster, self.order.choice(self.cluster.names)
+        if kind == "the Pythons of an executor":
+            return cluster.kill_pythons(worker)
+        if kind == "an executor":
+            return cluster.kill_executor(worker)
+        if kind == "all executors":
+            return sum(cluster.kill_executor(name) for name in cluster.names) > 0
+        if kind == "a worker":
+            cluster.kill_worker(worker)
+            time.sleep(self.order.uniform(0, 3))
+            cluster.start_worker(worker)
+            return True
+        self.kill()
+        if kind == "the driver, then other tasks":
+            self._more = ["--parallelism", f"count={self.order.randint(1, 4)}", "--parallelism", "spread=3"]
+        self.start()
+        return True
+
+    def _until_drained(self) -> None:
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            assert self.process is not None
+            if self.process.poll() == 0:
+                return
+            if self.process.poll() is not None:
+                self.failed += 1
+                self.start()
+            time.sleep(0.05)
+        raise Lost(f"it does not end: {self._log()}")
+
+
+def check(out: Path, number: int) -> dict[str, int]:
+    """State and table against what must be."""
+    want_n: Counter[str] = Counter()
+    want_sum: Counter[str] = Counter()
+    for i in range(number):
+        want_n[f"k{i % KEYS}"] += 2
+        want_sum[f"k{i % KEYS}"] += 3 * i
+    ends: dict[str, list[dict[str, int]]] = defaultdict(list)
+    rows: Counter[tuple[str, int]] = Counter()
+    for line in out.read_text().splitlines():
+        row = json.loads(line)
+        key, value = row["key"], row["value"]
+        if "sum" in value:
+            ends[key].append(value)
+        else:
+            rows[key, value["n"]] += 1
+    seen = {key: ends[key][0] if ends[key] else {"n": 0, "sum": 0} for key in want_n}
+    should = Counter((key, m) for key, n in want_n.items() for m in range(EACH, n + 1, EACH))
+    return {
+        "lost": sum(max(0, n - seen[key]["n"]) for key, n in want_n.items()),
+        "doubled": sum(max(0, seen[key]["n"] - n) for key, n in want_n.items()),
+        "keys_with_another_sum": sum(seen[key]["sum"] != want_sum[key] for key in want_n),
+        "ends_doubled": sum(len(each) - 1 for each in ends.values()),
+        "rows": rows.total(),
+        "rows_lost": (should - rows).total(),
+        "rows_doubled": (rows - should).total(),
+    }

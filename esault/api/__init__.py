@@ -1,0 +1,1 @@
+"""Runs from Python: `run` to the end, `start` in the background."""

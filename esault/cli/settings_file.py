@@ -1,0 +1,80 @@
+"""Options of commands from a file, `esault.toml`: a table for each command, with its options by name.
+
+```toml
+[run]
+checkpoint = 1
+policy = ["auto", "count=probe"]
+```
+
+What the command line says counts first, then the environment (`ESAULT_RUN_CHECKPOINT=1`), then the file.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from esault.errors import UsageError
+
+__all__ = ["FILE", "origins", "read"]
+
+#: in the folder in which the command is started
+FILE = "esault.toml"
+
+
+def read(path: str, command_of: Callable[[str], click.Command | None]) -> dict[str, dict[str, Any]]:
+    """Return the options that a file says, by command, as click names them. Raises UsageError for what no command knows."""
+    try:
+        text = Path(path).read_text()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+    try:
+        said = _toml().loads(text)
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from None
+    found: dict[str, dict[str, Any]] = {}
+    for name, options in said.items():
+        command = command_of(name)
+        if command is None or not isinstance(options, dict):
+            raise UsageError(f"{path}: [{name}] is no command; write [run], [node] and the like, as in `esault run`")
+        known = {option: each for each in command.params if isinstance(each, click.Option) for option in each.opts}
+        found[name] = dict(_named(path, name, options, known))
+    return found
+
+
+def _named(
+    path: str, command: str, options: dict[str, Any], known: dict[str, click.Option]
+) -> Iterator[tuple[str, Any]]:
+    for name, value in options.items():
+        option = known.get(f"--{name.replace('_', '-')}")
+        if option is None or option.name is None:
+            near = difflib.get_close_matches(name, [each.removeprefix("--") for each in known], 1)
+            hint = f"; did you mean {near[0]}?" if near else f": `esault {command} --help` lists them"
+            raise UsageError(f"{path}: [{command}] has no option {name!r}{hint}")
+        yield option.name, [value] if option.multiple and not isinstance(value, list) else value
+
+
+def origins(ctx: click.Context) -> Iterator[tuple[str, Any, str]]:
+    """Yield (option, value, origin) of each option of a command that is not at its default."""
+    words = {"ENVIRONMENT": "environment", "DEFAULT_MAP": FILE, "COMMANDLINE": "command line"}
+    for each in ctx.command.params:
+        source = ctx.get_parameter_source(each.name or "")
+        if isinstance(each, click.Option) and source is not None and source.name in words:
+            origin = words[source.name]
+            if source.name == "ENVIRONMENT":
+                origin = f"{ctx.auto_envvar_prefix}_{(each.name or '').upper()}"
+            yield each.opts[0], ctx.params.get(each.name or ""), origin
+
+
+def _toml() -> Any:
+    for name in ("tomllib", "tomli"):
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            continue
+    raise UsageError(f"{FILE} needs tomli on Python 3.10: pip install tomli")

@@ -1,0 +1,254 @@
+"""The reader of one partition: where it begins, and its messages as tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from esault.connectors.kafka.client import ANSWER_WITHIN, Watch, failure, libraries
+from esault.connectors.kafka.dead_letters import DeadLetters
+from esault.errors import EsaultError, SourceError
+from esault.topology.split_source import SplitReader
+from esault.topology.spout import EndOfStream
+
+__all__ = ["Begin", "Partition", "Reading"]
+
+#: an offset, and the one at which the partition ends
+_Position = tuple[int, "int | None"]
+
+
+class Begin(NamedTuple):
+    """The place where a partition is begun for the first time."""
+
+    #: "earliest", "latest", "committed", or seconds since the epoch
+    start: str | float
+    #: where the group has no offset: "earliest", "latest" or "error"
+    otherwise: str
+    #: it ends where it stands then
+    ends: bool
+
+
+class Reading(NamedTuple):
+    """Options of reading the messages."""
+
+    metadata: bool
+    #: those that a deserializer refuses are counted
+    passes_bad: bool
+    #: offsets are also committed to the group
+    commits: bool
+    #: where to go on that has forgotten an offset: "earliest", "latest" or "error"
+    reset: str
+
+
+class Partition(SplitReader[Any, Any]):
+    """The messages of one partition, by a consumer of its own. `watch` is that of all partitions; `say` takes lines for the user."""
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        place: tuple[str, int],
+        position: _Position | None,
+        begin: Begin,
+        reads: Reading,
+        to_key: Callable[[Any], Any],
+        to_value: Callable[[Any], Any],
+        dead_letters: DeadLetters | None,
+        watch: Watch,
+        say: Callable[[str], None],
+    ) -> None:
+        self._kafka = libraries("KafkaSource", SourceError)
+        self._topic, self._number = place
+        self._name = f"KafkaSource, {self._topic}[{self._number}]"
+        self._group = config["group.id"]
+        self._reads, self._to_key, self._to_value = reads, to_key, to_value
+        self._dead_letters, self._say = dead_letters, say
+        self._watch = watch
+        self._said_refused = False
+        self._consumer = self._kafka.Consumer({**config, "error_cb": self._watch, "on_commit": self._told})
+        #: counted so far: left out, and passed over where offsets were gone
+        self._bad = self._lost = 0
+        #: rows that wait until their bad neighbours are in the dead letter topic, and the offset behind them
+        self._held: tuple[list[tuple[Any, Any]], int] | None = None
+        try:
+            self._next, self._end = position or self._begun(begin)
+            if not begin.ends:
+                self._end = None
+            elif self._end is None:  # the run before it had no end
+                self._end = self._bounds()[1]
+            self._consumer.assign([self._place(self._next)])
+        except self._kafka.KafkaException as error:
+            self._consumer.close()
+            raise failure(SourceError, self._name, error.args[0]) from None
+        except SourceError:
+            self._consumer.close()
+            raise
+
+    # where it begins ---------------------------------------------------------------------------
+
+    def _place(self, offset: int) -> Any:
+        return self._kafka.TopicPartition(self._topic, self._number, offset)
+
+    def _bounds(self) -> tuple[int, int]:
+        low, high = self._consumer.get_watermark_offsets(self._place(0), timeout=ANSWER_WITHIN)
+        return low, high
+
+    def _begun(self, begin: Begin) -> _Position:
+        low, high = self._bounds()
+        offset = {"earliest": low, "latest": high}.get(str(begin.start))
+        if begin.start == "committed":
+            offset = self._committed(begin, low, high)
+        elif offset is None:
+            asked = [self._place(round(float(begin.start) * 1000))]
+            (found,) = self._consumer.offsets_for_times(asked, timeout=ANSWER_WITHIN)
+            if found.error is not None:
+                raise self._kafka.KafkaException(found.error)
+            offset = found.offset if found.offset >= 0 else high
+        return offset, high if begin.ends else None
+
+    def _committed(self, begin: Begin, low: int, high: int) -> int:
+        (found,) = self._consumer.committed([self._place(0)], timeout=ANSWER_WITHIN)
+        if found.error is not None:
+            raise self._kafka.KafkaException(found.error)
+        if found.offset >= 0:
+            return int(found.offset)
+        if begin.otherwise == "error":
+            raise SourceError(
+                f'{self._name}: the group {self._group!r} has no offset; say where to begin then with "auto.offset.reset" in config, '
+                '"earliest" or "latest", or correct group_id'
+            )
+        return low if begin.otherwise == "earliest" else high
+
+    # messages ----------------------------------------------------------------------------------
+
+    def read(self, limit: int) -> list[tuple[Any, Any]]:
+        if self._held is not None:
+            return self._let_go()
+        if self._end is not None and self._next >= self._end:
+            raise EndOfStream
+        rows: list[tuple[Any, Any]] = []
+        behind, bad = self._next, False
+        for message in self._consumer.consume(limit, 0) if limit > 0 else ():
+            error = message.error()
+            if error is not None:
+                if error.name() != "_PARTITION_EOF":
+                    behind = self._reset(error, behind)
+                    break
+                behind = max(behind, message.offset())
+                continue
+            if self._end is not None and message.offset() >= self._end:
+                behind = self._end
+                break
+            try:
+                rows.append(self._row(message))
+            except Exception as wrong:
+                bad = True
+                self._refused(message, wrong)
+            behind = message.offset() + 1
+        if self._watch.refused:
+            raise failure(SourceError, self._name, self._watch.refused)
+        if behind != self._next:
+            self._watch.answered()
+        if bad and self._dead_letters is not None:
+            self._held = rows, behind
+            return self._let_go()
+        self._next = behind
+        return rows
+
+    def _row(self, message: Any) -> tuple[Any, Any]:
+        key, value = message.key(), message.value()
+        if key is not None:
+            key = self._to_key(key)
+        if value is not None:
+            value = self._to_value(value)
+        if self._reads.metadata:
+            kind, milliseconds = message.timestamp()
+            timestamp = None if kind == self._kafka.TIMESTAMP_NOT_AVAILABLE else milliseconds / 1000
+            value = {
+                "value": value,
+                "timestamp": timestamp,
+                "headers": dict(message.headers() or ()),
+                "topic": self._topic,
+                "partition": self._number,
+                "offset": message.offset(),
+            }
+        return key, value
+
+    # what cannot be read -----------------------------------------------------------------------
+
+    def _refused(self, message: Any, wrong: Exception) -> None:
+        where = f"{self._name}, offset {message.offset()}"
+        if isinstance(wrong.__cause__, ConnectionError) and isinstance(wrong, EsaultError):
+            said = SourceError(f"{where}: {wrong}")  # not the message is bad, but who knows its schema is away
+            raise said from wrong.__cause__
+        if not self._reads.passes_bad:
+            raise SourceError(
+                f"{where}: {type(wrong).__name__}: {wrong}; take another deserializer, or "
+                'leave such messages out with on_bad_message="skip" or "dead-letter"'
+            ) from wrong
+        self._bad += 1
+        if self._dead_letters is not None:
+            self._dead_letters.put(message, wrong)
+
+    def _let_go(self) -> list[tuple[Any, Any]]:
+        """Return the rows that were held back, once the broker has the dead letters."""
+        assert self._held is not None and self._dead_letters is not None
+        if not self._dead_letters.arrived():
+            return []
+        (rows, self._next), self._held = self._held, None
+        return rows
+
+    def _reset(self, error: Any, wanted: int) -> int:
+        """Return the offset at which to go on, where the topic has forgotten the one that is wanted. Raises SourceError."""
+        if error.name() not in ("_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE"):
+            raise failure(SourceError, self._name, error)
+        gone = f"{self._name}: offset {wanted} is not there any more (retention.ms, retention.bytes)"
+        if self._reads.reset == "error":
+            raise SourceError(
+                f'{gone}; begin anew with --restart, or say "auto.offset.reset" in config, "earliest" or "latest", where messages may '
+                "be lost; and keep messages longer than a run may stand still"
+            )
+        try:
+            low, high = self._bounds()
+            offset = low if self._reads.reset == "earliest" else high
+            self._consumer.assign([self._place(offset)])
+        except self._kafka.KafkaException as away:
+            raise failure(SourceError, self._name, away.args[0]) from None
+        self._lost += max(0, offset - wanted)
+        lost = f"{offset - wanted} messages are lost" if offset >= wanted else "the topic was made anew"
+        self._say(f'{gone}: going on at {offset}, as "auto.offset.reset" says; {lost}')
+        return offset
+
+    # the rest ----------------------------------------------------------------------------------
+
+    def position(self) -> _Position:
+        return self._next, self._end
+
+    def commit(self, position: _Position) -> None:
+        if self._reads.commits:
+            self._consumer.commit(offsets=[self._place(position[0])], asynchronous=True)
+
+    def _told(self, error: Any, partitions: Any) -> None:
+        """Say once that the group does not take offsets; a broker that is away is told of otherwise, and asked again."""
+        if error is None or error.retriable() or self._said_refused or error.name().startswith("_"):
+            return
+        self._said_refused = True
+        why = (
+            "others read in it, by subscribing"
+            if error.name() in ("UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION")
+            else str(error)
+        )
+        self._say(
+            f"{self._name}: the group {self._group!r} takes no offsets ({why}): it does not show how far this run is; name a group_id "
+            "that no one else has"
+        )
+
+    def lag(self) -> int | None:
+        _, high = self._consumer.get_watermark_offsets(self._place(0), cached=True)
+        return None if high < 0 else max(0, (high if self._end is None else self._end) - self._next)
+
+    def counters(self) -> dict[str, int]:
+        counted = {"bad_messages_skipped": self._bad} if self._reads.passes_bad else {}
+        return {**counted, "messages_lost_by_reset": self._lost} if self._lost else counted
+
+    def close(self) -> None:
+        self._consumer.close()

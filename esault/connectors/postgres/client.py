@@ -1,0 +1,148 @@
+"""Connections to PostgreSQL: how they are made, what their errors mean, and the wait for a server that is away."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from esault.errors import EsaultError
+
+__all__ = ["Client", "library", "passes", "qualified", "quoted", "table_name"]
+
+T = TypeVar("T")
+#: seconds that one attempt to connect may take, and between two
+CONNECT_WITHIN, AGAIN_AFTER = 10, 1.0
+_logger = logging.getLogger(__name__)
+
+
+def library(who: str, error: type[EsaultError]) -> Any:
+    """Return psycopg. Raises `error`, naming the extra."""
+    try:
+        import psycopg
+    except ImportError:
+        raise error(f"{who} needs psycopg: pip install 'esault[postgres]'") from None
+    return psycopg
+
+
+def quoted(name: str) -> str:
+    """Return a name as an identifier of SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def table_name(name: str) -> tuple[str, str]:
+    """Return (schema, table) of "table" or "schema.table"; the schema is empty where it is not said."""
+    schema, dot, table = name.rpartition(".")
+    return (schema, table) if dot else ("", name)
+
+
+def qualified(table: str) -> str:
+    """Return "table" or "schema.table" as SQL writes it."""
+    schema, name = table_name(table)
+    return f"{quoted(schema)}.{quoted(name)}" if schema else quoted(name)
+
+
+class Client:
+    """One connection, made when it is needed, and again where it is lost.
+
+    A server that is away is waited for: it is said once, and `patience` seconds later it is an error.
+    """
+
+    def __init__(
+        self,
+        who: str,
+        error: type[EsaultError],
+        dsn: str,
+        patience: float,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._who, self._error, self._dsn, self._patience = who, error, dsn, patience
+        self._clock, self._sleep = clock, sleep
+        self._connection: Any = None
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def once(self, work: Callable[[Any], T]) -> T:
+        """Run `work(cursor)` in a transaction, without waiting for a server that is away. Raises the error in plain words."""
+        psycopg = library(self._who, self._error)
+        try:
+            return self._attempt(psycopg, work)
+        except psycopg.Error as error:
+            self.close()
+            raise self._said(psycopg, error) from error
+
+    def run(self, work: Callable[[Any], T]) -> T:
+        """Run `work(cursor)` in a transaction, again where the connection was lost: what it does must be the same when it is done twice."""
+        psycopg = library(self._who, self._error)
+        until: float | None = None
+        while True:
+            try:
+                found = self._attempt(psycopg, work)
+            except psycopg.Error as error:
+                now = self._clock()
+                until = now + self._patience if until is None else until
+                if not passes(psycopg, error) or now >= until:
+                    self.close()
+                    raise self._said(psycopg, error) from error
+                if until == now + self._patience:
+                    _logger.warning("%s waits for the server: %s", self._who, _first_line(error))
+                self._sleep(AGAIN_AFTER)
+            else:
+                if until is not None:
+                    _logger.warning("%s goes on: the server answers", self._who)
+                return found
+
+    def _attempt(self, psycopg: Any, work: Callable[[Any], T]) -> T:
+        if self._connection is None or self._connection.closed:
+            self._connection = psycopg.connect(self._dsn, connect_timeout=CONNECT_WITHIN, application_name="esault")
+        try:
+            with self._connection.transaction(), self._connection.cursor() as cursor:
+                return work(cursor)
+        except psycopg.Error:
+            if self._connection.closed or self._connection.broken:
+                self._connection = None
+            raise
+
+    def _said(self, psycopg: Any, error: Any) -> EsaultError:
+        text = _first_line(error)
+        state = getattr(error, "sqlstate", None) or ""
+        if state.startswith("28") or "authentication failed" in text or "no password supplied" in text:
+            hint = "; give the right user and password in the dsn, or PGUSER and PGPASSWORD"
+        elif state == "3D000" or ("database" in text and "does not exist" in text):
+            hint = "; make it with createdb, or name another in the dsn"
+        elif state == "42501":
+            hint = "; grant it, or take another user"
+        elif state == "53100":
+            hint = "; free space on the server's disk, then go on with --resume"
+        elif "SSL" in text or "certificate" in text:
+            hint = (
+                "; let the server speak TLS, name its authority (sslrootcert=PATH), or write another sslmode in the dsn"
+            )
+        elif state.startswith("23"):
+            hint = "; correct the rows or the constraint, then go on with --resume"
+        elif passes(psycopg, error):
+            hint = "; start the server, or mend host and port in the dsn"
+        else:
+            hint = ""
+        return self._error(f"{self._who}: {text}{hint}")
+
+
+def passes(psycopg: Any, error: Any) -> bool:
+    """Return whether the same may work later: no server, a lost connection, one that is starting or full."""
+    state = getattr(error, "sqlstate", None) or ""
+    if state:
+        return bool(state[:2] in ("08", "57", "40") or state == "53300")
+    text = str(error)
+    refused = ("authentication", "password", "does not exist", "no pg_hba", "SSL", "invalid", "role")
+    return isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)) and not any(w in text for w in refused)
+
+
+def _first_line(error: Any) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0].removeprefix("ERROR:").strip() if lines else type(error).__name__

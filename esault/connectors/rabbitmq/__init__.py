@@ -1,0 +1,1 @@
+"""RabbitMQ: its client, its queues as a source, and exchanges as a sink."""

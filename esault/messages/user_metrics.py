@@ -1,0 +1,56 @@
+"""Metrics of a user's own, as sub-units report them and a unit adds them up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+__all__ = ["MetricReading", "add_up", "shown"]
+
+
+@dataclass(frozen=True)
+class MetricReading:
+    """One metric with its labels, at one moment."""
+
+    #: "counter", "gauge" or "histogram"
+    kind: str
+    name: str
+    description: str
+    labels: tuple[tuple[str, str], ...]
+    #: of a histogram: (upper bounds, counts between them, sum)
+    value: Any
+
+    def __str__(self) -> str:
+        """Its name with its labels, as Prometheus writes it."""
+        labels = ",".join(f'{name}="{value}"' for name, value in self.labels)
+        return f"{self.name}{{{labels}}}" if labels else self.name
+
+    def with_labels(self, **more: object) -> MetricReading:
+        """Return it with more labels."""
+        return replace(self, labels=(*self.labels, *((name, str(value)) for name, value in more.items())))
+
+
+def shown(value: Any) -> Any:
+    """Return a value as the report has it: a number; of a histogram, how many values there were, and their sum."""
+    if isinstance(value, tuple):
+        return {"count": sum(value[1]), "sum": value[2]}
+    return int(value) if value == int(value) else value
+
+
+def add_up(readings: Iterable[MetricReading]) -> Iterator[MetricReading]:
+    """Yield one for each name and labels. Of gauges, and of histograms with other bounds, the last counts."""
+    found: dict[tuple[str, tuple[tuple[str, str], ...]], MetricReading] = {}
+    for each in readings:
+        key = each.name, each.labels
+        before = found.get(key)
+        if before is None or before.kind != each.kind or each.kind == "gauge":
+            found[key] = each
+        elif each.kind == "counter":
+            found[key] = replace(each, value=before.value + each.value)
+        elif before.value[0] == each.value[0]:
+            counts = tuple(a + b for a, b in zip(before.value[1], each.value[1]))
+            found[key] = replace(each, value=(each.value[0], counts, before.value[2] + each.value[2]))
+        else:
+            found[key] = each
+    yield from found.values()

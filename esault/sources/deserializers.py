@@ -1,0 +1,34 @@
+"""Deserializers: from the bytes of a message to a key or a value; the counterpart of `esault.sinks.serializers`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from esault.errors import TopologyError
+
+__all__ = ["deserializer"]
+
+#: what json.loads calls; given bytes that takes twice the time, since it guesses their encoding
+_decode_json = json.JSONDecoder().decode
+
+
+def _json(data: bytes) -> Any:
+    return _decode_json(data.decode())
+
+
+_NAMED: dict[str, Callable[[bytes], Any]] = {"text": bytes.decode, "json": _json, "bytes": bytes}
+
+
+def deserializer(who: str, option: str, wanted: Any, besides: str = "") -> Callable[[bytes], Any]:
+    """Return the function that `wanted` names: "text", "json", "bytes", a function, or an object with `deserialize`.
+
+    Raises TopologyError, which also names what the caller takes `besides`, such as "a format of esault.formats, ".
+    """
+    function = _NAMED.get(wanted) if isinstance(wanted, str) else getattr(wanted, "deserialize", wanted)
+    if function is None or not callable(function):
+        raise TopologyError(
+            f'{who}: {option}={wanted!r}: write "json", "text", "bytes", {besides}or a function from bytes'
+        )
+    return function

@@ -1,0 +1,40 @@
+"""The plan of a topology as Spark runs it: without what Spark has in a way of its own, where what comes out is the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from esault.topology.builder import Topology
+from esault.topology.plan import Plan, UnitPlan
+from esault.topology.windowed_spout import WindowedSpout
+
+__all__ = ["adapted", "notices"]
+
+
+def adapted(topology: Topology) -> Plan:
+    """Return the plan: units once, whatever replicas they ask for, and spouts without the windows in which a policy would release them."""
+    plan = topology.plan(replicas=False)
+    return replace(plan, units={name: _unit(unit) for name, unit in plan.units.items()})
+
+
+def _unit(unit: UnitPlan) -> UnitPlan:
+    spout = unit.spout
+    if isinstance(spout, WindowedSpout):
+        spout = spout.spout
+    return replace(unit, spout=spout, replicas=1, buffer=None)
+
+
+def notices(topology: Topology) -> list[str]:
+    """Return what a topology asks for that Spark has in a way of its own; empty where there is nothing."""
+    found = []
+    for unit in topology.plan(replicas=False).units.values():
+        where = f"unit {unit.name!r}"
+        if isinstance(unit.spout, WindowedSpout):
+            found.append(f"{where}: Spark's batches are the slices of MicroBatches; its spout is read as it comes")
+        if unit.replicas > 1:
+            found.append(f"{where}: replicas={unit.replicas} is left out: Spark runs a task that was lost again")
+        if unit.buffer is not None:
+            found.append(
+                f"{where}: buffer={unit.buffer} is left out: Spark reads as much as it can process, and nothing is dropped"
+            )
+    return found

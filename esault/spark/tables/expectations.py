@@ -1,0 +1,108 @@
+"""The expectations of a table: which rows fulfil them, how many do not, and what becomes of those."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from esault.errors import EsaultError, UsageError
+from esault.sinks.landing.schema import Column
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame
+
+__all__ = ["REASON", "Checked", "ExpectationFailed", "Expectations"]
+
+#: the quarantine's column that says which expectations a row does not fulfil
+REASON = Column("_reason", "string", True)
+
+
+class ExpectationFailed(EsaultError):
+    """An error: rows came that must not (`expect_all_or_fail`); to try again does not help."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The rows that came, and how many of them each expectation did not hold for."""
+
+    rows: int
+    failed: Mapping[str, int] = field(default_factory=dict)
+
+
+class Expectations:
+    """Those of table `table`: expectation -> (action, condition in SQL)."""
+
+    def __init__(self, table: str, said: Mapping[str, tuple[str, str]]) -> None:
+        self._table = table
+        self._said = dict(said)
+
+    @property
+    def quarantines(self) -> bool:
+        """Return whether rows are put aside."""
+        return any(action == "quarantine" for action, _ in self._said.values())
+
+    def _unmet(self, frame: DataFrame, *actions: str) -> dict[str, SparkColumn]:
+        """Tell whether a row fails, by expectation. UsageError for what is no condition on a row."""
+        from pyspark.errors import AnalysisException
+        from pyspark.sql import functions as f
+
+        made = {}
+        for name, (action, condition) in self._said.items():
+            if action not in actions:
+                continue
+            failed = ~f.coalesce(f.expr(condition).cast("boolean"), f.lit(False))
+            try:
+                frame.select(failed)
+            except AnalysisException as error:
+                raise UsageError(
+                    f"table {self._table}: expectation {name!r} is no condition on a row ({condition}): {error}"
+                ) from None
+            made[name] = failed
+        return made
+
+    def counts(self, frame: DataFrame) -> list[SparkColumn]:
+        """Aggregates: the rows, and those that each expectation does not hold for."""
+        from pyspark.sql import functions as f
+
+        failed = self._unmet(frame, "warn", "drop", "quarantine", "fail")
+        return [
+            f.count(f.lit(1)).alias("rows"),
+            *(f.count_if(one).alias(f"failed{i}") for i, one in enumerate(failed.values())),
+        ]
+
+    def checked(self, counted: Mapping[str, Any]) -> Checked:
+        """The values of `counts`. ExpectationFailed where a row came that must not."""
+        failed = {name: int(counted[f"failed{i}"]) for i, name in enumerate(self._said)}
+        over = [name for name, (action, _) in self._said.items() if action == "fail" and failed[name]]
+        if over:
+            said = "; ".join(f"{name} ({self._said[name][1]}): {failed[name]:,} rows" for name in over)
+            raise ExpectationFailed(
+                f"table {self._table}: rows do not fulfil what is expected or the run fails: {said}. Nothing was changed"
+            )
+        return Checked(int(counted["rows"]), failed)
+
+    def kept(self, frame: DataFrame) -> DataFrame:
+        """The rows that stay in the table."""
+        for failed in self._unmet(frame, "drop", "quarantine").values():
+            frame = frame.where(~failed)
+        return frame
+
+    def aside(self, frame: DataFrame) -> DataFrame:
+        """The rows that are put aside, with the reason. Those that are dropped anyway are not among them."""
+        from pyspark.sql import functions as f
+
+        failed = self._unmet(frame, "quarantine")
+        for dropped in self._unmet(frame, "drop").values():
+            frame = frame.where(~dropped)
+        reason = f.concat_ws("; ", *(f.when(one, f.lit(name)) for name, one in failed.items()))
+        return frame.withColumn(REASON.name, reason).where(f.col(REASON.name) != "")
+
+    def action(self, name: str) -> str:
+        """Return what becomes of a row that the expectation does not hold for."""
+        return self._said[name][0]
+
+    def put_aside(self, checked: Checked) -> bool:
+        """Return whether any row is."""
+        return any(checked.failed[name] for name, (action, _) in self._said.items() if action == "quarantine")

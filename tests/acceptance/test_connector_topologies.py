@@ -1,0 +1,182 @@
+"""Each program of topologies/connectors, run by its command against the real server: what comes out is what must."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime
+import json
+import urllib.request
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from ports import free_port
+
+pytestmark = pytest.mark.slow
+FOLDER = Path(__file__).parents[2] / "topologies" / "connectors"
+CHECKPOINT = ("--checkpoint", "0.2", "--policy", "none")
+
+
+@contextlib.contextmanager
+def started(module, library):
+    """The server of a module of tests/shared."""
+    pytest.importorskip(library)
+    with contextlib.ExitStack() as stack:
+        try:
+            server = stack.enter_context(module.running())
+        except module.NotToBeHadError as error:
+            pytest.skip(str(error))
+        yield server
+
+
+def place(file):
+    return f"{FOLDER / file}:topology"
+
+
+def finished(command, file, *options, **params):
+    code, _, err = command.run(place(file), "--policy", "none", *options, **params)
+    assert code == 0, err
+
+
+def test_redis_orders(command):
+    import redis_server
+
+    with started(redis_server, "redis") as server:
+        server.client.hset("price:tea", "cents", 250)
+        server.client.hset("price:cup", "cents", 900)
+        for product, pieces in [("tea", 2), ("cup", 1), ("pot", 5), ("tea", 3)]:
+            server.client.xadd("orders", {"product": product, "pieces": pieces})
+        finished(command, "redis_orders.py", "--checkpoint", "0.2", url=server.url, until="end")
+        totals = [(entry["product"], int(entry["cents"])) for entry in server.entries("totals")]
+        assert sorted(totals) == [("cup", 900), ("tea", 500), ("tea", 1250)]
+
+
+def test_rabbitmq_sign_ups(command, tmp_path):
+    import rabbitmq_server
+
+    with started(rabbitmq_server, "pika") as server:
+        people = [{"name": f"n{n}", "country": "GB" if n % 3 else "NL"} for n in range(9)]
+        with server.channel() as channel:
+            channel.queue_declare("sign-ups", durable=True)
+        server.send("sign-ups", *(json.dumps(person).encode() for person in people))
+        finished(command, "rabbitmq_sign_ups.py", url=server.url, until="empty", out=tmp_path / "countries.jsonl")
+        greetings = [json.loads(body)["text"] for _, body in server.messages("greetings")]
+        assert sorted(greetings) == [f"Welcome, n{n}!" for n in range(9)]
+    rows = [json.loads(line) for line in (tmp_path / "countries.jsonl").read_text().splitlines()]
+    assert {row["key"]: row["value"] for row in rows} == {"GB": 6, "NL": 3}
+
+
+def test_mqtt_sensors(command):
+    import mosquitto_server
+
+    with started(mosquitto_server, "paho.mqtt.client") as broker:
+        reader = mosquitto_server.Reader(broker, "alarms/#")
+        params = {"host": "127.0.0.1", "port": broker.port, "client_id": command.name}
+        command.start(place("mqtt_sensors.py"), "--policy", "none", **params)
+        command.running()
+
+        def probed():
+            broker.send("plant/probe/temperature", b'{"celsius": 99}')
+            return any("probe" in topic for topic, _ in reader.rows())
+
+        command.until(probed)  # it has subscribed
+        broker.send("plant/hall/temperature", *(b'{"celsius": %d}' % degrees for degrees in (20, 81, 85, 78, 70, 90)))
+        command.until(lambda: sum("hall" in topic for topic, _ in reader.rows()) >= 3)
+        code, _, err = command.stop()
+        assert code == 0, err
+        alarms = [(alarm["hot"], alarm["celsius"]) for topic, alarm in reader.rows() if "hall" in topic]
+        assert alarms == [(True, 81), (False, 70), (True, 90)]
+
+
+def test_http_orders(command, other_command, tmp_path):
+    pytest.importorskip("aiohttp")
+    import aiohttp
+
+    port, hook, events, out = free_port(), free_port(), free_port(), tmp_path / "large.jsonl"
+    receiver = place("http_orders.py").replace(":topology", ":receiver")
+    other_command.start(receiver, "--policy", "none", port=hook, out=out)
+    url = f"http://127.0.0.1:{hook}/large"
+    command.start(place("http_orders.py"), *CHECKPOINT, port=port, hook=url, events=events)
+    other_command.running()
+    command.running()
+
+    def order(customer, euros):
+        body = json.dumps({"customer": customer, "euros": euros}).encode()
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/orders", body, timeout=60) as answer:
+            assert answer.status == 200
+
+    async def watched():
+        found = []
+        async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{events}/") as answer:
+            for customer, euros in [("ada", 120), ("bob", 30), ("ada", 7)]:
+                await asyncio.to_thread(order, customer, euros)
+            while len(found) < 3:
+                line = await answer.content.readline()
+                if line.startswith(b"data: "):
+                    found.append(json.loads(line[6:]))
+        return found
+
+    rows = [(row["key"], row["value"]) for row in asyncio.run(watched())]
+    assert sorted(rows) == [("ada", 120), ("ada", 127), ("bob", 30)]
+    for each in (command, other_command):
+        code, _, err = each.stop()
+        assert code == 0, err
+    assert json.loads(out.read_text()) == {"key": "ada", "value": {"customer": "ada", "euros": 120}}
+
+
+def test_postgres_accounts(command):
+    import postgres_server
+
+    with started(postgres_server, "psycopg") as server:
+        server.ask("create table accounts (id int primary key, city text, euros numeric)")
+        server.ask("insert into accounts values (1, 'Delft', 50), (2, 'Rome', 70.5), (3, 'Delft', 5), (4, 'Oslo', 9)")
+        command.start(place("postgres_accounts.py"), *CHECKPOINT, dsn=server.dsn)
+        command.running()
+
+        def totals():
+            there = server.ask("select to_regclass('city_totals') is not null")[0][0]
+            return dict(server.ask("select city, euros from city_totals")) if there else {}
+
+        command.until(lambda: totals() == {"Delft": Decimal(55), "Rome": Decimal("70.5"), "Oslo": Decimal(9)})
+        server.ask("update accounts set city = 'Rome', euros = 51 where id = 1")
+        server.ask("delete from accounts where id = 4")
+        command.until(lambda: totals() == {"Delft": Decimal(5), "Rome": Decimal("121.5"), "Oslo": Decimal(0)})
+        code, _, err = command.stop()
+        assert code == 0, err
+
+
+def test_visits_to_delta(command, tmp_path):
+    pytest.importorskip("deltalake")
+    import esault
+
+    (tmp_path / "in").mkdir()
+    for day in (3, 4):
+        lines = [json.dumps({"user": f"u{n}", "page": "/tea", "at": f"2026-02-0{day}T0{n}:00:00Z"}) for n in range(5)]
+        (tmp_path / "in" / f"{day}.jsonl").write_text("\n".join(lines))
+    finished(command, "visits_to_delta.py", "--checkpoint", "0.2")
+    rows = esault.read(tmp_path / "out" / "visits").to_pylist()
+    assert sorted((row["user"], row["day"]) for row in rows) == [
+        (f"u{n}", datetime.date(2026, 2, day)) for n in range(5) for day in (3, 4)
+    ]
+    assert {folder.name for folder in (tmp_path / "out" / "visits").glob("day=*")} == {
+        "day=2026-02-03",
+        "day=2026-02-04",
+    }
+
+
+def test_csv_to_parquet(command, tmp_path):
+    pytest.importorskip("pyarrow")
+    import esault
+
+    (tmp_path / "in").mkdir()
+    for number in range(3):
+        lines = [f"item{n},{n},{n - 1}.50,2026-02-03" for n in range(4)]
+        (tmp_path / "in" / f"{number}.csv").write_text("\n".join(["item,pieces,price,day", *lines]))
+    finished(command, "csv_to_parquet.py", "--checkpoint", "0.2", "--parallelism", "sales=2")
+    rows = esault.read(tmp_path / "out" / "sales").to_pylist()
+    assert sorted((row["item"], row["pieces"], row["cents"]) for row in rows) == sorted(
+        [("item1", 1, 50), ("item2", 2, 150), ("item3", 3, 250)] * 3
+    )
+    bad = [json.loads(line)["value"]["item"] for line in (tmp_path / "out" / "bad.jsonl").read_text().splitlines()]
+    assert bad == ["item0"] * 3

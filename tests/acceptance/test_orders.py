@@ -1,0 +1,97 @@
+"""The whole story of topologies/orders on real servers: scaled, killed and resumed; every order and every alert once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import kafka_broker
+import postgres_server
+import pytest
+from test_acknowledged import kill_run
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "topologies" / "orders"))
+import produce  # noqa: E402
+
+pytestmark = pytest.mark.slow
+PLACE = f"{ROOT / 'topologies' / 'orders' / 'orders.py'}:topology"
+OPTIONS = ("--checkpoint", "0.4", "--policy", "none")
+ORDERS, PEOPLE = 1200, 30
+
+
+@pytest.fixture
+def servers():
+    for library in ("confluent_kafka", "psycopg", "deltalake"):
+        pytest.importorskip(library)
+    try:
+        with kafka_broker.running() as kafka, postgres_server.running() as postgres:
+            yield kafka, postgres
+    except (kafka_broker.NotToBeHadError, postgres_server.NotToBeHadError) as error:
+        pytest.skip(str(error))
+
+
+def alerts(orders):
+    """The alerts of the batch answer: (card, beginning of the minute) -> orders and cents."""
+    spent: dict = defaultdict(lambda: [0, 0])
+    for order in orders:
+        of = spent[order["card"], order["at"] // 60 * 60]
+        of[0] += 1
+        of[1] += order["cents"]
+    return {key: tuple(of) for key, of in spent.items() if of[0] > 5 or of[1] > 200_000}
+
+
+def test_every_order_and_every_alert_is_there_once(command, servers, tmp_path):
+    from confluent_kafka import Producer
+
+    import esault
+
+    kafka, postgres = servers
+    kafka.topic(4, "orders")
+    produce.customers(postgres.dsn, PEOPLE)
+    orders = list(produce.orders(ORDERS, PEOPLE))
+    producer = Producer({"bootstrap.servers": kafka.servers})
+
+    def send(some):
+        for order in some:
+            producer.produce("orders", json.dumps(order).encode(), key=str(order["customer"]).encode())
+        assert producer.flush(60) == 0
+
+    out = tmp_path / "orders"
+
+    def landed():
+        try:
+            return esault.read(out).num_rows
+        except Exception:  # no version yet
+            return 0
+
+    params = {"kafka": kafka.servers, "postgres": postgres.dsn, "out": out}
+    command.start(PLACE, *OPTIONS, **params)
+    command.running()
+    # Orders that wait for their customer are behind the watermark when it comes.
+    command.until(lambda: command.status()["units"][1]["tuples_out"] == PEOPLE)
+    send(orders[:400])
+    command.until(lambda: landed() >= 400)
+    command.until(lambda: command.scaled("orders", 3))
+    command.until(lambda: command.scaled("spending", 2))
+    postgres.ask("update customers set city = 'Moved' where id = 3")
+    send(orders[400:800])
+    command.processes("with_customer/")[0].kill()
+    command.until(lambda: landed() >= 800)
+    kill_run(command)
+    send(orders[800:])
+    command.start(PLACE, *OPTIONS, "--resume", "--set", "until_end=true", **params)
+    code, _, err = command.wait()
+    assert code == 0, err
+    found = esault.read(out).to_pylist()
+    assert Counter(row["id"] for row in found) == Counter(range(ORDERS))
+    assert all(row["name"] == f"customer {row['customer']}" for row in found)
+    assert {row["city"] for row in found if row["customer"] == 3 and row["id"] >= 800} <= {"Moved"}
+    told = [
+        (json.loads(m.key()) if m.key()[:1] == b'"' else m.key().decode(), json.loads(m.value()))
+        for m in kafka.messages("alerts")
+    ]
+    assert Counter((card, alert["from"]) for card, alert in told) == Counter(list(alerts(orders)))
+    assert {(card, alert["from"]): (alert["orders"], alert["cents"]) for card, alert in told} == alerts(orders)

@@ -1,0 +1,100 @@
+"""Rows as messages of a real mosquitto: where they land, what comes again, what is refused and what is waited for."""
+
+from __future__ import annotations
+
+import json
+import uuid
+
+import pytest
+from mosquitto_server import Reader
+
+from esault.errors import SinkError, TopologyError
+from esault.sinks import MqttSink
+from esault.testing.contract import check_sink
+from esault.topology.context import Context
+from esault.topology.sink import Row
+
+
+@pytest.fixture
+def topic():
+    return f"s-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def reader(broker, topic):
+    return Reader(broker, f"{topic}/#")
+
+
+def sink(broker, topic, **options):
+    made = MqttSink(topic, "127.0.0.1", broker.port, **options)
+    made.open(Context("out", run="run", lineage="folder"))
+    return made
+
+
+def landed(sink, *rows):
+    sink.write([Row(key, value, 0.0, f"id{value}") for key, value in rows])
+    handle = sink.prepare(1).result(30)
+    sink.commit(1, handle).result(30)
+    return handle
+
+
+def test_it_keeps_the_contract_of_sinks_where_readers_drop_repeats(broker, topic, reader):
+    def make(place):
+        return MqttSink(lambda key, value: f"{topic}/{place.parent.name}-{place.name}/{key}", "127.0.0.1", broker.port)
+
+    def read(place):
+        start, once = f"{topic}/{place.parent.name}-{place.name}/", {}
+        for message in reader.all():
+            if message.topic.startswith(start):
+                name = dict(message.properties.UserProperty)["id"]
+                once.setdefault(name, (message.topic.removeprefix(start), json.loads(message.payload)))
+        return list(once.values())
+
+    assert check_sink(make, read) == 12
+
+
+def test_a_topic_by_a_function_and_what_is_retained(broker, topic, reader):
+    made = sink(broker, lambda key, value: f"{topic}/{key}", retain=True)
+    landed(made, ("a", 1), ("b", 2), ("a", 3))
+    made.close()
+    assert reader.rows() == [(f"{topic}/a", 1), (f"{topic}/b", 2), (f"{topic}/a", 3)]
+    assert sorted(Reader(broker, f"{topic}/#").rows()) == [(f"{topic}/a", 3), (f"{topic}/b", 2)]
+
+
+def test_a_commit_again_publishes_nothing_by_one_object_and_the_same_ids_by_another(broker, topic, reader):
+    first, second = sink(broker, f"{topic}/x"), sink(broker, f"{topic}/x")
+    handle = landed(first, ("a", 1), ("a", 2))
+    assert first.commit(1, handle) is None
+    second.commit(1, handle).result(30)
+    ids = [dict(message.properties.UserProperty)["id"] for message in reader.all()]
+    assert ids == ["folder-out-id1", "folder-out-id2"] * 2
+    first.close()
+    second.close()
+
+
+def test_thousands_land_in_order_and_a_broker_that_restarts_is_waited_for(broker, topic, caplog):
+    made = sink(broker, f"{topic}/x", value_serializer="text")
+    landed(made, *(("a", n) for n in range(2000)))
+    broker.stop()
+    try:
+        made.write([Row("a", n, 0.0, f"id{n}") for n in range(1500)])
+        done = made.commit(2, made.prepare(2).result(30))
+        assert not done.done()
+    finally:
+        broker.start()
+    done.result(30)
+    made.close()
+    assert caplog.text.count("waiting until it does") == caplog.text.count("answers again") == 1
+
+
+def test_what_is_missing_or_refused_is_said(broker, topic):
+    with pytest.raises(SinkError, match="does not answer"):
+        MqttSink("t", "127.0.0.1", 1).check()
+    with pytest.raises(SinkError, match="refuses user 'alice'"):
+        MqttSink("t", "127.0.0.1", broker.guarded, user="alice", password="guess").check()
+    for wrong in ("", "a/+", "a/#", None):
+        with pytest.raises(TopologyError, match="topic="):
+            MqttSink(wrong)
+    made = sink(broker, lambda key, value: key)
+    with pytest.raises(SinkError, match="is no topic"):
+        made.write([Row("a/#", 1, 0.0, "id")])

@@ -1,0 +1,28 @@
+"""What the page of MQTT shows is run against a broker."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+
+from esault.testing import LocalRuntime
+
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "mqtt.md"
+
+
+def test_the_first_lines_of_the_page_run(broker, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    block = re.search(r"^```python\n(.*?)^```$", PAGE.read_text(), re.M | re.S)[1]
+    page = {}
+    exec(compile(block.replace('"localhost"', f'"127.0.0.1", {broker.port}'), str(PAGE), "exec"), page)
+    local = LocalRuntime(page["t"], real=True)
+    local.plan.units["readings"].spout.check()
+    hot, end = tmp_path / "hot.jsonl", time.monotonic() + 60
+    while not (hot.exists() and hot.read_text()) and time.monotonic() < end:
+        broker.send("plant/oven/temperature", b'{"celsius": 50}', b'{"celsius": 150}')  # again until it has subscribed
+        for _ in range(200):
+            local.step()
+    local.drain()
+    assert json.loads(hot.read_text().splitlines()[0]) == {"key": "plant/oven/temperature", "value": {"celsius": 150}}

@@ -1,0 +1,29 @@
+"""One NATS for all tests of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import nats_server
+import pytest
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[nats_server.Server]:
+    pytest.importorskip("nats", reason="nats-py is not installed: pip install 'esault[nats]'")
+    try:
+        started = nats_server.running()
+        running = started.__enter__()
+    except nats_server.NotToBeHadError as error:
+        pytest.skip(str(error))
+    try:
+        yield running
+    finally:
+        started.__exit__(None, None, None)

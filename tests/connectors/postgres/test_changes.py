@@ -1,0 +1,237 @@
+"""PostgresChanges against a real server: snapshot, changes, positions, and what is refused."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import signal
+import uuid
+
+import psycopg
+import pytest
+
+from esault import SourceError, TopologyError
+from esault.sources import PostgresChanges
+from esault.topology.context import Context
+from esault.topology.spout import EndOfStream
+
+
+@pytest.fixture
+def table(server):
+    name = f"orders_{uuid.uuid4().hex[:8]}"
+    server.ask(f"create table {name} (id int primary key, city text, price numeric, at timestamptz)")
+    made = []
+    yield name
+    for slot in server.ask(
+        "select slot_name from pg_replication_slots where not active and slot_name like %s", f"s_{name}%"
+    ):
+        server.ask("select pg_drop_replication_slot(%s)", *slot)
+    server.ask(f"drop publication if exists s_{name}")
+    assert not made
+
+
+def opened(server, table, position=None, **options):
+    source = PostgresChanges(server.dsn, table, slot=f"s_{table}", **options)
+    source.check()
+    source.context = Context("changes")
+    source.open(source.context)
+    if position is not None:
+        source.seek(position)
+    return source
+
+
+def rows_of(source, wanted, limit=100):
+    """At least so many rows."""
+    found: list = []
+    for _ in range(2000):
+        found += source.read(limit)
+        if len(found) >= wanted:
+            return found
+        import time
+
+        time.sleep(0.005)
+    raise AssertionError(found)
+
+
+def test_first_comes_the_snapshot_and_then_each_change_in_the_order_of_commits(server, table):
+    server.ask(f"insert into {table} select n, 'a', n, '2026-01-01T00:00:00Z' from generate_series(1, 5) n")
+    source = opened(server, table)
+    at = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+    first = rows_of(source, 5)
+    assert sorted(first) == [(n, {"id": n, "city": "a", "price": decimal.Decimal(n), "at": at}) for n in range(1, 6)]
+    with psycopg.connect(server.dsn) as connection:
+        connection.execute(f"insert into {table} values (6, 'b', null, null)")
+        connection.execute(f"update {table} set city = 'c' where id = 1")
+        connection.execute(f"delete from {table} where id = 2")
+        connection.execute(f"update {table} set id = 30 where id = 3")
+    with psycopg.connect(server.dsn) as connection:
+        connection.execute(f"insert into {table} values (7, 'never', null, null)")
+        connection.rollback()
+    assert rows_of(source, 5) == [
+        (6, {"id": 6, "city": "b", "price": None, "at": None}),
+        (1, {"id": 1, "city": "c", "price": decimal.Decimal(1), "at": at}),
+        (2, None),
+        (3, None),
+        (30, {"id": 30, "city": "a", "price": decimal.Decimal(3), "at": at}),
+    ]
+    source.close()
+
+
+def test_with_metadata_each_change_says_what_it_was(server, table):
+    server.ask(f"alter table {table} replica identity full")
+    source = opened(server, table, metadata=True, snapshot="never")
+    assert source.read(10) == []
+    server.ask(f"insert into {table} values (1, 'a', 1, null)")
+    server.ask(f"update {table} set city = 'b'")
+    server.ask(f"delete from {table}")
+    found = [value for _, value in rows_of(source, 3)]
+    assert [value["kind"] for value in found] == ["insert", "update", "delete"]
+    assert [value["row"] and value["row"]["city"] for value in found] == ["a", "b", None]
+    assert [value["old"] and value["old"]["city"] for value in found] == [None, "a", "b"]
+    assert all(value["table"] == table and value["time"] > 1.7e9 for value in found)
+    source.close()
+
+
+@pytest.mark.parametrize("limit", [1, 3, 100])
+def test_from_any_position_on_come_the_rest_of_the_changes(server, table, limit):
+    source = opened(server, table, snapshot="never")
+    source.read(1)
+    for first in (0, 10, 20):
+        server.ask(f"insert into {table} select n, 'x' from generate_series({first}, {first + 4}) n")
+    found, places = [], []
+    while len(found) < 15:
+        places.append((source.position(), len(found)))
+        found += source.read(limit)
+    source.close()
+    keys = [key for key, _ in found]
+    for position, before in places[:: max(1, len(places) // 4)]:
+        again = opened(server, table, position, snapshot="never")
+        assert [key for key, _ in rows_of(again, 15 - before)] == keys[before:]
+        again.close()
+
+
+def test_the_slot_moves_with_what_is_committed_and_an_older_position_is_refused(server, table):
+    source = opened(server, table, snapshot="never")
+    source.read(1)
+    early = source.position()
+    server.ask(f"insert into {table} values (1)")
+    rows_of(source, 1)
+    late = source.position()
+    assert late[0] > early[0] and late[1] == 0
+    source.commit(late)
+    source.close()
+
+    def confirmed():
+        return server.ask(
+            "select confirmed_flush_lsn > %s::pg_lsn from pg_replication_slots where slot_name = %s", early_text, slot
+        )
+
+    from esault.connectors.postgres.replication import lsn_text
+
+    early_text, slot = lsn_text(early[0]), f"s_{table}"
+    for _ in range(200):
+        if confirmed() == [(True,)]:
+            break
+        import time
+
+        time.sleep(0.02)
+    again = opened(server, table, early)
+    with pytest.raises(SourceError, match="the changes between are gone"):
+        again.read(1)
+    again.close()
+    server.ask("select pg_drop_replication_slot(%s)", slot)
+    again = opened(server, table, late)
+    with pytest.raises(SourceError, match=r"is gone.*--restart"):
+        again.read(1)
+    again.close()
+
+
+def test_a_snapshot_that_was_cut_off_begins_anew_and_no_checkpoint_is_taken_in_it(server, table):
+    server.ask(f"insert into {table} select n from generate_series(1, 50) n")
+    source = opened(server, table)
+    assert len(source.read(10)) == 10
+    with pytest.raises(Exception, match="the snapshot of its tables is being read"):
+        source.settle()
+    source.close()
+    assert server.ask("select count(*) from pg_replication_slots where slot_name like %s", f"s_{table}%") == [(0,)]
+    server.ask(f"insert into {table} values (51)")
+    again = opened(server, table)
+    assert len(rows_of(again, 51)) == 51
+    again.read(1)
+    again.settle()
+    again.close()
+
+
+def test_until_now_ends_with_what_was_there(server, table):
+    server.ask(f"insert into {table} values (1), (2)")
+    source = opened(server, table, until="now")
+    found = rows_of(source, 2)
+    with pytest.raises(EndOfStream):
+        rows_of(source, 1)
+    assert sorted(key for key, _ in found) == [1, 2]
+    source.close()
+
+
+def test_a_server_that_restarts_is_waited_for(server, table, caplog):
+    source = opened(server, table, snapshot="never")
+    source.read(1)
+    server.ask(f"insert into {table} values (1)")
+    assert len(rows_of(source, 1)) == 1
+    server.stop(signal.SIGQUIT)  # an orderly one waits for readers, and this one is here
+    assert source.read(1) == []
+    server.start()
+    server.ask(f"insert into {table} values (2)")
+    assert [key for key, _ in rows_of(source, 1)] == [2]
+    waits = [record.message for record in caplog.records if "waits for the server" in record.message]
+    assert len(waits) == 1
+    source.close()
+
+
+def test_a_slot_that_a_lost_reader_still_holds_is_waited_for_and_a_wrong_one_is_not(server, table, caplog):
+    first = opened(server, table, snapshot="never")
+    first.read(1)
+    second = opened(server, table, first.position())
+    assert second.read(1) == []
+    assert "is active for PID" in caplog.text
+    first.close()
+    server.ask(f"insert into {table} values (1)")
+    assert [key for key, _ in rows_of(second, 1)] == [1]
+    server.ask(f"drop publication s_{table}")
+    server.ask(f"insert into {table} values (2)")
+    with pytest.raises(SourceError, match="publication .* does not exist"):
+        rows_of(second, 1)
+    second.close()
+
+
+def refused(server, table, **options):
+    source = PostgresChanges(server.dsn, table, slot=f"s_{table}", **options)
+    with pytest.raises(SourceError) as error:
+        source.check()
+        source.context = Context("changes")
+        source.open(source.context)
+        source.read(1)
+    source.close()
+    return str(error.value)
+
+
+def test_what_is_amiss_is_said(server, table):
+    assert "there is no table nowhere" in refused(server, "nowhere")
+    server.ask(f"create table {table}_bare (n int)")
+    assert "has no primary key: ALTER TABLE" in refused(server, f"{table}_bare")
+    assert "there is no publication 'mine'" in refused(server, table, publication="mine")
+    with pytest.raises(TopologyError, match="a slot's name has letters"):
+        PostgresChanges(server.dsn, table, slot="Slot-1")
+    with pytest.raises(TopologyError, match="snapshot="):
+        PostgresChanges(server.dsn, table, slot="s", snapshot="x")
+
+
+def test_a_large_value_that_did_not_change_is_never_taken_for_none(server, table):
+    server.ask(f"alter table {table} alter column city set storage external")
+    source = opened(server, table, snapshot="never")
+    source.read(1)
+    server.ask(f"insert into {table} values (1, %s)", "x" * 100_000)
+    server.ask(f"update {table} set price = 2")
+    assert len(rows_of(source, 1, limit=1)) == 1
+    with pytest.raises(SourceError, match="REPLICA IDENTITY FULL"):
+        rows_of(source, 1)
+    source.close()

@@ -1,0 +1,29 @@
+"""Faults of several runs in one file: counts by kind, what was lost, and recovery over all of them."""
+
+from __future__ import annotations
+
+from bench.faults.__main__ import BAD, _add
+from bench.kit.runs import Runs
+
+
+def result(faults, seconds, **wrong):
+    kinds = {"kill the keeper": {"injected": faults, "seconds": seconds}}
+    return {"faults": faults, "commands": 2, "numbers": 1000, "by_kind": kinds, **dict.fromkeys(BAD, 0), **wrong}
+
+
+def test_runs_of_faults_add_up(tmp_path):
+    folder = str(tmp_path / "total")
+    first = Runs(folder, "faults")
+    _add(first, first.next_seed, result(4, [0.25, 0.25, 0.5]), result(2, [0.1]), 1.5)
+    second = Runs(folder, "faults")
+    _add(second, second.next_seed, result(6, [3.0], rows_doubled=1), result(0, []), 60.0)
+    lines = (tmp_path / "total" / "result.txt").read_text().splitlines()
+    assert lines[0].startswith(
+        "12 faults in 2 runs: 10 with checkpoints every 0.25 s, 2 at least once; 4,000 tuples, 8 commands"
+    )
+    assert "  rows doubled: 1" in lines
+    assert "  tuples lost: 0" in lines
+    assert "  recovery, from the fault until tuples flow: p50 0.25 s, p99 3.00 s, max 3.00 s" in lines
+    assert "      12  kill the keeper" in lines
+    assert "    2: 1 rows_doubled" in lines
+    assert [run["failures"] for run in Runs(folder, "faults").all] == [{}, {"2": "1 rows_doubled"}]

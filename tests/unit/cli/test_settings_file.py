@@ -1,0 +1,75 @@
+"""Options from esault.toml and the environment."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from esault.cli.main import main
+
+TOPOLOGY = """
+from esault import Bolt, Topology, by_key
+from esault.sources import Items
+
+
+class Same(Bolt):
+    def process(self, key, value):
+        self.emit(key, value)
+
+
+def topology():
+    t = Topology("told")
+    t.spout("rows", Items([("a", 1)])).bolt("same", Same, grouping=by_key())
+    return t
+"""
+
+
+@pytest.fixture
+def call(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "told.py").write_text(TOPOLOGY)
+
+    def called(*arguments, **told):
+        if "toml" in told:
+            Path("esault.toml").write_text(told["toml"])
+        with pytest.raises(SystemExit) as ended:
+            main(list(arguments))
+        said = capsys.readouterr()
+        return ended.value.code or 0, said.out, said.err
+
+    return called
+
+
+def test_a_file_says_options_of_a_run_and_the_command_line_says_them_last(call):
+    toml = '[run]\nengine = "local"\nreport = "one.json"\nchaining = true\n'
+    assert call("run", "told.py", toml=toml)[0] == 0
+    assert json.loads(Path("one.json").read_text())["engine"] == "local"
+    assert call("run", "told.py", "--report", "two.json")[0] == 0
+    assert Path("two.json").exists()
+
+
+def test_where_each_comes_from_is_shown(call, monkeypatch):
+    monkeypatch.setenv("ESAULT_RUN_SLOTS", "3")
+    _, out, _ = call("check", "told.py", "--settings", toml='[run]\ncheckpoint = 2\npolicy = "none"\nslots = 9\n')
+    assert "setting: --checkpoint 2.0 (esault.toml)" in out
+    assert "setting: --policy ('none',) (esault.toml)" in out
+    assert "setting: --slots 3 (ESAULT_RUN_SLOTS)" in out
+    monkeypatch.delenv("ESAULT_RUN_SLOTS")
+    assert "are at their defaults" in call("check", "told.py", "--settings", toml="")[1]
+
+
+@pytest.mark.parametrize(
+    ("toml", "says"),
+    [
+        ("[run]\ncheckpont = 1\n", "[run] has no option 'checkpont'; did you mean checkpoint?"),
+        ("[runs]\ncheckpoint = 1\n", "[runs] is no command"),
+        ("checkpoint = 1\n", "[checkpoint] is no command"),
+        ("[run\n", "esault.toml: "),
+        ("[run]\nslots = 'many'\n", "'many' is not a valid integer"),
+    ],
+)
+def test_what_is_wrong_in_it_is_said(call, toml, says):
+    code, _, err = call("run", "told.py", toml=toml)
+    assert code == 2 and says in err, err

@@ -1,0 +1,55 @@
+"""Values as JSON for people."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, deque
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esault.payload.json_text import json_text, key_text
+
+
+@dataclass
+class Point:
+    x: int
+    tags: set
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"n": 1, "seen": {3, 1}}, '{"n": 1, "seen": [1, 3]}'),
+        (Point(2, {"a"}), '{"x": 2, "tags": ["a"]}'),
+        (Counter(a=2), '{"a": 2}'),
+        ({("a", 1): None}, '{"[\\"a\\", 1]": null}'),
+        (float("inf"), '"inf"'),
+        (deque([1]), '"deque([1])"'),
+        (b"x", "\"b'x'\""),
+    ],
+)
+def test_what_json_has_stands_as_json_and_the_rest_as_python_writes_it(value, text):
+    assert json_text(value) == text
+
+
+@given(
+    st.recursive(
+        st.none() | st.floats() | st.text() | st.binary(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
+def test_whatever_it_is_it_is_json(value):
+    json.loads(json_text(value))
+
+
+def test_a_state_that_holds_itself_ends():
+    value: list = []
+    value.append(value)
+    assert "[...]" in json_text(value)
+
+
+def test_a_key_that_is_a_text_is_typed_as_it_is():
+    assert [key_text(key) for key in ("cat", 7, ("a", 1))] == ["cat", "7", '["a", 1]']

@@ -1,0 +1,111 @@
+"""When a pipeline runs again, and what is written down of its runs; time is passed in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from esault.errors import EsaultError, UsageError
+from esault.spark.pipeline import Outcome
+from esault.spark.tables.expectations import ExpectationFailed
+from esault.spark.tables.history import History, append_line, history_of, quality_of, runs_in
+from esault.spark.tables.runs import Runs
+from esault.spark.tables.schedule import AtTimes, Every, Landed, repeat
+from esault.spark.tables.step import Updated
+
+
+def test_what_comes_due_while_a_run_lasts_is_one_run() -> None:
+    every = Every(10)
+    assert [now for now in range(0, 60, 3) if every.due(now)] == [0, 12, 21, 30, 42, 51]
+    every = Every(10)
+    assert [every.due(now) for now in (0, 35, 36, 40)] == [True, True, False, True]
+    cron = AtTimes("*/5 * * * *", 1.0)
+    assert [now for now in range(0, 1000, 20) if cron.due(now)] == [300, 600, 900]
+    cron = AtTimes("*/5 * * * *", 1.0)
+    assert [cron.due(now) for now in (1000, 1001, 1200)] == [True, False, True]
+
+
+def test_a_landing_is_a_run_also_of_a_table_that_was_not_there(tmp_path: Path) -> None:
+    from esault.sinks.spark_table import SparkTable
+    from esault.topology.context import Context
+    from esault.topology.sink import RunInfo
+
+    landed = Landed([str(tmp_path / "t")])
+    assert not landed.due(0)
+    driver = SparkTable(tmp_path / "t", {"a": str}, "append")
+    driver.check()
+    driver.begin(RunInfo("r", "topology", "t"))
+    sink = SparkTable(tmp_path / "t", {"a": str}, "append")
+    sink.open(Context("u", run="r"))
+    sink.write_columns(["x"], [()], 1.0, ["i"])
+    sink.commit(0, sink.prepare(0))
+    assert [landed.due(0), landed.due(0)] == [True, False]
+    driver.end(True)
+
+
+def test_repeat_ends_with_what_is_raised() -> None:
+    clock, ran = [0.0], []
+
+    def wait(seconds: float) -> None:
+        clock[0] += seconds
+        if clock[0] > 25:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        repeat(lambda: ran.append(clock[0]), Every(10), lambda: clock[0], wait)
+    assert ran == [0, 10, 20]
+
+
+def updated(**members: Any) -> Updated:
+    made: dict[str, Any] = {"name": "sold", "read": 10, "written": 8, "rows": 8, "why": None, "checked": 10}
+    made |= {"expectations": {"e": ("drop", 2)}, "quarantined": 0, "schema": (), "seconds": 1.0, "version": 3}
+    return Updated(**{**made, **members})
+
+
+def test_runs_are_written_down_and_quality_is_their_sum(tmp_path: Path) -> None:
+    clock = [100.0]
+    history = History(str(tmp_path), lambda: clock[0])
+    for outcome in (updated(why="it is the first time"), updated(), None):
+        history.begin()
+        history.ended("table:sold", outcome, 1.0, None)
+        clock[0] += 5
+        history.end()
+    history.begin()
+    history.ended("table:sold", None, 1.0, EsaultError("disk"))
+    history.end(EsaultError("disk"))
+    with open(tmp_path / "history.jsonl", "a") as file:
+        file.write('{"run": "cut')
+    append_line(str(tmp_path / "history.jsonl"), {"run": "x", "began": "", "seconds": 1, "error": None, "jobs": []})
+    assert [run["run"] for run in runs_in(str(tmp_path))][-1] == "x"
+    rows = history_of(str(tmp_path)).rows
+    assert [row[1:] for row in rows[1:]] == [
+        (0.0, 0, 0, 0, "sold", "EsaultError: disk"),
+        (5.0, 10, 8, 0, "sold", "ok"),
+        (5.0, 10, 8, 0, "sold", "ok"),
+    ]
+    assert quality_of(str(tmp_path)).rows == (("sold", "e", "drop", 20, 4, 80.0, 10, 2),)
+    assert (
+        json.loads((tmp_path / "history.jsonl").read_text().splitlines()[0])["jobs"][0]["why"] == "it is the first time"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "tries"), [(EsaultError("executor lost"), 3), (UsageError("no"), 1), (ExpectationFailed("rows"), 1)]
+)
+def test_what_may_be_over_the_next_time_is_tried_again(tmp_path: Path, error: Exception, tries: int) -> None:
+    runs = Runs("p", {"t": str(tmp_path / "t")}, str(tmp_path / "into"))
+    tried, waited = [], []
+
+    def fails(job: str | None, full: bool) -> Outcome:
+        tried.append(job)
+        raise error
+
+    runs.pipeline.run = fails  # type: ignore[method-assign]
+    with pytest.raises(type(error)):
+        runs.run("tables", retries=2, wait=waited.append)
+    assert len(tried) == tries
+    assert waited == [1.0, 2.0][: tries - 1]
+    assert len(runs_in(str(tmp_path / "into"))) == tries

@@ -1,0 +1,121 @@
+"""What a pipeline declares: its graph, and mistakes in it; no Spark."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import pytest
+
+from esault.errors import UsageError
+from esault.spark.tables.code import code_mark
+from esault.spark.tables.declared import Tables
+from esault.spark.tables.graph import drawn, mermaid, nodes, ordered
+from esault.spark.tables.step import _stored_reads
+
+FACTOR = 2
+
+
+def helper(x: int) -> int:
+    return x * FACTOR
+
+
+def declared() -> Tables:
+    tables = Tables(["sales-table", "customers"])
+
+    @tables.materialized_view
+    def gold(silver: Any, customers: Any) -> None: ...
+
+    @tables.temporary_view
+    def large(sales_table: Any) -> None: ...
+
+    @tables.table
+    def silver(large: Any, customers: Any) -> None: ...
+
+    return tables
+
+
+def test_dependencies_are_the_parameters_in_whatever_order_tables_are_declared() -> None:
+    tables = declared()
+    assert [one.name for one in ordered(tables)] == ["large", "silver", "gold"]
+    assert tables.declared["large"].reads == {"sales_table": "sales-table"}
+    assert _stored_reads(tables.declared["silver"], tables.declared) == (["sales-table", "customers"], ("sales-table",))
+    assert _stored_reads(tables.declared["gold"], tables.declared) == (["silver", "customers"], ())
+
+
+def test_the_graph_is_drawn() -> None:
+    graph = nodes(declared())
+    picture = ET.fromstring(drawn(graph))
+    boxes = [one for one in picture if one.tag.endswith("rect")]
+    lines = [one for one in picture if one.tag.endswith("path")]
+    assert (len(boxes), len(lines)) == (5, 5)
+    assert sum("stroke-dasharray" in line.attrib for line in lines) == 3  # read whole
+    assert "n0 --> n2" in mermaid(graph)
+
+
+def test_tables_in_a_circle_are_named() -> None:
+    tables = Tables(["s"])
+
+    @tables.materialized_view
+    def one(two: Any) -> None: ...
+
+    @tables.materialized_view
+    def two(one: Any) -> None: ...
+
+    with pytest.raises(UsageError, match="in a circle: one -> two -> one"):
+        ordered(tables)
+
+
+def no(s: Any) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"keys": ["a"]}, "keys goes with sequence_by .upserts. or with merge"),
+        (
+            {"keys": ["a"], "merge": {"n": "avg"}},
+            "merge of 'n' is one of sum, min, max, not 'avg'; a mean is a sum over",
+        ),
+        ({"stored_as_scd_type": 2}, "need keys and sequence_by"),
+        ({"keys": ["a"], "sequence_by": "b", "stored_as_scd_type": 3}, "is 1 or 2, not 3"),
+        ({"stream": "x"}, "stream names 'x', which is no parameter"),
+        ({"expect_all": {"a": "1"}, "expect_all_or_drop": {"a": "2"}}, "two expectations 'a'"),
+        ({"expect": {"a": "1"}}, "table no has no option 'expect'"),
+        ({"partition_cols": "day"}, "partition_cols is a list of columns, not 'day'"),
+        ({"on_schema_change": "x"}, 'is "append_new_columns" or "fail", not'),
+        ({"format": "orc"}, 'is "parquet" or "delta", not'),
+        ({"name": "s"}, "there is a table 's' already"),
+        ({"name": "a-b"}, "has letters, digits and _"),
+    ],
+)
+def test_mistakes_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Tables(["s"]).table(**options)(no)
+
+
+def test_a_parameter_that_is_no_table_is_named() -> None:
+    tables = Tables(["sales"])
+    tables.materialized_view(lambda sale: None, name="m")
+    with pytest.raises(UsageError, match="materialized_view m: there is no table 'sale'; there are: m, sales"):
+        ordered(tables)
+    with pytest.raises(UsageError, match="sinks 'a-b' and 'a_b' are both written a_b"):
+        Tables(["a-b", "a_b"]).table(no)
+
+
+def test_the_mark_of_code_changes_with_it_and_with_what_it_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+    def first(s: Any) -> Any:
+        return helper(s)
+
+    def same(s: Any) -> Any:
+        return helper(s)
+
+    def other(s: Any) -> Any:
+        return helper(s) + 1
+
+    before = code_mark(first)
+    assert before == code_mark(same)
+    assert before != code_mark(other)
+    assert before != code_mark(first, "options")
+    monkeypatch.setitem(globals(), "FACTOR", 3)
+    assert before != code_mark(first)

@@ -1,0 +1,40 @@
+"""Names that are loaded when they are asked for: once, with all that `dir` shows, and others refused as Python refuses them."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from esault.late_names import late_names
+
+
+@pytest.fixture
+def late(tmp_path, monkeypatch):
+    """`__getattr__` and `__dir__` of a module whose names are in another that says when it is loaded."""
+    (tmp_path / "heavy_for_test.py").write_text("class Reader:\n    pass\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "heavy_for_test", raising=False)
+    namespace = {"__name__": "light", "here": 1}
+    yield namespace, *late_names(namespace, {"Reader": "heavy_for_test"})
+    sys.modules.pop("heavy_for_test", None)
+
+
+def test_a_name_is_loaded_when_it_is_asked_for_and_kept(late):
+    namespace, get, _ = late
+    assert "heavy_for_test" not in sys.modules
+    found = get("Reader")
+    assert found is sys.modules["heavy_for_test"].Reader is namespace["Reader"]
+
+
+def test_a_name_that_is_not_there_is_refused_with_the_modules_name(late):
+    _, get, _ = late
+    with pytest.raises(AttributeError, match="module 'light' has no attribute 'Raeder'"):
+        get("Raeder")
+    assert "heavy_for_test" not in sys.modules
+
+
+def test_names_are_shown_before_they_are_loaded(late):
+    _, _, names = late
+    assert names() == ["Reader", "__name__", "here"]
+    assert "heavy_for_test" not in sys.modules

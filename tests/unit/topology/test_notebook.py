@@ -1,0 +1,100 @@
+"""Cells as a module: what is needed and nothing else, in an order in which it can be imported."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esault.errors import LocateError
+from esault.topology.notebook import module_text
+
+
+def run(cells):
+    """As a kernel does: each cell in the same names."""
+    names: dict = {"__name__": "__main__"}
+    for cell in cells:
+        exec(compile(cell, "cell", "exec"), names)
+    return names
+
+
+def made(cells, function="f"):
+    """The names of the module that is made of these cells, and its text."""
+    text = module_text(function, cells, run(cells))
+    names: dict = {"__name__": "module"}
+    exec(compile(text, "module", "exec"), names)
+    return names, text
+
+
+def test_functions_classes_imports_and_data_come_along_and_nothing_else():
+    cells = [
+        "import math\nfrom collections import deque as queue",
+        "RATE, NAMES = 3, ['a', 'b']\nunused = open",
+        "class Base:\n    size = RATE\n\nclass Bolt(Base):\n    def go(self):\n        return queue([math.pi, helper()])",
+        "def helper():\n    return NAMES",
+        "def f():\n    return Bolt().go()",
+        "print('never again')",
+    ]
+    names, text = made(cells)
+    assert list(names["f"]())[1] == ["a", "b"]
+    assert "unused" not in text and "never again" not in text
+    assert text.index("class Base") < text.index("class Bolt")
+
+
+def test_the_newest_cell_counts_and_data_is_as_it_is_now():
+    names, _ = made(["N = 1", "def f():\n    return 'old'", "def f():\n    return N", "N = 5", "N += 2"])
+    assert names["f"]() == 7
+
+
+def test_a_name_that_only_a_function_has_is_not_taken_for_one_of_a_cell():
+    cells = ["for rows in [[1]]:\n    pass", "def f():\n    rows = 3\n    return rows"]
+    assert made(cells)[0]["f"]() == 3
+
+
+def test_what_is_no_plain_data_is_assigned_again():
+    cells = ["import re\nPATTERN = re.compile('a+')", "def f():\n    return PATTERN.findall('caat')"]
+    names, text = made(cells)
+    assert names["f"]() == ["aa"] and "re.compile('a+')" in text
+
+
+def test_what_a_statement_has_made_is_refused_by_name_with_the_remedy():
+    cells = ["with open('/dev/null') as file:\n    pass", "def f():\n    return file"]
+    with pytest.raises(LocateError, match=r"f uses file, a TextIOWrapper .* Make it in the topology function"):
+        module_text("f", cells, run(cells))
+
+
+def test_functions_that_call_each_other_decorators_and_future_imports():
+    cells = [
+        "from __future__ import annotations",
+        "import functools\ndef twice(g):\n    @functools.wraps(g)\n    def h(*a):\n        return 2 * g(*a)\n    return h",
+        "def f(n: Missing = 3):\n    return even(n)",
+        "@twice\ndef even(n):\n    return 1 if n <= 0 else f(n - 1)",
+    ]
+    names, text = made(cells)
+    assert names["f"](2) == 8
+    assert text.split("\n\n")[1].strip().startswith("from __future__")
+
+
+def test_a_cell_that_could_not_be_run_has_defined_nothing():
+    text = module_text("f", ["def f(:", "def f():\n    return 1"], {})
+    assert "return 1" in text and "(:" not in text
+
+
+plain = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+    | st.binary(),
+    lambda inner: st.lists(inner) | st.tuples(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+@given(plain)
+def test_plain_data_is_what_it_was(value):
+    text = module_text("f", ["X = 1", "def f():\n    return X"], {"X": value})
+    names: dict = {}
+    exec(text, names)
+    assert repr(names["f"]()) == repr(value)

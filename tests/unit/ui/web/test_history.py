@@ -1,0 +1,75 @@
+"""What a reader of a run's events gets: all that is kept, then what is new."""
+
+from __future__ import annotations
+
+import json
+import threading
+from types import SimpleNamespace
+
+from esault.control.report.timeline import Page
+from esault.messages.change_record import ChangeRecord
+from esault.ui.web import history as module
+from esault.ui.web.history import History
+
+
+def record(unit, **more):
+    known = {"processed": 5.0, "p50_ms": 1.0, "p99_ms": 2.0, "sub_units": 3, "waiting": 7, "t": 1.0}
+    return SimpleNamespace(unit=unit, **{**known, **more})
+
+
+def read(history):
+    """All events up to the end, as (kind, what)."""
+    found = []
+    for event in history.events():
+        if event.startswith(b"event: "):
+            kind, data = event.decode().removeprefix("event: ").rstrip("\n").split("\ndata: ")
+            found.append((kind, json.loads(data)))
+    return found
+
+
+def test_a_reader_gets_all_that_is_kept_and_then_the_end():
+    history = History()
+    change = ChangeRecord(1.0, "count", "rescale", 1, 3, "late", "auto", 10, 100, 0.1, 0.5)
+    history.page(Page(1.0, (record("lines"), record("count", t=2.0)), ((1.5, change),)))
+    history.line("count/1", "seen")
+    history.see({"topology": "words"})
+    history.end(patience=0.0)
+    found = dict(read(history))
+    assert list(found) == ["window", "change", "line", "snapshot", "end"]
+    assert found["window"] == [{"t": 2.0, "units": {"lines": [5.0, 1.0, 2.0, 3, 7], "count": [5.0, 1.0, 2.0, 3, 7]}}]
+    assert found["change"][0]["t"] == 1.5 and found["change"][0]["reason"] == "late"
+    assert found["line"][0]["text"] == "seen"
+    assert found["snapshot"] == {"topology": "words"}
+
+
+def test_what_comes_later_comes_once_and_to_each_reader(monkeypatch):
+    monkeypatch.setattr(module, "BETWEEN", 0.0)
+    history = History()
+    found: list = []
+    readers = [threading.Thread(target=lambda: found.append(read(history))) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for number in range(50):
+        history.line("", str(number))
+    history.end(patience=20)
+    for reader in readers:
+        reader.join(20)
+    for each in found:
+        lines = [line["text"] for kind, lines in each if kind == "line" for line in lines]
+        assert lines == [str(number) for number in range(50)]
+    assert len(found) == 3
+
+
+def test_old_lines_go_for_new_ones():
+    history = History()
+    for number in range(module.LINES + 10):
+        history.line("", str(number))
+    history.end(patience=0.0)
+    lines = dict(read(history))["line"]
+    assert [lines[0]["text"], lines[-1]["text"]] == ["10", str(module.LINES + 9)]
+
+
+def test_a_silent_run_says_that_it_is_still_there(monkeypatch):
+    monkeypatch.setattr(module, "SILENCE", 0.01)
+    events = History().events()
+    assert next(events).startswith(b":")
