@@ -4,6 +4,7 @@
 # make test-deep  the same with all examples and seeds that tests ask for: `make test` takes a quarter of them
 # make quick  formatting, types and the unit tests that need no other process, in less than a minute; what to run while writing
 # make coverage  which branches of each room the unit tests take, beside the floor that is kept in tests/coverage.json
+# make test-again  what failed in the last run once more, one after another
 # make test-oldest  the unit tests with the oldest versions that setup.cfg allows (PYTHON=python3.10 for the oldest Python)
 # make test-newest  the same with the newest versions that it allows
 # make audit  known vulnerabilities of all that the extras bring (pip-audit; needs PyPI itself)
@@ -28,7 +29,7 @@ export VENV
 # Tests start hundreds of Pythons, each of which would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-deep test-oldest test-newest audit durations quick coverage lint bench soak release docs clean
+.PHONY: run test test-again test-deep test-oldest test-newest audit durations quick coverage lint bench soak release docs clean
 
 run:
 	@.ci/venv parquet
@@ -46,6 +47,9 @@ endif
 
 test: lint
 	@$(PYTEST) -n $(JOBS)
+
+test-again:
+	@$(PYTEST) -n 0 --last-failed --last-failed-no-failures none
 
 test-deep: lint
 	@HYPOTHESIS_PROFILE=deep $(PYTEST) -n $(JOBS)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from esault.counters import counted
 from esault.errors import EsaultError, SinkError, UsageError
 from esault.sinks.landing import table_log
 from esault.sinks.landing.entry import Part
@@ -140,7 +141,7 @@ class Clean:
         before, put_before = self.clean.state(), self.quarantine.state()
         whole = reading.why is not None
         say(
-            f"clean {self.name}: {reading.rows:,} rows in {len(reading.parts):,} parts"
+            f"clean {self.name}: {counted(reading.rows, 'row')} in {counted(len(reading.parts), 'part')}"
             + (f", all of them ({reading.why})" if whole else " that are new")
         )
         damaged: dict[str, str] = {}

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from esault.counters import counted
 from esault.errors import SinkError, UsageError
 from esault.sinks.landing import parts, table_log
 from esault.sinks.landing.entry import Input
@@ -343,7 +344,7 @@ class Pipeline:
                 todo = "up to date"
                 if reading is not None:
                     which = f"all, since {reading.why}" if reading.why is not None else "what is new"
-                    todo = f"{reading.rows:,} rows in {len(reading.parts):,} parts: {which}"
+                    todo = f"{counted(reading.rows, 'row')} in {counted(len(reading.parts), 'part')}: {which}"
             elif kind == "compact":
                 todo = "when a folder has many small parts"
             elif kind == "table":

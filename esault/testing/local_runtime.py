@@ -47,26 +47,12 @@ from esault.testing.manual_clock import ManualClock
 from esault.testing.memory_connectors import DeadLetterList, GivenRows, collecting
 from esault.testing.memory_state_store import MemoryStateStore
 from esault.testing.memory_wire import MemoryWire
-from esault.topology.builder import Topology
+from esault.topology.builder import Topology, plan_maker
 from esault.topology.chaining import chain
 from esault.topology.plan import Plan, UnitPlan
 from esault.topology.spout import Spout
 
 __all__ = ["LocalRuntime"]
-
-
-def _planned(topology: Topology | Plan | Callable[[], Topology | Plan]) -> Callable[[], Plan]:
-    """Return what gives the plan anew, for each process as for the first; one that was made before is the same each time."""
-    if callable(topology):
-        make = topology
-
-        def again() -> Plan:
-            made = make()
-            return made.plan() if isinstance(made, Topology) else made
-
-        return again
-    plan = topology.plan() if isinstance(topology, Topology) else topology
-    return lambda: plan
 
 
 class LocalRuntime:
@@ -109,7 +95,7 @@ class LocalRuntime:
         `real=True` is for `--engine local`: the real sinks, and the real clock unless a `clock` is given. Raises
         TopologyError, UsageError.
         """
-        self._plan_of = _planned(topology)
+        self._plan_of = plan_maker(topology)
         self._real = real
         settings = settings or Settings(watch_values=not real, reload_state=True)
         if settings.chaining:

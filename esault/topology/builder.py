@@ -19,7 +19,7 @@ from esault.topology.stream import Stream
 from esault.topology.unit_options import FAIL, UnitOptions, WindowOptions
 from esault.topology.window import WindowKind
 
-__all__ = ["Topology"]
+__all__ = ["Topology", "plan_maker"]
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -241,3 +241,17 @@ class Topology:
                 )
             outlets += stream._inputs(grouping)
         return outlets
+
+
+def plan_maker(topology: Topology | Plan | Callable[[], Topology | Plan]) -> Callable[[], Plan]:
+    """Return what gives the plan anew, for each process as for the first; one that was made before is the same each time."""
+    if callable(topology):
+        make = topology
+
+        def again() -> Plan:
+            made = make()
+            return made.plan() if isinstance(made, Topology) else made
+
+        return again
+    plan = topology.plan() if isinstance(topology, Topology) else topology
+    return lambda: plan

@@ -56,7 +56,7 @@ def test_analyze_lists_runs_plots_and_does_nothing_twice(
     assert call(capsys, "run", "small.py", "--engine", "local", "--plain")[0] == 0
     code, out, _ = call(capsys, "analyze", "small.py", "--list")
     assert code == 0
-    assert "10 rows in 1 parts: all, since it is the first time" in out
+    assert "10 rows in 1 part: all, since it is the first time" in out
     assert not Path("out/analytics").exists()
     code, out, err = call(capsys, "analyze", "small.py", "--plot", "plots")
     assert code == 0, err

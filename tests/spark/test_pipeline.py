@@ -283,8 +283,8 @@ def test_a_step_that_ended_half_way_is_ended_before_what_has_landed_since(
     table.land([20, 23], ["i20", "i23"])
     outcome = jobs.run()
     assert [line for line in jobs.said if line.endswith(" that are new")] == [
-        "clean table: 15 rows in 1 parts that are new",
-        "clean table: 2 rows in 1 parts that are new",
+        "clean table: 15 rows in 1 part that are new",
+        "clean table: 2 rows in 1 part that are new",
     ]
     assert outcome.cleaned["clean:table"].read == 17
     assert jobs.totals() == [n for n in range(21) if n % 10 != 3]

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from esault.counters import counted
 from esault.errors import EsaultError, SinkError, UsageError
 from esault.sinks.landing.entry import Input, Part
 from esault.sinks.landing.schema import Schema
@@ -127,7 +128,7 @@ class TableStep:
         if update is None:
             return "up to date"
         which = "what is new" if update.why is None else f"all, since {update.why}"
-        return f"{update.count:,} rows in {update.parts:,} parts: {which}"
+        return f"{counted(update.count, 'row')} in {counted(update.parts, 'part')}: {which}"
 
     def run(self, spark: Callable[[], SparkSession], say: Say, full: bool = False) -> Updated | None:
         """Do one update; None when there was nothing to do. `spark` is called when it is needed.
@@ -141,7 +142,7 @@ class TableStep:
             made = None
             if update is not None:
                 said_why = "that are new" if update.why is None else f"all of them ({update.why})"
-                say(f"{self.name}: {update.count:,} rows in {update.parts:,} parts, {said_why}")
+                say(f"{self.name}: {counted(update.count, 'row')} in {counted(update.parts, 'part')}, {said_why}")
                 made = self._update(spark(), update, interrupted)
                 self._publish()
             return made
