@@ -25,6 +25,7 @@ FAILED, WRONG_USE, DIFFERENT, STOPPED = 1, 2, 3, 130
 _COMMANDS = {
     "new": "Write a small topology to start from.",
     "check": "Find mistakes in a topology and draw it.",
+    "plan": "What a topology would need under a load: sub-units, hosts, cost.",
     "run": "Run a topology.",
     "connectors": "Where streams come from and go to: list the sources and sinks, explain one.",
     "policies": "What can scale a run: list the policies, explain one.",

@@ -135,12 +135,15 @@ class _Simulation:
             if str(policies.get(p.name, policies[EVERY_UNIT])).partition(":")[0] == "esault"
         }
         self.parts: dict[str, ModelledUnit | ModelledSource] = {}
+        sending = {name for part in model.operators for name in part.senders}
         for part in model.parts:
             if isinstance(part, Source):
                 self.parts[part.name] = ModelledSource(part, next(numbers), seed)
             else:
+                # What comes to its end is counted there as it goes in, whatever is put out beyond.
+                last = part if part.name in sending else replace(part, selectivity=1.0)
                 self.parts[part.name] = ModelledUnit(
-                    part, model.timing, list(model.hosts), lambda: next(numbers), part.name in halved, self._changed
+                    last, model.timing, list(model.hosts), lambda: next(numbers), part.name in halved, self._changed
                 )
         self.samples = ModelledSamples(model.timing.net, seed)
         plan = Plan("model", {name: part.plan for name, part in self.parts.items()})

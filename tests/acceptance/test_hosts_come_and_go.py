@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import signal
-import socket
 import time
 from collections import Counter
 
 import pytest
 from nodes import PATIENCE, NodeProcess, until
+from ports import free_port
 from test_checkpointed_runs import check, wanted, write_text
 from test_hosts import hosts_of
 
@@ -71,9 +71,7 @@ def test_a_host_joins_and_another_drains_and_nothing_is_lost_or_repeated(command
 
 
 def test_a_run_begins_without_hosts_that_are_away_and_takes_them_when_they_are_there(command, nodes, tmp_path):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        away = f"127.0.0.1:{free.getsockname()[1]}"
+    away = f"127.0.0.1:{free_port()}"  # none that the system gives to a client meanwhile
     nodes.start("a", slots=5)
     nodes.start("dead", more=("--join", nodes["a"].address))
     until(lambda: "node dead" in nodes["a"].said())

@@ -24,6 +24,7 @@ def test_a_window_closes_in_silence_once_whoever_dies(command, tmp_path):
     number = command.status().get("checkpoint", 0)
     command.until(lambda: command.status().get("checkpoint", 0) > number)
     for victim in ("takings/", "payments/"):
+        command.until(lambda victim=victim: command.processes(victim))  # all go back when the first has died
         command.processes(victim)[0].kill()
     number = command.status().get("checkpoint", 0)
     command.until(lambda: command.status().get("checkpoint", 0) > number)

@@ -60,7 +60,7 @@ ALLOWED = {
     "api": {*_VALUES, "topology", "control", "elasticity", "report", "runtime", "ui"},
     "cli": {
         *{*_VALUES, "topology", "control", "elasticity", "report", "runtime", "ui", "spark", "sinks", "cluster"},
-        *{"state", "connectors", "sources", "shadow"},
+        *{"state", "connectors", "sources", "shadow", "sim"},
     },
     "ui": {*_VALUES, "control", "elasticity", "report", "runtime", "sim"},
 }

@@ -26,10 +26,6 @@ LONGEST = 120.0
 MOST_WINDOWS = 900
 #: seconds of a step of the simulator, and of a longer run
 STEP, COARSE, LONG = 0.02, 0.1, 300.0
-#: share by which what comes may differ from what was sent, before a step between the two is modelled
-ALIKE = 0.01
-#: name of the model's part between two units, where function steps leave tuples out or make more of them
-_STEPS = "{} -> {}"
 
 
 class WhatIf:
@@ -65,9 +61,10 @@ class WhatIf:
 def answers(recorded: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield for each policy, by name: widths of units over time, seconds of sub-units, p99 in ms, changes; or why it cannot be tried."""
     from esault.sim import Operator, simulate
+    from esault.sim.unit_profile import BETWEEN
 
     model, seconds, began = _model(recorded)
-    fixed = {part.name: NONE for part in model.parts if isinstance(part, Operator) and " -> " in part.name}
+    fixed = {part.name: NONE for part in model.parts if isinstance(part, Operator) and BETWEEN in part.name}
     for policy in [NONE, *POLICIES.names()]:
         try:
             run = simulate(
@@ -91,44 +88,34 @@ def answers(recorded: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _model(recorded: Mapping[str, Any]) -> tuple[Any, float, float]:
     """Return the model of the topology under the load that was recorded, its length in seconds and when it begins in the run."""
-    from esault.sim import Host, Model, Operator, Source
+    from esault.sim import Host, Model, Operator
     from esault.sim.load_shapes import Steps
+    from esault.sim.unit_profile import BETWEEN, UnitProfile, modelled
 
     windows = recorded["windows"][-MOST_WINDOWS:]
     ends = [window["t"] for window in windows]
     before = recorded["windows"][-MOST_WINDOWS - 1]["t"] if len(recorded["windows"]) > MOST_WINDOWS else 0.0
     starts = [before, *ends[:-1]]
     lengths = [end - start for start, end in zip(starts, ends)]
-    parts: list[Any] = []
-    emitted: dict[str, float] = {}
+    profiles: list[UnitProfile] = []
+    rates: dict[str, Steps] = {}
     for unit in recorded["units"]:
         rows = [window["units"].get(unit["name"]) for window in windows]
         known = [(row, length) for row, length in zip(rows, lengths) if row is not None]
-        emitted[unit["name"]] = sum(row["emitted"] * length for row, length in known)
         if unit["kind"] == "spout":
-            rates = tuple(_offered(rows, lengths))
-            parts.append(
-                Source(unit["name"], Steps(tuple(start - before for start in starts), rates, ends[-1] - before))
-            )
-            continue
-        processed = sum(row["processed"] * length for row, length in known)
-        arrived = sum(row["arrivals"] * length for row, length in known)
-        if not processed:
-            continue
-        senders = [name for name in unit["senders"] if name in {part.name for part in parts}]
-        sent = sum(emitted[name] for name in senders)
-        if not senders or not sent:
-            continue
-        if abs(arrived / sent - 1) > ALIKE:
-            between = _STEPS.format("+".join(senders), unit["name"])
-            parts.append(Operator(between, tuple(senders), 1e-9, least=1, most=1, selectivity=arrived / sent))
-            senders = [between]
-        service = max(1e-9, sum(row["busy"] for row, _ in known) / processed)
-        width = max(1, next(row["sub_units"] for row, _ in known))
-        parts.append(
-            Operator(unit["name"], tuple(senders), service, width=width, selectivity=emitted[unit["name"]] / processed)
+            offered = tuple(_offered(rows, lengths))
+            rates[unit["name"]] = Steps(tuple(start - before for start in starts), offered, ends[-1] - before)
+        arrived, processed, emitted = (
+            sum(row[what] * length for row, length in known) for what in ("arrivals", "processed", "emitted")
         )
-    slots = max(recorded["slots"], 1) + sum(" -> " in part.name for part in parts)
+        busy = sum(row["busy"] for row, _ in known)
+        width = max(1, next((row["sub_units"] for row, _ in known), 1))
+        profile = UnitProfile(
+            unit["name"], unit["kind"], tuple(unit["senders"]), arrived, processed, emitted, busy, width
+        )
+        profiles.append(profile)
+    parts = modelled(profiles, rates)
+    slots = max(recorded["slots"], 1) + sum(BETWEEN in part.name for part in parts)
     wide = sum(part.width for part in parts if isinstance(part, Operator))
     cores = float(os.cpu_count() or 1)
     return Model(parts, hosts=(Host(cores=cores),), slots=max(slots, wide)), ends[-1] - before, before

@@ -40,6 +40,13 @@ def test_latency_is_the_service_while_there_is_capacity():
     assert run.worker_seconds == pytest.approx(40.0)
 
 
+@pytest.mark.parametrize("selectivity", [0.0, 3.0])
+def test_what_comes_to_its_end_counts_once_whatever_is_put_out_beyond(selectivity):
+    run = simulate(line(lambda t: 100.0, selectivity=selectivity), seconds=20, objectives=["p99 < 1 ms"])
+    assert run.latency.count == pytest.approx(2000)
+    assert run.objectives[0].slow == run.objectives[0].tuples > 1900
+
+
 def test_overload_piles_up_as_fast_as_the_rates_differ():
     run = simulate(line(lambda t: 300.0), seconds=20)
     assert run.operators["work"].waiting == pytest.approx(2000, rel=0.01)  # 300/s come, 200/s go

@@ -1,0 +1,104 @@
+"""`esault plan`: from a report and a load to words; what is refused names the remedy."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from esault.cli.main import cli
+from esault.errors import EsaultError
+
+TOPOLOGY = """
+from esault import Bolt, Topology, shuffle
+from esault.sources import Items
+
+
+class Ask(Bolt):
+    def process(self, key, value):
+        self.emit(key, value)
+
+
+def topology():
+    t = Topology("asked")
+    asked = t.spout("in", Items([("k", 1)])).bolt("ask", Ask, shuffle())
+    asked.bolt("again", Ask, shuffle())
+    return t
+"""
+UNITS = {
+    "in": {"arrivals": 0, "tuples_in": 0, "tuples_out": 1000, "busy_seconds": 4.5, "chained_to": ""},
+    "ask": {"arrivals": 1000, "tuples_in": 1000, "tuples_out": 1000, "busy_seconds": 4.0, "chained_to": "in"},
+    "again": {"arrivals": 1000, "tuples_in": 1000, "tuples_out": 0, "busy_seconds": 0.5, "chained_to": ""},
+}
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "asked.py").write_text(TOPOLOGY)
+    (tmp_path / "report.json").write_text(json.dumps({"topology": "asked", "engine": "actors", "units": UNITS}))
+    (tmp_path / "load.csv").write_text("time,rate\n" + "".join(f"{10 * i},{100 if i < 3 else 400}\n" for i in range(6)))
+    return tmp_path
+
+
+def planned(folder, *options, report="report.json"):
+    given = [str(folder / each) if each.endswith(".csv") else each for each in options]
+    done = CliRunner(catch_exceptions=False)
+    return done.invoke(cli, ["plan", str(folder / "asked.py"), "--report", str(folder / report), *given]).output
+
+
+def test_it_says_what_a_load_takes(files):
+    text = planned(files, "--load", "load.csv", "--seconds", "20", "--seeds", "1", "--objective", "p99 < 100 ms")
+    assert "60 s, 400 tuples/s at most, the 20 s from" in text
+    assert "ask    a tuple takes 4 ms; for one of in 1 come" in text
+    assert "again  a tuple takes 500 us" in text
+    assert "always ask=" in text and "kept in" in text and "hosts of" in text
+    assert "Each was simulated 3 times: with 1 seed, and with tuples that take 25% more" in text
+    assert "is kept in all of them by" in text
+
+
+def test_programs_get_the_trials(files):
+    found = json.loads(planned(files, "--rate", "in=100", "--seconds", "5", "--seeds", "1", "--margin", "0", "--json"))
+    assert [each["policy"] for each in found] == ["auto", "none"]
+    assert found[1]["widths"] == {"ask": 1, "again": 1}
+    assert found[1]["hosts"] >= 1 and found[1]["cost_an_hour"] is None and len(found[1]["trials"]) == 1
+
+
+def test_what_no_width_can_keep_is_said(files):
+    options = ("--rate", "10", "--seconds", "5", "--seeds", "1", "--objective", "p99 < 2 ms", "--slot-price", "2")
+    text = planned(files, *options)
+    assert "p99 < 2 ms is kept by none in all of them." in text
+    assert "A tuple of ask alone takes 4 ms: more sub-units do not help." in text
+    assert "cost an hour" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ((), "nothing is said of what comes to in: write --load in=FILE.csv"),
+        (("--rate", "much"), "'much' must be a number of tuples a second"),
+        (("--rate", "0"), "above 0"),
+        (("--rate", "10", "--objective", "fast"), "write 'p99 < 100 ms'"),
+        (("--load", "load.csv", "--seconds", "0"), "must be above 0"),
+        (("--load", "none.csv"), "cannot be read"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_the_remedy(files, options, words):
+    with pytest.raises(EsaultError, match=words):
+        planned(files, *options)
+
+
+@pytest.mark.parametrize(
+    ("report", "words"),
+    [
+        (None, "esault run asked --report"),
+        ("[]", "is no report of a run"),
+        ('{"units": {"in": {}}, "topology": "other"}', "is of 'other' .* has ask, again besides"),
+        (json.dumps({"units": UNITS, "engine": "spark"}), "run it on the actors"),
+    ],
+)
+def test_a_report_of_something_else_is_refused(files, report, words):
+    if report is not None:
+        (files / "other.json").write_text(report)
+    with pytest.raises(EsaultError, match=words):
+        planned(files, "--rate", "1", report="other.json")
