@@ -55,6 +55,7 @@ def run(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     land_metrics: str | Path | None = None,
+    learn: str | Path | None = None,
     metrics: int | str | None = None,
     otlp: str | None = None,
     ui: int | str | None = None,
@@ -134,6 +135,7 @@ def run(
                 master=master,
                 conf=conf or {},
                 land_metrics=land_metrics,
+                learn=learn,
                 view=shown,
             )
         )

@@ -187,6 +187,12 @@ class _Run(click.Command):
 @click.option("--seconds", type=float, help="End in order after so long.")
 @click.option("--report", type=click.Path(), help="Write report.json there.")
 @click.option(
+    "--learn",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="Begin with as many sub-units as units had for most of the last run, whose report is kept in DIR.",
+)
+@click.option(
     "--land-metrics",
     metavar="DIR",
     type=click.Path(),
@@ -265,6 +271,7 @@ def command(
     shadow_settings: tuple[str, ...],
     seconds: float | None,
     report: str | None,
+    learn: str | None,
     land_metrics: str | None,
     metrics: str | None,
     otlp: str | None,
@@ -360,6 +367,7 @@ def command(
                 master=master,
                 conf=spark_conf(conf),
                 land_metrics=land_metrics,
+                learn=learn,
             )
         )
     said = f"{done}\n  report: {report}" if report is not None else str(done)

@@ -1,7 +1,7 @@
 """The benches run from end to end; what they measure decides nothing here.
 
-A bench takes seconds of a processor at its smallest: all of them run in the deep run, in others one of each way to
-measure, which are runs from the command line, changes of a live one, and the simulator.
+A bench takes seconds of a processor at its smallest: all of them run in the deep run, in others one of two ways to
+measure: runs from the command line, and the simulator.
 """
 
 from __future__ import annotations
@@ -106,6 +106,7 @@ def test_scale_writes_its_result(tmp_path):
     assert "10,000 intervals" in (tmp_path / "result.txt").read_text()
 
 
+@deep
 @pytest.mark.slow
 def test_a_live_change_is_measured_beside_stop_and_start(tmp_path):
     pytest.importorskip("numpy")

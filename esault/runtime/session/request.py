@@ -13,7 +13,10 @@ from esault.control.report.summary import Snapshot
 from esault.control.report.timeline import Page
 from esault.messages.settings import Settings
 
-__all__ = ["LogView", "Quiet", "Request", "TimelineView", "View"]
+__all__ = ["SLOTS", "LogView", "Quiet", "Request", "TimelineView", "View"]
+
+#: places for sub-units on one machine, where nothing is said
+SLOTS = 16
 
 
 class View(Protocol):
@@ -106,3 +109,5 @@ class Request:
     conf: Mapping[str, str] = field(default_factory=dict)
     #: the folder where the run's own metrics land as tables; None: nowhere
     land_metrics: str | Path | None = None
+    #: the folder that says how wide bolts were in the last run, to begin so; None: none
+    learn: str | Path | None = None

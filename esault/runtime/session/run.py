@@ -12,9 +12,10 @@ from esault.errors import TopologyFailed, UsageError
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.report import Report
+from esault.runtime.session.learned import keep
 from esault.runtime.session.local_run import run_local
-from esault.runtime.session.request import Quiet, Request
-from esault.runtime.session.session import SLOTS, Session, new_run
+from esault.runtime.session.request import SLOTS, Quiet, Request
+from esault.runtime.session.session import Session, new_run
 from esault.topology.located import Located
 
 __all__ = ["execute", "with_checkpoints"]
@@ -73,6 +74,8 @@ def execute(request: Request) -> Report:
         raise UsageError(f"--conf {next(iter(request.conf))}=... is for --engine spark")
     if request.land_metrics is not None and request.engine == "spark":
         raise UsageError("--land-metrics is for the engines actors and local: Spark has metrics of its own")
+    if request.learn is not None and request.engine != "actors":
+        raise UsageError(f"--learn is for the engine actors: on {request.engine} nothing scales units")
     if request.engine != "actors" and (request.hosts is not None or request.key is not None):
         raise UsageError(f"the engine {request.engine!r} does not run on nodes: leave hosts and key out")
     if request.report is not None:
@@ -86,6 +89,8 @@ def execute(request: Request) -> Report:
             except OSError as unwritten:
                 raise TopologyFailed(f"{error}\n{_unwritten(request.report, unwritten)}", error.report) from error
         raise
+    if request.learn is not None:
+        keep(request.learn, report)
     if request.report is not None:
         try:
             report.write(request.report)

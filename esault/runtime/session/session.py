@@ -55,7 +55,8 @@ from esault.runtime.session.control_options import ControlOptions
 from esault.runtime.session.control_server import ControlServer
 from esault.runtime.session.control_socket import ControlSocket
 from esault.runtime.session.dead_letters import dead_letter_paths
-from esault.runtime.session.request import LogView, Quiet, Request, TimelineView
+from esault.runtime.session.learned import with_learned
+from esault.runtime.session.request import SLOTS, LogView, Quiet, Request, TimelineView
 from esault.state.checkpoint_place import savepoint_place
 from esault.state.outputs import check_outputs
 from esault.state.run_state import RunState, check_tables
@@ -73,8 +74,6 @@ if TYPE_CHECKING:
 __all__ = ["Session", "chained_of", "check_plan", "new_run", "open_metrics", "open_state"]
 
 
-#: places for sub-units on one machine, where nothing is said
-SLOTS = 16
 #: seconds between two looks whether the run's folder is there
 LOOK_EVERY = 1.0
 #: modules of the run's first actors
@@ -206,6 +205,7 @@ class Session:
         located = request.topology
         assert isinstance(located, Located)
         self.plan = located.build(dict(request.params)).plan()
+        request = with_learned(request, self.plan)
         self._view = request.view or Quiet()
         self._parallelism = dict(request.parallelism)
         self._settings: Settings = request.settings

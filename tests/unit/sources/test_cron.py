@@ -4,7 +4,7 @@ import sys
 from datetime import datetime, timezone
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from esault.errors import TopologyError
@@ -55,6 +55,7 @@ class TestCron:
         assert said(times) == ["26 01:45", "27 01:45", "28 01:45"][: len(times)]
         assert len(times) >= 2
 
+    @settings(max_examples=40)
     @given(
         st.sampled_from(LINES),
         st.sampled_from(ZONES),

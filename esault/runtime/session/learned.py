@@ -1,0 +1,101 @@
+"""Widths that a topology needed before, kept from run to run: the report of its last run in a folder (`--learn DIR`)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from esault.counters import counted
+from esault.elasticity.policy import NONE
+from esault.elasticity.scaling import EVERY_UNIT
+from esault.errors import UsageError
+from esault.report import Report
+from esault.runtime.session.request import SLOTS, Quiet, Request
+from esault.topology.plan import Plan
+from esault.topology.replicas import width as width_of
+
+__all__ = ["keep", "usual_width", "with_learned"]
+
+#: seconds that a run must have taken to say something
+SHORTEST = 5.0
+
+
+def with_learned(request: Request, plan: Plan) -> Request:
+    """Return the request with the widths that bolts had for most of the last run, as far as nothing else says how wide they begin.
+
+    A run that goes on from a checkpoint has the widths of that. Raises UsageError for a file that is no report.
+    """
+    if request.learn is None or request.resume or request.from_savepoint is not None:
+        return request
+    path = _place(request.learn, plan.name)
+    known = _read(path)
+    if not known:
+        return request
+    notice = (request.view or Quiet()).notice
+    slots = request.slots or (SLOTS if request.hosts is None else 0)
+    if not slots:
+        notice(
+            "--learn: with --hosts it is not known before how many slots there are: say --slots to begin as wide as before"
+        )
+        return request
+    wanted = {}
+    for name, unit in plan.units.items():
+        fixed = request.policies.get(name, request.policies.get(EVERY_UNIT, "")) == NONE
+        if unit.kind == "spout" or fixed or name in request.parallelism or name not in known["units"]:
+            continue
+        width = usual_width(known["units"][name]["parallelism"], known["seconds"])
+        most = width if unit.max_parallelism is None else unit.max_parallelism
+        width = max(unit.min_parallelism, min(width, most))
+        if width > unit.parallelism:
+            wanted[name] = width
+    while wanted and sum(width_of(unit, {**wanted, **request.parallelism}) for unit in plan.units.values()) > slots:
+        widest = max(wanted, key=lambda name: wanted[name])
+        wanted[widest] -= 1
+        if wanted[widest] <= plan.units[widest].parallelism:
+            del wanted[widest]
+    for name, width in wanted.items():
+        notice(f"--learn: {name} begins with {counted(width, 'sub-unit')}, as it had for most of the last run ({path})")
+    return replace(request, parallelism={**wanted, **request.parallelism})
+
+
+def keep(folder: str | Path, report: Report) -> None:
+    """Keep what a run needed, if it was long enough to say something. Raises UsageError where that cannot be written."""
+    if report.seconds < SHORTEST or report.failure is not None:
+        return
+    path = _place(folder, report.topology)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        report.write(path)
+    except OSError as error:
+        raise UsageError(f"--learn {folder}: {path} cannot be written ({error.strerror or error})") from error
+
+
+def usual_width(parallelism: list[tuple[float, int]], seconds: float) -> int:
+    """Return the width that a unit had, or less, for half of a run; 0 while it had no processes of its own."""
+    spans = [(0.0, 0), *((float(t), int(n)) for t, n in parallelism)]
+    ends = [*(t for t, _ in spans[1:]), max(seconds, spans[-1][0])]
+    lengths = sorted((n, max(0.0, end - t)) for (t, n), end in zip(spans, ends))
+    gone, half = 0.0, sum(length for _, length in lengths) / 2
+    for n, length in lengths:
+        gone += length
+        if gone >= half:
+            return n
+    return 0
+
+
+def _place(folder: str | Path, topology: str) -> Path:
+    return Path(folder) / f"{topology}.json"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text())
+        if isinstance(found, dict) and isinstance(found["seconds"], (int, float)) and isinstance(found["units"], dict):
+            return found
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError):
+        pass
+    raise UsageError(f"--learn: {path} is no report of a run; remove it, or name another folder")
