@@ -97,6 +97,12 @@ class Paced(Spout[K, V]):
         """Return the time at which the first tuple of the last read was due, seconds since the epoch; None if it gave none."""
         return self._due
 
+    def next_due(self) -> float | None:
+        """Return the time at which the next tuple is due."""
+        if self._rate is None or self._halted:
+            return None
+        return self._start + self._rate.next_time(self._offered)
+
     def row_ids(self) -> Sequence[str] | None:
         """As the spout within."""
         return self.spout.row_ids()

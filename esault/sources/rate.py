@@ -61,6 +61,11 @@ class Rate:
         rate = self._rates[piece]
         return self._starts[piece] + (index - self._counts[piece]) / rate if rate else self._starts[piece]
 
+    def next_time(self, index: int) -> float:
+        """Return the time of tuple `index`, which is not due yet, in seconds since the start; earlier where the rate changes before."""
+        rate, change = self._rates[-1], math.inf if self._next is None else self._next[0]
+        return min(self._starts[-1] + (index - self._counts[-1]) / rate, change) if rate else change
+
     def forget(self, index: int) -> None:
         """Forget the times of tuples before `index`: they are not asked for any more."""
         used = bisect_right(self._counts, index) - 1

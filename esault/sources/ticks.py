@@ -85,6 +85,10 @@ class Ticks(Spout[None, float]):
         """Return when the first tick of the last read was due, or this process began; None if there was none."""
         return self._due
 
+    def next_due(self) -> float | None:
+        """Return the time of the next tick."""
+        return None if self._next is None else self._next[1]
+
     def progress(self) -> tuple[float, float] | None:
         """Return ticks so far, and in all; None without `count`."""
         return None if self._count is None else (float(self._number), float(self._count))

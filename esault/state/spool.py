@@ -285,6 +285,10 @@ class Spooled(Spout[Any, Any]):
     def due(self) -> float | None:
         return None if self._again is not None else self.spout.due()
 
+    def next_due(self) -> float | None:
+        """As the spout."""
+        return None if self._again is not None else self.spout.next_due()
+
     def progress(self) -> tuple[float, float] | None:
         return self.spout.progress()
 

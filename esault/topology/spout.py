@@ -105,6 +105,13 @@ class Spout(Generic[K, V]):
         """
         return None
 
+    def next_due(self) -> float | None:
+        """Return the time before which there is nothing to read, seconds since the epoch; None: that is not known.
+
+        Asked for behind a `read`. A spout that knows is not asked in between: a source with a schedule costs nothing while it waits.
+        """
+        return None
+
     def row_ids(self) -> Sequence[str] | None:
         """Return a name for each row of the last read that follows from where it stands in the source; None: their numbers are.
 

@@ -10,6 +10,8 @@ __all__ = ["ReadPace"]
 
 #: seconds until a spout that had nothing is asked again: at first, and at most; the first also goes for one that trickles
 SHORTEST, LONGEST = 0.0001, 0.005
+#: seconds that pass in any case: a spout that says of a moment which is over that something comes then is not asked all the time
+LEAST = 0.00002
 #: of so many reads of one that trickles, one is followed by another at once, to see whether it still does
 PROBED = 16
 
@@ -33,15 +35,19 @@ class ReadPace:
         """True when the last read gave nothing."""
         return self._nap > SHORTEST
 
-    def nothing(self, now: float) -> None:
-        """Note a read that gave nothing."""
+    def nothing(self, now: float, due: float | None = None) -> None:
+        """Note a read that gave nothing; `due`: there is nothing before."""
         self._trickles, self._probing = True, False
-        self.at = now + self._nap
+        self.at = now + self._nap if due is None else max(due, now + LEAST)
         self._nap = min(LONGEST, self._nap * 1.5)
 
-    def some(self, now: float, rows: int, limit: int) -> None:
-        """Note a read that gave `rows` of `limit` tuples."""
+    def some(self, now: float, rows: int, limit: int, due: float | None = None) -> None:
+        """Note a read that gave `rows` of `limit` tuples; `due`: there are no others before."""
         self._nap = SHORTEST
+        if due is not None:
+            # As many as have come together by then: none is asked for alone.
+            self.at = max(due, now + SHORTEST) if rows < limit else now
+            return
         if not self._trickles:
             return
         if rows >= limit or (self._probing and rows >= self._before):

@@ -42,6 +42,7 @@ class SpoutReader:
         self.spout.context = context
         self.seekable = has_position(self.spout)
         self._acknowledged = is_acknowledged(self.spout)
+        self._unscheduled = type(self.spout).next_due is Spout.next_due
         self._numbered = not self.seekable or type(self.spout).row_ids is Spout.row_ids
         #: the spout, where it collects windows
         self.windows = self.spout if isinstance(self.spout, WindowedSpout) else None
@@ -90,6 +91,10 @@ class SpoutReader:
             for key, value in zip(keys, values):
                 self._emitter.check(key, value)
         return keys, values
+
+    def next_due(self) -> float | None:
+        """Return the time before which there is nothing to read, as far as the spout knows."""
+        return None if self._unscheduled else self.call(self.spout.next_due, "next_due")
 
     def row_ids(self, count: int) -> Sequence[str] | None:
         """Return the names of the rows of the last read; None: they are numbered in the order of reading."""

@@ -96,7 +96,7 @@ class SpoutSubUnit(SubUnit):
             if self._emptying:
                 self.exhausted = True
                 return True
-            self._pace.nothing(now)
+            self._pace.nothing(now, self._spout.next_due())
             return False
         keys, values = read
         if type(keys) is not tuple and (is_array(keys) or is_array(values)):
@@ -118,7 +118,7 @@ class SpoutSubUnit(SubUnit):
         after = self.clock()
         if roots.pending == pending:
             roots.size.at_once(after - now, len(keys))
-        self._pace.some(now, len(keys), limit)
+        self._pace.some(now, len(keys), limit, self._spout.next_due())
         self.metrics.busy += after - now
         if self.metrics.leaf:
             self.metrics.durations.end_to_end.record(after - (now if due is None else due), len(keys))

@@ -72,6 +72,30 @@ def test_what_is_due_is_due_in_order_and_at_its_time(steps, times, parts):
         assert max(counts) - min(counts) <= 1
 
 
+@given(
+    st.lists(st.tuples(st.floats(0.1, 2), st.sampled_from([0.0, 1.0, 7.0, 40.0])), min_size=1, max_size=4),
+    st.integers(1, 3),
+)
+def test_before_the_next_time_nothing_is_due_and_in_the_end_something_is(steps, parts):
+    at, written = 0.0, [(0.0, 3.0)]
+    for length, each in steps:
+        at += length
+        written.append((at, each))
+    rate, now = Rate(written, parts - 1, parts), 0.0
+    offered = rate.due(now)
+    for _ in range(40):
+        coming = rate.next_time(offered)
+        if coming == math.inf:
+            assert not written[-1][1]
+            break
+        assert coming >= now - 1e-9
+        assert Rate(written, parts - 1, parts).due(max(now, coming - 1e-6)) <= offered
+        now = max(coming, now) + 1e-6
+        offered = rate.due(now)
+    else:
+        assert offered > 0
+
+
 def test_it_never_takes_back_what_was_due():
     rate = Rate(10)
     assert rate.due(1.0) == 11

@@ -26,6 +26,7 @@ class TestTicker:
         spout = opened(Ticker(10), clock)
         assert spout.read(5) == [(None, START)]
         assert spout.read(5) == []
+        assert spout.next_due() == START + 10
         clock[0] += 13
         assert spout.read(5) == [(None, START + 10)]
         assert spout.due() == START + 10

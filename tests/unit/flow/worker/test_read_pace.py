@@ -71,3 +71,33 @@ def test_when_it_has_much_again_it_is_asked_at_once():
     assert pace.at < 1.1
     pace.some(1.2, 1, 128)  # the end of what it had
     assert pace.at < 1.2
+
+
+@pytest.mark.parametrize("rate", [10, 800, 5000])
+def test_a_source_that_knows_when_something_comes_is_asked_then_alone(rate):
+    pace, now, asked, got = ReadPace(), 0.0, 0, 0
+    while now < 1.0:
+        now = max(now, pace.at)
+        asked += 1
+        due = (got + 1) / rate
+        if now >= due - 1e-9:
+            got += 1
+            pace.some(now, 1, 128, (got + 1) / rate)
+            now += 0.00004
+        else:
+            pace.nothing(now, due)
+    assert got >= rate - 1
+    assert asked <= got + 2
+
+
+def test_one_that_gives_all_that_was_asked_for_is_asked_at_once_whatever_it_says():
+    pace = ReadPace()
+    pace.some(1.0, 128, 128, 99.0)
+    assert pace.at == 1.0
+
+
+def test_one_that_names_a_moment_that_is_over_is_not_asked_all_the_time():
+    pace = ReadPace()
+    pace.nothing(5.0, 1.0)
+    assert pace.at > 5.0
+    assert pace.resting
