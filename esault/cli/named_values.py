@@ -21,13 +21,13 @@ def policies(texts: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def renames(texts: Iterable[str]) -> dict[str, str]:
-    """Return what `--rename` says: old name -> new one."""
+def renames(texts: Iterable[str], option: str = "--rename") -> dict[str, str]:
+    """Return what the option says: old name -> new one."""
     found = {}
     for text in texts:
         old, equals, new = text.partition("=")
         if not (old and equals and new):
-            raise UsageError(f"--rename {text!r}: say OLD=NEW, such as count=totals")
+            raise UsageError(f"{option} {text!r}: say OLD=NEW, such as count=totals")
         found[old] = new
     return found
 

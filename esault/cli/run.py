@@ -184,6 +184,12 @@ class _Run(click.Command):
 @click.option(
     "--shadow-set", "shadow_settings", metavar="NAME=VALUE", multiple=True, help="A parameter of the shadow alone."
 )
+@click.option(
+    "--shadow-rename",
+    metavar="OLD=NEW",
+    multiple=True,
+    help="With --from-savepoint or --resume: a unit of the run has another name in the shadow. May be repeated.",
+)
 @click.option("--seconds", type=float, help="End in order after so long.")
 @click.option("--report", type=click.Path(), help="Write report.json there.")
 @click.option(
@@ -269,6 +275,7 @@ def command(
     allow_dropped_state: bool,
     shadow: str | None,
     shadow_settings: tuple[str, ...],
+    shadow_rename: tuple[str, ...],
     seconds: float | None,
     report: str | None,
     learn: str | None,
@@ -308,68 +315,70 @@ def command(
 
     beside = None
     if shadow is not None:
-        for name, said in (("--hosts", hosts), ("--resume", resume), ("--from-savepoint", from_savepoint)):
-            if said:
-                raise UsageError(
-                    f"--shadow and {name}: both versions begin anew, on this machine; leave one of them out"
-                )
+        if hosts:
+            raise UsageError("--shadow and --hosts: both versions run on this machine; leave one of them out")
+        if shadow_rename and not resume and from_savepoint is None:
+            raise UsageError("--shadow-rename is about what both versions go on from: say --resume or --from-savepoint")
         if engine != "actors":
             raise UsageError(f"--shadow is for the engine actors, not {engine}")
         from esault.shadow.beside import Beside
 
         how = {"set": settings, "shadow_set": shadow_settings, "acks": acks, "checkpoint": checkpoint, "slots": slots}
-        beside = Beside(place, params, shadow, {**how, "log_level": log_level})
+        on = {"renames": renames(shadow_rename, "--shadow-rename"), "allow_dropped_state": allow_dropped_state}
+        beside = Beside(place, params, shadow, {**how, **on, "log_level": log_level})
         place = beside.first
-    elif shadow_settings:
-        raise UsageError("--shadow-set is about another version beside this one: name it by --shadow TOPOLOGY")
+    elif shadow_settings or shadow_rename:
+        option = "--shadow-set" if shadow_settings else "--shadow-rename"
+        raise UsageError(f"{option} is about another version beside this one: name it by --shadow TOPOLOGY")
     with (
         _told(log if log_format == "json" or detached is not None else None, detached),
         choose(plain, log, _began(detached)) as chosen,
         served(metrics, chosen) as served_view,
         exported(otlp, served_view) as measured,
         web_ui(measured, ui, ui_control, ui_tls) as view,
-        beside.running() if beside is not None else contextlib.nullcontext(),
     ):
-        done = execute(
-            Request(
-                place,
-                params,
-                engine,
-                settings=with_checkpoints(
-                    Settings(
-                        delivery=Delivery.NONE if acks == "off" else Delivery.AT_LEAST_ONCE,
-                        ackers=ackers,
-                        restart_strategy=restart_strategy or "",
-                        chaining=chaining,
-                        heartbeat_timeout=heartbeat_timeout,
-                        objectives=objective,
-                    ),
-                    checkpoint,
-                    checkpoint_timeout,
-                    aligned_checkpoint_timeout,
+        request = Request(
+            place,
+            params,
+            engine,
+            settings=with_checkpoints(
+                Settings(
+                    delivery=Delivery.NONE if acks == "off" else Delivery.AT_LEAST_ONCE,
+                    ackers=ackers,
+                    restart_strategy=restart_strategy or "",
+                    chaining=chaining,
+                    heartbeat_timeout=heartbeat_timeout,
+                    objectives=objective,
                 ),
-                parallelism={**counts(parallelism), **counts(t for t in fixed if "=" in t)},
-                slots=slots,
-                seconds=seconds,
-                report=report,
-                view=view,
-                policies={**policies(policy), **dict.fromkeys((t.partition("=")[0] for t in fixed), "none")},
-                state=state,
-                resume=resume,
-                restart=restart,
-                from_savepoint=from_savepoint,
-                renames=renames(rename),
-                allow_dropped_state=allow_dropped_state,
-                hosts=hosts,
-                key=key,
-                control=control,
-                audit=audit,
-                master=master,
-                conf=spark_conf(conf),
-                land_metrics=land_metrics,
-                learn=learn,
-            )
+                checkpoint,
+                checkpoint_timeout,
+                aligned_checkpoint_timeout,
+            ),
+            parallelism={**counts(parallelism), **counts(t for t in fixed if "=" in t)},
+            slots=slots,
+            seconds=seconds,
+            report=report,
+            view=view,
+            policies={**policies(policy), **dict.fromkeys((t.partition("=")[0] for t in fixed), "none")},
+            state=state,
+            resume=resume,
+            restart=restart,
+            from_savepoint=from_savepoint,
+            renames=renames(rename),
+            allow_dropped_state=allow_dropped_state,
+            hosts=hosts,
+            key=key,
+            control=control,
+            audit=audit,
+            master=master,
+            conf=spark_conf(conf),
+            land_metrics=land_metrics,
+            learn=learn,
         )
+        with beside.running(request) if beside is not None else contextlib.nullcontext():
+            done = execute(request)
+            if beside is not None and done.ended == "paused":
+                beside.paused()
     said = f"{done}\n  report: {report}" if report is not None else str(done)
     if detached is None:
         print(said)

@@ -39,6 +39,7 @@ def main() -> int:
         place = locate(about["shadow"])
         known = {each.name for each in place.parameters()}
         said = [each for each in about["set"] if each.partition("=")[0] in known] + about["shadow_set"]
+        going_on = folder.savepoint is not None
         settings = Settings(delivery=Delivery.NONE if about["acks"] == "off" else Delivery.AT_LEAST_ONCE)
         report = execute(
             Request(
@@ -48,6 +49,9 @@ def main() -> int:
                 slots=about["slots"],
                 report=folder.path / "shadow" / "report.json",
                 state=None if about["checkpoint"] is None else folder.state,
+                from_savepoint=str(folder.savepoint) if going_on else None,
+                renames=about["renames"] if going_on else {},
+                allow_dropped_state=about["allow_dropped_state"] and going_on,
                 view=_View(folder),
             )
         )
@@ -55,7 +59,7 @@ def main() -> int:
         print(f"failed: {error}", file=sys.stderr)
         return 1
     except EsaultError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {str(error).replace('say --rename', 'say --shadow-rename')}", file=sys.stderr)
         return 2
     print(report)
     return 0

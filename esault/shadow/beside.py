@@ -12,6 +12,8 @@ from typing import Any
 
 from esault.counters import counted
 from esault.errors import UsageError
+from esault.runtime.session.open_state import open_state
+from esault.runtime.session.request import Request
 from esault.shadow.comparison import Comparison, compare
 from esault.shadow.folder import ShadowFolder
 from esault.shadow.versions import FirstVersion, described
@@ -37,9 +39,28 @@ class Beside:
         self.first = FirstVersion(**vars(first), shadow_folder=str(self.folder.path))
         self._process: subprocess.Popen[bytes] | None = None
 
+    def _go_on_as(self, request: Request) -> None:
+        """Have the shadow begin with what the run of `request` goes on from, if it does. Raises UsageError, CheckpointError."""
+        if not request.resume and request.from_savepoint is None:
+            return
+        # the run says itself what there is to be said of its state
+        state = open_state(request, self.first.build(request.params).plan(), lambda text: None)
+        if state is None:
+            return
+        try:
+            if state.kept is not None:
+                self.folder.keep_savepoint(state.kept, state.source)
+        finally:
+            state.close()
+
+    def paused(self) -> None:
+        """Note that the first version was paused, while it still counts as running: its shadow is to be paused, too."""
+        self.folder.paused.touch()
+
     @contextlib.contextmanager
-    def running(self) -> Iterator[None]:
-        """Begin the shadow; it is ended at once where the run beside it fails. Raises UsageError where it cannot begin."""
+    def running(self, request: Request) -> Iterator[None]:
+        """Begin the shadow of this run; it is ended at once where the run fails. Raises UsageError where it cannot begin, CheckpointError."""
+        self._go_on_as(request)
         with open(self.folder.log, "wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "esault.shadow", str(self.folder.path)],
@@ -51,7 +72,7 @@ class Beside:
         try:
             while not self.folder.begun.exists():
                 if self._process.poll() is not None:
-                    said = self._said().removeprefix("error: ")
+                    said = self._said().rpartition("error: ")[2]
                     raise UsageError(f"--shadow: {said or 'it ended, and left no word'}")
                 time.sleep(LOOK)
             yield
@@ -66,6 +87,10 @@ class Beside:
         """Wait until the shadow has read all, and compare; Ctrl-C ends it."""
         assert self._process is not None
         try:
+            if self.folder.paused.exists():
+                while not self.folder.all_read and self._process.poll() is None:
+                    time.sleep(LOOK)
+                self._process.terminate()
             code = self._process.wait()
         except BaseException:
             self._process.terminate()

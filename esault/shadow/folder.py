@@ -6,6 +6,9 @@
   read/SPOUT        what each of its spouts has read; removed at the end
   first/SINK.jsonl  the rows that the first version gave to each sink
   shadow/SINK.jsonl the rows that the shadow gave to the sink of that name
+  shadow/savepoints what both versions begin with, if that is not the beginning: one savepoint
+  shadow/open/SPOUT there while its spout may have something to read
+  shadow/paused     there where the first version was paused
   shadow/log        what the shadow has said; beside it its report.json
 """
 
@@ -16,15 +19,21 @@ import fcntl
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from esault.errors import UsageError
+from esault.messages.checkpoint import CompletedCheckpoint
+from esault.state.place import Place, link
+from esault.state.savepoints import Savepoints
 
 __all__ = ["ShadowFolder"]
 
 _ABOUT, _LOCK = "about.json", "lock"
+#: the name of the savepoint that both begin with
+_START = "start"
 
 
 class ShadowFolder:
@@ -54,6 +63,44 @@ class ShadowFolder:
     def begun(self) -> Path:
         """The file that is there once the shadow waits for rows."""
         return self.path / "shadow" / "begun"
+
+    @property
+    def paused(self) -> Path:
+        """The file that is there where the first version was paused, before it is known that it reads no more."""
+        return self.path / "shadow" / "paused"
+
+    @property
+    def savepoint(self) -> Place | None:
+        """The savepoint that the shadow begins with; None: it begins without state."""
+        folder = Savepoints(self.path / "shadow").folder(_START)
+        return folder if folder.is_dir() else None
+
+    def keep_savepoint(self, kept: CompletedCheckpoint, source: Place) -> None:
+        """Keep what bolts had in a checkpoint of the first version. Raises UsageError, CheckpointError."""
+        bolts = {name: unit for name, unit in kept.units.items() if unit.kind == "bolt"}
+        # what sinks have to commit the first version commits; its spouts alone go on where they were
+        made = replace(kept, units=bolts, handles=())
+
+        def fill(folder: Place) -> CompletedCheckpoint:
+            for unit in bolts.values():
+                for piece in unit.pieces:
+                    link(source / piece.name, folder / piece.name)
+            return made
+
+        Savepoints(self.path / "shadow").build(_START, fill)
+
+    def open_for(self, spout: str) -> Path:
+        """Return the file that is there while a spout of the shadow may have something to read."""
+        return self._open / _name(spout)
+
+    @property
+    def all_read(self) -> bool:
+        """Return whether the spouts of the shadow have read all that the first version has, which was paused."""
+        return not any(self._open.iterdir())
+
+    @property
+    def _open(self) -> Path:
+        return self.path / "shadow" / "open"
 
     def read_by(self, spout: str) -> str:
         """Return the file of what a spout of the first version has read."""
@@ -87,6 +134,7 @@ class ShadowFolder:
         for side in ("read", "first", "shadow"):
             shutil.rmtree(self.path / side, ignore_errors=True)
             (self.path / side).mkdir()
+        self._open.mkdir()
         (self.path / _ABOUT).write_text(json.dumps(about), encoding="utf-8")
 
     def end_of_rows(self) -> None:

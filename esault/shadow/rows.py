@@ -6,6 +6,7 @@ import base64
 import binascii
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from esault.errors import FrameError, PayloadError, SinkError, SourceError
@@ -16,6 +17,7 @@ from esault.sinks.committed_file import committed_length
 from esault.sinks.json_lines import JsonLines
 from esault.sinks.json_row import encode_row
 from esault.topology.context import Context
+from esault.topology.sink import RunInfo
 from esault.topology.spout import EndOfStream, Spout
 
 __all__ = ["ComparedRows", "ReadRows", "RowsForShadow"]
@@ -24,7 +26,15 @@ __all__ = ["ComparedRows", "ReadRows", "RowsForShadow"]
 _TOGETHER = 1000
 
 
-class ComparedRows(JsonLines):
+class _RowsBeside(JsonLines):
+    """A file that begins empty with each run, also with one that goes on."""
+
+    def begin(self, run: RunInfo) -> None:
+        """Take the file for this run."""
+        super().begin(replace(run, from_savepoint=run.resumed))
+
+
+class ComparedRows(_RowsBeside):
     """Rows as JSON lines; what has no place in JSON is written as Python prints it, since nothing may fail for the comparison."""
 
     def __init__(self, path: str) -> None:
@@ -41,7 +51,7 @@ def _encoded(row: dict[str, Any]) -> bytes:
         return encode_row({name: repr(each) for name, each in row.items()})
 
 
-class RowsForShadow(JsonLines):
+class RowsForShadow(_RowsBeside):
     """Rows that a spout has read, for `ReadRows`: in each line some of them, exactly as they are."""
 
     def __init__(self, path: str) -> None:
@@ -68,15 +78,23 @@ class RowsForShadow(JsonLines):
 
 
 class ReadRows(Spout[Any, Any]):
-    """A source of what the spout of the first version has read and committed; it ends where the first version does."""
+    """A source of what the spout of the first version has read and committed; it ends where the first version does.
+
+    Where that was paused, nothing has ended: the source says that all was read, and waits to be paused as well.
+    """
 
     def __init__(self, folder: str, spout: str) -> None:
         self._folder = ShadowFolder(folder)
         self._path = self._folder.read_by(spout)
+        self._open = self._folder.open_for(spout)
         self._codec = Codec()
         #: where the next line begins, and of the line before it: where that began, its rows, and how many of them were read
         self._next = 0
         self._at, self._rows, self._taken = 0, [], 0  # type: tuple[int, list[tuple[Any, Any]], int]
+
+    def check(self) -> None:
+        """Note, before the run begins, that there is something to read."""
+        self._open.touch()
 
     def open(self, context: Context) -> None:
         """Open nothing: the file may not be there yet."""
@@ -97,8 +115,10 @@ class ReadRows(Spout[Any, Any]):
         if self._taken == len(self._rows):
             last = not self._folder.may_get_rows()  # asked first: what is committed until then counts
             if self._next >= self._committed():
-                if last:
+                if last and not self._folder.paused.exists():
                     raise EndOfStream
+                if last:
+                    self._open.unlink(missing_ok=True)
                 return []
             self._read_line()
         found = self._rows[self._taken : self._taken + limit]

@@ -175,6 +175,11 @@ class RunState:
         self.kept = replace(found, next_incarnation=incarnation)
 
     @property
+    def source(self) -> Place:
+        """The folder that the files of `kept` are in before `begin`."""
+        return self.path if self._source is None else self._source
+
+    @property
     def path(self) -> Place:
         """The folder, where it lies now."""
         return self._dir.path

@@ -12,7 +12,16 @@ from esault.topology.plan import SinkPlan
 from esault.topology.sink import Sink
 from esault.topology.spout import Spout
 
-__all__ = ["sinks_of", "spouts_of", "with_other_ends", "with_sinks_beside"]
+__all__ = ["is_beside", "sinks_of", "spouts_of", "with_other_ends", "with_sinks_beside"]
+
+
+#: ends of the names of sinks beside: of one that takes what another is given, and of one that takes what a spout reads
+_SHADOW, _READ = "~shadow", "~read"
+
+
+def is_beside(sink: str) -> bool:
+    """Return whether a sink of this name was set beside another one, or a spout: no user's has such a name."""
+    return sink.endswith((_SHADOW, _READ))
 
 
 def spouts_of(topology: Topology) -> list[str]:
@@ -32,9 +41,9 @@ def with_sinks_beside(
     """Return the topology, in which a sink more takes what each spout reads, and another one what each sink is given."""
     for name, unit in topology._draft.units.items():
         for outlet in unit.outlets:
-            outlet.sinks += [SinkPlan(f"{sink.name}~shadow", beside_sink(sink.name)) for sink in outlet.sinks]
+            outlet.sinks += [SinkPlan(f"{sink.name}{_SHADOW}", beside_sink(sink.name)) for sink in outlet.sinks]
         if unit.settings.kind == "spout":
-            unit.streams[""].sinks.append(SinkPlan(f"{name}~read", beside_spout(name)))
+            unit.streams[""].sinks.append(SinkPlan(f"{name}{_READ}", beside_spout(name)))
     return topology
 
 

@@ -79,6 +79,33 @@ def test_a_version_that_does_the_same_is_found_to_though_processes_die(command, 
     assert f"out: the same {rows_of(first).total():,} rows" in out
 
 
+def test_both_go_on_from_a_savepoint_and_are_paused_together(command, versions):
+    finishing = FIRST.replace(
+        "class Total(Bolt):", "class Total(Bolt):\n    def finish(self):\n        self.emit(self.key, -1)\n"
+    )
+    (versions / "first.py").write_text(finishing)
+    (versions / "renamed.py").write_text(finishing.replace('"total"', '"sum"'))
+    how = (f"{versions}/first.py:topology", "--checkpoint", "0.3", "--policy", "none")
+    command.start(*how, rows=1_000_000)
+    command.until(lambda: command.status().get("checkpoint", 0) > 1)
+    kept = command.tell(do="savepoint", name="monday")[-1]["checkpoint"]
+    assert command.stop()[0] == 0
+    again = ("--from-savepoint", "monday", "--restart", "--shadow", "renamed.py")
+    code, _, err = command.run(*how, *again, rows=1_000_000)
+    assert code == 2 and "if it was renamed, say --shadow-rename total=" in err
+    for option in again[:3], ("--resume",):  # the first time they go back, the second time on
+        command.start(*how, *option, "--shadow", "renamed.py", "--shadow-rename", "total=sum", rows=1_000_000)
+        command.until(lambda: command.status().get("checkpoint", 0) > kept + 2)
+        kept = command.status()["checkpoint"]
+        code, out, err = command.stop()
+        assert code == 0, out + err
+        first, shadow = (
+            rows_of(versions / f".esault/shadow/{command.name}/{side}/out.jsonl") for side in ("first", "shadow")
+        )
+        assert first == shadow and f"out: the same {first.total():,} rows" in out
+        assert not any('"value": -1}' in row for row in first), "nothing is finished where both are paused"
+
+
 def test_what_another_version_does_otherwise_is_shown_and_touches_nothing(command, versions):
     code, out, err = command.run(
         f"{versions}/first.py:topology", "--shadow", "other.py", "--shadow-set", "unused=1", "--policy", "none"

@@ -56,7 +56,7 @@ ALLOWED = {
         *{*_VALUES, "topology", "cluster", "flow", "control", "elasticity", "report", "testing", "sources", "sinks"},
         *{"state", "event_loop", "background", "spark"},
     },
-    "shadow": {*_VALUES, "topology", "runtime", "sinks"},
+    "shadow": {*_VALUES, "topology", "runtime", "sinks", "state"},
     "api": {*_VALUES, "topology", "control", "elasticity", "report", "runtime", "ui"},
     "cli": {
         *{*_VALUES, "topology", "control", "elasticity", "report", "runtime", "ui", "spark", "sinks", "cluster"},

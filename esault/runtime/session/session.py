@@ -17,8 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from esault.control.checkpoints.completed import check_plan as check_kept
-from esault.control.checkpoints.completed import renamed, widths, without_takers
+from esault.control.checkpoints.completed import widths
 from esault.control.replication.replicas import check_settings
 from esault.control.report.summary import Snapshot
 from esault.control.report.timeline import Page
@@ -29,7 +28,6 @@ from esault.elasticity.scaling import EVERY_UNIT, check_policies
 from esault.errors import CheckpointError, EsaultError, SinkError, SourceError, TopologyFailed, UsageError
 from esault.flow.operators.user_error import described, read_cause
 from esault.messages.checkpoint import CompletedCheckpoint
-from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.payload.class_names import as_script
 from esault.report import Report
@@ -56,11 +54,8 @@ from esault.runtime.session.control_server import ControlServer
 from esault.runtime.session.control_socket import ControlSocket
 from esault.runtime.session.dead_letters import dead_letter_paths
 from esault.runtime.session.learned import with_learned
+from esault.runtime.session.open_state import open_state
 from esault.runtime.session.request import SLOTS, LogView, Quiet, Request, TimelineView
-from esault.state.checkpoint_place import savepoint_place
-from esault.state.outputs import check_outputs
-from esault.state.run_state import RunState, check_tables
-from esault.state.state_path import state_path
 from esault.topology.chaining import chainable, with_chained
 from esault.topology.inherited_plan import leave_plan
 from esault.topology.landing_places import places
@@ -70,8 +65,9 @@ from esault.topology.replicas import width
 
 if TYPE_CHECKING:
     from esault.runtime.session.metrics_tables import MetricsTables
+    from esault.state.run_state import RunState
 
-__all__ = ["Session", "chained_of", "check_plan", "new_run", "open_metrics", "open_state"]
+__all__ = ["Session", "chained_of", "check_plan", "new_run", "open_metrics"]
 
 
 #: seconds between two looks whether the run's folder is there
@@ -127,47 +123,6 @@ def _call_check(check: Callable[[], None], whose: str, kind: type[EsaultError]) 
         raise
     except Exception as error:
         raise kind(f"{whose}, check: {described(error)}") from None
-
-
-def open_state(request: Request, plan: Plan, notice: Callable[[str], None]) -> RunState | None:
-    """The state directory, if there are to be checkpoints. Raises UsageError, CheckpointError."""
-    if request.settings.delivery is not Delivery.EXACTLY_ONCE:
-        options = {
-            "--state": request.state is not None,
-            "--resume": request.resume,
-            "--restart": request.restart,
-            "--from-savepoint": request.from_savepoint is not None,
-            "--rename": bool(request.renames),
-            "--allow-dropped-state": request.allow_dropped_state,
-        }
-        for name, said in options.items():
-            if said:
-                raise UsageError(f"{name} is about checkpoints: say how often with --checkpoint SECONDS")
-        check_outputs(plan, None, None, notice)
-        return None
-    if (request.renames or request.allow_dropped_state) and not request.resume and request.from_savepoint is None:
-        raise UsageError(
-            "--rename and --allow-dropped-state are about what a run goes on from: say --resume or --from-savepoint"
-        )
-    where = state_path(plan, request.state, request.renames)
-    savepoint = None if request.from_savepoint is None else savepoint_place(request.from_savepoint, where.lies)
-    made = RunState(where, request.resume, request.restart, notice, savepoint)
-    try:
-        if made.kept is not None:
-            made.kept = renamed(made.kept, plan, request.renames)
-            if request.allow_dropped_state:
-                made.kept, told = without_takers(made.kept, plan)
-                for text in told:
-                    notice(text)
-            check_kept(made.kept, plan, request.parallelism, made.from_savepoint)
-            made.kept = replace(made.kept, topology=plan.name)
-        elif request.resume:
-            check_tables(plan, made.path)
-        check_outputs(plan, made.path, made.kept, notice)
-    except BaseException:
-        made.close()
-        raise
-    return made
 
 
 def open_metrics(folder: str | Path | None, notice: Callable[[str], None]) -> MetricsTables | None:

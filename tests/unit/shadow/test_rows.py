@@ -59,6 +59,18 @@ def test_rows_come_as_they_were_once_they_are_committed_and_end_with_the_first_v
         shadow.read(10)
 
 
+def test_where_the_first_version_was_paused_nothing_ends_and_it_is_known_that_all_was_read(folder):
+    commit(sink(RowsForShadow(folder.read_by("lines"))), 1, ROWS)
+    shadow = ReadRows(str(folder.path), "lines")
+    shadow.check()
+    folder.paused.touch()
+    folder.end_of_rows()
+    assert rows_until(shadow, len(ROWS)) == ROWS
+    assert not folder.all_read
+    assert shadow.read(10) == []
+    assert folder.all_read
+
+
 @pytest.mark.parametrize("before", [0, 1, 300, 1000, 1900, 2500])
 def test_it_goes_on_where_it_was(folder, before):
     commit(sink(RowsForShadow(folder.read_by("lines"))), 1, ROWS)
