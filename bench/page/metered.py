@@ -1,8 +1,7 @@
 """A command, and the processor time of it and of all that it starts: python -m bench.page.metered COMMAND ...
 
-Prints what the command prints, and then a line of JSON with seconds of processor time: of all, of the command's own process and of the
-run's driver. Processes whose parents have gone are adopted here, so
-that none is missed; where parents do not wait for their children these are looked at while they live.
+Prints what the command prints, and then a line of JSON: seconds of processor time of all. Processes whose parents have gone are adopted
+here, so that none is missed; where parents do not wait for their children these are looked at while they live.
 """
 
 from __future__ import annotations
@@ -29,21 +28,17 @@ def main() -> int:
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     process = subprocess.Popen(sys.argv[1:])
     seen: dict[tuple[int, float], float] = {}
-    drivers: set[tuple[int, float]] = set()
     here = psutil.Process()
     while process.poll() is None:
         for each in here.children(recursive=True):
             with contextlib.suppress(psutil.Error):
                 times, which = each.cpu_times(), (each.pid, each.create_time())
                 seen[which] = times.user + times.system
-                if which not in drivers and " ".join(each.cmdline()).strip().endswith(" driver"):
-                    drivers.add(which)
         time.sleep(EVERY)
     with contextlib.suppress(ChildProcessError):
         while True:
             os.waitpid(-1, 0)
-    own = sum(seconds for (pid, _), seconds in seen.items() if pid == process.pid)
-    print(json.dumps({"all": sum(seen.values()), "command": own, "driver": sum(seen[each] for each in drivers)}))
+    print(json.dumps(sum(seen.values())))
     return process.returncode
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import threading
+from dataclasses import asdict
+from pathlib import Path
 from types import SimpleNamespace
 
+from esault.control.report.summary import HostSnapshot
 from esault.control.report.timeline import Page
 from esault.messages.change_record import ChangeRecord
 from esault.ui.web import history as module
@@ -20,9 +23,9 @@ def record(unit, **more):
 def read(history):
     """All events up to the end, as (kind, what)."""
     found = []
-    for event in history.events():
-        if event.startswith(b"event: "):
-            kind, data = event.decode().removeprefix("event: ").rstrip("\n").split("\ndata: ")
+    for event in b"".join(history.events()).decode().split("\n\n"):
+        if event.startswith("event: "):
+            kind, data = event.removeprefix("event: ").split("\ndata: ")
             found.append((kind, json.loads(data)))
     return found
 
@@ -58,6 +61,19 @@ def test_what_comes_later_comes_once_and_to_each_reader(monkeypatch):
         lines = [line["text"] for kind, lines in each if kind == "line" for line in lines]
         assert lines == [str(number) for number in range(50)]
     assert len(found) == 3
+
+
+def test_a_snapshot_is_encoded_once_for_all_readers(monkeypatch):
+    encoded = []
+    plain = module._plain
+    monkeypatch.setattr(module, "_plain", lambda what: encoded.append(what) or plain(what))
+    history = History()
+    host = HostSnapshot(4, 1, False, ("count/7",), {"b": 5})
+    history.see({"hosts": {"a": host}, "path": Path("x")})
+    history.end(patience=0.0)
+    assert dict(read(history)) == dict(read(history))
+    assert dict(read(history))["snapshot"] == {"hosts": {"a": json.loads(json.dumps(asdict(host)))}, "path": "x"}
+    assert len(encoded) == 2
 
 
 def test_old_lines_go_for_new_ones():
