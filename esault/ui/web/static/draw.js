@@ -65,7 +65,7 @@ class Graph {
 
   lay(units) {
     const graph = new dagre.graphlib.Graph({ multigraph: true });
-    graph.setGraph({ rankdir: innerWidth < 700 ? "TB" : "LR", nodesep: 28, ranksep: 92, marginx: 12, marginy: 12 });
+    graph.setGraph({ rankdir: innerWidth < 700 ? "TB" : "LR", nodesep: 28, ranksep: 132, marginx: 12, marginy: 12 });
     graph.setDefaultEdgeLabel(() => ({}));
     for (const unit of units) graph.setNode(unit.name, { width: WIDTH, height: HEIGHT });
     for (const unit of units) {

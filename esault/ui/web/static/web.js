@@ -65,7 +65,7 @@ function show() {
   showUnit(units.find((u) => u.name === state.chosen));
   const trouble = ["errors", "dead_letters", "dropped", "late", "state_lost"].filter((name) => units.some((u) => u[name]));
   fill("units", ["unit", "kind", "sub-units", "in", "out", "waiting", "p50 ms, whole run", "p99 ms, whole run", "watermark", ...trouble.map((t) => t.replace("_", " "))],
-    units.map((u) => [u.name, u.kind, u.sub_units, short(u.tuples_in), short(u.tuples_out), short(u.backlog),
+    units.map((u) => [u.name, u.kind, u.sub_units, u.kind === "spout" ? "" : short(u.tuples_in), short(u.tuples_out), short(u.backlog),
       u.p50_ms ? u.p50_ms.toFixed(2) : "", u.p99_ms ? u.p99_ms.toFixed(2) : "",
       u.watermark == null ? "" : `${(snapshot.now - u.watermark).toFixed(1)} s ago`,
       ...trouble.map((name) => ({ text: u[name] || "", kind: u[name] ? "bad" : "" }))]));
