@@ -5,24 +5,28 @@ It is one module of over 300 lines: the source is a snapshot and then a stream, 
 
 from __future__ import annotations
 
+import random
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from esault.connectors.postgres import pgoutput
-from esault.connectors.postgres.client import AGAIN_AFTER, Client, library, passes, qualified, quoted, table_name
+from esault.connectors.postgres.client import Client, library, passes, qualified, quoted, table_name
 from esault.connectors.postgres.pgoutput import UNCHANGED, Begin, Change, Commit, Decoder, Truncate
 from esault.connectors.postgres.replication import Replication, lsn_of, lsn_text
 from esault.connectors.postgres.table_snapshot import TableSnapshot
 from esault.errors import CheckpointError, SourceError, TopologyError
 from esault.topology.context import Context
+from esault.topology.error_policy import Backoff
 from esault.topology.spout import EndOfStream, Spout
 
 __all__ = ["PostgresChanges"]
 
 #: seconds between two words to the server that this side is still there
 ALIVE_EVERY = 10.0
+#: waits while the server is away; the longest holds up checkpoints, too
+_AGAIN = Backoff(most=1.0)
 
 
 class PostgresChanges(Spout[Any, Any]):
@@ -96,6 +100,7 @@ class PostgresChanges(Spout[Any, Any]):
         self._confirmed = 0
         self._alive_at = 0.0
         self._away_since: float | None = None
+        self._tries = 0
 
     # before a run --------------------------------------------------------------------------------
 
@@ -311,13 +316,14 @@ class PostgresChanges(Spout[Any, Any]):
                 time.monotonic()
             )  # also where a reader that was lost still holds the slot, for the server's wal_sender_timeout
             if self._away_since is None:
-                self._away_since = now
+                self._away_since, self._tries = now, 0
                 self.context.logger.warning(
                     "%s waits for the server: %s", self._who, str(error).strip().splitlines()[:1]
                 )
             if now - self._away_since > self._patience:
                 raise SourceError(f"{self._who}: {str(error).strip()}") from error
-            time.sleep(AGAIN_AFTER if now - self._away_since > AGAIN_AFTER else 0.1)
+            time.sleep(_AGAIN.wait(self._tries, random.random()))
+            self._tries += 1
             return None
         if self._away_since is not None:
             self._away_since = None

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
+import random
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from esault.errors import EsaultError
+from esault.topology.error_policy import Backoff
 
 __all__ = ["Client", "library", "passes", "qualified", "quoted", "table_name"]
 
 T = TypeVar("T")
-#: seconds that one attempt to connect may take, and between two
-CONNECT_WITHIN, AGAIN_AFTER = 10, 1.0
+#: seconds that one attempt to connect may take
+CONNECT_WITHIN = 10
+#: waits between attempts; how many there are is decided by the time
+_AGAIN = Backoff()
 _logger = logging.getLogger(__name__)
 
 
@@ -46,7 +50,8 @@ def qualified(table: str) -> str:
 class Client:
     """One connection, made when it is needed, and again where it is lost.
 
-    A server that is away is waited for: it is said once, and `patience` seconds later it is an error.
+    A server that is away is waited for: it is said once, it is asked again after waits that grow, and `patience` seconds later it is an
+    error.
     """
 
     def __init__(
@@ -81,18 +86,21 @@ class Client:
         """Run `work(cursor)` in a transaction, again where the connection was lost: what it does must be the same when it is done twice."""
         psycopg = library(self._who, self._error)
         until: float | None = None
+        tries = 0
         while True:
             try:
                 found = self._attempt(psycopg, work)
             except psycopg.Error as error:
                 now = self._clock()
-                until = now + self._patience if until is None else until
+                if until is None:
+                    until = now + self._patience
                 if not passes(psycopg, error) or now >= until:
                     self.close()
                     raise self._said(psycopg, error) from error
-                if until == now + self._patience:
+                if tries == 0:
                     _logger.warning("%s waits for the server: %s", self._who, _first_line(error))
-                self._sleep(AGAIN_AFTER)
+                self._sleep(min(until - now, _AGAIN.wait(tries, random.random())))
+                tries += 1
             else:
                 if until is not None:
                     _logger.warning("%s goes on: the server answers", self._who)

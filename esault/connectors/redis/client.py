@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -10,12 +11,15 @@ from urllib.parse import urlsplit
 
 from esault.connectors.tls_refused import tls_refused
 from esault.errors import EsaultError
+from esault.topology.error_policy import Backoff
 
 __all__ = ["Client", "library"]
 
 T = TypeVar("T")
-#: seconds that one attempt to connect may take, and between two
-CONNECT_WITHIN, AGAIN_AFTER = 5, 1.0
+#: seconds that one attempt to connect may take
+CONNECT_WITHIN = 5
+#: waits between attempts; how many there are is decided by the time
+_AGAIN = Backoff()
 #: seconds that a server has for an answer before anything starts: one that is asked for a TLS that it does not speak says nothing
 _ANSWER_ONCE_WITHIN = 15.0
 _logger = logging.getLogger(__name__)
@@ -35,8 +39,8 @@ def library(who: str, error: type[EsaultError]) -> Any:
 class Client:
     """One connection, made when it is needed, and again where it is lost.
 
-    A server that is away is waited for: it is said once, and `patience` seconds later it is an error. `answer_within`: seconds that one
-    command may take.
+    A server that is away is waited for: it is said once, it is asked again after waits that grow, and `patience` seconds later it is an
+    error. `answer_within`: seconds that one command may take.
     """
 
     def __init__(
@@ -52,9 +56,9 @@ class Client:
         self._who, self._error, self._url, self._patience = who, error, url, patience
         self._answer_within, self._clock, self._sleep = answer_within, clock, sleep
         self._connection: Any = None
-        #: while the server is away: when that becomes an error, and when to ask again
+        #: while the server is away: when that becomes an error, how often it was asked, and when to ask again
         self._until: float | None = None
-        self._next = 0.0
+        self._tries, self._next = 0, 0.0
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -78,13 +82,13 @@ class Client:
             done, found = self.attempt(work)
             if done:
                 return found  # type: ignore[return-value]
-            self._sleep(AGAIN_AFTER)
+            self._sleep(max(0.0, self._next - self._clock()))
 
     def attempt(self, work: Callable[[Any], T]) -> tuple[bool, T | None]:
         """Return (True, `work(connection)`), or (False, None) while the server is away, without waiting for it."""
         redis = library(self._who, self._error)
         now = self._clock()
-        if self._until is not None and now < self._next and now < self._until:
+        if self._until is not None and now < self._next:
             return False, None
         try:
             found = work(self._connected(redis))
@@ -93,9 +97,10 @@ class Client:
             if not _passes(redis, error) or (self._until is not None and now >= self._until):
                 raise self._said(redis, error) from error
             if self._until is None:
-                self._until = now + self._patience
+                self._until, self._tries = now + self._patience, 0
                 _logger.warning("%s waits for the server: %s", self._who, _first_line(error))
-            self._next = now + AGAIN_AFTER
+            self._next = min(self._until, now + _AGAIN.wait(self._tries, random.random()))
+            self._tries += 1
             return False, None
         if self._until is not None:
             self._until = None

@@ -236,4 +236,4 @@ def test_patience_ends():
     client = Client("RedisSink('t')", SinkError, "redis://127.0.0.1:1", 3, sleep=sleep, clock=lambda: now[0])
     with pytest.raises(SinkError, match="start the server"):
         client.run(lambda connection: connection.ping())
-    assert now == [3.0]
+    assert now == [pytest.approx(3.0)]
