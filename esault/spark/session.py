@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from esault.errors import EsaultError, UsageError
+from esault.spark.class_archive import class_archive
 from esault.spark.failure import failures, said, without_told
 from esault.spark.folder import temporary_folder
 from esault.spark.java import use_java
@@ -87,14 +88,19 @@ def session(
                 os.environ["PYSPARK_PYTHON"] = worker_python(folder)
         else:
             _lead_path(folder, named)
-        jvm = _Jvm(str(folder), settings)
-        try:
-            yield jvm.session()
-        except failures() as error:
-            # it can tell what it is only as long as the JVM lives
-            raise EsaultError(f"Spark: {said(error)}").with_traceback(error.__traceback__) from None
-        finally:
-            jvm.stop()
+        with class_archive(os.environ, say) as classes:
+            options = f"{settings['spark.driver.extraJavaOptions']} {classes.options}"
+            settings["spark.driver.extraJavaOptions"] = options.strip()
+            jvm = _Jvm(str(folder), settings, classes.patience)
+            try:
+                yield jvm.session()
+            except failures() as error:
+                # it can tell what it is only as long as the JVM lives
+                raise EsaultError(f"Spark: {said(error)}").with_traceback(error.__traceback__) from None
+            finally:
+                classes.announce()
+                jvm.stop()
+                classes.written()
 
 
 @contextlib.contextmanager
@@ -166,12 +172,13 @@ def _conf(master: str | None, name: str, folder: str, conf: Mapping[str, str]) -
 class _Jvm:
     """The process in which Spark runs, and the way to it."""
 
-    def __init__(self, folder: str, settings: Mapping[str, str]) -> None:
+    def __init__(self, folder: str, settings: Mapping[str, str], patience: float = 0.0) -> None:
         from pyspark import SparkConf, SparkContext
         from pyspark.java_gateway import launch_gateway
 
         self._log = os.path.join(folder, "spark.log")
         self._master = settings["spark.master"]
+        self._patience = _PATIENCE + patience
         self._tail: collections.deque[str] = collections.deque(maxlen=20)
         conf = SparkConf(loadDefaults=False)
         for key, value in settings.items():
@@ -250,7 +257,7 @@ class _Jvm:
                 self._process.stdin.close()  # the JVM ends when it reads the end of this
         for insist in (self._process.terminate, self._process.kill, self._process.wait):
             try:
-                self._process.wait(_PATIENCE)
+                self._process.wait(self._patience)
                 break
             except subprocess.TimeoutExpired:
                 insist()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,11 @@ def spark() -> Iterator[Any]:
     pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'esault[spark]'")
     from esault.spark import register, session
 
-    with session("local[2]", conf=QUICK) as running:
+    with ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:
+            # It lives until the last test has ended: none would write the archive before.
+            patch.setenv("ESAULT_CLASS_ARCHIVE", "off")
+            running = stack.enter_context(session("local[2]", conf=QUICK))
         register(running)
         yield running
 
