@@ -94,7 +94,7 @@ def by_key() -> Grouping:
 
 
 def shuffle() -> Grouping:
-    """One object per sub-unit; batches are spread evenly."""
+    """One object per sub-unit; a batch goes to the sub-unit with the fewest waiting."""
     return Shuffle()
 
 

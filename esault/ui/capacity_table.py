@@ -24,8 +24,8 @@ def measured(profiles: Sequence[UnitProfile]) -> Iterator[str]:
         before = sum(sent[name] for name in each.senders)
         comes = each.arrivals / before if before else 0.0
         yield (
-            f"  {each.name.ljust(width)}  a tuple takes {_time(each.service)}; for one of {' and '.join(each.senders)} "
-            f"{comes:.3g} come, and for one of its own {each.emitted / each.processed:.3g} go out"
+            f"  {each.name.ljust(width)}  {_time(each.service)} a tuple; gets {comes:.3g} for each of {' and '.join(each.senders)}, "
+            f"emits {each.emitted / each.processed:.3g} for each that it gets"
         )
 
 

@@ -50,8 +50,8 @@ def planned(folder, *options, report="report.json"):
 def test_it_says_what_a_load_takes(files):
     text = planned(files, "--load", "load.csv", "--seconds", "20", "--seeds", "1", "--objective", "p99 < 100 ms")
     assert "60 s, 400 tuples/s at most, the 20 s from" in text
-    assert "ask    a tuple takes 4 ms; for one of in 1 come" in text
-    assert "again  a tuple takes 500 us" in text
+    assert "ask    4 ms a tuple; gets 1 for each of in, emits 1" in text
+    assert "again  500 us a tuple" in text
     assert "always ask=" in text and "kept in" in text and "hosts of" in text
     assert "Each was simulated 3 times: with 1 seed, and with tuples that take 25% more" in text
     assert "is kept in all of them by" in text
