@@ -21,7 +21,7 @@ import psutil
 import pytest
 
 from esault.errors import EsaultError, TopologyFailed, UsageError
-from esault.runtime.actors import processes, system
+from esault.runtime.actors import guard, processes, system
 from esault.runtime.actors.actor import ReportingActor
 from esault.runtime.session.session import _heard
 
@@ -164,10 +164,19 @@ def test_after_shutdown_nothing_is_left_and_the_next_run_can_start(tmp_path: Pat
         handle.shutdown()
 
 
-def test_one_system_at_a_time_in_a_process(handle: system.ActorSystemHandle) -> None:
-    with pytest.raises(UsageError, match="one run at a time"):
-        system.start(secrets.token_bytes(32))
-    assert handle.alive()
+def test_two_systems_of_a_process_do_not_meet_and_each_ends_alone(handle: system.ActorSystemHandle) -> None:
+    refused = guard.refused()
+    with system.start(secrets.token_bytes(32)) as other:
+        for each, text in ((handle, "one"), (other, "other")):
+            each.tell(each.create(Echo), text)
+            assert each.listen(60) == text
+    assert handle.alive() and not runs(other.pid)
+    with system.start(secrets.token_bytes(32)) as third:
+        third.tell(third.create(Echo), "third")
+        assert third.listen(60) == "third"
+    handle.tell(handle.create(Echo), "one")
+    assert handle.listen(60) == "one"
+    assert guard.refused() == refused
 
 
 def test_a_system_that_is_shut_down_cannot_be_used() -> None:

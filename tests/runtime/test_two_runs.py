@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 SCRIPT = """
+import itertools
 import threading
+import time
 
-from esault import Bolt, Topology, by_key, run
+from esault import Bolt, Topology, by_key, run, start
 from esault.sinks import Collect
-from esault.sources import Items
+from esault.sources import Items, Paced
 
 
 class Double(Bolt):
@@ -37,6 +39,12 @@ def two() -> Topology:
     return build("two", 2000)
 
 
+def endless() -> Topology:
+    t = Topology("endless")
+    t.spout("rows", Paced(Items(lambda: (("a", n) for n in itertools.count())), rate=100)).bolt("double", Double, grouping=by_key())
+    return t
+
+
 if __name__ == "__main__":
     found = {}
 
@@ -49,13 +57,18 @@ if __name__ == "__main__":
         thread.start()
     for thread in threads:
         thread.join()
+    lasting = start(endless, policy="none")
+    while lasting.status().phase != "running":
+        time.sleep(0.05)
     go(one)
+    assert lasting.running and lasting.status().units
+    lasting.stop()
     print(sorted(found.items()))
 """
 
 
 @pytest.mark.slow
-def test_two_at_once_in_threads_and_another_after_them(tmp_path: Path) -> None:
+def test_two_at_once_in_threads_and_another_while_one_goes_on(tmp_path: Path) -> None:
     (tmp_path / "two.py").write_text(SCRIPT)
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(

@@ -1,9 +1,9 @@
 """The actor system of one run, from the command's side: start it, talk to it, end it for certain.
 
 `start` forks the admin (one process, 127.0.0.1 only, signed messages: see `guard` and `processes`), `create` has it
-fork an actor, `shutdown` leaves nothing: what does not end by itself is killed, by process id and start time. The
-command must be single-threaded at `start`: it forks. One system per process at a time; any
-number per machine.
+fork an actor, `shutdown` leaves nothing: what does not end by itself is killed, by process id and start time. `start`
+forks, so other threads of the command should hold no lock then that a process of the run needs. Systems that a process
+has at a time share a secret, since Thespian has one serializer for all of a process.
 
 It is one module of over 300 lines: starting, talking and ending share the handles of the processes, of which none may
 be forgotten.
@@ -46,7 +46,18 @@ _GIVE_UP_AFTER = timedelta(seconds=60)
 #: ... and tried again, where the connection broke, after this time (times the number of tries)
 _RETRY_AFTER = timedelta(seconds=1)
 
-_running: ActorSystemHandle | None = None
+_running: list[ActorSystemHandle] = []
+#: one system starts at a time: what its processes inherit stands in globals until the fork
+_starting = threading.Lock()
+
+
+def _renew_lock() -> None:
+    global _starting
+    _starting = threading.Lock()
+
+
+# A thread that held it is not in a forked process, and would never give it back.
+os.register_at_fork(after_in_child=_renew_lock)
 
 
 def start(
@@ -59,24 +70,25 @@ def start(
 ) -> ActorSystemHandle:
     """Start the actor system of a run; about 0.05 s once Thespian is imported (0.15 s).
 
-    secret    signs every message (16 bytes at least); processes inherit it by fork and it is never written anywhere
+    secret    signs every message (16 bytes at least); processes inherit it by fork and it is never written anywhere.
+              Where this process has a running system already, that one's is used
     log_file  where Thespian writes what troubles it; None: nowhere
     title     the start of every process's title
     scratch   a folder that ends with the run: removed by `shutdown`, and by the admin if the command is killed
     modules   what actors need: imported before the first fork, or each process that forks actors would import it again
 
-    Raises `UsageError` when this process has a running system, `EsaultError` when it does not start within 10 s,
-    `RuntimeError` when the Thespian at hand is not as expected.
+    Raises `EsaultError` when it does not start within 10 s, `RuntimeError` when the Thespian at hand is not as expected.
     """
-    global _running
-    if _running is not None and _running.owner == Owner.current():
-        raise UsageError("this process has a running actor system already: one run at a time")
-    guard.install(secret)
-    _tune(log_file)
-    for module in modules:  # only now: `guard` sees to it that the import of Thespian asks no resolver
-        importlib.import_module(module)
-    _running = ActorSystemHandle(title, scratch)
-    return _running
+    with _starting:
+        others = [each for each in _running if each.owner == Owner.current()]
+        if not others:
+            guard.install(secret)
+            _tune(log_file)
+        for module in modules:  # only now: `guard` sees to it that the import of Thespian asks no resolver
+            importlib.import_module(module)
+        made = ActorSystemHandle(title, scratch, [each._transport.socket for each in others])
+        _running[:] = [*others, made]
+        return made
 
 
 class SystemDied(EsaultError):
@@ -86,7 +98,8 @@ class SystemDied(EsaultError):
 class ActorSystemHandle:
     """A running actor system. A context manager: it is shut down at the end of the block, and at exit at the latest."""
 
-    def __init__(self, title: str, scratch: Path | None) -> None:
+    def __init__(self, title: str, scratch: Path | None, sockets: Sequence[socket.socket] = ()) -> None:
+        """`sockets`: of the other systems of this process, which those of this one must not hold."""
         # imported here: only after `guard` has seen to it that the import asks no resolver
         from thespian.system.systemBase import ExternalOpsToActors
         from thespian.system.transport import ExternalInterfaceTransportInit
@@ -107,7 +120,7 @@ class ActorSystemHandle:
                     self.owner,
                     title,
                     scratch,
-                    (self._transport.socket, reserved),
+                    (self._transport.socket, reserved, *sockets),
                     threading.current_thread() is threading.main_thread(),
                 )
             )
@@ -224,7 +237,6 @@ class ActorSystemHandle:
 
         Afterwards no process of it runs, no port is bound, the scratch folder is gone. May be called again.
         """
-        global _running
         if self._closed or self.owner != Owner.current():
             return
         self._closed = True
@@ -241,7 +253,8 @@ class ActorSystemHandle:
             if self._scratch is not None:
                 shutil.rmtree(self._scratch, ignore_errors=True)
             atexit.unregister(self._at_exit)
-            _running = None
+            with contextlib.suppress(ValueError):  # one that did not start
+                _running.remove(self)
 
     def __enter__(self) -> ActorSystemHandle:
         return self

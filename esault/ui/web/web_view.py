@@ -30,7 +30,7 @@ class WebView:
         """`control`: the page may change the run. Raises UsageError where the port is taken."""
         self._view, self._control = view, control
         self._history = History()
-        self._topology = ""
+        self._topology = self._run = ""
         self._token = address.token
         application = WebApplication(self, address.token, read_too=address.beyond)
         self._server = LateServer(
@@ -57,7 +57,7 @@ class WebView:
 
     def update(self, snapshot: Snapshot) -> None:
         """The run as it is."""
-        self._topology = snapshot.topology
+        self._topology, self._run = snapshot.topology, snapshot.run
         self._history.see(snapshot)
         if self._server.start(self._view.notice):
             key = f"/#token={self._token}" if self._token else "/"
@@ -88,7 +88,7 @@ class WebView:
         from esault.runtime.session.control_client import running
 
         for each in running():
-            if each.status.get("pid") == os.getpid():
+            if each.status.get("pid") == os.getpid() and each.run == self._run:
                 return each
         raise UsageError("the run takes no requests now: it is starting, or ending")
 
