@@ -52,7 +52,10 @@ class ObjectStore:
         def look(client: Any) -> dict[str, StoredObject]:
             base = client._strip_protocol(url)
             objects = {}
-            for name, info in client.find(base, detail=True).items():
+            found = client.find(base, detail=True)
+            if not isinstance(found, Mapping):  # adlfs gives a list of one name for one blob
+                found = {name: client.info(name) for name in found}
+            for name, info in found.items():
                 address = url + name[len(base) :]
                 if info.get("type") != "directory" and not address.endswith("/"):
                     objects[address] = StoredObject.described(address, info)
