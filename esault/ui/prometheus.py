@@ -69,10 +69,14 @@ class PrometheusView:
     # as an application -------------------------------------------------------------------------
 
     def _answer(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        asked = {"/healthz": self.trouble, "/readyz": self.not_ready}.get(environ.get("PATH_INFO", ""))
-        if asked is None:
+        path = environ.get("PATH_INFO", "")
+        if path in ("", "/", "/metrics"):
             answer: Iterable[bytes] = self._metrics(environ, start_response)
             return answer
+        asked = {"/healthz": self.trouble, "/readyz": self.not_ready}.get(path)
+        if asked is None:  # a probe of a path that is not there must not be told that all is well
+            start_response("404 Not Found", [("Content-Type", "text/plain; charset=utf-8")])
+            return [b"there are /metrics, /healthz and /readyz\n"]
         why = asked()
         start_response("503 Service Unavailable" if why else "200 OK", [("Content-Type", "text/plain; charset=utf-8")])
         return [f"{why or 'ok'}\n".encode()]

@@ -194,6 +194,14 @@ class TestHealth:
         finally:
             view.close()
 
+    def test_a_probe_of_another_path_is_not_told_that_all_is_well(self, heard):
+        with served("0", heard) as view:
+            view.update(RUN)
+            base = heard.notices[0].removeprefix("metrics: ").removesuffix("/metrics")
+            with pytest.raises(urllib.error.HTTPError, match="404") as refused:
+                read(f"{base}/ready")
+            assert refused.value.read() == b"there are /metrics, /healthz and /readyz\n"
+
     def test_before_the_first_word_it_is_not_ready(self, heard):
         assert PrometheusView("0", heard).not_ready() == "starting"
 
