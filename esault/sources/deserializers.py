@@ -10,12 +10,17 @@ from esault.errors import TopologyError
 
 __all__ = ["deserializer"]
 
-#: what json.loads calls; given bytes that takes twice the time, since it guesses their encoding
-_decode_json = json.JSONDecoder().decode
+_DECODER = json.JSONDecoder()
 
 
 def _json(data: bytes) -> Any:
-    return _decode_json(data.decode())
+    """As json.loads, which takes four times the time: it guesses the encoding, and looks for space around the value."""
+    text = data.decode()
+    try:
+        value, end = _DECODER.raw_decode(text)
+    except ValueError:
+        end = -1
+    return value if end == len(text) else _DECODER.decode(text)
 
 
 _NAMED: dict[str, Callable[[bytes], Any]] = {"text": bytes.decode, "json": _json, "bytes": bytes}

@@ -86,7 +86,7 @@ class Outbox:
 
     def _give(self, topic: str, messages: list[dict[str, Any]]) -> None:
         try:
-            if any("headers" in message for message in messages):
+            if "headers" in messages[0]:  # then all have some
                 for message in messages:
                     self.producer.produce(topic, **message)
             elif self.producer.produce_batch(topic, messages) != len(messages):

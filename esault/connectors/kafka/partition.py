@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from esault.connectors.kafka.client import ANSWER_WITHIN, Watch, failure, libraries
 from esault.connectors.kafka.dead_letters import DeadLetters
 from esault.errors import EsaultError, SourceError
+from esault.topology.columns import Columns
 from esault.topology.split_source import SplitReader
 from esault.topology.spout import EndOfStream
 
@@ -120,14 +121,19 @@ class Partition(SplitReader[Any, Any]):
 
     # messages ----------------------------------------------------------------------------------
 
-    def read(self, limit: int) -> list[tuple[Any, Any]]:
+    def read(self, limit: int) -> Sequence[tuple[Any, Any]] | Columns:
         if self._held is not None:
             return self._let_go()
         if self._end is not None and self._next >= self._end:
             raise EndOfStream
+        messages = self._consumer.consume(limit, 0) if limit > 0 else []
+        if messages and (columns := self._columns(messages)) is not None:
+            self._next = messages[-1].offset() + 1
+            self._watch.answered()
+            return columns
         rows: list[tuple[Any, Any]] = []
         behind, bad = self._next, False
-        for message in self._consumer.consume(limit, 0) if limit > 0 else ():
+        for message in messages:
             error = message.error()
             if error is not None:
                 if error.name() != "_PARTITION_EOF":
@@ -153,6 +159,20 @@ class Partition(SplitReader[Any, Any]):
             return self._let_go()
         self._next = behind
         return rows
+
+    def _columns(self, messages: Sequence[Any]) -> Columns | None:
+        """Return the rows of messages among which is nothing else; None: they are to be looked at one by one, which takes longer."""
+        kind = self._kafka.Message
+        if self._reads.metadata or self._watch.refused or any(error is not None for error in map(kind.error, messages)):
+            return None
+        if self._end is not None and messages[-1].offset() >= self._end:
+            return None
+        try:
+            return Columns(
+                _mapped(self._to_key, map(kind.key, messages)), _mapped(self._to_value, map(kind.value, messages))
+            )
+        except Exception:  # which one it is, and what follows, is found by itself
+            return None
 
     def _row(self, message: Any) -> tuple[Any, Any]:
         key, value = message.key(), message.value()
@@ -252,3 +272,7 @@ class Partition(SplitReader[Any, Any]):
 
     def close(self) -> None:
         self._consumer.close()
+
+
+def _mapped(function: Callable[[Any], Any], raw: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(raw) if function is bytes else tuple([None if each is None else function(each) for each in raw])

@@ -230,7 +230,8 @@ class TestForgottenOffsets:
         split = self.split_at(broker, topic, 99, config={"auto.offset.reset": policy})
         found, sent, give_up = [], False, time.monotonic() + 60
         while len(found) < len(numbers) and time.monotonic() < give_up:
-            found += [value for _, value in split.read(10)]
+            if rows := split.read(10):
+                found += rows.values
             if not sent and any("going on at" in record.message for record in caplog.records):
                 fill(broker, topic, 3)
                 sent = True

@@ -46,7 +46,7 @@ def first(source, topic):
     try:
         while time.monotonic() < until:
             if rows := reader.read(10):
-                return [value for _, value in rows]
+                return list(rows.values)
     finally:
         reader.close()
     raise AssertionError("nothing came")
