@@ -22,8 +22,9 @@ from typing import Any
 
 import psutil
 
+from bench.faults.count import BAD, each_once, nothing_missing
 from bench.faults.kinds import DEATH, EITHER, END, KINDS, Kind
-from bench.faults.topology import EACH, KEYS, READ
+from bench.faults.topology import READ, TOPOLOGY
 from bench.faults.topology import END as END_FILE
 from bench.kit.arguments import parse
 from bench.kit.machine import facts
@@ -36,7 +37,6 @@ __all__ = ["main"]
 
 #: faults with checkpoints, and without
 FULL, QUICK = (1000, 200), (24, 10)
-TOPOLOGY = Path(__file__).with_name("topology.py")
 RATE, CHECKPOINT = 2000.0, 0.25
 #: seconds that a frozen process stands still
 HOLD, QUICK_HOLD = 10.0, 1.0
@@ -82,13 +82,13 @@ class Trial:
         if code != 0:
             raise Lost(f"the run ended with {code}: {self.victim.log()}")
         number = json.loads((self.victim.folder / READ).read_text())["next"]
-        check = self._check_exactly if self.exactly else self._check_nothing_missing
+        check = each_once if self.exactly else nothing_missing
         return {
             "faults": done,
             "commands": self.victim.commands,
             "seconds": time.time() - begun,
             "numbers": number,
-            **check(number),
+            **check(self.victim.folder, number),
             "by_kind": self._by_kind(),
             "restores": [r["seconds"] for r in self.victim.restores() if r["seconds"] is not None],
         }
@@ -171,52 +171,6 @@ class Trial:
             }
         return found
 
-    # counting --------------------------------------------------------------------------------------
-
-    def _rows(self) -> list[tuple[str, Any]]:
-        with (self.victim.folder / "out.jsonl").open() as lines:
-            rows = [json.loads(line) for line in lines]
-        return [(row["key"], row["value"]) for row in rows]
-
-    def _check_exactly(self, number: int) -> dict[str, int]:
-        """State and table against what must be."""
-        want_n: Counter[str] = Counter()
-        want_sum: Counter[str] = Counter()
-        for i in range(number):
-            want_n[f"k{i % KEYS}"] += 2
-            want_sum[f"k{i % KEYS}"] += 3 * i
-        ends: dict[str, list[dict[str, int]]] = defaultdict(list)
-        rows: Counter[tuple[str, int]] = Counter()
-        for key, value in self._rows():
-            if "sum" in value:
-                ends[key].append(value)
-            else:
-                rows[key, value["n"]] += 1
-        lost = doubled = wrong = 0
-        for key, n in want_n.items():
-            seen = ends[key][0] if ends[key] else {"n": 0, "sum": 0}
-            lost += max(0, n - seen["n"])
-            doubled += max(0, seen["n"] - n)
-            wrong += seen["sum"] != want_sum[key]
-        should = Counter((key, m) for key, n in want_n.items() for m in range(EACH, n + 1, EACH))
-        return {
-            "tuples_lost": lost,
-            "tuples_doubled_in_state": doubled,
-            "keys_with_another_sum": wrong,
-            "ends_doubled": sum(len(each) - 1 for each in ends.values()),
-            "rows": rows.total(),
-            "rows_lost": (should - rows).total(),
-            "rows_doubled": (rows - should).total(),
-        }
-
-    def _check_nothing_missing(self, number: int) -> dict[str, int]:
-        should: Counter[tuple[str, int]] = Counter()
-        for i in range(number):
-            should[f"k{i % KEYS}", 2 * i] += 1
-            should[f"k{i % KEYS}", i] += 1
-        rows = Counter(self._rows())
-        return {"tuples_lost": (should - rows).total(), "rows": rows.total(), "rows_repeated": (rows - should).total()}
-
 
 def _run(exactly: bool, faults: int, hold: float, seed: int) -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp(prefix="esault-faults-"))
@@ -252,10 +206,6 @@ def _lines(name: str, result: dict[str, Any], counts: tuple[str, ...]) -> list[s
             took = f"  p50 {times['p50']:.2f} s  p99 {times['p99']:.2f} s" if its["seconds"] else ""
             lines.append(f"  {its['injected']:5,}  {kind:34}  {followed or 'went on':14}{took}")
     return lines
-
-
-#: counts that are to be 0 with checkpoints
-BAD = ("tuples_lost", "tuples_doubled_in_state", "keys_with_another_sum", "rows_lost", "rows_doubled", "ends_doubled")
 
 
 def _more(parser: argparse.ArgumentParser) -> None:

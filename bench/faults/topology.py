@@ -9,6 +9,7 @@ Without them it puts out each tuple: state may count a replay twice, and none ma
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,27 +17,29 @@ from pathlib import Path
 from esault import Bolt, Context, EndOfStream, Spout, Topology, by_key, shuffle
 from esault.sinks import JsonLines
 
-__all__ = ["EACH", "KEYS", "topology"]
+__all__ = ["EACH", "KEYS", "TOPOLOGY", "topology"]
 
 KEYS, EACH = 997, 16
+#: this file, as a run is given it
+TOPOLOGY = Path(__file__)
 #: in the folder: how many numbers there are, once that is known; how many were read; until when consumers are slow
 END, READ, SLOW = "end", "read.json", "slow"
 
 
 class Numbers(Spout[str, int]):
-    """0, 1, 2 ... at a rate, until the folder says up to where."""
+    """0, 1, 2 ... at a rate, until the folder says up to where. It follows days of so many seconds, if that is not 0: from a fifth to 9/5."""
 
-    def __init__(self, folder: str, rate: float) -> None:
-        self.folder, self.rate = Path(folder), rate
+    def __init__(self, folder: str, rate: float, day: float) -> None:
+        self.folder, self.rate, self.day = Path(folder), rate, day
         self.next = 0
 
     def open(self, context: Context) -> None:
-        self.started, self.looked = time.monotonic(), 0.0
+        self.started, self.looked = time.time(), 0.0
         self.first: int | None = None
         self.last: int | None = None
 
     def read(self, limit: int) -> Sequence[tuple[str, int]]:
-        now = time.monotonic()
+        now = time.time()
         if self.first is None:
             self.first = self.next
         if now - self.looked > 0.2:
@@ -47,12 +50,19 @@ class Numbers(Spout[str, int]):
         if self.last is not None and self.next >= self.last:
             (self.folder / READ).write_text(json.dumps({"next": self.next}))
             raise EndOfStream
-        due = self.first + int((now - self.started) * self.rate) - self.next
+        due = self.first + int(self._come(now) - self._come(self.started)) - self.next
         if self.last is not None:
             due = self.last - self.next  # what is left is read as fast as it goes
         rows = [(f"k{i % KEYS}", i) for i in range(self.next, self.next + max(0, min(limit, due)))]
         self.next += len(rows)
         return rows
+
+    def _come(self, seconds: float) -> float:
+        """How many come in so many seconds, of which the first is at midnight."""
+        if not self.day:
+            return seconds * self.rate
+        turn = 2 * math.pi / self.day
+        return self.rate * (seconds - 0.8 / turn * math.sin(turn * seconds))
 
     def position(self) -> int:
         return self.next
@@ -130,11 +140,11 @@ class Pass(Bolt):
         self.emit(key, value)
 
 
-def topology(folder: str, rate: float = 2000.0, exactly: bool = True) -> Topology:
-    """`folder`: where it is told what to do, and writes."""
+def topology(folder: str, rate: float = 2000.0, exactly: bool = True, day: float = 0.0) -> Topology:
+    """`folder`: where it is told what to do, and writes; `day`: seconds of one, in which the rate rises and falls."""
     Slow.folder = Path(folder)
     t = Topology("faults")
-    numbers = t.spout("numbers", Numbers(folder, rate))
+    numbers = t.spout("numbers", Numbers(folder, rate, day))
     left = numbers.bolt("left", Left, grouping=shuffle(), parallelism=2)
     right = numbers.bolt("right", Right, grouping=by_key(), parallelism=2)
     count = t.bolt("count", Count if exactly else Pass, inputs={left: by_key(), right: by_key()}, parallelism=2)

@@ -1,0 +1,1 @@
+"""A run for hours: what it holds must not grow."""
