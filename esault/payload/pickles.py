@@ -113,11 +113,30 @@ class PlainWriter(pickle.Pickler):
 
     def __init__(self) -> None:
         self._buffer = io.BytesIO()
+        self._begin()
+
+    def _begin(self) -> None:
         super().__init__(self._buffer, PROTOCOL)
         self.fast = True
 
     def write(self, thing: Any, head: bytes) -> bytes:
         """As bytes behind `head`. Raises NotPlain, ValueError or RecursionError for what is nested too deeply or contains itself."""
+        try:
+            return self._write(thing, head)
+        except (KeyError, ValueError, RecursionError):
+            # Python counts how deep it is, and never counts a frozenset down again: from the 50th one on it looks for containers
+            # that it has not noted. It begins to count anew where it is made anew.
+            self._begin()
+        try:
+            return self._write(thing, head)
+        except KeyError:  # so many are in this one thing
+            self._begin()
+            raise NotPlain from None
+        except (ValueError, RecursionError):
+            self._begin()
+            raise
+
+    def _write(self, thing: Any, head: bytes) -> bytes:
         buffer = self._buffer
         buffer.write(head)  # here, for to put it before what is written would copy that
         try:
