@@ -12,7 +12,15 @@ from bench.faults.topology import EACH, KEYS
 __all__ = ["BAD", "each_once", "nothing_missing"]
 
 #: counts that are to be 0 with checkpoints
-BAD = ("tuples_lost", "tuples_doubled_in_state", "keys_with_another_sum", "rows_lost", "rows_doubled", "ends_doubled")
+BAD = (
+    "tuples_lost",
+    "tuples_doubled_in_state",
+    "keys_with_another_sum",
+    "rows_lost",
+    "rows_doubled",
+    "ends_doubled",
+    "rows_late",
+)
 
 
 def _rows(folder: Path) -> list[tuple[str, Any]]:

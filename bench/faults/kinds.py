@@ -10,44 +10,23 @@ import signal
 import socket
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
 import msgpack
 import psutil
 
+from bench.faults.edges import EDGES
+from bench.faults.host_kinds import HOSTS
+from bench.faults.kind import DEATH, EITHER, END, NOTHING, Kind, kill
 from bench.faults.topology import SLOW
 from bench.kit.victim import Lost, Victim
 from esault.runtime.net.links import HEADER, PREFACE
 
-__all__ = ["KINDS", "Kind"]
-
-#: what follows: all go back to a checkpoint (or, without those, a process is replaced); the command ends, and another one goes on;
-#: neither; or either of them, as it happens
-DEATH, END, NOTHING, EITHER = "death", "end", "nothing", "either"
-BOLTS = ("left", "right", "count")
-
-
-class Kind(NamedTuple):
-    """One kind of fault. `happen(victim, order, hold)`: `hold` is how long what lasts does, in seconds."""
-
-    name: str
-    happen: Callable[[Victim, random.Random, float], str]
-    #: how often, against the others
-    weight: float
-    #: it can be survived without checkpoints, too
-    always: bool = True
-
-
-def _kill(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        raise Lost("it was gone already") from None
+__all__ = ["CHANGE", "KINDS", "kill_any", "of_hosts", "of_programs"]
 
 
 def _kill_of(unit: str) -> Callable[[Victim, random.Random, float], str]:
     def happen(victim: Victim, order: random.Random, hold: float) -> str:
-        _kill(order.choice(victim.sub_units()[unit]))
+        kill(order.choice(victim.sub_units()[unit]))
         return DEATH
 
     return happen
@@ -56,7 +35,7 @@ def _kill_of(unit: str) -> Callable[[Victim, random.Random, float], str]:
 def _kill_two(victim: Victim, order: random.Random, hold: float) -> str:
     everybody = [pid for pids in victim.sub_units().values() for pid in pids]
     for pid in order.sample(everybody, 2):
-        _kill(pid)
+        kill(pid)
     return DEATH
 
 
@@ -65,7 +44,7 @@ def _kill_titled(title: str, follows: str) -> Callable[[Victim, random.Random, f
         found = victim.titled(title)
         if not found:
             raise Lost(f"there is no {title}")
-        _kill(order.choice(found))
+        kill(order.choice(found))
         return follows
 
     return happen
@@ -87,7 +66,7 @@ def _freeze(victim: Victim, order: random.Random, hold: float) -> str:
 
 def _change(victim: Victim, order: random.Random, hold: float) -> str:
     status = victim.status()
-    unit = order.choice(BOLTS)
+    unit = order.choice(victim.bolts)
     width = next(u["sub_units"] for u in status["units"] if u["name"] == unit)
     kinds = ["move"] + (["split"] if width < 4 else []) + (["merge"] if width > 1 else [])
     victim.ask(do="change", unit=unit, kind=order.choice(kinds))
@@ -98,7 +77,7 @@ def _kill_in_change(victim: Victim, order: random.Random, hold: float) -> str:
     everybody = [pid for pids in victim.sub_units().values() for pid in pids]
     _change(victim, order, hold)
     time.sleep(order.uniform(0, 0.15))
-    _kill(order.choice(everybody))
+    kill(order.choice(everybody))
     return DEATH
 
 
@@ -110,7 +89,7 @@ def _slow(victim: Victim, order: random.Random, hold: float) -> str:
 
 def _full_disk(victim: Victim, order: random.Random, hold: float) -> str:
     """Files can grow no more, for a second: to the process it is what a full disk is."""
-    pids = victim.titled("driver") + [pid for name in BOLTS for pid in victim.sub_units()[name]]
+    pids = victim.titled("driver") + [pid for pids in victim.sub_units().values() for pid in pids]
     chosen = [psutil.Process(pid) for pid in order.sample(pids, 2)]
     before = [process.rlimit(resource.RLIMIT_FSIZE) for process in chosen]
     for process, (_, hard) in zip(chosen, before):
@@ -155,6 +134,13 @@ def _nonsense(order: random.Random) -> bytes:
     return frame if kind == 1 else frame[: order.randint(0, len(frame))] if kind == 2 else frame + order.randbytes(20)
 
 
+def kill_any(victim: Victim, order: random.Random, hold: float) -> str:
+    """Kill a sub-unit, whichever."""
+    kill(order.choice([pid for pids in victim.sub_units().values() for pid in pids]))
+    return DEATH
+
+
+CHANGE = "split, merge or move"
 KINDS = (
     Kind("kill the spout's sub-unit", _kill_of("numbers"), 8),
     Kind("kill a sub-unit of left", _kill_of("left"), 8),
@@ -166,9 +152,37 @@ KINDS = (
     Kind("kill the driver, with all units", _kill_titled("driver", END), 3, False),
     Kind("kill the keeper", _kill_titled("keeper", END), 2, False),
     Kind("kill the command", _kill_command, 4, False),
-    Kind("split, merge or move", _change, 14),
+    Kind(CHANGE, _change, 14),
     Kind("freeze a process (SIGSTOP)", _freeze, 2),
     Kind("slow consumers", _slow, 5),
     Kind("full disk", _full_disk, 4, False),
     Kind("garbage on the wire", _garbage, 6),
+    *EDGES,
 )
+
+
+def of_programs() -> tuple[Kind, ...]:
+    """The kinds that a topology with any units can have."""
+    own = [kind for kind in KINDS if not kind.name.startswith(OF_ITS_OWN)]
+    return (Kind("kill a sub-unit", kill_any, 30), *own)
+
+
+#: kinds that are for units of the topology of `bench/faults`
+OF_ITS_OWN = ("kill the spout's", "kill a sub-unit of", "slow consumers")
+
+#: who is there on several hosts, too: the keepers and disks there are the hosts', which have kinds of their own
+ON_HOSTS = (
+    *("kill two sub-units at once", "kill a sub-unit in mid-change", "kill an ack server", "kill the command", CHANGE),
+    *(
+        "kill the driver, with all units",
+        "freeze a process (SIGSTOP)",
+        "a storm of Ctrl-C",
+        "kill at the moment of a commit",
+    ),
+)
+
+
+def of_hosts() -> tuple[Kind, ...]:
+    """The kinds for a run on several hosts."""
+    own = [kind for kind in KINDS if kind.name in ON_HOSTS]
+    return (Kind("kill a sub-unit", kill_any, 15), *own, *HOSTS)

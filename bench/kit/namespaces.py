@@ -72,3 +72,15 @@ class Namespaces:
         """Pull the plug of a host."""
         switch = f"eb{self._id}-switch"
         subprocess.run(["ip", "-n", switch, "link", "set", "dev", f"to-{name}", "down"], check=True)
+
+    def plug(self, name: str) -> None:
+        """Put the plug of a host in again."""
+        switch = f"eb{self._id}-switch"
+        subprocess.run(["ip", "-n", switch, "link", "set", "dev", f"to-{name}", "up"], check=True)
+
+    def deafen(self, name: str, other: str, deaf: bool) -> None:
+        """Have what a host sends to another one go to an address that nobody has; or no more."""
+        what = ["replace", self.address(other), "lladdr", "02:00:00:00:00:fe", "nud", "permanent"]
+        if not deaf:
+            what = ["del", self.address(other)]
+        subprocess.run(["ip", "-n", f"eb{self._id}-{name}", "neigh", *what, "dev", "eth0"], check=True)

@@ -18,7 +18,7 @@ class Runs:
     """The runs in FOLDER/result.json. `all`: a dict for each, the oldest first."""
 
     def __init__(self, folder: str, bench: str) -> None:
-        self._folder, self._bench = Path(folder), bench
+        self.folder, self._folder, self._bench = folder, Path(folder), bench
         self._file = self._folder / "result.json"
         self.all: list[dict[str, Any]] = []
         if self._file.exists():

@@ -6,12 +6,13 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from bench.kit.cluster import Cluster
 from esault.errors import UsageError
 from esault.runtime.process.run_dir import living_run_dirs
 from esault.runtime.session.control_client import ask
@@ -30,13 +31,27 @@ class Victim:
     """One run of a topology, over as many commands as it takes; `params` are those of its function."""
 
     def __init__(
-        self, folder: Path, exactly: bool, checkpoint: float, place: Path, params: dict[str, Any], slots: int = 24
+        self,
+        folder: Path,
+        exactly: bool,
+        checkpoint: float,
+        place: Path,
+        params: dict[str, Any],
+        slots: int = 24,
+        *,
+        name: str = "faults",
+        bolts: Sequence[str] = (),
+        cluster: Cluster | None = None,
     ) -> None:
+        """`name` is the topology's; `bolts` may split, merge and move; `cluster`: the hosts that it runs on."""
         self.folder, self.exactly = folder, exactly
+        self.name, self.bolts, self.cluster = name, tuple(bolts), cluster
         self._arguments = [
+            *(cluster.prefix if cluster is not None else ()),
             *(sys.executable, "-m", "esault", "run", f"{place}:topology", "--plain", "--policy", "none"),
             *(part for name, value in params.items() for part in ("--set", f"{name}={value}")),
-            *("--slots", str(slots), "--ackers", "1"),
+            *("--ackers", "1"),
+            *(("--slots", str(slots)) if cluster is None else ("--hosts", str(cluster.folder / "hosts.toml"))),
         ]
         if exactly:
             self._arguments += ["--checkpoint", str(checkpoint), "--state", str(folder / "state")]
@@ -44,6 +59,8 @@ class Victim:
         #: commands that were started
         self.commands = 0
         self._control_socket: Path | None = None
+        #: when the last fault befell it, where that waited for something
+        self.befallen = 0.0
         self.reports: list[dict[str, Any]] = []
 
     # the command -----------------------------------------------------------------------------------
@@ -141,20 +158,29 @@ class Victim:
         return {unit["name"]: list(unit["processes"].values()) for unit in self.status()["units"]}
 
     def processes(self) -> list[psutil.Process]:
-        """All of them but the command."""
+        """All of them but the command, wherever they are."""
         assert self.process is not None
-        try:
-            return psutil.Process(self.process.pid).children(recursive=True)
-        except psutil.Error:
-            return []
+        found = _below(self.process.pid)
+        if self.cluster is not None:
+            for node in self.cluster.nodes.values():
+                found += [process for process in _below(node.pid) if _title(process).startswith(f"esault {self.name} ")]
+        return found
 
     def titled(self, title: str) -> list[int]:
-        """Process ids by what follows `esault faults` in their titles."""
-        found = []
-        for process in self.processes():
-            try:
-                if " ".join(process.cmdline()).startswith(f"esault faults {title}"):
-                    found.append(process.pid)
-            except psutil.Error:
-                continue
-        return found
+        """Process ids by what follows the topology's name in their titles."""
+        begins = f"esault {self.name} {title}"
+        return [process.pid for process in self.processes() if _title(process).startswith(begins)]
+
+
+def _below(pid: int) -> list[psutil.Process]:
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.Error:
+        return []
+
+
+def _title(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""

@@ -24,7 +24,8 @@ from typing import Any
 import psutil
 
 from bench.faults.count import BAD, each_once
-from bench.faults.kinds import DEATH, END, KINDS, Kind
+from bench.faults.kind import DEATH, END, Kind
+from bench.faults.kinds import CHANGE, KINDS
 from bench.faults.topology import END as END_FILE
 from bench.faults.topology import READ, TOPOLOGY
 from bench.kit.arguments import parse
@@ -97,14 +98,14 @@ class Soak:
         self.seconds, self.order = seconds, random.Random(f"soak {seed}")
         self.change_every, self.fault_every, self.look_every = every
         params = {"folder": folder, "rate": RATE, "exactly": True, "day": DAY}
-        self.victim = Victim(folder, True, CHECKPOINT, TOPOLOGY, params)
+        self.victim = Victim(folder, True, CHECKPOINT, TOPOLOGY, params, bolts=("left", "right", "count"))
         self.looks = Looks()
         self.counts: Counter[str] = Counter()
         #: seconds until tuples flowed again
         self.recovery: list[float] = []
         # Who ends the whole run would hide what the driver and the keeper hold: those kinds are for bench.faults.
-        self.kinds = [kind for kind in KINDS if kind.always and kind.name != "split, merge or move"]
-        self.change = next(kind for kind in KINDS if kind.name == "split, merge or move")
+        self.kinds = [kind for kind in KINDS if kind.always and kind.name != CHANGE]
+        self.change = next(kind for kind in KINDS if kind.name == CHANGE)
 
     def run(self) -> dict[str, int]:
         """All of it; what was lost or doubled. Raises Lost."""

@@ -250,10 +250,13 @@ BOLTS = {
 GROUPINGS = {"by_key": by_key, "shuffle": shuffle, "partial_key": partial_key, "single": single, "own": units.Own}
 
 
-def build(program, more=None):
-    """The topology of a program, with a sink on each unit; `more(topology, streams of the spouts)` adds to it."""
+def build(program, more=None, spout=lambda name: units.Nothing(), sink=lambda name: units.Landed(), tick_every=0.001):
+    """The topology of a program, with a sink on each unit; `more(topology, streams of the spouts)` adds to it.
+
+    `spout` and `sink` make one of each name.
+    """
     t = Topology("program")
-    streams = {name: t.spout(name, units.Nothing()) for name in program.spouts}
+    streams = {name: t.spout(name, spout(name)) for name in program.spouts}
     if more is not None:
         more(t, streams)
     for name, unit in program.units.items():
@@ -278,27 +281,27 @@ def build(program, more=None):
                 stream = stream.bolt(name, factory, by_key(), parallelism=unit.parallelism)
             elif unit.kind == "distinct":
                 stream = stream.distinct(name, within=WITHIN, parallelism=unit.parallelism)
-                stream["late"].sink(f"{name}-late", units.Landed())
+                stream["late"].sink(f"{name}-late", sink(f"{name}-late"))
                 stream = stream.map(functools.partial(units.passed_by, name))
             else:
                 stream = stream.aggregate(name, units.AGGREGATES, unit.window, parallelism=unit.parallelism)
-                stream["late"].sink(f"{name}-late", units.Landed())
+                stream["late"].sink(f"{name}-late", sink(f"{name}-late"))
                 stream = stream.map(units.aggregate_row)
         elif unit.window is not None:
             timed = {} if isinstance(unit.window, CountWindow) else {"time": units.at, "lateness": LATENESS}
             stream = incoming[0].window(name, factory, unit.window, parallelism=unit.parallelism, **timed)
             if timed:
-                stream["late"].sink(f"{name}-late", units.Landed())
+                stream["late"].sink(f"{name}-late", sink(f"{name}-late"))
         else:
             grouping = GROUPINGS[unit.grouping]
             options = {"parallelism": unit.parallelism, "idle_after": unit.idle}
             if unit.kind == "ticks":
-                options["tick_every"] = 0.001
+                options["tick_every"] = tick_every
             if len(incoming) == 1:
                 stream = incoming[0].bolt(name, factory, grouping(), **options)
             else:
                 stream = t.bolt(name, factory, inputs={each: grouping() for each in incoming}, **options)
-        stream.sink(f"{name}-out", units.Landed())
+        stream.sink(f"{name}-out", sink(f"{name}-out"))
         streams[name] = stream
     return t
 

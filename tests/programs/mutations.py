@@ -430,6 +430,11 @@ def _identity_matters(v):
     )
 
 
+def _callable(v):
+    """A function says where it lies in the memory of its process."""
+    return f"{v.__module__}.{v.__qualname__}" if isinstance(v, (types.FunctionType, type)) else v
+
+
 def _say(v, out, seen):
     kind = type(v)
     if kind in _ATOMS:
@@ -449,7 +454,7 @@ def _say(v, out, seen):
         out.append(f"method {v.__func__.__qualname__} of")
         _say(v.__self__, out, seen)
     elif kind is functools.partial:
-        out.append(f"partial {v.func!r}")
+        out.append(f"partial {_callable(v.func)}")
         _say(v.args, out, seen)
     elif isinstance(v, (list, tuple, collections.deque)):
         out.append(f"{kind.__name__} {getattr(v, 'maxlen', '')}[")
@@ -459,7 +464,7 @@ def _say(v, out, seen):
             _attributes(v, out, seen)
         out.append("]")
     elif isinstance(v, dict):
-        out.append(f"{kind.__name__} {getattr(v, 'default_factory', '')}{{")
+        out.append(f"{kind.__name__} {_callable(getattr(v, 'default_factory', ''))}{{")
         for key, item in v.items():
             _say(key, out, seen)
             _say(item, out, seen)

@@ -14,12 +14,18 @@ def result(faults, seconds, **wrong):
 def test_runs_of_faults_add_up(tmp_path):
     folder = str(tmp_path / "total")
     first = Runs(folder, "faults")
-    _add(first, first.next_seed, result(4, [0.25, 0.25, 0.5]), result(2, [0.1]), 1.5)
+    _add(
+        first,
+        first.next_seed,
+        [("with checkpoints", result(4, [0.25, 0.25, 0.5])), ("at least once", result(2, [0.1]))],
+        1.5,
+    )
     second = Runs(folder, "faults")
-    _add(second, second.next_seed, result(6, [3.0], rows_doubled=1), result(0, []), 60.0)
+    _add(second, second.next_seed, [("of random programs on 3 hosts", result(6, [3.0], rows_doubled=1))], 60.0)
     lines = (tmp_path / "total" / "result.txt").read_text().splitlines()
     assert lines[0].startswith(
-        "12 faults in 2 runs: 10 with checkpoints every 0.25 s, 2 at least once; 4,000 tuples, 8 commands"
+        "12 faults in 2 runs, checkpoints every 0.25 s: 6 of random programs on 3 hosts, 4 with checkpoints, 2 at least once; 3,000 tuples, "
+        "6 commands"
     )
     assert "  rows doubled: 1" in lines
     assert "  tuples lost: 0" in lines
