@@ -90,11 +90,20 @@ def _names(code: types.CodeType, found: set[str]) -> None:
             found.add(each)
 
 
+#: what Python itself notes in a class while it is used: by the first pickle of an object, by who asks for annotations
+_NOTED = frozenset({"__slotnames__", "__annotations__", "__annotations_cache__", "__annotate_func__"})
+
+
 @functools.lru_cache(maxsize=1024)
 def describe(cls: type) -> tuple[str, ...]:
     """Return a description of a class; another description is another version of it."""
     fields = fields_of(cls)
-    return ("fields", *fields) if fields is not None else ("names", *sorted(mentioned(cls)))
+    return ("fields", *fields) if fields is not None else ("names", *sorted(mentioned(cls) - _NOTED))
+
+
+def _is_as(cls: type, said: Iterable[str]) -> bool:
+    """Return whether this describes the class of today; older versions noted what Python had noted."""
+    return describe(cls) == tuple(name for name in said if name not in _NOTED)
 
 
 def describe_all(classes: list[type]) -> dict[str, tuple[str, ...]]:
@@ -124,11 +133,11 @@ class Evolution:
             return True
         for name, said in self._schema.items():
             if not name:
-                if own is not None and describe(own) != tuple(said):
+                if own is not None and not _is_as(own, said):
                     return True
                 continue
             try:
-                if describe(find(*name.split(":", 1))) != tuple(said):
+                if not _is_as(find(*name.split(":", 1)), said):
                     return True
             except FrameError:
                 return True
@@ -172,7 +181,7 @@ class Evolution:
     def is_unchanged(self, name: str, cls: type) -> bool:
         """Return whether the class is described as it was when the state was written: then nothing of it is left out."""
         said = self._schema.get(name)
-        return said is not None and describe(cls) == tuple(said)
+        return said is not None and _is_as(cls, said)
 
     def fields_then(self, cls: str) -> tuple[str, ...] | None:
         """The fields that a record's class had when the state was written."""

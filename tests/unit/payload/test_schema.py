@@ -232,3 +232,18 @@ def test_an_attribute_that_a_class_keeps_out_of_its_state_is_not_new():
     evolution = Evolution({"": ("names", *describe(Before)[1:], "most")})
     evolution.attributes({"total": 1}, Now())
     assert not evolution.added
+
+
+def test_what_python_notes_in_a_class_when_it_is_first_pickled_makes_it_no_other_version(version):
+    code = "class Words(dict):\n    pass\n"
+    schema = describe_all([version(code).Words])
+    used = version(code)  # the same code in another process
+    it = used.Words()
+    it.mark = [1]  # no code of the class knows that
+    state = Codec().pack_value({"it": it})
+    assert "__slotnames__" in vars(used.Words)
+    describe.cache_clear()
+    for said in (schema, describe_all([used.Words]), {name: (*each, "__slotnames__") for name, each in schema.items()}):
+        evolution = Evolution(said)
+        assert not evolution.needed(None)
+        assert Evolution(said).read(state)["it"].mark == [1]
