@@ -1,4 +1,4 @@
-"""What came out of the topology of `bench/faults`, against what must come out of so many numbers."""
+"""The rows that came out of the topology of `bench/faults`, against those that must come out of so many numbers."""
 
 from __future__ import annotations
 

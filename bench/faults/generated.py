@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.simulation.scenario import more_rows
 from esault import EndOfStream, Spout, Topology
 from esault.sinks import JsonLines
 from esault.topology.context import Context
@@ -38,7 +37,7 @@ def drawn(seed: int) -> generate.Program:
     while True:
         program: generate.Program = generate.draw(r.getrandbits(30))
         if program.settings.delivery == "eo":
-            more_rows(r, program, MOST_ROWS)
+            generate.more_rows(r, program, MOST_ROWS)
             return program
 
 

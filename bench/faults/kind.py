@@ -1,4 +1,4 @@
-"""What a kind of fault is."""
+"""A kind of fault: what it is called, what makes it happen, what must follow."""
 
 from __future__ import annotations
 

@@ -85,7 +85,9 @@ class Trial:
         }
 
     def _well(self, last: int, status: dict[str, Any]) -> bool:
-        if status.get("phase") != "running" or any(not unit["processes"] for unit in status["units"]):
+        if status.get("phase") != "running" or any(
+            not unit["processes"] and not unit.get("chained_to") for unit in status["units"]
+        ):
             return False
         return status["checkpoint"] > last if self.exactly else True
 

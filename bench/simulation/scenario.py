@@ -16,7 +16,7 @@ from esault.topology.plan import Plan
 from tests.programs import generate
 from tests.programs.generate import Program
 
-__all__ = ["Scenario", "draw", "more_rows"]
+__all__ = ["Scenario", "draw"]
 
 #: units whose rows follow from single rows, whatever their state is: what at least once promises can be counted there
 ROW_BY_ROW = ("keyed", "says", "by_stream", "waits", "ticks", "batch", "columns", "all")
@@ -69,16 +69,6 @@ class Scenario:
         )
 
 
-def more_rows(r: random.Random, program: Program, most: int) -> None:
-    """As many rows as a simulation is for, of the keys and the class that the program has."""
-    for name, rows in program.spouts.items():
-        pool = list({repr(key): key for key, _ in rows}.values())
-        shape = next(
-            shape for shape, make in generate.SHAPES.items() if type(make("", 0, 0, None, 0)) is type(rows[0][1])
-        )
-        program.spouts[name] = generate._rows(r, name, pool, shape, most)
-
-
 def draw(seed: int, seconds: float) -> Scenario:
     """The scenario of a seed."""
     r = random.Random(f"simulation {seed}")
@@ -93,7 +83,7 @@ def draw(seed: int, seconds: float) -> Scenario:
     if not exactly:
         units = {name: replace(unit, how=unit.how._replace(ordered=False)) for name, unit in program.units.items()}
         program = replace(program, units=units)
-    more_rows(r, program, r.choice([40, 150, 400]))
+    generate.more_rows(r, program, r.choice([40, 150, 400]))
     every = r.choice([0.5, 5.0, 30.0, 120.0, 300.0]) if exactly else 0.0
     settings = replace(
         program.settings,

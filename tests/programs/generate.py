@@ -118,6 +118,14 @@ def _rows(r, name, pool, shape, most):
     return found
 
 
+def more_rows(r, program, most):
+    """As many rows as a simulation is for, of the keys and the class that the program has."""
+    for name, rows in program.spouts.items():
+        pool = list({repr(key): key for key, _ in rows}.values())
+        shape = next(shape for shape, make in SHAPES.items() if type(make("", 0, 0, None, 0)) is type(rows[0][1]))
+        program.spouts[name] = _rows(r, name, pool, shape, most)
+
+
 def draw(seed, alike=False):
     """The program of a seed."""
     r = random.Random(seed)
