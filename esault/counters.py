@@ -59,6 +59,7 @@ class UnitCounts:
 
     tuples_in: int = counter("Tuples that a bolt has processed.")
     tuples_out: int = counter("Tuples that a unit has emitted.")
+    split_tuples: int = counter("Of those, tuples of hot keys that were split over several sub-units.")
     arrivals: int = counter("Tuples that a bolt has read from its channels; processed, dropped, or waiting.")
     dropped: int = counter("Tuples that came when a bounded inbox was full.", trouble=True)
     late: int = counter("Tuples whose window had closed; they are on the stream `late`.", trouble=True)

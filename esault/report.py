@@ -267,6 +267,8 @@ class Report:
             for what, each in declared(UnitCounts).items():
                 if each.trouble and getattr(unit, what):
                     line += f", {getattr(unit, what):,} {what.replace('_', ' ')}"
+            if unit.split_tuples:
+                line += f", {unit.split_tuples:,} of them of hot keys that were split"
             lines.append(line)
         e2e, roots = self.end_to_end_ms, self.roots
         lines.append(f"  end to end: p50 {e2e.p50:.2f} ms, p99 {e2e.p99:.2f} ms, max {e2e.max:.2f} ms")

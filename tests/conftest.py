@@ -7,6 +7,7 @@ each time, so that a change is judged by what it changed. `shared/depth.py` says
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 import tempfile
@@ -23,6 +24,8 @@ import depth
 import order
 from commands_asked import Done
 
+#: Java would be at it for ten seconds and more beside other tests, once for each of those that Spark's tests find
+os.environ.setdefault("ESAULT_CLASS_ARCHIVE", "off")
 #: seeds that show something together
 ENOUGH = 6
 

@@ -73,7 +73,13 @@ def _lines(status: dict[str, Any]) -> list[str]:
         for u in status["units"]
         if u["watermark"] is not None
     ]
-    return [head, *table, *marks, *_hosts(status), *(f"  {line}" for line in status.get("scaling", ()))]
+    split = [
+        f"  {unit}: key {key} is hot, and split over {over} sub-units by {u['name']}"
+        for u in status["units"]
+        for unit, keys in u.get("split_keys", {}).items()
+        for key, over in keys.items()
+    ]
+    return [head, *table, *marks, *split, *_hosts(status), *(f"  {line}" for line in status.get("scaling", ()))]
 
 
 def _hosts(status: dict[str, Any]) -> list[str]:

@@ -87,5 +87,7 @@ class Status:
     oldest_root: tuple[int, float] | None = None
     #: metrics of the user's own
     metrics: tuple[MetricReading, ...] = ()
+    #: hot keys that it splits now: unit that gets them -> key as text -> over how many sub-units
+    split_keys: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     #: rows that its sinks have committed, by name of the sink
     landed: Mapping[str, int] = field(default_factory=dict)

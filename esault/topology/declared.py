@@ -120,7 +120,12 @@ def _of_bolt(unit: UnitPlan) -> tuple[Any, ...]:
     while isinstance(factory, functools.partial):
         factory = factory.func
     cls = typing.get_origin(factory) or factory
-    return _parameters(factory, BatchBolt if issubclass(cls, BatchBolt) else Bolt) if isinstance(cls, type) else ()
+    if not isinstance(cls, type):
+        return ()
+    said = _parameters(factory, BatchBolt if issubclass(cls, BatchBolt) else Bolt)
+    # What travels between the parts of a key and what combines them is the engine's.
+    untyped = getattr(cls, "_untyped", ())
+    return tuple([Any if i in untyped else each for i, each in enumerate(said)])
 
 
 def _pair(parameters: tuple[Any, ...]) -> Pair:

@@ -19,6 +19,7 @@ from esault.topology.arguments import (
     check_name,
     check_on_error,
     check_seconds,
+    check_streams,
     check_types,
 )
 from esault.topology.broadcasting import check_broadcast, objects_of
@@ -342,6 +343,17 @@ class Draft:
             self._labels[label] = f"the stream {stream!r} of unit {name!r}"
         self.units[name] = UnitDraft(settings, outlets, timed)
         return self.units[name]
+
+    def check_new_units(self, name: object, streams: Sequence[str], before: str) -> None:
+        """Raise TopologyError where there cannot be a unit of this name with these streams, and one `before` it."""
+        self._check_new_unit(name)
+        for stream in check_streams(str(name), streams):
+            if f"{name}.{stream}" == before:
+                raise TopologyError(
+                    f"unit {name!r}: {before!r} is the unit before it; choose another name for the stream {stream!r}"
+                )
+            self._check_new_label(f"{name}.{stream}", f"unit {name!r}, stream {stream!r}")
+        self._check_new_unit(before)
 
     def _check_new_unit(self, name: object) -> None:
         name = check_name(f"topology {self.name!r}, unit", name)

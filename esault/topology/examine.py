@@ -238,7 +238,10 @@ def _why_not(cls: type) -> str:
 def _user_bases(cls: type) -> list[type]:
     """The class and those it derives from, without Python's own and eSault's bases."""
     engine = (Bolt, BatchBolt)
-    return [base for base in cls.__mro__ if base not in engine and base.__module__ not in ("builtins", "typing", "abc")]
+    found = [
+        base for base in cls.__mro__ if base not in engine and base.__module__ not in ("builtins", "typing", "abc")
+    ]
+    return [base for base in found if "_of_user" not in vars(base)]  # which the engine has made of one
 
 
 def _examine_reserved(cls: type, unit: str, names: tuple[str, ...]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-__all__ = ["BUILT_IN", "Grouping", "Promises", "broadcast", "by_key", "partial_key", "shuffle", "single"]
+__all__ = ["BUILT_IN", "Grouping", "Promises", "SplitKey", "broadcast", "by_key", "partial_key", "shuffle", "single"]
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,19 @@ class PartialKey(Grouping):
 
     objects = "partial_key"
     promises = Promises(keyed=True, to_several=False)
+
+
+class SplitKey(Grouping):
+    """By key, where the tuples of a hot key go to several parts of it, (key, "0"), (key, "1") and so on: keys with state of their own.
+
+    It is that of `split_hot_keys=True` alone, where a bolt behind combines the parts.
+    """
+
+    objects = "key"
+    promises = Promises(keyed=True, whole_keys=True, to_several=False)
+
+    def __repr__(self) -> str:
+        return "by_key(), hot keys split"
 
 
 def by_key() -> Grouping:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from esault.errors import TopologyError
 from esault.topology.function import call_of
-from esault.topology.grouping import BUILT_IN, Grouping, Promises
+from esault.topology.grouping import BUILT_IN, Grouping, Promises, SplitKey
 
 __all__ = ["check_grouping", "common_objects"]
 
@@ -33,7 +33,7 @@ def check_grouping(unit: str, source: str, grouping: object) -> Grouping:
     if not isinstance(grouping, Grouping):
         raise TopologyError(f"{where}: {grouping!r} ({type(grouping).__name__}) is no grouping; it is {_CHOICE}")
     own = type(grouping)
-    if own in BUILT_IN:
+    if own in BUILT_IN or own is SplitKey:
         return grouping
     if isinstance(grouping, tuple(BUILT_IN)):
         raise TopologyError(f"{where}: {own.__name__} derives from a built-in grouping; derive it from Grouping")

@@ -13,7 +13,7 @@ from typing import Any
 from esault.payload.class_names import vouch
 from esault.topology.aggregates.aggregate import Aggregate
 from esault.topology.error_policy import ErrorPolicy, fail
-from esault.topology.grouping import Grouping
+from esault.topology.grouping import Grouping, SplitKey
 from esault.topology.sink import Sink
 from esault.topology.split_source import SplitSource
 from esault.topology.spout import Spout, has_position
@@ -171,6 +171,11 @@ class UnitPlan:
     def keeps_more(self) -> bool:
         """Return whether its state says, under no key, how far time had come, or holds broadcast state."""
         return self.keeps_watermark or bool(self.broadcast_inputs)
+
+    @property
+    def in_parts(self) -> bool:
+        """Return whether what a key is called on the wire, (key, part), is not what its user calls it."""
+        return self.objects == "partial_key" or any(isinstance(i.grouping, SplitKey) for i in self.inputs)
 
     @property
     def keyed(self) -> bool:

@@ -24,10 +24,12 @@ from esault.topology.pattern_bolt import TIMED_OUT, PatternBolt
 from esault.topology.pattern_matcher import Matcher
 from esault.topology.reduce import Reduce
 from esault.topology.sink import Sink
+from esault.topology.split_keys import add_split_window
 from esault.topology.stream_operators import StreamOperators
 from esault.topology.timed_bolt import Unwindowed
 from esault.topology.unit_options import FAIL, UnitOptions, WindowOptions
 from esault.topology.window import WindowKind
+from esault.topology.windowing import LATE
 
 __all__ = ["Stream"]
 
@@ -232,6 +234,7 @@ class Stream(StreamOperators[K, V], Joinable[K, V]):
         early_seconds: float | None = None,
         last_pane: bool = False,
         ordered: bool = False,
+        split_hot_keys: bool = False,
         grouping: Grouping | None = None,
         parallelism: int = 1,
         min_parallelism: int = 1,
@@ -262,11 +265,19 @@ class Stream(StreamOperators[K, V], Joinable[K, V]):
                 that is in none yet.
             last_pane: the end of `allowed_lateness` has a pane, which says that it is the last.
             ordered: tuples wait for the window's end, or its next pane, and are processed in the order of their times.
+            split_hot_keys: the tuples of a key that brings too many for one sub-unit go to several, and what their objects hold is put
+                together by `combine(self, other)` of the bolt before `finish`. The work is done in a unit NAME.partial, which has
+                `parallelism` and the like; unit NAME combines.
             grouping: `by_key()`.
         """
         inputs = self._inputs(by_key() if grouping is None else grouping)
         times = (time,) * len(inputs)
         options, windowed = UnitOptions.of_call(locals()), WindowOptions.of_call(locals(), times=times)
+        if split_hot_keys:
+            whole, late = add_split_window(self._draft, name, factory, inputs, options, windowed)
+            made = self.of_unit(self._draft, whole)
+            made._beside = {**(made._beside or {}), LATE: Stream[Any, Any](self._draft, late)}
+            return made
         return self.of_unit(self._draft, self._draft.add_bolt(name, factory, inputs, options, windowed))
 
     def union(self, *others: Stream[Any, Any]) -> Stream[Any, Any]:

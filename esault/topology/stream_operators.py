@@ -302,6 +302,7 @@ class StreamOperators(Generic[K, V]):
         early_seconds: float | None = None,
         last_pane: bool = False,
         combine: bool = True,
+        split_hot_keys: bool = False,
         parallelism: int = 1,
         min_parallelism: int = 1,
         max_parallelism: int | None = None,
@@ -320,6 +321,7 @@ class StreamOperators(Generic[K, V]):
             window, time, lateness, idle, ahead, by, updates, allowed_lateness, early_count, early_seconds, last_pane: as in `Stream.window`.
             combine: tuples of a batch that go into the same windows of time are combined before they travel, where that makes them
                 fewer. The stream "late" then has dicts of aggregates of what was late, in place of the tuples.
+            split_hot_keys: as in `window`: sub-units share the tuples of a key that brings too many for one.
             idle_after, expire_after, expire_by: as in `bolt`, without a window.
         """
         where = f"unit {name!r}"
@@ -334,6 +336,7 @@ class StreamOperators(Generic[K, V]):
             said = [argument for argument, value in given.items() if value is not None]
             said += ["by"] * (by != "event") + ["updates"] * (updates != "drop")
             said += ["allowed_lateness"] * bool(allowed_lateness) + ["last_pane"] * bool(last_pane)
+            said += ["split_hot_keys"] * bool(split_hot_keys)
             if said:
                 raise TopologyError(f"{where}: {' and '.join(said)} is for windows; give it one, or leave that out")
             made = self._unit(
@@ -368,13 +371,15 @@ class StreamOperators(Generic[K, V]):
                 early_count=early_count,
                 early_seconds=early_seconds,
                 last_pane=last_pane,
+                split_hot_keys=split_hot_keys,
                 parallelism=parallelism,
                 min_parallelism=min_parallelism,
                 max_parallelism=max_parallelism,
                 on_error=on_error,
             )
-        unit = self._draft.units[name]
-        unit.settings = dataclasses.replace(unit.settings, aggregates=dict(aggregates))
+        if not split_hot_keys:  # else what comes to the unit is not what is aggregated
+            unit = self._draft.units[name]
+            unit.settings = dataclasses.replace(unit.settings, aggregates=dict(aggregates))
         if combined:
             made._beside = {**(made._beside or {}), LATE: made[LATE].map(LateResults(aggregates), name="results")}
         return made

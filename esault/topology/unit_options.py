@@ -91,6 +91,7 @@ class WindowOptions:
     early_seconds: float | None = None
     last_pane: bool = False
     ordered: bool = False
+    split_hot_keys: bool = False
 
     @classmethod
     def of_call(cls, keywords: Mapping[str, Any], times: Sequence[Any]) -> WindowOptions:

@@ -120,5 +120,5 @@ def test_search_works_from_a_file_and_the_browser_asks_no_one_else(site, browser
     )
     page.goto((site / "explanation" / "rescaling.html").as_uri())
     drawn = page.evaluate("[...document.querySelectorAll('img.diagram')].map(each => each.naturalWidth)")
-    assert len(drawn) == 2 and all(drawn)
+    assert len(drawn) == 3 and all(drawn)
     assert not [url for url in asked if not url.startswith(("file:", "data:", "blob:"))]

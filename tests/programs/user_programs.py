@@ -18,6 +18,7 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
 #: those that together use all of the engine that any of them does, as `test_chosen_programs` shows: where a run takes seconds, these
 FEW = (
     "attribution",
+    "best_sellers",
     "columns_of_sales",
     "enriched",
     "flushed",

@@ -67,6 +67,8 @@ class UnitSnapshot(UnitCounts):
     edges: tuple[EdgeSnapshot, ...] = ()
     #: name, class and written paths of each
     sinks: tuple[tuple[str, str, str], ...] = ()
+    #: hot keys that it splits now: unit that gets them -> key as text -> over how many sub-units
+    split_keys: dict[str, dict[str, int]] = field(default_factory=dict)
     #: rows that each has committed, as far as sub-units have told
     landed: dict[str, int] = field(default_factory=dict)
     #: where it keeps dead letters, as the topology says
@@ -172,6 +174,7 @@ def snapshot(driver: Driver, now: float) -> Snapshot:
                 watermark=unit.measurements.watermark,
                 edges=edges(unit.plan),
                 sinks=sinks(unit.plan),
+                split_keys=unit.measurements.split_keys,
                 landed=unit.measurements.landed,
                 dead_letter_paths=unit.plan.dead_letter_paths,
                 parts=sub_units(driver, unit),

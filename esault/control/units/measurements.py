@@ -97,6 +97,17 @@ class Measurements:
         return dict(landed)
 
     @property
+    def split_keys(self) -> dict[str, dict[str, int]]:
+        """Hot keys that its sub-units split now: unit that gets them -> key as text -> over how many sub-units."""
+        found: dict[str, dict[str, int]] = {}
+        for status in self._living.values():
+            for unit, keys in status.split_keys.items():
+                for key, over in keys.items():
+                    of_unit = found.setdefault(unit, {})
+                    of_unit[key] = max(over, of_unit.get(key, 0))
+        return found
+
+    @property
     def oldest_roots(self) -> dict[int, tuple[int, float]]:
         """By sub-unit of a spout: number and opening of its oldest root that is not processed."""
         return {i: status.oldest_root for i, status in self._living.items() if status.oldest_root is not None}

@@ -70,6 +70,8 @@ class Skew:
     def heavy_key(self, unit: UnitView, service: float, now: float) -> Advise | None:
         """A key that keeps a sub-unit busy alone, and has for a while, cannot be helped by more; said once for each."""
         # a change has samples of keys taken anew: for a moment nothing is known of them
+        if unit.plan.in_parts:  # more sub-units do help
+            return None
         self._heavy = {name: (since, last) for name, (since, last) in self._heavy.items() if now - last < LASTS / 2}
         for sample in unit.samples:
             if not sample.key_load.heaviest:
@@ -84,8 +86,9 @@ class Skew:
                 self._advised.add(name)
                 return Advise(
                     f"unit {unit.name!r}: key {name} alone brings {rate:,.0f} tuples/s, and one sub-unit can process "
-                    f"{1 / service:,.0f}/s: more sub-units cannot help. Group by partial_key() and add the parts up in a next "
-                    "bolt, aggregate before the grouping, or make the key finer",
+                    f"{1 / service:,.0f}/s: more sub-units cannot help. Split it: split_hot_keys=True of a window whose bolt defines "
+                    "combine; or group by partial_key() and add the parts up in a next bolt, aggregate before the grouping, or make "
+                    "the key finer",
                     unit=unit.name,
                 )
         return None

@@ -62,7 +62,13 @@ class Operator:
     # errors ------------------------------------------------------------------------------------
 
     def _fail(self, error: BaseException, key: Any, hook: str) -> UserError:
+        key = self._users_key(key, hook)
         return UserError(f"unit {self.plan.name!r}, {hook_of(error, hook)}, key {key!r}: {described(error)}")
+
+    def _users_key(self, key: Any, hook: str) -> Any:
+        """Return the key of a row as its user knows it: what a part of it is named by on the wire is no key of the user's."""
+        named = self.plan.in_parts and hook in ("process", "time") and type(key) is tuple and len(key) == 2
+        return key[0] if named else key
 
     def _attempt(self, call: Callable[[], Any], key: Any, value: Any, hook: str) -> bool:
         """Call under the unit's policy; whether it went well. Raises UserError under `fail`."""
@@ -97,8 +103,7 @@ class Operator:
         if self._policy.kind == "dead_letter":
             self.dead_letters += 1
             self._dead_letters_open = True
-            if self.plan.objects == "partial_key" and hook == "process":
-                key = key[0]  # what an element is named by on the wire is no key of the user's
+            key = self._users_key(key, hook)
             at, rows = None if self.input is None else f"input:{self.input}", rows_of(hook, key, value)
             time, number = self._event_time(value), self.dead_letters
             self.dead_letter_sink.put(

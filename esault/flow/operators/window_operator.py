@@ -288,7 +288,7 @@ class WindowOperator(KeyedOperator):
         self.late += 1
         out = self.emitter.outs.get(LATE)
         if out is not None:
-            out.keys.append(key)
+            out.keys.append(key[0] if self.plan.in_parts else key)
             out.values.append(value)
 
     def level(self, key: Any) -> float:

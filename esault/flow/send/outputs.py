@@ -140,6 +140,21 @@ class Outputs:
         if self.observer is not None:
             self.observer(unit, stream, keys, values)
 
+    @property
+    def split_tuples(self) -> int:
+        """Return how many tuples were of hot keys that were split."""
+        return sum(route.split_tuples for routes in self._routes.values() for route in routes)
+
+    @property
+    def split_keys(self) -> dict[str, dict[str, int]]:
+        """Return the hot keys that are split now: unit that gets them -> key as text -> over how many sub-units."""
+        return {
+            target: dict(route.split_keys)
+            for target, routes in self._routes.items()
+            for route in routes
+            if route.split_keys
+        }
+
     def check_bolts(self) -> None:
         """Find values that chained bolts changed after they had emitted them. Raises PayloadError."""
         for bolt in self.bolts.values():

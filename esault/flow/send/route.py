@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from esault.errors import PayloadError, TopologyError
@@ -22,7 +23,7 @@ from esault.payload.column import PLAIN_TYPES, has_null
 from esault.routing.many_keys import are_keys
 from esault.routing.ring import is_ambiguous, position
 from esault.routing.table import OutputTable
-from esault.topology.grouping import Broadcast, ByKey, Grouping, PartialKey, Shuffle, Single
+from esault.topology.grouping import Broadcast, ByKey, Grouping, PartialKey, Shuffle, Single, SplitKey
 from esault.topology.plan import Edge
 
 __all__ = ["KeyRoute", "Route", "route"]
@@ -35,6 +36,11 @@ _TURN_ROWS = 256
 
 class Route:
     """Base: knows its channels in the order in which their owners stand on the ring."""
+
+    #: tuples of hot keys that were split
+    split_tuples = 0
+    #: keys that are split, as text, and over how many sub-units
+    split_keys: Mapping[str, int] = MappingProxyType({})
 
     def __init__(self, unit: str, edge: Edge, cache_size: int) -> None:
         self._unit = unit
@@ -96,14 +102,15 @@ class _Cache(dict[Any, int]):
         """
         now: dict[int, set[int]] = {}
         for start in {*old._starts, *self._starts}:
-            now.setdefault(old._at(start), set()).add(self._at(start))
+            now.setdefault(old.at(start), set()).add(self.at(start))
         same = {number: owners.pop() for number, owners in now.items() if len(owners) == 1}
         if all(number == other for number, other in same.items()) and len(same) == len(now):
             self.update(old)
         else:
             self.update([(key, same[number]) for key, number in old.items() if number in same])
 
-    def _at(self, place: int) -> int:
+    def at(self, place: int) -> int:
+        """The number of the channel to the owner of this place."""
         return self._numbers[bisect_right(self._starts, place) - 1]
 
     def __missing__(self, key: Any) -> int:
@@ -390,6 +397,10 @@ _ROUTES: dict[type[Grouping], type[Route]] = {
 
 def route(unit: str, edge: Edge, cache_size: int, by_rows: bool = False) -> Route:
     """The route of this edge, out of this unit. `by_rows`: after `restart` the same rows in the same order go the same way."""
+    if type(edge.grouping) is SplitKey:
+        from esault.flow.send.split_key_route import SplitKeyRoute  # which derives from one of these
+
+        return SplitKeyRoute(unit, edge, cache_size, splits=not by_rows)
     if by_rows and type(edge.grouping) is Shuffle:
         return _RowShuffleRoute(unit, edge, cache_size)
     return _ROUTES.get(type(edge.grouping), _OwnRoute)(unit, edge, cache_size)

@@ -52,6 +52,7 @@ class Metrics:
         return SubUnitCounts(
             tuples_in=self.tuples_in,
             tuples_out=self.tuples_out,
+            split_tuples=self._outputs.split_tuples,
             arrivals=reader.arrivals + reader.dropped,
             dropped=reader.dropped,
             errors=self._outputs.errors,
@@ -92,5 +93,6 @@ class Metrics:
             chained={name: bolt.counts() for name, bolt in self._outputs.bolts.items()},
             oldest_root=self._roots.oldest(),
             metrics=tuple(MetricReading(*each) for each in self._user.readings()),
+            split_keys=self._outputs.split_keys,
             landed={sink.name: sink.landed for sink in self._outputs.sinks},
         )

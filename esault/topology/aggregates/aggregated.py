@@ -53,6 +53,12 @@ class Aggregated(Bolt[Any, Any, Any, Any]):
         if not self.windowed:
             self.emit(key, self._results())
 
+    def combine(self, other: Aggregated) -> None:
+        """Take in what is known of other values of the same key and window."""
+        if other.known:
+            each, known = self.aggregates.values(), self.known
+            self.known = [of.merge(a, b) for of, a, b in zip(each, known, other.known)] if known else other.known
+
     def finish(self) -> None:
         """Emit what the window came to."""
         if self.windowed and self.known:

@@ -25,6 +25,9 @@ class Gather(Bolt):
     def process(self, key, value):
         self.rows = (*self.rows, value["n"])
 
+    def combine(self, other):
+        self.rows += other.rows
+
     def finish(self):
         self.emit(self.key, {"at": self.window.end, "start": self.window.start, "rows": self.rows})
 
@@ -47,14 +50,14 @@ def at(value):
     return value["at"]
 
 
-def chain(spout, window, again, parallelism=2, apart=True, passing=Pass, grouping=None):
+def chain(spout, window, again, parallelism=2, apart=True, passing=Pass, grouping=None, split=False):
     """Rows through a bolt, shuffled, into windows, and these into windows that must wait for them. `apart`: time is read at the spout."""
     t = Topology("windows")
     given = {"time": at, "lateness": LATENESS} if apart else {}
     rows = t.spout("rows", spout, parallelism=parallelism, **given)
     passed = rows.bolt("pass", passing, grouping=grouping or shuffle(), parallelism=2)
     given = {} if apart else {"lateness": LATENESS, "idle": 1e6}
-    first = passed.window("window", Gather, window, time=at, parallelism=2, **given)
+    first = passed.window("window", Gather, window, time=at, parallelism=2, split_hot_keys=split, **given)
     first.sink("table", Landed())
     first["late"].sink("late", Landed())
     # Windows that closed at one end, whatever their keys: all of them must be here before it closes.

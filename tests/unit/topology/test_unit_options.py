@@ -27,7 +27,7 @@ OWN = {
     Stream.reduce: {"name", "function", "initial"},
     Stream.join_table: {"name", "table", "as_of", "time", "missing", "wait_most"},
     Stream.join_tables: {"name", "other", "kind"},
-    Stream.window: {"name", "factory", "window", "time", "grouping"},
+    Stream.window: {"name", "factory", "window", "time", "grouping", "split_hot_keys"},
     Stream.join: {"name", "other", "window", "within", "time", "kind", "keep"},
     Stream.pattern: {"name", "pattern", "time"},
     Topology.spout: {"name", "spout", "time"},
