@@ -8,7 +8,7 @@ import socket
 
 import pytest
 
-from esault.runtime.net.inlets import Inlet, Inlets
+from esault.runtime.net.inlets import Inlet, Inlets, remove_files
 from esault.runtime.net.links import HEADER, LONGEST_FRAME, PREFACE, UnixWire, path_of
 
 FRAMES = 60
@@ -186,6 +186,15 @@ def test_data_is_left_alone_while_it_must_wait(tmp_path, wire):
     assert got == [b"express", b"data"]
     inlets.close()
     assert not list(tmp_path.iterdir())
+
+
+def test_the_files_of_one_that_was_killed_can_be_removed(tmp_path):
+    killed, other = Inlets(str(tmp_path), 7), Inlets(str(tmp_path), 77)
+    remove_files(str(tmp_path), 7)
+    remove_files(str(tmp_path), 8)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["77.data", "77.express"]
+    killed.close()
+    other.close()
 
 
 def test_a_socket_file_that_was_removed_is_made_again_and_callers_find_it(inlet, wire):

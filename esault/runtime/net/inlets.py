@@ -15,7 +15,7 @@ from typing import Final
 
 from esault.runtime.net.links import HEADER, LONGEST_FRAME, PREFACE
 
-__all__ = ["LOOK_EVERY", "Connection", "Inlet", "Inlets"]
+__all__ = ["LOOK_EVERY", "Connection", "Inlet", "Inlets", "remove_files"]
 
 #: bytes that are read from a connection at a time
 AT_ONCE: Final = 512 << 10
@@ -201,6 +201,17 @@ class Inlet:
             os.unlink(self._path)
 
 
+def _paths(folder: str, incarnation: int) -> tuple[str, str]:
+    return os.path.join(folder, f"{incarnation}.data"), os.path.join(folder, f"{incarnation}.express")
+
+
+def remove_files(folder: str, incarnation: int) -> None:
+    """Remove the files of one that was killed and could not do so itself."""
+    for path in _paths(folder, incarnation):
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+
 class Inlets:
     """The two ways into a process: data, which is left alone while the inbox is full, and what must never wait behind data.
 
@@ -209,8 +220,8 @@ class Inlets:
     """
 
     def __init__(self, folder: str, incarnation: int, make: Callable[[str], Inlet] = Inlet) -> None:
-        self.data = make(os.path.join(folder, f"{incarnation}.data"))
-        self.express = make(os.path.join(folder, f"{incarnation}.express"))
+        data, express = _paths(folder, incarnation)
+        self.data, self.express = make(data), make(express)
         self._poll = select.epoll()
         self._poll.register(self.express, select.EPOLLIN)
         self._with_data = False

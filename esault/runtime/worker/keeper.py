@@ -18,6 +18,7 @@ import esault.runtime.worker.sub_unit_actor  # noqa: F401 - so that children fin
 from esault.messages.control import Exited, Fork, Kill, NotForked, Release
 from esault.runtime.actors.parent import ParentActor
 from esault.runtime.messages import ChildSpec, ForkedChild, KeeperStarted, Leave, Pid, RunSpec, StartKeeper, Wake
+from esault.runtime.net.inlets import remove_files
 from esault.runtime.process.exits import LAST_THREADS, exit_code, how_ended
 from esault.runtime.process.owner import Owner
 from esault.runtime.process.title import set_title
@@ -141,6 +142,8 @@ class Keeper(ParentActor):
     def _gone(self, incarnation: int, patience: float = 0.0) -> None:
         del self._addresses[incarnation]
         self._processes.pop(incarnation, None)
+        if self._spec is not None:
+            remove_files(self._spec.run_dir, incarnation)
         condemned = incarnation in self._condemned
         self._condemned.discard(incarnation)
         fork = self._forked.pop(incarnation, None)
