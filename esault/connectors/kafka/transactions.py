@@ -37,8 +37,6 @@ _NAMES = {
     "ssl.key.password": "ssl_password",
 }
 _COMMITTED = {"PrepareCommit", "CompleteCommit"}
-#: no reader sees a message before the commit, and a flush does not linger: fewer and larger requests cost no time
-_SET = {"linger.ms": 50}
 
 T = TypeVar("T")
 
@@ -69,7 +67,7 @@ class Transaction:
         self._id = id
         kafka = libraries(who, kind)
         ours = {"transactional.id": id, "transaction.timeout.ms": round(timeout * 1000)}
-        self._outbox = Outbox(who, {**_SET, **config, **ours}, kind, say)
+        self._outbox = Outbox(who, {**config, **ours}, kind, say)
         try:
             self._outbox.producer.init_transactions(PATIENCE)
             self._outbox.producer.begin_transaction()
