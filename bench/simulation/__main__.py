@@ -104,7 +104,8 @@ def _said(counts: Counter[str], first: int, seconds: float, used: float) -> list
         f"to one, {counts['runs']:,} runs, {counts['runs that failed']:,} of which ended by faults, "
         f"{counts['deaths']:,} deaths, {counts['hosts lost']:,} hosts lost; {counts['runs without checkpoints that lost all hosts']:,} runs "
         "without checkpoints lost all of them, and were not compared",
-        f"  {counts['answers']:,} answers to {counts['questions']:,} questions for the state of a key",
+        f"  {counts['answers']:,} answers to {counts['questions']:,} questions for the state of a key; {counts['histories']:,} histories of a key "
+        "between two restores were checked to be linearizable",
     ]
 
 

@@ -100,6 +100,7 @@ class Simulation:
         self.history.counts["simulated seconds"] += round(events.now)
         self.history.counts["events"] += events.count
         if not self._lost:
+            self.asked.judge()
             check(self)
 
     def _where(self) -> str:

@@ -1,13 +1,15 @@
-"""A unit whose state is asked for while it changes: each answer must be a value that was there between question and answer.
+"""A unit whose state is asked for while it changes: the answers for a key must be linearizable.
 
 It counts the rows of each key of a spout and puts out each count, so that what it had at a checkpoint stands in its table.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import math
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
+from bench.simulation.linear import Operation, explained
 from bench.simulation.outside import Broken
 from esault import Bolt, Sink, by_key
 from esault.errors import UsageError
@@ -47,26 +49,34 @@ def tallied(topology: Any, streams: Any) -> None:
 
 
 class Asked:
-    """The values that each key had, and the questions that are open."""
+    """The history of each key, as operations on a register, and the questions that are open."""
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
-        #: text of the key -> (when, count) in order
-        self._values: dict[str, list[tuple[float, int]]] = {}
+        #: text of the key -> its value when all went back last, and what has happened to it since
+        self._first: Counter[str] = Counter()
+        self._happened: dict[str, list[Operation]] = defaultdict(list)
         self._open: list[tuple[float, int, Any, Any]] = []
 
     def heard(self, key: Any, n: int, sub_unit: int) -> None:
         """A sub-unit has counted a row: one that was given up counts for nothing."""
         life = self._simulation.life
         if life.ended is None and sub_unit in life.driver.units[NAME].subs and sub_unit in life.own:
-            self._values.setdefault(repr(key), []).append((self._simulation.events.now, n))
+            happened = self._happened[repr(key)]
+            # It counts the rows of a batch one after the other.
+            at = max(self._simulation.events.now, self._newest(happened))
+            happened.append(Operation(at, at, True, n))
+
+    @staticmethod
+    def _newest(happened: list[Operation]) -> float:
+        """The first moment behind the newest write."""
+        written = next((each.returned for each in reversed(happened) if each.writes), 0.0)
+        return math.nextafter(written, math.inf)
 
     def gone_back(self) -> None:
         """All have the state of the checkpoint: what its table shows."""
-        now = self._simulation.events.now
-        there = Counter(repr(row.key) for row in self._simulation.outside.tables[f"{NAME}-out"].rows)
-        for key, values in self._values.items():
-            values.append((now, there[key]))
+        self.judge()
+        self._first = Counter(repr(row.key) for row in self._simulation.outside.tables[f"{NAME}-out"].rows)
         self._open.clear()
 
     def ask(self, key: Any) -> None:
@@ -80,7 +90,7 @@ class Asked:
         self._open.append((self._simulation.events.now, life.driver.epoch, key, answer))
 
     def look(self) -> None:
-        """Check the answers that have come. Raises Broken."""
+        """Note the answers that have come."""
         for each in list(self._open):
             asked, epoch, key, answer = each
             said = answer()
@@ -94,10 +104,18 @@ class Asked:
                 continue
             self._simulation.history.counts["answers"] += 1
             got = said["found"][0]["state"]["n"] if said["found"] else 0
-            values = self._values.get(repr(key), [])
-            before = [n for when, n in values if when < asked][-1:] or [0]
-            legal = {*before, *(n for when, n in values if when >= asked)}
-            # At least once the state of who died is gone, and what is replayed counts once more.
-            exact = self._simulation.exactly or not self._simulation.scenario.fault_every
-            if exact and got not in legal:
-                raise Broken(f"asked at {asked:.4f} for {key!r}: {got}, which is none of {sorted(legal)}")
+            happened = self._happened[repr(key)]
+            happened.append(Operation(asked, max(self._simulation.events.now, self._newest(happened)), False, got))
+
+    def judge(self) -> None:
+        """Check that what was answered since all went back last is linearizable. Raises Broken."""
+        # At least once the state of who died is gone, and what is replayed counts once more.
+        exact = self._simulation.exactly or not self._simulation.scenario.fault_every
+        for key, happened in self._happened.items():
+            if exact and any(not each.writes for each in happened):
+                self._simulation.history.counts["histories"] += 1
+                if not explained(happened, self._first[key]):
+                    raise Broken(
+                        f"the answers for {key} are not linearizable, from {self._first[key]} on: {sorted(happened)}"
+                    )
+        self._happened.clear()

@@ -136,7 +136,7 @@ def test_new_refuses_names_that_cannot_be_imported(words, capsys, name, text):
         (["run", "words.py", "--resume"], "say how often with --checkpoint"),
         (["run", "words.py", "--acks", "off", "--checkpoint", "1"], "with acks off there are no checkpoints"),
         (["run"], "TOPOLOGY"),
-        (["dance"], "there is no command 'dance'; there are: new, check, run"),
+        (["dance"], "there is no command 'dance'; there are: new, check, plan"),
         (["rnu", "words.py"], "did you mean run?"),
         (["run", "words.py", "--fixed", "nobody"], "there is no unit 'nobody'"),
         (["throttle", "count", "-1", "--for", "2"], "a number of tuples a second above 0"),
