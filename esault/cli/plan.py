@@ -45,7 +45,7 @@ QUARTER = 900.0
 )
 @click.option("--rate", "rates", metavar="[SPOUT=]N", multiple=True, help="The same number of tuples each second.")
 @click.option(
-    "--per", type=float, default=1.0, help="Seconds in which the second column of the file counts.  [default: 1]"
+    "--per", type=float, default=1.0, show_default=True, help="Seconds in which the second column of the file counts."
 )
 @click.option("--peak", type=float, help="Scale the file so that so many tuples a second are its most.")
 @click.option(

@@ -51,7 +51,7 @@ def check_spout(
     never ends. `now` makes the clock that the spout finds in its context, in seconds.
 
     The laws: making, checking and copying one opens nothing; `read(limit)` gives `limit` rows at most, and the same rows whatever the
-    limits are; between reads every other hook may be called, and changes nothing. Of one with positions: there is one before the
+    limits are; between reads every other hook may be called, and changes nothing; nothing comes before the time that `next_due` names. Of one with positions: there is one before the
     first read; one can travel; right after `seek` the position is the one that was sought; behind `seek` come the rows that came
     behind that position, no more and no less, and none behind the end. Of one with parts: together they have each row once.
 
@@ -140,7 +140,7 @@ class _Checked:
 
     def _portions(self, spout: Spout[Any, Any], limits: Sequence[int]) -> Iterator[list[Any]]:
         """Yield what each read gives, with all other hooks called between; ends where the stream does, or with many empty reads."""
-        empty, turn, positioned = 0, 0, is_acknowledged(spout)
+        empty, turn, positioned, nothing_before = 0, 0, is_acknowledged(spout), 0.0
         while empty < self._idle:
             limit = limits[turn % len(limits)]
             turn += 1
@@ -153,10 +153,19 @@ class _Checked:
             assert len(rows) <= limit, f"read({limit}) gave {len(rows)} rows"
             empty = 0 if rows else empty + 1
             if rows:
+                now = spout.context.now()
+                assert now >= nothing_before, (
+                    f"next_due() said that there is nothing before {nothing_before!r}, and read gave rows at {now!r}"
+                )
                 due = spout.due()
                 assert due is None or isinstance(due, (int, float)), (
                     f"due() is {due!r}: seconds since the epoch, or None"
                 )
+            coming = spout.next_due()
+            assert coming is None or isinstance(coming, (int, float)), (
+                f"next_due() is {coming!r}: seconds since the epoch, or None"
+            )
+            nothing_before = coming or 0.0
             if positioned and turn % 3 == 0:
                 spout.commit(spout.position())
             progress, lag = spout.progress(), spout.lag()

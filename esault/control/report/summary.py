@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from esault.control.placement.placement import Cluster
+from esault.control.report.objectives import reported, standing
 from esault.control.report.unit_counts import counted
 from esault.control.report.unit_graph import EdgeSnapshot, SubUnitSnapshot, edges, sinks, sub_units
 from esault.control.run.driver import Driver
@@ -26,7 +27,6 @@ from esault.report import (
     Decision,
     Latency,
     MissedHeartbeat,
-    Objective,
     Report,
     Restored,
     RootCounts,
@@ -192,7 +192,7 @@ def snapshot(driver: Driver, now: float) -> Snapshot:
         seconds=now - driver.running_since if driver.running_since is not None else 0.0,
         units=tuple(units),
         failure=driver.failure,
-        scaling=(*(_standing(each) for each in driver.scaling.objectives.statuses), *_scaling(driver)),
+        scaling=(*(standing(each) for each in driver.scaling.objectives.statuses), *_scaling(driver)),
         objectives=driver.scaling.objectives.statuses,
         changes=sum(len(unit.changes) for unit in driver.units.values()),
         deaths=driver.deaths,
@@ -245,30 +245,9 @@ def _scaling(driver: Driver) -> tuple[str, ...]:
     since = driver.running_since or driver.started_at
     newest = [r for r in driver.scaling.log if r.what != NO_CHANGE][-2:]
     lines = [f"{r.at - since:.1f} s, {r.unit}: {r.what} ({r.policy}: {r.reason}); {r.outcome}" for r in newest]
-    standing = driver.scaling.standing
-    lines += [f"now, {unit}: {NO_CHANGE} ({reason})" for unit, reason in list(standing.items())[:MOST_STANDING]]
+    unchanged = list(driver.scaling.standing.items())[:MOST_STANDING]
+    lines += [f"now, {unit}: {NO_CHANGE} ({reason})" for unit, reason in unchanged]
     return tuple(lines)
-
-
-def _standing(status: ObjectiveStatus) -> str:
-    """One objective in a line."""
-    if status.recent is None:
-        return f"objective {status.objective}: nothing has come to its end of late"
-    of_late = f"{1000 * status.recent:.3g} ms" if status.recent < 1 else f"{status.recent:,.1f} s"
-    burning = "" if status.recent_burn_rate is None else f", burn rate {status.recent_burn_rate:,.2f}"
-    return (
-        f"objective {status.objective}: {of_late} of late{burning}; "
-        f"over it in {status.seconds_over} of {status.seconds} s"
-    )
-
-
-def _sub_unit_seconds(driver: Driver, until: float) -> float:
-    """Return the seconds for which sub-units were there, of all units together: what the run cost."""
-    total = 0.0
-    for unit in driver.units.values():
-        ends = [at for at, _ in unit.history[1:]] + [until]
-        total += sum(width * max(0.0, end - at) for (at, width), end in zip(unit.history, ends))
-    return total
 
 
 def how_ended(driver: Driver) -> str:
@@ -354,20 +333,7 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
     until = driver.ended_at if driver.ended_at is not None else now
     driver.scaling.look_at_objectives(driver.units, until, last=True)
     details: dict[str, Any] = {
-        "objectives": [
-            Objective(
-                objective=str(each.objective),
-                kept=each.kept,
-                measured_ms=None if each.measured is None else 1000 * each.measured,
-                tuples=each.tuples,
-                slow=each.slow,
-                burn_rate=each.burn_rate,
-                seconds=each.seconds,
-                seconds_over=each.seconds_over,
-                sub_unit_seconds=_sub_unit_seconds(driver, until),
-            )
-            for each in driver.scaling.objectives.statuses
-        ],
+        "objectives": reported(driver, until),
         "changes": changes,
         "decisions": decisions,
         "deaths": driver.deaths,

@@ -35,6 +35,7 @@ from esault.elasticity.estimators.skew import Skew
 from esault.elasticity.estimators.source_forecast import AHEAD, SourceForecast
 from esault.elasticity.estimators.staffing import enough
 from esault.elasticity.estimators.useful_time import UsefulTime
+from esault.elasticity.policies.auto_flow import FORESEEN, AutoFlow, lacking
 from esault.elasticity.policies.auto_unit import FULL, AutoUnit
 from esault.elasticity.view import RunView, UnitView, UnitWindow
 
@@ -48,48 +49,10 @@ LATE = 0.2
 HELD = 10.0
 #: share of its time that a unit is busy in a window that has a standard deviation more than the mean, or with the worst surprise of late
 ROOM = 0.95
-#: share of its time that a unit may be busy where its load is foretold well
-FORESEEN = 0.9
 #: growth of a full unit where it is unknown how much more would come
 BLIND_GROWTH = 2.0
-
-
 #: seconds after a death in which little flows because of it: what is open waits for its replay, or all for going back
 RECOVERY = 3.0
-
-
-@dataclass
-class _Flow:
-    """The flow that is foretold, while the graph is walked from its sources."""
-
-    #: slots that are left
-    free: int
-    #: of these, what each unit that is still to be judged lacks for its bare work
-    reserved: dict[str, int] = field(default_factory=dict)
-    #: tuples a second that each unit emits in the steps to come, and that receivers must be there for
-    steps: dict[str, list[float]] = field(default_factory=dict)
-    most: dict[str, float] = field(default_factory=dict)
-    #: standard deviation of what a window has by chance, tuples a second
-    chance: dict[str, float] = field(default_factory=dict)
-    #: tuples due at each source that it has not read
-    unread: dict[str, float] = field(default_factory=dict)
-    #: a source cannot tell how much more there is; one is still on its way up
-    blind: bool = False
-    rising: bool = False
-    #: variance over mean of what each unit emits in a moment; and of what comes to the unit that is looked at
-    bursts: dict[str, float] = field(default_factory=dict)
-    burst: float = 1.0
-    #: by so much, as a share of it, a rate may be less than is estimated
-    doubt: float = 0.0
-    #: share of its time that a sub-unit may be busy
-    busy: float = 1.0
-    #: a sub-unit died a moment ago
-    recovering: bool = False
-
-    @property
-    def sure(self) -> float:
-        """Share of what is expected that comes very likely."""
-        return max(0.0, 1.0 - self.doubt)
 
 
 @dataclass
@@ -129,11 +92,11 @@ class Auto:
         if any(unit.window is None for unit in view.units.values()):
             return ()
         actions: list[Action] = []
-        flow = _Flow(view.free_slots)
+        flow = AutoFlow(view.free_slots)
         self._allowance.default = self.latency
         self._allowance.observe(view, {n: s.cost.service for n, s in self._units.items() if s.cost.service is not None})
         flow.recovering = any(u.died_at is not None and view.now < u.died_at + RECOVERY for u in view.units.values())
-        flow.reserved = self._lacking(view)
+        flow.reserved = lacking(view, self._sources, self._units)
         for name, unit in view.units.items():
             window = unit.window
             assert window is not None
@@ -190,23 +153,6 @@ class Auto:
         source.add(window)
         return source
 
-    def _lacking(self, view: RunView) -> dict[str, int]:
-        """Sub-units that each unit lacks for its work alone, as of the last look: room for short waits in one is not to take them."""
-        rates: dict[str, float] = {}
-        lacking: dict[str, int] = {}
-        for name, unit in view.units.items():
-            source, state = self._sources.get(name), self._units.get(name)
-            if state is None:
-                rates[name] = 0.0 if source is None else source.most
-                continue
-            rate = state.share * sum(rates[s] for s in view.senders.get(name, ()))
-            rates[name] = rate * state.cost.selectivity
-            n = math.ceil(rate * (state.cost.service or 0.0) / FORESEEN)
-            n = n if unit.plan.max_parallelism is None else min(n, unit.plan.max_parallelism)
-            if name in view.managed and n > unit.width:
-                lacking[name] = n - unit.width
-        return lacking
-
     def _allowed(self, source: SourceForecast) -> float:
         """Share of its time that a sub-unit may be busy: with room for what was not foretold, as far as `busy` leaves any."""
         busy = self.busy + max(0.0, FORESEEN - self.busy) * self._allowance.looseness
@@ -229,7 +175,7 @@ class Auto:
             state.idle.change = self.change_cost + HELD * last.held
         return state
 
-    def _most(self, unit: UnitView, flow: _Flow) -> int:
+    def _most(self, unit: UnitView, flow: AutoFlow) -> int:
         """Sub-units that the unit may have by its own limit and by the slots that are free."""
         most = unit.width + max(0, flow.free - sum(flow.reserved.values()))
         return most if unit.plan.max_parallelism is None else min(most, unit.plan.max_parallelism)
@@ -239,7 +185,7 @@ class Auto:
 
     # judging ---------------------------------------------------------------------------------------
 
-    def _unmeasured(self, view: RunView, unit: UnitView, state: AutoUnit, flow: _Flow) -> list[Action]:
+    def _unmeasured(self, view: RunView, unit: UnitView, state: AutoUnit, flow: AutoFlow) -> list[Action]:
         """Judge a unit of which it is unknown what a tuple takes: one that is full and late grows all the same."""
         n, stuck = unit.width, state.stuck(unit, view.now)
         unknown = f"it is unknown what a tuple takes: {state.cost.missing}"
@@ -256,7 +202,7 @@ class Auto:
         reason = f"{unknown}; it has been at its first tuples for {stuck:.1f} s, and {state.open:,.0f} are open"
         return [Rescale(reason, wanted, unit=unit.name)]
 
-    def _bounded(self, unit: UnitView, flow: _Flow, text: str) -> NoChange:
+    def _bounded(self, unit: UnitView, flow: AutoFlow, text: str) -> NoChange:
         """Name the bound that keeps the unit from growing."""
         if unit.plan.max_parallelism is not None and unit.width >= unit.plan.max_parallelism:
             bound, cause = f"its max_parallelism is {unit.plan.max_parallelism}", "max_parallelism"
@@ -275,7 +221,7 @@ class Auto:
         rate: float,
         chance: float,
         waiting: float,
-        flow: _Flow,
+        flow: AutoFlow,
     ) -> list[Action]:
         n, service, plan = unit.width, state.cost.service, unit.plan
         assert service is not None
@@ -345,7 +291,7 @@ class Auto:
             actions.append(advice)
         return actions
 
-    def _why_not(self, unit: UnitView, state: AutoUnit, flow: _Flow, load: str, over: bool, needed: int) -> NoChange:
+    def _why_not(self, unit: UnitView, state: AutoUnit, flow: AutoFlow, load: str, over: bool, needed: int) -> NoChange:
         n = unit.width
         if over:
             return self._bounded(unit, flow, f"{load}, and {n} are there")
@@ -357,7 +303,7 @@ class Auto:
             return NoChange(f"{load}; {needed} {_are(needed)} enough, {kept}", "kept", unit=unit.name)
         return NoChange(f"{load}; {n} {_are(n)} enough", "enough", unit=unit.name)
 
-    def _fit(self, rate: float, chance: float, state: AutoUnit, flow: _Flow) -> int:
+    def _fit(self, rate: float, chance: float, state: AutoUnit, flow: AutoFlow) -> int:
         """Enough for that rate, and for a window that has a standard deviation more."""
         service = state.cost.service
         assert service is not None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from esault.runtime.session.request import SLOTS, Quiet, Request
 from esault.topology.plan import Plan
 from esault.topology.replicas import width as width_of
 
-__all__ = ["keep", "usual_width", "with_learned"]
+__all__ = ["check_folder", "keep", "usual_width", "with_learned"]
 
 #: seconds that a run must have taken to say something
 SHORTEST = 5.0
@@ -60,16 +62,26 @@ def with_learned(request: Request, plan: Plan) -> Request:
     return replace(request, parallelism={**wanted, **request.parallelism})
 
 
-def keep(folder: str | Path, report: Report) -> None:
-    """Keep what a run needed, if it was long enough to say something. Raises UsageError where that cannot be written."""
+def check_folder(folder: str | Path) -> None:
+    """Find before anything starts that reports cannot be kept there. Raises UsageError."""
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        why = "" if os.access(folder, os.W_OK | os.X_OK) else "it may not be written by this user"
+    except OSError as error:
+        why = error.strerror or str(error)
+    if why:
+        raise UsageError(f"--learn {folder}: nothing can be kept there ({why}); name another folder")
+
+
+def keep(folder: str | Path, report: Report, notice: Callable[[str], None]) -> None:
+    """Keep what a run needed, if it was long enough to say something; `notice` is told where that cannot be."""
     if report.seconds < SHORTEST or report.failure is not None:
         return
     path = _place(folder, report.topology)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         report.write(path)
     except OSError as error:
-        raise UsageError(f"--learn {folder}: {path} cannot be written ({error.strerror or error})") from error
+        notice(f"--learn: {path} cannot be written ({error.strerror or error}); the next run begins as this one did")
 
 
 def usual_width(parallelism: list[tuple[float, int]], seconds: float) -> int:

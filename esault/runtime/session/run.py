@@ -12,7 +12,7 @@ from esault.errors import TopologyFailed, UsageError
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.report import Report
-from esault.runtime.session.learned import keep
+from esault.runtime.session.learned import check_folder, keep
 from esault.runtime.session.local_run import run_local
 from esault.runtime.session.request import SLOTS, Quiet, Request
 from esault.runtime.session.session import Session, new_run
@@ -78,6 +78,8 @@ def execute(request: Request) -> Report:
         raise UsageError(f"--learn is for the engine actors: on {request.engine} nothing scales units")
     if request.engine != "actors" and (request.hosts is not None or request.key is not None):
         raise UsageError(f"the engine {request.engine!r} does not run on nodes: leave hosts and key out")
+    if request.learn is not None:
+        check_folder(request.learn)
     if request.report is not None:
         _check_writable(Path(request.report))
     try:
@@ -90,7 +92,7 @@ def execute(request: Request) -> Report:
                 raise TopologyFailed(f"{error}\n{_unwritten(request.report, unwritten)}", error.report) from error
         raise
     if request.learn is not None:
-        keep(request.learn, report)
+        keep(request.learn, report, (request.view or Quiet()).notice)
     if request.report is not None:
         try:
             report.write(request.report)

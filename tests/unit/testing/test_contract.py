@@ -90,6 +90,16 @@ class MovesWhenAsked(Numbers):
         return
 
 
+class ComesBefore(Numbers):
+    def next_due(self):
+        return self.context.now() + 1000
+
+
+class NamesNoTime(Numbers):
+    def next_due(self):
+        return "soon"
+
+
 class NothingYet(Numbers):
     def read(self, limit):
         return super().read(limit) if self.next < self.n else None
@@ -109,6 +119,8 @@ def test_a_spout_that_keeps_it_is_counted():
         (CannotTravel, "a position can travel"),
         (AllInEachPart, "parts have each row once"),
         (MovesWhenAsked, "the same rows come whatever the limits are"),
+        (ComesBefore, "said that there is nothing before"),
+        (NamesNoTime, "seconds since the epoch, or None"),
         (NothingYet, r"return \[\] when there is nothing yet"),
     ],
 )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from esault import Bolt, Topology, UsageError, by_key, shuffle
 from esault.report import Latency, Report, RootCounts
-from esault.runtime.session.learned import keep, usual_width, with_learned
+from esault.runtime.session.learned import check_folder, keep, usual_width, with_learned
 from esault.runtime.session.request import Request
 from esault.sources import Items
 
@@ -97,14 +97,27 @@ def report(**more):
 
 
 def test_a_report_is_kept_that_says_something(tmp_path):
-    keep(tmp_path / "new", report())
-    assert json.loads((tmp_path / "new" / "words.json").read_text())["seconds"] == 60.0
-    keep(tmp_path, report(seconds=1.0))
-    keep(tmp_path, report(failure="it failed"))
-    assert not (tmp_path / "words.json").exists()
+    said = []
+    check_folder(tmp_path / "new" / "folder")
+    keep(tmp_path / "new" / "folder", report(), said.append)
+    assert json.loads((tmp_path / "new" / "folder" / "words.json").read_text())["seconds"] == 60.0
+    keep(tmp_path, report(seconds=1.0), said.append)
+    keep(tmp_path, report(failure="it failed"), said.append)
+    assert not (tmp_path / "words.json").exists() and not said
+
+
+def test_a_run_that_is_over_does_not_fail_for_it(tmp_path):
+    said = []
+    (tmp_path / "words.json").mkdir()
+    keep(tmp_path, report(), said.append)
+    (text,) = said
+    assert "words.json cannot be written" in text and "the next run begins as this one did" in text
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_the_run(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="cannot be written"):
-        keep(tmp_path / "file", report())
+    with pytest.raises(UsageError, match="nothing can be kept there .*; name another folder"):
+        check_folder(tmp_path / "file")
 
 
 @given(st.lists(st.tuples(st.floats(0, 99), st.integers(0, 9)), max_size=6))

@@ -1,0 +1,68 @@
+"""The flow that `auto` foretells while it walks the graph from its sources, and what each unit lacks for its bare work."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from esault.elasticity.estimators.source_forecast import SourceForecast
+from esault.elasticity.policies.auto_unit import AutoUnit
+from esault.elasticity.view import RunView
+
+__all__ = ["FORESEEN", "AutoFlow", "lacking"]
+
+#: share of its time that a unit may be busy where its load is foretold well
+FORESEEN = 0.9
+
+
+@dataclass
+class AutoFlow:
+    """The flow that is foretold, while the graph is walked from its sources."""
+
+    #: slots that are left
+    free: int
+    #: of these, what each unit that is still to be judged lacks for its bare work
+    reserved: dict[str, int] = field(default_factory=dict)
+    #: tuples a second that each unit emits in the steps to come, and that receivers must be there for
+    steps: dict[str, list[float]] = field(default_factory=dict)
+    most: dict[str, float] = field(default_factory=dict)
+    #: standard deviation of what a window has by chance, tuples a second
+    chance: dict[str, float] = field(default_factory=dict)
+    #: tuples due at each source that it has not read
+    unread: dict[str, float] = field(default_factory=dict)
+    #: a source cannot tell how much more there is; one is still on its way up
+    blind: bool = False
+    rising: bool = False
+    #: variance over mean of what each unit emits in a moment; and of what comes to the unit that is looked at
+    bursts: dict[str, float] = field(default_factory=dict)
+    burst: float = 1.0
+    #: by so much, as a share of it, a rate may be less than is estimated
+    doubt: float = 0.0
+    #: share of its time that a sub-unit may be busy
+    busy: float = 1.0
+    #: a sub-unit died a moment ago
+    recovering: bool = False
+
+    @property
+    def sure(self) -> float:
+        """Share of what is expected that comes very likely."""
+        return max(0.0, 1.0 - self.doubt)
+
+
+def lacking(view: RunView, sources: Mapping[str, SourceForecast], units: Mapping[str, AutoUnit]) -> dict[str, int]:
+    """Return the sub-units that each unit lacks for its work alone, as of the last look: room for short waits in one is not to take them."""
+    rates: dict[str, float] = {}
+    found: dict[str, int] = {}
+    for name, unit in view.units.items():
+        source, state = sources.get(name), units.get(name)
+        if state is None:
+            rates[name] = 0.0 if source is None else source.most
+            continue
+        rate = state.share * sum(rates[s] for s in view.senders.get(name, ()))
+        rates[name] = rate * state.cost.selectivity
+        n = math.ceil(rate * (state.cost.service or 0.0) / FORESEEN)
+        n = n if unit.plan.max_parallelism is None else min(n, unit.plan.max_parallelism)
+        if name in view.managed and n > unit.width:
+            found[name] = n - unit.width
+    return found
