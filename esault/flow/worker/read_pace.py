@@ -10,8 +10,6 @@ __all__ = ["ReadPace"]
 
 #: seconds until a spout that had nothing is asked again: at first, and at most; the first also goes for one that trickles
 SHORTEST, LONGEST = 0.0001, 0.005
-#: seconds that pass in any case: a spout that says of a moment which is over that something comes then is not asked all the time
-LEAST = 0.00002
 #: of so many reads of one that trickles, one is followed by another at once, to see whether it still does
 PROBED = 16
 
@@ -36,9 +34,9 @@ class ReadPace:
         return self._nap > SHORTEST
 
     def nothing(self, now: float, due: float | None = None) -> None:
-        """Note a read that gave nothing; `due`: there is nothing before."""
+        """Note a read that gave nothing; `due`: there is nothing before. One that is over says nothing: what was due did not come."""
         self._trickles, self._probing = True, False
-        self.at = now + self._nap if due is None else max(due, now + LEAST)
+        self.at = due if due is not None and due > now else now + self._nap
         self._nap = min(LONGEST, self._nap * 1.5)
 
     def some(self, now: float, rows: int, limit: int, due: float | None = None) -> None:
