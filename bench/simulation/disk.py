@@ -1,4 +1,4 @@
-"""The disk of a run's state: it fills up, and a power cut forgets what was not made durable.
+"""The disk of a run's state: it fills up, its `fsync` fails or lies, and a power cut forgets what was not made durable.
 
 The engine's own code writes real files in a folder in memory; here is what `fsync` has promised of them.
 """
@@ -26,10 +26,18 @@ _WRITERS: tuple[Any, ...] = (files, piece_file)
 class Disk:
     """Stands for `os` and `open` in the modules that write state."""
 
-    def __init__(self, folder: Path, events: Events) -> None:
+    def __init__(self, folder: Path, events: Events, seed: int) -> None:
         self.folder, self._events = folder, events
         #: until when nothing can be written
         self.full_until = 0.0
+        #: until when an `fsync` fails as often as not, and until when it makes nothing durable and does not say so
+        self.failing_until = self.lying_until = 0.0
+        self._order = random.Random(f"{seed} disk")
+        #: files whose `fsync` has failed: the system counts their pages as written, so that the next one says yes
+        #: (Rebello et al., Can Applications Recover from fsync Failures?, USENIX ATC 2020)
+        self._given_up: set[int] = set()
+        #: what `fsync` said yes to and did not do
+        self.lies = 0
         #: inode -> what is durable of it; name -> inode, as far as that is durable
         self._contents: dict[int, bytes] = {}
         self._names: dict[str, int] = {}
@@ -60,19 +68,28 @@ class Disk:
             self._check()
         made = builtins.open(path, mode, *arguments, **options)  # noqa: SIM115 - who asked closes it
         if "r" not in mode:
-            self._contents.pop(os.fstat(made.fileno()).st_ino, None)
+            inode = os.fstat(made.fileno()).st_ino
+            self._contents.pop(inode, None)
+            self._given_up.discard(inode)
         return made
 
     def fsync(self, fd: int) -> None:
         """`os.fsync`: what was written, or the names in a folder, are durable from here on."""
         self._check()
         path = Path(os.readlink(f"/proc/self/fd/{fd}"))
+        inode = os.fstat(fd).st_ino
+        if self._events.now < self.failing_until and self._order.random() < 0.5:
+            self._given_up.add(inode)
+            raise OSError(errno.EIO, "Input/output error")
+        if self._events.now < self.lying_until:
+            self.lies += 1
+            return
         if path.is_dir():
             self._names = self._listed()
             alive = {*self._names.values()}
             self._contents = {inode: data for inode, data in self._contents.items() if inode in alive}
-        else:
-            self._contents[os.fstat(fd).st_ino] = path.read_bytes()
+        elif inode not in self._given_up:
+            self._contents[inode] = path.read_bytes()
 
     def _listed(self) -> dict[str, int]:
         return {each.name: each.stat().st_ino for each in os.scandir(self.folder) if each.is_file()}
@@ -96,6 +113,7 @@ class Disk:
             if now.get(name) is None or data != was[now[name]]:
                 changed += 1
                 path.write_bytes(data)
+        self._given_up.clear()
         self._names = self._listed()
         self._contents = {inode: (self.folder / name).read_bytes() for name, inode in self._names.items()}
         return changed

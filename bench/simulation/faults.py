@@ -193,11 +193,34 @@ def disk_full(simulation: Simulation, r: random.Random) -> bool:
     return True
 
 
+def fsync_fails(simulation: Simulation, r: random.Random) -> bool:
+    """Making files of the state durable fails as often as not, for a while."""
+    if simulation.disk is None:
+        return False
+    seconds = r.choice([0.5, 5.0, 40.0])
+    simulation.tell(f"fault: fsync fails now and then for {seconds:g} s")
+    simulation.disk.failing_until = simulation.events.now + seconds
+    return True
+
+
+def disk_lies(simulation: Simulation, r: random.Random) -> bool:
+    """The disk says that files are durable, and they are not, for a while."""
+    if simulation.disk is None or not simulation.scenario.disk_lies:
+        return False
+    seconds = r.choice([5.0, 40.0, 300.0])
+    simulation.tell(f"fault: the disk lies for {seconds:g} s")
+    simulation.disk.lying_until = simulation.events.now + seconds
+    return True
+
+
 def cut_power(simulation: Simulation, r: random.Random) -> bool:
     """The machine of the driver and of the state loses its power: what was not made durable may be gone."""
     if simulation.disk is None:
         return False
     simulation.life.lose_power()
+    if simulation.disk.lies:
+        simulation.tell("the disk had lied: from here on rows may be doubled, and none may be missing")
+        simulation.lied_to = True
     changed = simulation.disk.cut_power(r)
     simulation.tell(f"fault: the power fails, {changed} files are not what they were")
     return True
@@ -236,11 +259,21 @@ KINDS: dict[str, tuple[int, Fault]] = {
     "slow forks": (1, forks_are_slow),
     "sinks that fail": (2, sinks_fail),
     "full disk": (2, disk_full),
+    "fsync that fails": (2, fsync_fails),
+    "disk that lies": (2, disk_lies),
     "power cut": (2, cut_power),
     "killed run": (1, kill_run),
     "stopped run": (1, stop_run),
 }
-ALWAYS = frozenset(KINDS) - {"sinks that fail", "full disk", "power cut", "killed run", "stopped run"}
+ALWAYS = frozenset(KINDS) - {
+    "sinks that fail",
+    "full disk",
+    "fsync that fails",
+    "disk that lies",
+    "power cut",
+    "killed run",
+    "stopped run",
+}
 
 
 def befall(simulation: Simulation, r: random.Random) -> None:

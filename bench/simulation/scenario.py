@@ -16,7 +16,7 @@ from esault.topology.plan import Plan
 from tests.programs import generate
 from tests.programs.generate import Program
 
-__all__ = ["Scenario", "draw"]
+__all__ = ["ROW_BY_ROW", "Scenario", "draw"]
 
 #: units whose rows follow from single rows, whatever their state is: what at least once promises can be counted there
 ROW_BY_ROW = ("keyed", "says", "by_stream", "waits", "ticks", "batch", "columns", "all")
@@ -41,6 +41,8 @@ class Scenario:
     change_every: float = 0.0
     #: ... between two questions for the state of a key
     ask_every: float = 0.0
+    #: whether the disk may lie about `fsync`: then a power cut may double rows
+    disk_lies: bool = False
 
     @cached_property
     def plan(self) -> Plan:
@@ -117,4 +119,5 @@ def draw(seed: int, seconds: float) -> Scenario:
         fault_every=r.choice([0.0, 5.0, 20.0, 60.0, 200.0, 600.0]),
         change_every=r.choice([5.0, 30.0, 100.0, 600.0]),
         ask_every=r.choice([3.0, 30.0, 300.0]),
+        disk_lies=exactly and r.random() < 0.1,
     )

@@ -54,6 +54,8 @@ class Simulation:
         self.down_until: dict[str, float] = {}
         self.folder: Path | None = None
         self.disk: Disk | None = None
+        #: the power went after the disk had lied
+        self.lied_to = False
         self.asked = Asked(self)
         self.state_dir: StateDir | None = None
         self.state_store: FileStateStore | None = None
@@ -71,7 +73,7 @@ class Simulation:
             with ExitStack() as stack:
                 if self.exactly:
                     self.folder = Path(folder)
-                    self.disk = Disk(self.folder, self.events)
+                    self.disk = Disk(self.folder, self.events, self.seed)
                     stack.enter_context(self.disk.installed())
                     self.state_dir = StateDir(self.folder)
                     self.state_store = FileStateStore(self.folder)
@@ -100,7 +102,8 @@ class Simulation:
         self.history.counts["simulated seconds"] += round(events.now)
         self.history.counts["events"] += events.count
         if not self._lost:
-            self.asked.judge()
+            if not self.lied_to:  # else an answer may tell of what was lost
+                self.asked.judge()
             check(self)
 
     def _where(self) -> str:
@@ -124,7 +127,12 @@ class Simulation:
             try:
                 kept, amiss = self.state_dir.newest()
             except CheckpointError as error:
-                raise Broken(f"nothing to go on with: {error}") from error
+                if not self.lied_to:
+                    raise Broken(f"nothing to go on with: {error}") from error
+                self.tell(f"it says that nothing is left to go on with: {error}")
+                self.history.counts["runs that say that a disk has lied"] += 1
+                self._lost = True
+                return
             last = self.state_dir.last_number
             for text in amiss:
                 self.tell(text)
@@ -215,7 +223,7 @@ class Simulation:
         self.network.slowness = 1.0
         self.outside.away_until = 0.0
         if self.disk is not None:
-            self.disk.full_until = 0.0
+            self.disk.full_until = self.disk.failing_until = self.disk.lying_until = 0.0
         for machine in self.life.machines.values():
             machine.full_until = 0.0
 

@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import depth
@@ -16,6 +17,8 @@ from bench.simulation.disk import Disk
 from bench.simulation.events import Events
 from bench.simulation.network import Channel, Network
 from bench.simulation.outside import Broken, Outside
+from bench.simulation.scenario import draw
+from bench.simulation.simulation import Simulation
 from bench.simulation.tally import Tally
 from esault.payload.codec import Codec
 from esault.state import files
@@ -107,7 +110,7 @@ def test_a_power_cut_leaves_what_was_made_durable_and_no_name_that_was_not(tmp_p
     for seed in range(40):
         folder = tmp_path / str(seed)
         folder.mkdir()
-        disk = Disk(folder, Events())
+        disk = Disk(folder, Events(), seed)
         with disk.installed():
             files.write_whole(folder / "kept", b"all of it")
             piece = PieceWriter(folder / "half", True, Codec())
@@ -120,13 +123,59 @@ def test_a_power_cut_leaves_what_was_made_durable_and_no_name_that_was_not(tmp_p
 
 def test_a_disk_that_is_full_refuses_and_leaves_what_is_there(tmp_path):
     events = Events()
-    disk = Disk(tmp_path, events)
+    disk = Disk(tmp_path, events, 1)
     with disk.installed():
         files.write_whole(tmp_path / "kept", b"1")
         disk.full_until = 1.0
         with pytest.raises(OSError, match="No space"):
             files.write_whole(tmp_path / "kept", b"2")
     assert (tmp_path / "kept").read_bytes() == b"1"
+
+
+def test_what_an_fsync_that_failed_was_asked_for_is_gone_with_the_power_though_the_next_one_said_yes(tmp_path):
+    """As on Linux: pages that could not be written count as written."""
+    refused = 0
+    for seed in range(20):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        events = Events()
+        disk = Disk(folder, events, seed)
+        with disk.installed():
+            (folder / "a").write_bytes(b"all of it")
+            disk.failing_until = 1.0
+            with pytest.raises(OSError, match="Input/output"):
+                while True:
+                    files.sync_file(folder / "a")
+            disk.failing_until = 0.0
+            files.sync_file(folder / "a")
+            files.sync_folder(folder)
+        disk.cut_power(random.Random(seed))
+        refused += (folder / "a").read_bytes() != b"all of it"
+    assert refused > 4  # where the first one did not fail, all is there
+
+
+def test_a_disk_that_lies_says_yes_and_keeps_nothing(tmp_path):
+    gone = 0
+    for seed in range(20):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        disk = Disk(folder, Events(), seed)
+        with disk.installed():
+            disk.lying_until = 1.0
+            files.write_whole(folder / "kept", b"all of it")
+        assert disk.lies == 2
+        disk.cut_power(random.Random(seed))
+        gone += not (folder / "kept").exists() or (folder / "kept").read_bytes() != b"all of it"
+    assert gone > 10
+
+
+@pytest.mark.slow
+def test_after_a_disk_that_lies_no_row_is_missing_or_the_run_says_that_nothing_is_left():
+    scenario = replace(draw(9047, 60.0), disk_lies=True, fault_every=3.0)
+    assert scenario.settings.delivery == "eo"
+    simulation = Simulation(scenario)
+    counts = simulation.run()
+    assert counts["fault: disk that lies"] and simulation.lied_to
 
 
 @pytest.mark.slow
