@@ -33,6 +33,7 @@ from esault.runtime.process.heap import keep_freed
 from esault.runtime.process.lease import Lease
 from esault.runtime.process.usage import process_usage
 from esault.runtime.process.waker import Waker
+from esault.runtime.worker.fork_retries import is_shortage, shortage
 from esault.state.dead_letter_file import DeadLetterFile
 from esault.state.place import place_of
 from esault.state.spool import spooled
@@ -93,7 +94,11 @@ class DataLoop(threading.Thread):
             damaged = isinstance(error, CheckpointError)
             text, cause, transient = str(error), pack_cause(error), is_transient(error)
             self.say(Failed(self.build.incarnation, self.build.unit, text, cause, damaged, transient))
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, OSError) and is_shortage(error):  # of this process: another one in its place may have what it takes
+                text = f"{self.build.unit or 'an ack server'}: {shortage(error)}"
+                self.say(Failed(self.build.incarnation, self.build.unit, text, pack_cause(error), transient=True))
+                return
             text = f"the engine itself failed in {self.build.unit or 'an ack server'}:\n{traceback.format_exc()}"
             self.say(Failed(self.build.incarnation, self.build.unit, text))
 

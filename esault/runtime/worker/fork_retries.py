@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from esault.messages.control import Fork
 
-__all__ = ["GIVE_UP_AFTER", "ForkRetries", "shortage"]
+__all__ = ["GIVE_UP_AFTER", "ForkRetries", "is_shortage", "shortage"]
 
 #: seconds until a fork that failed is tried again: at first, then twice as long each time, and at most
 FIRST_WAIT, LONGEST_WAIT = 0.25, 4.0
@@ -19,9 +19,14 @@ _SHORTAGES = {
     errno.EAGAIN: "no more processes or threads are allowed: raise the limit (ulimit -u, pids.max of the container), end others, or run "
     "with fewer sub-units",
     errno.ENOMEM: "there is no memory for another process: give the machine or the container more, or run with fewer sub-units",
-    errno.EMFILE: "the process that forks may open no more files: raise ulimit -n",
+    errno.EMFILE: "the process may open no more files: raise ulimit -n",
     errno.ENFILE: "the machine may open no more files: raise fs.file-max, or end other programs",
 }
+
+
+def is_shortage(error: OSError) -> bool:
+    """Return whether the machine is short of something that may be there later: descriptors, memory, processes."""
+    return error.errno in _SHORTAGES
 
 
 def shortage(error: OSError) -> str:
