@@ -10,7 +10,7 @@
 # make audit  known vulnerabilities of all that the extras bring (pip-audit; needs PyPI itself)
 # make bench  throughput and latency beside a peer, into bench/results/local
 # make soak   does FAULTS=2000 faults to a run under load and counts, into bench/results/local
-# make durations  runs all tests and writes down how long each file takes: those that take long run first
+# make durations  runs all tests and writes down how long files and tests take: which run first, and which `make quick` leaves out
 # make release  builds wheel, source, docs, bill of materials and checksums in dist, tries the wheel, and says what would be uploaded
 # make docs   the pages of docs/ as a site in out/site, which works from a file: searchable, links checked
 # make clean  removes what the others made
@@ -56,10 +56,11 @@ test-deep: lint
 
 durations: lint
 	@ESAULT_DURATIONS=1 $(PYTEST) -n $(JOBS)
+	@HYPOTHESIS_PROFILE=quick ESAULT_PROOF=2 ESAULT_DURATIONS=long $(PYTEST) -n $(QUICK_JOBS) -m "not slow" $(QUICK)
 
 # Hypothesis takes a tenth of the examples. mypy keeps what it knows, and looks at what has changed.
 quick: lint
-	@HYPOTHESIS_PROFILE=quick ESAULT_PROOF=2 $(PYTEST) -n $(QUICK_JOBS) -m "not slow" $(QUICK)
+	@HYPOTHESIS_PROFILE=quick ESAULT_PROOF=2 $(PYTEST) -n $(QUICK_JOBS) -m "not slow and not long" $(QUICK)
 
 # Without Spark: its tests are none of these.
 test-oldest:

@@ -97,7 +97,7 @@ def pytest_collection_finish():
 
 def pytest_configure(config):
     """Write down how long files take, where that is asked for."""
-    if (recorder := order.recorder()) is not None:
+    for recorder in order.recorders():
         config.pluginmanager.register(recorder)
 
 
@@ -105,9 +105,12 @@ def pytest_collection_modifyitems(items):
     """Take as many examples as the profile says, and what takes long first; what needs a JVM or a server is slow."""
     depth.divide(items)
     order.longest_first(items)
+    long = order.long_tests()
     for item in items:
         if item.nodeid.startswith(order.OUTSIDE):
             item.add_marker(pytest.mark.slow)
+        elif order.function(item.nodeid) in long:
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.hookimpl(optionalhook=True)

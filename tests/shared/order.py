@@ -1,7 +1,8 @@
 """In which order files of tests are run: those that take long first, so that no worker is left alone with one in the end.
 
 `durations.json` beside this file has the seconds of each file that takes more than two. They were measured on a busy
-machine with two cores, and are guesses: nothing depends on them but the order. `make durations` writes them anew.
+machine with two cores, and are guesses: nothing depends on them but the order. `long.txt` names the tests that `make quick` leaves to
+`make test`, since they compute for long: what `LONG` says. `make durations` writes both anew.
 """
 
 from __future__ import annotations
@@ -10,10 +11,18 @@ import json
 import os
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 TABLE = Path(__file__).with_name("durations.json")
+LONG_TESTS = Path(__file__).with_name("long.txt")
+#: seconds of processor time of a test, with a tenth of its examples, from which on it is long; the mean where it has parameters
+LONG = 0.1
+#: what is quick for the reader's sake: each of its tests reads all modules if it is the first
+KEPT = "tests/unit/test_import_directions.py"
 ROOT = Path(__file__).parents[2]
 #: folders whose tests need a JVM or a server
 OUTSIDE = ("tests/spark/", "tests/connectors/")
@@ -42,23 +51,74 @@ def longest_first(items: list[Any]) -> None:
     items.sort(key=lambda item: keys[item.path])
 
 
-class Recorder:
-    """Adds up what each file takes, in the process that hears of all tests, and writes the table in the end."""
+def function(nodeid: str) -> str:
+    """The name of a test without its parameters."""
+    return nodeid.partition("[")[0]
 
-    def __init__(self) -> None:
+
+def long_tests() -> frozenset[str]:
+    """Tests that `make quick` leaves out, without their parameters."""
+    return frozenset(LONG_TESTS.read_text().split())
+
+
+def processor() -> float:
+    """Seconds of processor time of this process, and of those that it started and that have ended."""
+    return sum(os.times()[:4])
+
+
+class Meter:
+    """Says with each test what processor time it took, in the process that runs it."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: Any) -> Iterator[Any]:
+        """Look at the clock before."""
+        item.began = processor()
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(self, item: Any) -> Iterator[Any]:
+        """Look at the clock after; the report that comes next brings it to the recorder."""
+        try:
+            return (yield)
+        finally:
+            item.user_properties.append(("processor", processor() - item.began))
+
+
+class Recorder:
+    """Adds up what each file takes, in the process that hears of all tests, and writes the tables in the end."""
+
+    def __init__(self, long: bool = False) -> None:
         self.seconds: Counter[str] = Counter()
+        #: processor seconds by test without parameters, and how many there are
+        self.processor: Counter[str] = Counter()
+        self.tests: Counter[str] = Counter()
+        self._long = long
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Count setup, call and teardown."""
         self.seconds[report.nodeid.partition("::")[0]] += report.duration
+        if report.when == "teardown" and (took := dict(report.user_properties).get("processor")) is not None:
+            self.processor[function(report.nodeid)] += took
+            self.tests[function(report.nodeid)] += 1
 
     def pytest_sessionfinish(self) -> None:
         """Write what was run over what is there."""
+        if self._long:
+            found = [
+                test
+                for test, took in self.processor.items()
+                if took / self.tests[test] >= LONG and not test.startswith(KEPT)
+            ]
+            LONG_TESTS.write_text("".join(f"{test}\n" for test in sorted(found)))
+            return
         known = {**durations(), **{path: round(took, 1) for path, took in self.seconds.items()}}
         known = {path: took for path, took in sorted(known.items()) if took > 2 and (ROOT / path).exists()}
         TABLE.write_text(json.dumps(known, indent=1) + "\n")
 
 
-def recorder() -> Recorder | None:
-    """None unless durations are asked for."""
-    return Recorder() if os.environ.get("ESAULT_DURATIONS") and "PYTEST_XDIST_WORKER" not in os.environ else None
+def recorders() -> list[Recorder | Meter]:
+    """None unless times are asked for: `ESAULT_DURATIONS=1` those of files, `ESAULT_DURATIONS=long` those of tests."""
+    asked = os.environ.get("ESAULT_DURATIONS")
+    if not asked:
+        return []
+    return [Meter(), *([] if "PYTEST_XDIST_WORKER" in os.environ else [Recorder(asked == "long")])]

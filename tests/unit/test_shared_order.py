@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import depth
@@ -38,15 +40,42 @@ def test_the_recorder_keeps_what_was_not_run_and_forgets_files_that_are_gone(tmp
     order.TABLE.write_text('{"tests/conftest.py": 7.0, "tests/gone.py": 8.0}')
     recorder = order.Recorder()
     for seconds in (1.5, 2.0):
-        recorder.pytest_runtest_logreport(SimpleNamespace(nodeid="tests/coverage_floor.py::test", duration=seconds))
+        recorder.pytest_runtest_logreport(ended("tests/coverage_floor.py::test", seconds))
     recorder.pytest_sessionfinish()
     assert order.durations() == {"tests/conftest.py": 7.0, "tests/coverage_floor.py": 3.5}
 
 
-@pytest.mark.parametrize(
-    ("profile", "taken"), [("deep", [2, 20, 100]), ("developer", [2, 5, 25]), ("ci", [2, 5, 25]), ("quick", [1, 2, 10])]
-)
-def test_a_profile_takes_its_share_of_what_is_asked_for(profile, taken, monkeypatch):
-    monkeypatch.setattr(depth, "PROFILE", profile)
-    assert [depth.of(asked) for asked in (2, 20, 100)] == taken
-    assert len(depth.seeds(20)) == depth.fewer(settings(max_examples=20)).max_examples == taken[1]
+def ended(nodeid, duration=0.0, **properties):
+    return SimpleNamespace(nodeid=nodeid, duration=duration, when="teardown", user_properties=tuple(properties.items()))
+
+
+def test_a_test_is_long_by_the_mean_of_its_processor_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(order, "LONG_TESTS", tmp_path / "long.txt")
+    recorder = order.Recorder(long=True)
+    for name, seconds in {"b": 0.2, "a[1]": 0.15, "a[2]": 0.1, "c[1]": 0.15, "c[2]": 0.01}.items():
+        recorder.pytest_runtest_logreport(ended(f"tests/x.py::{name}", processor=seconds))
+    recorder.pytest_runtest_logreport(ended(f"{order.KEPT}::d", processor=9.0))
+    recorder.pytest_sessionfinish()
+    assert order.LONG_TESTS.read_text() == "tests/x.py::a\ntests/x.py::b\n"
+    assert order.long_tests() == {"tests/x.py::a", "tests/x.py::b"}
+
+
+def test_each_test_brings_what_it_and_its_children_computed():
+    item = SimpleNamespace(user_properties=[])
+    meter = order.Meter()
+    around = meter.pytest_runtest_protocol(item)
+    next(around)
+    child = "x = 0\nfor i in range(3_000_000): x += i"
+    subprocess.run([sys.executable, "-c", child], check=True)
+    after = meter.pytest_runtest_teardown(item)
+    next(after)
+    with pytest.raises(StopIteration):
+        after.send(None)
+    ((name, seconds),) = item.user_properties
+    assert name == "processor" and 0.02 < seconds < 60
+
+
+def test_all_long_tests_are_there():
+    for test in order.long_tests():
+        path, *names = test.split("::")
+        assert names[0] in (order.ROOT / path).read_text(), test
