@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from esault.api.log_level import at_level
 from esault.elasticity.scaling import EVERY_UNIT
 from esault.errors import UsageError
 from esault.messages.delivery import Delivery
@@ -61,6 +62,7 @@ def run(
     ui: int | str | None = None,
     ui_control: bool = False,
     ui_tls: tuple[str, str] | None = None,
+    log_level: str | None = None,
     view: View | None = None,
 ) -> Report:
     """Run a topology to its end and return its report.
@@ -80,7 +82,8 @@ def run(
     `land_metrics` is a folder in which the run's own metrics land as tables, for `esault analyze`. `metrics` and `ui` are a port, or
     "ADDRESS:PORT", for Prometheus and for a page in a browser, `otlp` the URL of a receiver of OpenTelemetry. What else has the name of an
     option of `esault run` means the same. `view` is told of what the run prints and how it stands (`line`, `notice`, `update`); without,
-    lines are printed. What is logged goes to the handlers of this program, at its levels.
+    lines are printed. What is logged goes to the handlers of this program, at its levels; `log_level` ("debug", "info", "warning" or
+    "error") is that of the root logger while it runs.
 
     Raises TopologyFailed (with the report so far), TopologyError, SourceError, SinkError and UsageError.
     """
@@ -110,7 +113,7 @@ def run(
         raise UsageError(f"fixed={fixed!r}: write a list of units, or a number for each, as in {{{fixed!r}: 2}}")
     widths = dict(fixed) if isinstance(fixed, Mapping) else {}
     policies |= dict.fromkeys(fixed, "none")
-    with _shown(view, metrics, otlp, ui, ui_control, ui_tls) as shown:
+    with at_level(log_level), _shown(view, metrics, otlp, ui, ui_control, ui_tls) as shown:
         return execute(
             Request(
                 place,

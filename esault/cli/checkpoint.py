@@ -177,6 +177,8 @@ def create(run: str | None, name: str) -> None:
     finally:
         state_dir.close()
     print(f"{kept.topology}: savepoint {name}: checkpoint {kept.number}, the newest: {path}")
+    if kept.over:
+        print("that run had come to its end: its state can be looked at, and no run can go on from it")
 
 
 @command.command("list")

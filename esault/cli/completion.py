@@ -13,7 +13,15 @@ if TYPE_CHECKING:
 
     from esault.runtime.session.control_client import Running
 
-__all__ = ["command", "complete_kept_runs", "complete_policies", "complete_runs", "complete_topology", "complete_units"]
+__all__ = [
+    "command",
+    "complete_kept_runs",
+    "complete_policies",
+    "complete_runs",
+    "complete_states",
+    "complete_topology",
+    "complete_units",
+]
 
 #: the shell sets it to ask for completions
 VARIABLE = "_ESAULT_COMPLETE"
@@ -58,6 +66,17 @@ def complete_units(ctx: click.Context, param: click.Parameter, text: str) -> lis
         for name, unit in units.items()
         if name.startswith(text)
     ]
+
+
+def complete_states(ctx: click.Context, param: click.Parameter, text: str) -> list[CompletionItem]:
+    """Running topologies and units, which stand before a key; behind a topology its units."""
+    named, run = ctx.params.get("named") or (), ctx.params.get("run")
+    if not named:
+        return [*complete_units(ctx, param, text), *(complete_runs(ctx, param, text) if run is None else [])]
+    if run is None and len(named) == 1:
+        ctx.params["run"] = named[0]
+        return complete_units(ctx, param, text)
+    return []
 
 
 def complete_kept_runs(ctx: click.Context, param: click.Parameter, text: str) -> list[CompletionItem]:

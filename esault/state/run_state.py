@@ -143,7 +143,11 @@ class RunState:
         if found is None:
             raise UsageError(f"--from-savepoint: {text} has no checkpoint")
         if found.over:
-            raise UsageError(f"--from-savepoint: the run of {text} had come to its end: there is nothing to go on with")
+            raise UsageError(
+                f"--from-savepoint: the run of {text} had come to its end: there is nothing to go on with. Its sources had ended, and "
+                "finish() was called for all keys. A run that is to go on later has to be ended before its sources end: `esault stop "
+                "--savepoint NAME`, with follow=True for files that grow"
+            )
         for line in amiss:
             notice(f"{line}: taking checkpoint {found.number} instead")
         newest = None

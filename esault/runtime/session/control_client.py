@@ -15,7 +15,7 @@ from esault.errors import UsageError
 from esault.runtime.process.run_dir import living_run_dirs
 from esault.runtime.session.control_socket import NAME
 
-__all__ = ["Running", "ask", "choose", "running"]
+__all__ = ["Running", "ask", "choose", "is_address", "running"]
 
 #: seconds that an answer to a question may take
 PATIENCE = 5.0
@@ -56,6 +56,15 @@ class Running:
     def run(self) -> str:
         """The run's identity."""
         return str(self.status["run"])
+
+    def is_called(self, name: str) -> bool:
+        """Return whether `name` is the topology's name, or the beginning of the run's identity."""
+        return bool(name) and (self.name == name or self.run.startswith(name))
+
+
+def is_address(name: str) -> bool:
+    """Return whether it is HOST:PORT, where the run of another machine hears requests."""
+    return _ADDRESS.fullmatch(name) is not None
 
 
 def _connected(control_socket: Path | RemoteRun) -> socket.socket:
@@ -104,13 +113,13 @@ def running() -> list[Running]:
 
 def choose(name: str | None) -> Running:
     """The one that is meant. Raises UsageError with one clear line."""
-    if name is not None and _ADDRESS.fullmatch(name):
+    if name is not None and is_address(name):
         there = RemoteRun(name)
         return Running(there, next(ask(there, {"do": "status"}), {}))
     found = running()
     if not found:
         raise UsageError("no topology is running (of this user, on this machine); start one with `esault run`")
-    chosen = [r for r in found if name is None or r.name == name or r.run.startswith(name)]
+    chosen = [r for r in found if name is None or r.is_called(name)]
     known = ", ".join(f"{r.name} ({r.run})" for r in found)
     if not chosen:
         raise UsageError(f"no running topology is named {name!r}; there are: {known}")

@@ -125,7 +125,9 @@ def test_a_run_that_had_come_to_its_end_has_nothing_to_go_on_with(tmp_path):
     held.keep(CompletedCheckpoint(3, "r1", {"lines": unit}, topology="words"))
     savepoint = held.savepoints.create(held.newest()[0], "last")
     held.close()
-    with pytest.raises(UsageError, match="had come to its end: there is nothing to go on with"):
+    with pytest.raises(
+        UsageError, match=r"had come to its end: there is nothing to go on with.* `esault stop --savepoint NAME`"
+    ):
         begin(tmp_path / "new", savepoint)
     with pytest.raises(UsageError, match="has no checkpoint"):
         begin(tmp_path / "new", tmp_path)
