@@ -313,10 +313,12 @@ class PeekedState:
 
     incarnation: int
     number: int
-    #: keys with state here
+    #: keys with state here, of those that begin so
     count: int
     #: (key, state) as JSON texts
     found: tuple[tuple[str, str], ...]
+    #: why it cannot be told
+    refused: str = ""
 
 
 @value(frozen=True)

@@ -32,8 +32,10 @@ class UnitProfile:
     emitted: float = 0.0
     #: seconds of processing, without those of bolts in the same process
     busy: float = 0.0
-    #: sub-units at the start
+    #: sub-units at the start, and how few and many it may have; None: as many as there are slots
     width: int = 1
+    least: int = 1
+    most: int | None = None
 
     @property
     def service(self) -> float:
@@ -59,6 +61,14 @@ def modelled(profiles: Iterable[UnitProfile], rates: Mapping[str, Any]) -> list[
             parts.append(Operator(step, senders, NOTHING, most=1, selectivity=each.arrivals / sent))
             senders = (step,)
         parts.append(
-            Operator(each.name, senders, each.service, width=each.width, selectivity=each.emitted / each.processed)
+            Operator(
+                each.name,
+                senders,
+                each.service,
+                width=each.width,
+                least=min(each.least, each.width),
+                most=None if each.most is None else max(each.most, each.width),
+                selectivity=each.emitted / each.processed,
+            )
         )
     return parts

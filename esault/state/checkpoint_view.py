@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from esault.errors import CheckpointError, FrameError, UsageError
+from esault.errors import FrameError, UsageError
 from esault.messages.checkpoint import CompletedCheckpoint, CompletedUnit
 from esault.payload.codec import Codec
-from esault.payload.timed_state import without_timers
+from esault.payload.opened_state import opened
 from esault.routing.ring import Name, canonical
 from esault.state import manifest
 from esault.state.piece_file import read_piece
@@ -66,7 +66,7 @@ class CheckpointView:
         Raises UsageError for a class that cannot be found here.
         """
         try:
-            return _opened(self._codec, self._codec.unpack(without_timers(packed, self._codec)[0]))
+            return opened(packed, self._codec)
         except FrameError as error:
             raise UsageError(
                 f"{name}, key {key!r}: {error}. State that holds objects of your classes needs their file: --topology words.py"
@@ -86,15 +86,3 @@ class CheckpointView:
                 states.update((canonical(key), state is not None) for key, state in read_piece(self.path / piece.name))
             found += sum(states.values())
         return found
-
-
-def _opened(codec: Codec, state: Any) -> Any:
-    """The state with what windows hold packed in it, which are objects of their own."""
-    if type(state) is tuple:
-        return tuple(_opened(codec, part) for part in state)
-    if type(state) is bytes:
-        try:
-            return codec.unpack(state)
-        except (FrameError, CheckpointError):
-            return state
-    return state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -63,6 +64,17 @@ def test_a_unit_is_split_on_the_page_and_its_keys_are_seen_to_move(command, page
     page.wait_for_function("() => document.querySelector('#phase').textContent === 'running'")
     page.click('[data-unit="count"]')
     page.wait_for_function("() => document.querySelectorAll('#ring .arc').length === 1")
+    ends = re.findall(r"([-\d.]+ [-\d.]+)(?=[ALZ])", page.get_attribute("#ring .arc", "d"))
+    assert len(set(ends)) == 4, "an arc whose ends are in one place is none: the ring would have no hole"
+    assert page.locator('[data-unit="count"] .cell').count() == 1
+    page.wait_for_function("() => !document.querySelector('#ask').hidden")  # there are keys
+    page.click("#state button")
+    page.wait_for_selector("#states tbody tr")
+    assert re.match(r"\d+ of \d+ keys, as they are now", page.text_content("#state-said"))
+    page.fill("#key", page.text_content("#states tbody td"))
+    page.click("#state button")
+    page.wait_for_function("() => document.querySelector('#state-said').textContent === 'as it is now'")
+    assert json.loads(page.text_content("#states tbody td.state"))
     page.fill("#width", "3")
     page.click("#scale button")
     page.wait_for_function(
@@ -93,6 +105,9 @@ def test_a_unit_is_split_on_the_page_and_its_keys_are_seen_to_move(command, page
         "#units tbody tr", "rows => rows.map(r => [r.cells[0].textContent, r.cells[2].textContent])"
     )
     assert dict(widths)["count"] == "3"
+    assert page.locator('[data-unit="count"] .cell').count() == 3
+    page.select_option("#quantile", "1")
+    assert page.is_visible("#chart-p99 canvas")
     page.fill("#width", "0")  # the browser itself refuses it
     assert page.evaluate("() => document.querySelector('#width').checkValidity()") is False
     page.click("#drain")
@@ -102,7 +117,7 @@ def test_a_unit_is_split_on_the_page_and_its_keys_are_seen_to_move(command, page
 
 def test_dead_letters_are_seen_on_the_page_and_go_again(command, page):
     command.start(
-        f"{MENDED}:topology", "--ui", "0", "--ui-control", "--policy", "none", "--checkpoint", "0.3", rows=2_000
+        f"{MENDED}:topology", "--ui", "0", "--ui-control", "--policy", "none", "--checkpoint", "0.3", rows=20_000
     )
     page.goto(address(command.process))
     page.wait_for_selector("#dead tbody tr")
@@ -149,7 +164,8 @@ def test_all_runs_and_reports_are_on_one_page(command, page, tmp_path):
     report = tmp_path / "report.json"
     report.write_text(
         '{"topology": "old", "ended": "drained", "seconds": 5, "units": {"count": {"tuples_in": 7, "tuples_out": 0, '
-        '"parallelism": [[0, 1], [2, 4]]}}}'
+        '"parallelism": [[0, 1], [2, 4]], "hosts": {"7": "a"}}}, "checkpoints": {"taken": 3, "bytes": 1200, "newest": 3, '
+        '"last_seconds": 0.004, "directory": ".esault/old"}}'
     )
     shown = subprocess.Popen(
         [sys.executable, "-m", "esault", "ui", "--port", "0", str(report)], stdout=subprocess.PIPE, text=True
@@ -174,6 +190,9 @@ def test_all_runs_and_reports_are_on_one_page(command, page, tmp_path):
         assert page.text_content("#phase") == "drained"
         assert page.is_visible("#chart-width canvas") and page.is_hidden("#chart-rate")
         assert page.evaluate("() => state.windows.map(w => [w.t, w.units.count[3]])") == [[0, 1], [2, 4], [5, 4]]
+        assert page.is_hidden("#ask") and page.is_hidden("#ring")
+        assert page.text_content("#checkpoints-said").startswith("3 taken, 1200 B, the newest in 4 ms")
+        assert page.text_content("#parts tbody tr") == "7a"  # where it was
     finally:
         shown.terminate()
         assert shown.wait(20) == 0

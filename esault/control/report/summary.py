@@ -52,6 +52,9 @@ class UnitSnapshot(UnitCounts):
     name: str
     kind: str
     sub_units: int = counter("Parallelism: sub-units that the unit has.", "sub-units", gauge=True)
+    #: fewest and most that it may have; None: as many as there are slots
+    min_parallelism: int = 1
+    max_parallelism: int | None = None
     p50_ms: float = 0.0
     p99_ms: float = 0.0
     #: those of `UnitDurations` that were seen, by name: upper bounds in seconds, counts between them, and sum, within 5 %
@@ -166,6 +169,8 @@ def snapshot(driver: Driver, now: float) -> Snapshot:
                 name=name,
                 kind=unit.plan.kind,
                 sub_units=len(unit.subs),
+                min_parallelism=unit.plan.min_parallelism,
+                max_parallelism=unit.plan.max_parallelism,
                 p50_ms=latency["p50"],
                 p99_ms=latency["p99"],
                 durations={kind: (BOUNDS, *times.between(BOUNDS)) for kind, times in durations},

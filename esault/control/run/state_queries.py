@@ -73,6 +73,9 @@ class StateQueries:
             told = self._found.pop(number)
             if waiting:
                 return {"error": "a sub-unit that was asked has left or died meanwhile: ask again"}
+            for each in told:
+                if each.refused:
+                    return {"error": f"unit {now.name!r}: {each.refused}"}
             found = [pair for each in told for pair in each.found][:limit]
             return {
                 "done": True,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
 from typing import ClassVar
 
 from esault.flow.channel.lineage import Lineage
@@ -26,14 +25,13 @@ from esault.flow.worker.in_flight import InFlight, may_wait, write
 from esault.flow.worker.key_load import KeyLoadSampler
 from esault.flow.worker.phase import Phase
 from esault.flow.worker.restore import StateRestore
+from esault.flow.worker.state_peek import peeked
 from esault.flow.worker.sub_unit import SubUnit
 from esault.messages.change import Cancel, HandOverRanges, HandOverTo, HoldRanges, Leave, LostOldOwner
 from esault.messages.checkpoint import Abandon, Restore
-from esault.messages.control import Build, PeekedState, PeekState, Start
+from esault.messages.control import Build, PeekState, Start
 from esault.messages.status import Status, SubUnitCounts
-from esault.payload.json_text import json_text, key_text
 from esault.routing.many_keys import names_of
-from esault.routing.ring import canonical, key_of
 from esault.topology.plan import UnitPlan
 
 __all__ = ["BoltSubUnit"]
@@ -351,16 +349,7 @@ class BoltSubUnit(SubUnit):
         self.changes.cancel(message)
 
     def _on_peek_state(self, message: PeekState) -> None:
-        names = self.operator.names()
-        prefix, keys = message.prefix, iter(message.keys)
-        if not message.keys:  # of a million keys no more are looked at than it takes
-            keys = (key for key in map(key_of, names) if not prefix or key_text(key).startswith(prefix))
-        found = []
-        for key in islice(keys, message.limit):
-            state = self.operator.peek(canonical(key))
-            if state is not None:
-                found.append((json_text(key), json_text(self.operator.codec.unpack(state))))
-        self.outbox.append(PeekedState(self.incarnation, message.number, len(names), tuple(found)))
+        self.outbox.append(peeked(self.incarnation, self.operator, message))
 
     _HANDLERS: ClassVar[dict[type, str]] = {
         **SubUnit._HANDLERS,

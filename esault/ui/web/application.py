@@ -107,6 +107,8 @@ class WebApplication:
             except EsaultError as error:
                 return _refuse(start_response, "409 Conflict", str(error))
             return _answer(start_response, "200 OK", json.dumps(said, default=str).encode(), "application/json")
+        if path.startswith("/state/") and method == "GET":
+            return self._state(start_response, path, query)
         if path == "/whatif" and method == "GET":
             try:
                 tried = self._what_if.ask(self._runs.history(query.get("run", "")).recorded())
@@ -121,6 +123,27 @@ class WebApplication:
                 return _refuse(start_response, "403 Forbidden", why)
             return self._do(environ, start_response, query.get("run", ""))
         return _refuse(start_response, "404 Not Found", "nothing is here")
+
+    def _state(self, start_response: StartResponse, path: str, query: Mapping[str, str]) -> Iterable[bytes]:
+        """Answer /state/UNIT and /state/UNIT/KEY: the newest state, from the process that has it."""
+        unit, _, key = path.encode("latin-1").decode(errors="replace").removeprefix("/state/").partition("/")
+        named = query.get("run", "")
+        found = [str(each["run"]) for each in self._runs.list() if named in ("", each["run"], each["topology"])]
+        if len(found) != 1:
+            why = "say which run by ?run=NAME" if found else "there is no such run"
+            return _refuse(start_response, "404 Not Found", why)
+        try:
+            limit = int(query.get("limit", 20))
+            request = {"do": "state", "unit": unit, "key": key, "prefix": query.get("prefix", ""), "limit": limit}
+            answers = list(self._runs.ask(found[0], request))
+        except ValueError as error:
+            return _refuse(start_response, "400 Bad Request", str(error))
+        except EsaultError as error:
+            return _refuse(start_response, "409 Conflict", str(error))
+        told = {"unit": unit, "of": "newest", "keys": answers[-1]["keys"], "found": answers[-1]["found"]}
+        if key and not told["found"]:
+            return _refuse(start_response, "404 Not Found", f"unit {unit!r} has no state for key {key!r} now")
+        return _answer(start_response, "200 OK", json.dumps(told).encode(), "application/json")
 
     def _dead_letter_paths(self, run: str) -> Iterable[str]:
         """Return where a run keeps dead letters, also one that takes no requests: it is on Spark, starting or over. Raises KeyError."""

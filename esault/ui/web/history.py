@@ -12,11 +12,14 @@ from itertools import takewhile
 from typing import Any
 
 from esault.control.report.timeline import Page
+from esault.ui.web.thinning import thinned
 
 __all__ = ["History"]
 
 #: windows of the timeline, changes and lines that are kept
 WINDOWS, CHANGES, LINES = 3600, 500, 500
+#: of the windows, the newest ones that stay as they came; what is older is put together, so that a run of months has room
+FINE = 900
 #: what is recorded of a unit in a window
 _RECORDED = ("arrivals", "processed", "emitted", "busy", "sub_units", "lag")
 #: seconds between two snapshots for a reader, and after which one hears that the run is still there
@@ -36,7 +39,7 @@ class History:
         self._encoded: tuple[Any, bytes] = (None, b"")
         #: (number, kind, what), in the order in which they came
         self._kept: dict[str, deque[tuple[int, Any]]] = {
-            "window": deque(maxlen=WINDOWS),
+            "window": deque(),
             "change": deque(maxlen=CHANGES),
             "line": deque(maxlen=LINES),
         }
@@ -84,7 +87,16 @@ class History:
             for edge in unit.edges:
                 senders.setdefault(edge.target, []).append(unit.name)
         return {
-            "units": [{"name": u.name, "kind": u.kind, "senders": list(dict.fromkeys(senders[u.name]))} for u in units],
+            "units": [
+                {
+                    "name": u.name,
+                    "kind": u.kind,
+                    "senders": list(dict.fromkeys(senders[u.name])),
+                    "least": u.min_parallelism,
+                    "most": u.max_parallelism,
+                }
+                for u in units
+            ],
             "slots": 0 if not units else snapshot.slots,
             "windows": [
                 {
@@ -116,7 +128,10 @@ class History:
     def _add(self, kind: str, what: Any) -> None:
         with self._changed:
             self._number += 1
-            self._kept[kind].append((self._number, what))
+            kept = self._kept[kind]
+            kept.append((self._number, what))
+            if kind == "window" and len(kept) > WINDOWS:
+                self._kept[kind] = deque(thinned(kept, FINE, WINDOWS))
             self._changed.notify_all()
 
     def events(self) -> Iterator[bytes]:

@@ -111,7 +111,9 @@ def _model(recorded: Mapping[str, Any]) -> tuple[Any, float, float]:
         busy = sum(row["busy"] for row, _ in known)
         width = max(1, next((row["sub_units"] for row, _ in known), 1))
         profile = UnitProfile(
-            unit["name"], unit["kind"], tuple(unit["senders"]), arrived, processed, emitted, busy, width
+            *(unit["name"], unit["kind"], tuple(unit["senders"]), arrived, processed, emitted, busy, width),
+            least=unit["least"],
+            most=unit["most"],
         )
         profiles.append(profile)
     parts = modelled(profiles, rates)

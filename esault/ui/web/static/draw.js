@@ -30,7 +30,32 @@ function short(n) {
   return n.toFixed(1);
 }
 
-const WIDTH = 172, HEIGHT = 64;
+// Seconds in the two largest units that say something.
+function lasted(seconds) {
+  const whole = Math.max(0, Math.round(seconds));
+  const pair = (large, a, small, b) => `${Math.floor(whole / large)} ${a}${whole % large >= small ? ` ${Math.floor((whole % large) / small)} ${b}` : ""}`;
+  if (whole < 120) return `${whole} s`;
+  if (whole < 7200) return pair(60, "min", 1, "s");
+  return whole < 172800 ? pair(3600, "h", 60, "min") : pair(86400, "d", 3600, "h");
+}
+
+// Where a second may count: 1.4 s.
+function since(seconds) { return seconds < 60 ? `${Math.max(0, seconds).toFixed(1)} s` : lasted(seconds); }
+
+// A moment: the time of today, else the date, too.
+function moment(seconds) {
+  const then = new Date(1000 * seconds);
+  return then.toDateString() === new Date().toDateString() ? then.toLocaleTimeString() : then.toLocaleString();
+}
+
+const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800, 2592000];
+function tick(t) {
+  if (t < 120) return `${+t.toFixed(2)} s`;
+  if (t < 7200) return `${+(t / 60).toFixed(1)} min`;
+  return t < 172800 ? `${+(t / 3600).toFixed(1)} h` : `${+(t / 86400).toFixed(1)} d`;
+}
+
+const WIDTH = 172, HEIGHT = 80, CELL = 9;
 
 // The boxes stay where they are until units or edges are others: numbers change in place.
 class Graph {
@@ -40,7 +65,7 @@ class Graph {
     this.shape = "";
   }
 
-  draw(units, rates, chosen, late) {
+  draw(units, rates, chosen, late, loads) {
     const narrow = innerWidth < 700;
     const shape = JSON.stringify([narrow, units.map((u) => [u.name, u.edges, u.sinks, u.chained_to])]);
     if (shape !== this.shape) {
@@ -50,6 +75,7 @@ class Graph {
     for (const unit of units) {
       const box = this.boxes.get(unit.name);
       box.group.classList.toggle("chosen", unit.name === chosen);
+      this.cells(box, unit, loads);
       box.width.textContent = unit.chained_to ? `in ${unit.chained_to}` : `${unit.kind} × ${unit.sub_units}`;
       const p99 = unit.kind === "bolt" && late(unit) ? ` · p99 ${short(late(unit))} ms` : "";
       box.rate.textContent = `${short(rates.get(unit.name) ?? 0)}/s${p99}`;
@@ -61,6 +87,23 @@ class Graph {
         edge.label.textContent = unit.backlog ? `${edge.grouping} · ${short(unit.backlog)} wait` : edge.grouping;
       }
     }
+  }
+
+  // A cell for each sub-unit, in its colour of the ring and as full as it is busy; those of a host stand together.
+  cells(box, unit, loads) {
+    const parts = [...(unit.parts ?? [])].sort((a, b) => a.host.localeCompare(b.host) || a.number - b.number);
+    const hosts = [...new Set(parts.map((p) => p.host))];
+    const step = Math.min(CELL + 2, (WIDTH - 16 - 5 * hosts.length) / Math.max(1, parts.length));
+    let x = box.x - (parts.length * step + 5 * (hosts.length - 1)) / 2;
+    box.cells.replaceChildren(...parts.map((part, i) => {
+      if (i && part.host !== parts[i - 1].host) x += 5;
+      const busy = Math.min(1, loads.get(`${unit.name}/${part.number}`)?.busy ?? 0);
+      const cell = svg("rect", { x: x.toFixed(1), y: box.y + 23, width: Math.max(1, step - 2).toFixed(1), height: CELL, rx: 2, class: "cell",
+        fill: colour(part.number), "fill-opacity": (0.25 + 0.75 * busy).toFixed(2), "data-host": part.host },
+        svg("title", {}, `sub-unit ${part.number} on ${part.host}, ${Math.round(100 * busy)} % busy`));
+      x += step;
+      return cell;
+    }));
   }
 
   lay(units) {
@@ -86,7 +129,8 @@ class Graph {
     for (const each of graph.edges()) {
       const { points, grouping } = graph.edge(each);
       const middle = points[Math.floor(points.length / 2)];
-      const label = svg("text", { x: middle.x, y: middle.y - 7, "text-anchor": "middle", class: "soft" }, grouping);
+      const beside = innerWidth < 700 ? { x: middle.x + 6, y: middle.y + 4 } : { x: middle.x, y: middle.y - 7, "text-anchor": "middle" };
+      const label = svg("text", { ...beside, class: "soft" }, grouping);
       const path = svg("path", { d: "M" + points.map((p) => `${p.x} ${p.y}`).join("L"), "marker-end": "url(#tip)" });
       const group = svg("g", { class: "edge" }, path, label);
       drawing.append(group);
@@ -101,9 +145,9 @@ class Graph {
         drawing.append(svg("g", { class: "sink" }, svg("rect", corner), line(-3, "", node.name), line(13, "soft", node.kind)));
         continue;
       }
-      const box = { width: line(3, "soft"), rate: line(20, "soft") };
+      const box = { x: node.x, y: node.y, width: line(-5, "soft"), rate: line(12, "soft"), cells: svg("g") };
       box.group = svg("g", { class: "unit", tabindex: 0, role: "button", "data-unit": name },
-        svg("rect", corner), line(-14, "", name), box.width, box.rate);
+        svg("rect", { ...corner, class: "box" }), line(-22, "", name), box.width, box.rate, box.cells);
       box.group.addEventListener("click", () => this.choose(name));
       box.group.addEventListener("keydown", (event) => {
         if (event.key === "Enter" || event.key === " ") { event.preventDefault(); this.choose(name); }
@@ -149,10 +193,10 @@ class Ring {
   }
 
   arc(from, to, inner, outer) {
-    const span = Math.min(to - from, 0.99999);
+    const span = Math.min(to - from, 0.9999); // two ends in one place would be no arc at all
     const point = (at, radius) => {
       const angle = 2 * Math.PI * at - Math.PI / 2;
-      return `${(radius * Math.cos(angle)).toFixed(2)} ${(radius * Math.sin(angle)).toFixed(2)}`;
+      return `${(radius * Math.cos(angle)).toFixed(3)} ${(radius * Math.sin(angle)).toFixed(3)}`;
     };
     const long = span > 0.5 ? 1 : 0;
     return `M${point(from, outer)}A${outer} ${outer} 0 ${long} 1 ${point(from + span, outer)}`
@@ -180,7 +224,7 @@ class Chart {
       this.plot = new uPlot({
         width: this.place.clientWidth, height: 190, legend: { live: false }, cursor: { show: false },
         scales: { x: { time: false }, y: { range: (_, low, high) => [0, Math.max(high, 1) * 1.05] } },
-        axes: [{ ...axis, values: (_, ticks) => ticks.map((t) => `${t} s`) }, { ...axis, size: 58, values: (_, ticks) => ticks.map(short) }],
+        axes: [{ ...axis, incrs: STEPS, space: 60, values: (_, ticks) => ticks.map(tick) }, { ...axis, size: 58, values: (_, ticks) => ticks.map(short) }],
         series: [{ label: "s" }, ...names.map((name, i) => ({
           label: name, stroke: colour(i), width: 2, spanGaps: true, points: { show: false },
           ...(this.steps ? { paths: uPlot.paths.stepped({ align: -1 }) } : {}),

@@ -9,6 +9,8 @@ const graph = new Graph(at("graph"), (name) => { state.chosen = name; show(); })
 const ring = new Ring(at("ring"));
 const charts = { rate: new Chart(at("chart-rate")), p99: new Chart(at("chart-p99")), width: new Chart(at("chart-width"), true),
   tried: new Chart(at("chart-tried"), true) };
+const MOST_WINDOWS = 7200;
+const text = (value) => ({ text: value, kind: "text" });
 const PHASES = { running: "running", starting: "starting", ended: "ended" };
 
 function fill(table, heads, rows) {
@@ -54,20 +56,20 @@ function show() {
   at("name").textContent = snapshot.topology;
   const phase = snapshot.failure ? "failed" : snapshot.draining ? "ending in order" : PHASES[snapshot.phase] ?? snapshot.phase;
   if (state.source || snapshot.report) badge(phase);
-  const facts = { "running for": `${Math.round(snapshot.seconds)} s`, "batches in flight": short(snapshot.roots_open ?? 0),
+  const facts = { [snapshot.report ? "ran for" : "running for"]: lasted(snapshot.seconds), "batches in flight": short(snapshot.roots_open ?? 0),
     "sent again": snapshot.roots_replayed, checkpoint: snapshot.checkpoint, "went back": snapshot.restores,
     "processes replaced": snapshot.deaths, changes: snapshot.changes,
     slots: snapshot.slots ? `${snapshot.slots - snapshot.free_slots} of ${snapshot.slots}` : 0 };
   at("facts").replaceChildren(...Object.entries(facts).filter(([, value]) => value).map(([name, value]) =>
     element("div", {}, element("dt", {}, name), element("dd", {}, String(value)))));
   problem(snapshot.failure ?? "");
-  graph.draw(units, state.rates, state.chosen, (unit) => state.windows.at(-1)?.units[unit.name]?.[2] ?? unit.p99_ms);
+  graph.draw(units, state.rates, state.chosen, (unit) => state.windows.at(-1)?.units[unit.name]?.[2] ?? unit.p99_ms, state.loads);
   showUnit(units.find((u) => u.name === state.chosen));
   const trouble = ["errors", "dead_letters", "dropped", "late", "state_lost"].filter((name) => units.some((u) => u[name]));
-  fill("units", ["unit", "kind", "sub-units", "in", "out", "waiting", "p50 ms, whole run", "p99 ms, whole run", "watermark", ...trouble.map((t) => t.replace("_", " "))],
-    units.map((u) => [u.name, u.kind, u.sub_units, u.kind === "spout" ? "" : short(u.tuples_in), short(u.tuples_out), short(u.backlog),
+  fill("units", ["unit", text("kind"), "sub-units", "in", "out", "waiting", "p50 ms, whole run", "p99 ms, whole run", "watermark", ...trouble.map((t) => t.replace("_", " "))],
+    units.map((u) => [u.name, text(u.kind), u.sub_units, u.kind === "spout" ? "" : short(u.tuples_in), short(u.tuples_out), short(u.backlog),
       u.p50_ms ? u.p50_ms.toFixed(2) : "", u.p99_ms ? u.p99_ms.toFixed(2) : "",
-      u.watermark == null ? "" : `${(snapshot.now - u.watermark).toFixed(1)} s ago`,
+      u.watermark == null ? "" : snapshot.now - u.watermark < 86400 ? `${since(snapshot.now - u.watermark)} ago` : moment(u.watermark),
       ...trouble.map((name) => ({ text: u[name] || "", kind: u[name] ? "bad" : "" }))]));
   at("why").replaceChildren(...(snapshot.scaling ?? []).map((line) => element("li", {}, line)));
   showSinks(units, snapshot);
@@ -83,18 +85,18 @@ function showSinks(units, snapshot) {
   const found = units.flatMap((unit) => (unit.sinks ?? []).map((sink) => [unit, ...sink]));
   at("sinks-section").hidden = !found.length;
   const until = (snapshot.checkpoints ?? []).at(-1);
-  const shown = !until ? "as they commit" : `up to checkpoint ${until[0]}, ${Math.max(0, snapshot.now - until[1]).toFixed(1)} s ago`;
-  fill("sinks", ["sink", { text: "kind", kind: "text" }, { text: "behind", kind: "text" }, { text: "where", kind: "text" }, "rows landed", { text: "shown", kind: "text" }],
+  const shown = !until ? "as they commit" : `up to checkpoint ${until[0]}, ${since(snapshot.now - until[1])} ago`;
+  fill("sinks", ["sink", text("kind"), text("behind"), text("where"), "rows landed", text("shown")],
     found.map(([unit, name, kind, where]) =>
-      [name, { text: kind, kind: "text" }, { text: unit.name, kind: "text" }, { text: where, kind: "reason text" },
-        (unit.landed?.[name] ?? 0).toLocaleString("en"), { text: shown, kind: "text" }]));
+      [name, text(kind), text(unit.name), { text: where, kind: "reason text" }, (unit.landed?.[name] ?? 0).toLocaleString("en"), text(shown)]));
 }
 
 function showCheckpoints(snapshot) {
   const found = [...(snapshot.checkpoints ?? [])].reverse();
-  at("checkpoints-section").hidden = !found.length;
+  at("checkpoints-section").hidden = !found.length && !snapshot.checkpoints_said;
+  at("checkpoints-said").textContent = snapshot.checkpoints_said ?? "";
   fill("checkpoints", ["checkpoint", "complete", "took", "wrote", "in all"], found.map(([number, when, took, wrote, all]) =>
-    [number, `${Math.max(0, snapshot.now - when).toFixed(1)} s ago`, `${short(1000 * took)} ms`, `${short(wrote)} B`, `${short(all)} B`]));
+    [number, `${since(snapshot.now - when)} ago`, `${short(1000 * took)} ms`, `${short(wrote)} B`, `${short(all)} B`]));
 }
 
 // Files are read when a count has changed, and then once a second at most.
@@ -119,7 +121,7 @@ function showDead(said) {
   const kinds = said.kinds.map(([unit, kind, count]) => `${short(count)} of ${unit}: ${kind}`).join(", ");
   at("dead-about").textContent = `${said.count} dead letters, ${said.sent} of them sent again. ${kinds}`;
   const button = (name, act) => { const made = element("button", { type: "button" }, name); made.addEventListener("click", act); return made; };
-  fill("dead", ["at", "unit", "key", { text: "value", kind: "text" }, { text: "error", kind: "text" }, ""], said.newest.map((one) => {
+  fill("dead", ["at", text("unit"), text("key"), text("value"), text("error"), ""], said.newest.map((one) => {
     const acts = element("span", {});
     acts.append(button("Show", () => {
       at("dead-one").hidden = false;
@@ -128,7 +130,7 @@ function showDead(said) {
     }));
     if (state.control && one.can_be_sent) acts.append(button("Send again", () => sendAgain([one.id])));
     const error = one.error.split("\n")[0];
-    return [new Date(1000 * one.time).toLocaleTimeString(), `${one.unit}/${one.sub_unit}`, JSON.stringify(one.key),
+    return [moment(one.time), text(`${one.unit}/${one.sub_unit}`), text(JSON.stringify(one.key)),
       { text: JSON.stringify(one.value)?.slice(0, 80), kind: "reason text" }, { text: error.slice(0, 160), kind: "reason text" }, { node: acts, text: "" }];
   }));
 }
@@ -150,19 +152,46 @@ function showUnit(unit) {
   at("h-unit").textContent = unit.name;
   const parts = unit.parts ?? [];
   at("about").textContent = unit.chained_to ? `A ${unit.kind}, chained to ${unit.chained_to}.`
-    : `A ${unit.kind} with ${unit.sub_units} sub-unit${unit.sub_units === 1 ? "" : "s"}; `
-      + "the further an arc reaches out, the more tuples its sub-unit takes.";
+    : `A ${unit.kind} with ${unit.sub_units} sub-unit${unit.sub_units === 1 ? "" : "s"}`
+      + (parts.some((p) => p.ranges.length) ? "; the further an arc reaches out, the more tuples its sub-unit takes." : ".");
+  at("ring").hidden = Boolean(state.snapshot.report);
   const loads = new Map(parts.map((p) => [p.number, state.loads.get(`${unit.name}/${p.number}`)?.rate ?? 0]));
   ring.draw(unit, loads);
   const share = (part) => part.ranges.reduce((sum, [from, to]) => sum + to - from, 0);
-  fill("parts", ["sub-unit", "tuples/s", "waiting", "busy", "keys", "of the ring", { text: "host", kind: "text" }], parts.map((part) => {
-    const load = state.loads.get(`${unit.name}/${part.number}`) ?? { rate: 0, busy: 0 };
+  fill("parts", ["sub-unit", "tuples/s", "waiting", "busy", "keys", "of the ring", text("host")], parts.map((part) => {
+    const load = state.loads.get(`${unit.name}/${part.number}`) ?? (state.snapshot.report ? { rate: NaN } : { rate: 0, busy: 0 });
     const swatch = element("span", { class: "swatch" });
     swatch.style.background = colour(part.number);
-    return [{ node: swatch, text: part.number }, short(load.rate), short(part.backlog), `${Math.round(100 * Math.min(1, load.busy))} %`,
-      short(part.elements), part.ranges.length ? `${(100 * share(part)).toFixed(1)} %` : "", { text: part.host, kind: "text" }];
+    return [{ node: swatch, text: part.number }, short(load.rate), short(part.backlog), load.busy == null ? "" : `${Math.round(100 * Math.min(1, load.busy))} %`,
+      short(part.elements), part.ranges.length ? `${(100 * share(part)).toFixed(1)} %` : "", text(part.host)];
   }));
   if (document.activeElement !== at("width")) at("width").value = unit.sub_units;
+  at("h-ask").textContent = `State that ${unit.name} keeps`;
+  at("ask").hidden = !state.source || !parts.some((part) => part.elements || part.ranges.length);
+  if (state.asked !== unit.name) {
+    state.asked = unit.name;
+    at("states").replaceChildren();
+    at("state-said").textContent = "";
+  }
+}
+
+// The newest state of a key, or of some, from the process that has it.
+async function showState() {
+  const unit = state.chosen, key = at("key").value, prefix = at("prefix").value;
+  at("state-said").textContent = "asked …";
+  at("states").replaceChildren();
+  try {
+    const query = new URLSearchParams({ run: state.run, token, ...(key ? {} : { prefix }) });
+    const answer = await fetch(`state/${[unit, ...(key ? [key] : [])].map(encodeURIComponent).join("/")}?${query}`);
+    const said = await answer.json();
+    if (unit !== state.chosen) return;
+    if (!answer.ok) throw new Error(said.error ?? answer.statusText);
+    at("state-said").textContent = key ? "as it is now" : `${said.found.length} of ${said.keys} keys, as they are now`;
+    fill("states", ["key", text("state")], said.found.map((one) =>
+      [typeof one.key === "string" ? one.key : JSON.stringify(one.key), { text: JSON.stringify(one.state), kind: "text state" }]));
+  } catch (error) {
+    at("state-said").textContent = error.message;
+  }
 }
 
 function showTimeline() {
@@ -170,7 +199,7 @@ function showTimeline() {
   if (!names.length) return;
   const times = state.windows.map((w) => w.t);
   const of = (field) => (name) => state.windows.map((w) => w.units[name]?.[field] ?? null);
-  for (const [chart, field] of [["rate", 0], ["p99", 2], ["width", 3]]) {
+  for (const [chart, field] of [["rate", 0], ["p99", Number(at("quantile").value)], ["width", 3]]) {
     const values = names.map(of(field));
     const known = values.some((each) => each.some((value) => value != null));
     at(`chart-${chart}`).parentElement.hidden = !known;
@@ -220,13 +249,16 @@ async function tryPolicies() {
 }
 
 function showChanges() {
-  fill("changes", ["at", "unit", "sub-units", "keys moved", "held back", "took", "by", { text: "why", kind: "text" }], [...state.changes].reverse().slice(0, 100).map((c) =>
-    [`${c.t.toFixed(1)} s`, c.unit, `${c.before} → ${c.after}`, short(c.moved_keys), `${short(1000 * c.held)} ms`, `${c.seconds.toFixed(2)} s`,
-      c.policy, { text: c.dropped ? `${c.reason} (dropped: ${c.dropped})` : c.reason, kind: "reason text" }]));
+  fill("changes", ["at", text("unit"), "sub-units", "keys moved", "held back", "took", text("by"), text("why")], [...state.changes].reverse().slice(0, 100).map((c) =>
+    [since(c.t), text(c.unit), `${c.before} → ${c.after}`, short(c.moved_keys), `${short(1000 * c.held)} ms`, `${c.seconds.toFixed(2)} s`,
+      text(c.policy), { text: c.dropped ? `${c.reason} (dropped: ${c.dropped})` : c.reason, kind: "reason text" }]));
 }
 
+function unitOf(mark) { return mark.replace(/\/[0-9]+$/, ""); }
+
 function showLines() {
-  const marks = [...new Set(state.lines.map((line) => line.mark))].filter(Boolean).sort();
+  const said = [...new Set(state.lines.map((line) => line.mark))].filter(Boolean).sort();
+  const marks = [...new Set(said.flatMap((mark) => [unitOf(mark), mark]))]; // all sub-units of a unit, or one
   if (marks.join() !== [...at("of").options].slice(1).map((o) => o.value).join()) {
     const chosen = at("of").value;
     at("of").replaceChildren(element("option", { value: "" }, "all"), ...marks.map((m) => element("option", { value: m }, m)));
@@ -234,9 +266,10 @@ function showLines() {
   }
   const log = at("log");
   const below = log.scrollHeight - log.scrollTop - log.clientHeight < 8;
-  const shown = state.lines.filter((line) => !at("of").value || line.mark === at("of").value);
+  const of = at("of").value;
+  const shown = state.lines.filter((line) => !of || line.mark === of || unitOf(line.mark) === of);
   log.replaceChildren(...shown.flatMap((line) => [
-    element("b", {}, `${new Date(1000 * line.at).toLocaleTimeString()} ${line.mark} `), `${line.text}\n`]));
+    element("b", {}, `${moment(line.at)} ${line.mark} `), `${line.text}\n`]));
   if (below) log.scrollTop = log.scrollHeight;
 }
 
@@ -271,7 +304,7 @@ async function told(request, words) {
 function open(run) {
   state.source?.close();
   Object.assign(state, { run: run.run, control: run.control, chosen: "", snapshot: null, past: [], rates: new Map(), loads: new Map(),
-    windows: [], changes: [], lines: [], source: null, deadCount: 0, deadAgain: false, deadAsked: false, tried: null, ticked: new Set(), timed: run.run === "this" });
+    windows: [], changes: [], lines: [], source: null, asked: "", deadCount: 0, deadAgain: false, deadAsked: false, tried: null, ticked: new Set(), timed: run.run === "this" });
   at("what-if").hidden = at("tried-all").hidden = true;
   at("tried-said").textContent = "";
   at("dead-section").hidden = at("dead-one").hidden = true;
@@ -279,13 +312,19 @@ function open(run) {
   for (const id of ["stop", "do"]) at(id).hidden = !run.control;
   for (const id of ["changes", "units", "parts", "hosts"]) at(id).replaceChildren();
   if (run.report) { openReport(run.report); return; }
+  listen(run);
+}
+
+function listen(run) {
   const source = new EventSource(`events?run=${encodeURIComponent(run.run)}&token=${encodeURIComponent(token)}`);
   state.source = source;
   const on = (kind, then) => source.addEventListener(kind, (event) => then(JSON.parse(event.data)));
   // After a lost connection all that is kept comes again.
   source.addEventListener("open", () => Object.assign(state, { windows: [], changes: [], lines: [] }));
   on("snapshot", (snapshot) => { measure(snapshot); state.snapshot = snapshot; show(); showTimeline(); });
-  on("window", (found) => { state.windows.push(...found); state.windows.splice(0, state.windows.length - 3600); showTimeline(); });
+  on("window", (found) => { state.windows.push(...found); showTimeline();
+    if (state.windows.length > MOST_WINDOWS) { source.close(); listen(run); } // what is kept there is thinned out
+  });
   on("change", (found) => { state.changes.push(...found); showChanges(); });
   on("line", (found) => { state.lines.push(...found); state.lines.splice(0, state.lines.length - 500); showLines(); });
   on("end", () => { source.close(); state.source = null; badge("ended"); });
@@ -296,16 +335,23 @@ function open(run) {
 function openReport(report) {
   const units = Object.entries(report.units).map(([name, unit]) => ({
     ...unit, name, kind: unit.kind ?? (unit.tuples_in ? "bolt" : "spout"), sub_units: unit.parallelism?.at(-1)?.[1] ?? 1,
-    p50_ms: unit.latency_ms?.p50 ?? 0, p99_ms: unit.latency_ms?.p99 ?? 0, backlog: 0, edges: [], sinks: [], parts: [], watermark: null,
+    p50_ms: unit.latency_ms?.p50 ?? 0, p99_ms: unit.latency_ms?.p99 ?? 0, backlog: 0, edges: [], sinks: [], watermark: null,
+    parts: Object.entries(unit.hosts ?? {}).map(([number, host]) => ({ number: Number(number), host, ranges: [] })),
   }));
+  const objectives = (report.objectives ?? []).map((o) =>
+    `${o.objective}: ${o.kept ? "kept" : "missed"}, ${short(o.measured_ms)} ms measured, ${o.slow} of ${o.tuples} tuples took longer`);
   const scaling = (report.decisions ?? []).slice(-8).map((d) => `${d.t.toFixed(1)} s, ${d.unit}: ${d.what} (${d.policy}: ${d.reason}); ${d.outcome}`);
+  scaling.unshift(...objectives);
   state.changes = (report.changes ?? []).map((c) => ({ ...c, before: c.from, after: c.to, held: c.held_back_ms / 1000, seconds: c.total_ms / 1000 }));
   const widths = units.map((unit) => [unit.name, unit.parallelism ?? []]);
   const times = [...new Set([...widths.flatMap(([, known]) => known.map(([t]) => t)), report.seconds])].sort((a, b) => a - b);
   state.windows = times.map((t) => ({ t, units: Object.fromEntries(widths.map(([name, known]) =>
     [name, [null, null, null, known.findLast(([from]) => from <= t)?.[1] ?? null, null]])) }));
+  const kept = report.checkpoints;
   state.snapshot = { report: true, topology: report.topology, phase: report.ended, seconds: report.seconds, units, scaling, now: 0,
-    failure: report.failure, roots_replayed: report.roots?.replayed, deaths: report.deaths, changes: state.changes.length };
+    failure: report.failure, roots_replayed: report.roots?.replayed, deaths: report.deaths, changes: state.changes.length,
+    checkpoint: kept?.newest, restores: report.restores?.length,
+    checkpoints_said: kept?.taken ? `${short(kept.taken)} taken, ${short(kept.bytes)} B, the newest in ${short(1000 * kept.last_seconds)} ms: ${kept.directory}` : "" };
   show();
   showChanges();
   showTimeline();
@@ -330,6 +376,8 @@ async function begin() {
 
 at("runs").addEventListener("change", () => open(begin.runs.find((r) => r.run === at("runs").value)));
 at("of").addEventListener("change", showLines);
+at("quantile").addEventListener("change", showTimeline);
+at("state").addEventListener("submit", (event) => { event.preventDefault(); showState(); });
 at("savepoint").addEventListener("click", () => {
   const name = prompt("Name of the savepoint:");
   if (name) told({ do: "savepoint", name }, (said) => `savepoint ${said.savepoint}: checkpoint ${said.checkpoint}, ${said.path}`);

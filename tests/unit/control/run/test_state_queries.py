@@ -109,3 +109,11 @@ def test_what_cannot_be_asked_is_refused(queries, asked, limit):
     with pytest.raises(UsageError):
         queries.ask(lambda: asked, (), "", limit)
     assert not queries.sent
+
+
+def test_what_a_sub_unit_cannot_show_is_said(queries):
+    asked = unit()
+    answer = queries.ask(lambda: asked, ("cat",), "", 5)
+    ((incarnation, message),) = queries.sent
+    queries.take(PeekedState(incarnation, message.number, 0, (), "the state cannot be shown: ValueError: no"))
+    assert answer()["error"].endswith("the state cannot be shown: ValueError: no")

@@ -39,6 +39,11 @@ class Runs:
 
     def ask(self, run, request):
         self.asked.append((run, request))
+        if request["do"] == "state":
+            found = [] if request["key"] == "dog" else [{"key": request["key"] or "cat", "state": {"n": 3}}]
+            if request["unit"] != "count":
+                raise UsageError(f"unit {request['unit']!r} keeps no state by key")
+            return iter([{"begun": True}, {"done": True, "keys": 7, "found": found}])
         if request.get("n", 1) < 1:
             raise UsageError("count cannot have 0 sub-units")
         return iter([{"begun": True}, {"done": True, "after": request.get("n")}])
@@ -193,3 +198,45 @@ def test_they_are_sent_again_with_the_token_alone_and_once(runs, tmp_path, monke
     assert sent == [["d1", "d2"], ["d1", "d2", "d3"]]
     wrong = call(application, "/do?run=r1", "POST", b'{"do": "send_again", "ids": "d1"}', HTTP_X_ESAULT_TOKEN="secret")
     assert wrong["status"] == 409
+
+
+@pytest.mark.parametrize(
+    "path, asked",
+    [
+        ("/state/count/cat", ("count", "cat", "", 20)),
+        ("/state/count/a/b", ("count", "a/b", "", 20)),  # a key may have one
+        ("/state/count/" + "käse".encode().decode("latin-1"), ("count", "käse", "", 20)),  # as WSGI has it
+        ("/state/count?prefix=c&limit=5", ("count", "", "c", 5)),
+        ("/state/count/cat?run=words", ("count", "cat", "", 20)),
+        ("/state/count/cat?run=r1", ("count", "cat", "", 20)),
+    ],
+)
+def test_a_key_is_asked_for_its_state(runs, path, asked):
+    said = call(WebApplication(runs), path)
+    assert said["status"] == 200
+    assert {**json.loads(said["body"]), "found": ...} == {"unit": "count", "of": "newest", "keys": 7, "found": ...}
+    ((run, request),) = runs.asked
+    assert (run, tuple(request[name] for name in ("unit", "key", "prefix", "limit"))) == ("r1", asked)
+
+
+@pytest.mark.parametrize(
+    "path, status, why",
+    [
+        ("/state/count/dog", 404, "has no state for key"),
+        ("/state/lines", 409, "keeps no state by key"),
+        ("/state/count?limit=many", 400, "many"),
+        ("/state/count?run=other", 404, "there is no such run"),
+    ],
+)
+def test_what_state_is_not_there_is_said(runs, path, status, why):
+    said = call(WebApplication(runs), path)
+    assert (said["status"], why in json.loads(said["body"])["error"]) == (status, True)
+
+
+def test_beyond_this_machine_state_needs_the_token_and_several_runs_a_name(runs, monkeypatch):
+    application = WebApplication(runs, "secret", read_too=True)
+    assert call(application, "/state/count/cat")["status"] == 403 and not runs.asked
+    assert call(application, "/state/count/cat?token=secret")["status"] == 200
+    monkeypatch.setattr(runs, "list", lambda: [{"run": f"r{i}", "topology": "words"} for i in (1, 2)])
+    said = call(WebApplication(runs), "/state/count/cat")
+    assert said["status"] == 404 and b"?run=" in said["body"]

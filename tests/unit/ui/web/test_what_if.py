@@ -11,7 +11,7 @@ from esault.errors import UsageError
 from esault.ui.web.what_if import WhatIf, _model, answers
 
 
-def recorded(rates, service=0.01, kept=1.0, lags=None):
+def recorded(rates, service=0.01, kept=1.0, lags=None, most=None):
     """A spout, a filter that leaves `kept` of its tuples, and a bolt that takes `service` seconds for each, second by second."""
     windows = []
     for i, rate in enumerate(rates):
@@ -21,6 +21,7 @@ def recorded(rates, service=0.01, kept=1.0, lags=None):
         bolt = {"arrivals": got, "processed": got, "emitted": 0.0, "busy": got * service, "sub_units": 2, "lag": None}
         windows.append({"t": i + 1.0, "units": {"in": spout, "count": bolt}})
     units = [{"name": "in", "kind": "spout", "senders": []}, {"name": "count", "kind": "bolt", "senders": ["in"]}]
+    units = [{**unit, "least": 1, "most": most} for unit in units]
     return {"units": units, "slots": 16, "windows": windows}
 
 
@@ -33,6 +34,17 @@ def test_each_policy_is_tried_on_the_load_that_there_was():
     assert found["auto"]["widths"]["count"][-1][1] >= 4
     assert found["auto"]["waiting"] < found["none"]["waiting"] / 2
     json.dumps(list(found.values()), allow_nan=False)
+
+
+def test_no_policy_has_more_sub_units_than_the_unit_may_have():
+    """The run itself could not have had them, and it stands beside."""
+    found = {each["policy"]: each for each in answers(recorded([400.0] * 12, most=3)) if "error" not in each}
+    widths = {policy: max(n for _, n in each["widths"]["count"]) for policy, each in found.items()}
+    assert widths["auto"] == 3
+    assert max(widths.values()) <= 3, widths
+    assert (
+        _model(recorded([400.0] * 12, most=1))[0].parts[-1].most == 2
+    )  # it had two: by hand, or before a change of code
 
 
 def test_what_function_steps_leave_out_does_not_come():

@@ -1,0 +1,68 @@
+"""A question for the state of keys: what is told, and that no state ends the run because somebody looked at it."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from esault.flow.worker.state_peek import peeked
+from esault.messages.control import PeekState
+from esault.payload.codec import Codec
+from esault.payload.timed_state import with_timers
+from esault.routing.ring import canonical, key_of
+
+CODEC = Codec()
+
+
+def operator(states, objects="key"):
+    named = {canonical(key): state for key, state in states.items()}
+    return SimpleNamespace(
+        plan=SimpleNamespace(objects=objects), names=lambda: list(named), peek=named.get, codec=CODEC, key_of=key_of
+    )
+
+
+def ask(states, *keys, prefix="", limit=20, objects="key"):
+    said = peeked(7, operator(states, objects), PeekState(3, keys, prefix, limit))
+    assert (said.incarnation, said.number) == (7, 3)
+    return said.count, [(json.loads(key), json.loads(state)) for key, state in said.found], said.refused
+
+
+def packed(**attributes):
+    return CODEC.pack(attributes)
+
+
+def test_keys_are_counted_by_their_beginning():
+    states = {f"customer-{i}": packed(n=i) for i in range(200)} | {17: packed(n=-1)}
+    count, found, _ = ask(states, prefix="customer-1", limit=3)
+    assert (count, len(found)) == (111, 3)
+    assert all(key.startswith("customer-1") for key, _ in found)
+    assert ask(states, prefix="17")[:2] == (1, [(17, {"n": -1})])
+    assert ask(states, limit=2)[0] == 201
+    assert ask(states, "customer-7", limit=2)[:2] == (201, [("customer-7", {"n": 7})])
+
+
+def test_timers_of_a_key_are_left_out():
+    state = with_timers(packed(n=3), (("quiet", 1_000.0, "processing"),), CODEC)
+    assert ask({"cat": state}, "cat") == (1, [("cat", {"n": 3})], "")
+
+
+def test_windows_are_opened():
+    state = CODEC.pack(((17, packed(total=1)), (18, packed(total=2))))
+    assert ask({"web": state, None: CODEC.pack(5)}) == (1, [("web", [[17, {"total": 1}], [18, {"total": 2}]])], "")
+
+
+def test_one_object_for_all_stands_under_no_key():
+    assert ask({None: packed(n=3)}, objects="unit") == (1, [(None, {"n": 3})], "")
+
+
+@pytest.mark.parametrize("error", [ValueError("no state of mine"), RecursionError("too deep"), KeyError("n")])
+def test_what_cannot_be_shown_is_said_and_ends_nothing(error):
+    def peek(name):
+        raise error
+
+    broken = SimpleNamespace(plan=SimpleNamespace(objects="key"), names=lambda: ["cat"], peek=peek, codec=CODEC)
+    said = peeked(7, broken, PeekState(3, ("cat",), "", 1))
+    assert said.found == () and type(error).__name__ in said.refused
+    assert "FrameError" in ask({"cat": b"\xc1T\x09 of a later version"}, "cat")[2]
