@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -257,6 +258,27 @@ class Report:
         except OSError:
             temporary.unlink(missing_ok=True)
             raise
+
+    def _repr_html_(self) -> str:
+        """Return a table of the units for a notebook, and below it what `str` says besides."""
+        rows = [("unit", "sub-units", "in", "out", "p50 ms", "p99 ms", "errors")]
+        rows += [
+            (
+                *(
+                    name,
+                    str(unit.parallelism[-1][1]) if unit.parallelism else "",
+                    f"{unit.tuples_in:,}",
+                    f"{unit.tuples_out:,}",
+                ),
+                *(f"{unit.latency_ms.p50:.2f}", f"{unit.latency_ms.p99:.2f}", f"{unit.errors:,}"),
+            )
+            for name, unit in self.units.items()
+        ]
+        body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+        head, *more = str(self).splitlines()
+        rest = html.escape("\n".join(line.strip() for line in more[len(self.units) :]))
+        failure = f"<p>{html.escape(self.failure)}</p>" if self.failure else ""
+        return f"<p>{html.escape(head)}</p>{failure}<table>{body}</table><pre>{rest}</pre>"
 
     def __str__(self) -> str:
         lines = [f"{self.topology}: {self.ended} after {self.seconds:.1f} s on the {self.engine} engine"]

@@ -11,6 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ParamSpec
 
 from esault.api.run import run
@@ -19,6 +20,7 @@ from esault.errors import UsageError
 from esault.payload.json_text import key_text
 from esault.report import Report
 from esault.runtime.process.log_output import short_line
+from esault.runtime.session.collected import collected_so_far
 
 __all__ = ["RunHandle", "start"]
 
@@ -34,8 +36,9 @@ PATIENCE = 10.0
 class RunHandle:
     """A run in the background. What it prints is in `lines`; it ends when its spouts do, by `stop`, or with this program."""
 
-    def __init__(self, go: Callable[[RunHandle], Report]) -> None:
-        """Begin it. `go` runs it to its end with this handle as its view."""
+    def __init__(self, go: Callable[[RunHandle], Report], file: str | None = None) -> None:
+        """Begin it. `go` runs it to its end with this handle as its view; `file`: where the topology's classes are."""
+        self._file = file
         #: the newest lines: (process, text), with an empty text before it for notices
         self.lines: deque[tuple[str, str]] = deque(maxlen=LINES)
         self._snapshot: Snapshot | None = None
@@ -152,22 +155,49 @@ class RunHandle:
         found = self._ask(do="state", unit=unit, key=typed, prefix=prefix, limit=limit)["found"]
         return [(each["key"], each["state"]) for each in found]
 
+    def emitted(self, unit: str) -> list[tuple[Any, Any]]:
+        """Return (key, value) of all that a unit has emitted to a `Collect` sink and that is committed so far; the sink's name will do, too.
+
+        Raises UsageError where there is none.
+        """
+        units = self.status().units
+        names = [name for u in units for name, kind, _ in u.sinks if kind == "Collect" and unit in (u.name, name)]
+        if not names:
+            raise UsageError(
+                f"{unit!r} has no Collect sink: say .sink(NAME, Collect()) behind the unit in the topology"
+            )
+        try:
+            if self.running:
+                return collected_so_far(str(self._place().parent), names, self._file)
+        except UsageError:
+            if self.running:
+                raise
+        self._raise()
+        return [row for name in names for row in self._report.collected.get(name, ())] if self._report else []
+
     def throttle(self, unit: str, rate: float, seconds: float) -> None:
         """Let a unit take `rate` tuples a second for so many seconds. Raises UsageError."""
         self._ask(do="throttle", unit=unit, rate=float(rate), seconds=float(seconds))
 
     def _ask(self, **request: Any) -> dict[str, Any]:
-        from esault.runtime.session.control_client import ask, running
+        from esault.runtime.session.control_client import ask
+
+        return list(ask(self._place(request["do"] == "stop"), request, patience=None))[-1]
+
+    def _place(self, starting: bool = False) -> Path:
+        """Return the run's control socket, in its folder; with `starting` also of a run that does not take requests yet."""
+        from esault.runtime.session.control_client import running
 
         status = self.status()
-        if request["do"] != "stop":
+        if not starting:
             with self._seen:  # until it runs it takes none
                 self._seen.wait_for(lambda: not self.running or not self._starting, STARTING)
         deadline = time.monotonic() + PATIENCE
         while self.running:
             for each in running():
                 if each.status.get("pid") == os.getpid() and each.run == status.run:
-                    return list(ask(each.control_socket, request, patience=None))[-1]
+                    assert isinstance(each.control_socket, Path)
+                    return each.control_socket
             if time.monotonic() > deadline:
                 break
             time.sleep(0.05)  # it is starting: its socket is not there yet
@@ -208,7 +238,9 @@ class RunHandle:
 def _in_background(go: Callable[P, Report]) -> Callable[P, RunHandle]:
     @functools.wraps(go)
     def begin(*arguments: P.args, **named: P.kwargs) -> RunHandle:
-        return RunHandle(lambda handle: go(*arguments, **{**named, "view": handle}))  # type: ignore[arg-type]
+        topology = arguments[0] if arguments else named.get("topology")
+        file = getattr(getattr(topology, "__code__", None), "co_filename", None)
+        return RunHandle(lambda handle: go(*arguments, **{**named, "view": handle}), file)  # type: ignore[arg-type]
 
     return begin
 
@@ -217,6 +249,6 @@ start = _in_background(run)
 start.__name__ = start.__qualname__ = "start"
 start.__doc__ = """Start a topology in the background and return a handle on it.
 
-Takes what `run` takes. The handle has `status()`, `scale(unit, n)`, `throttle(unit, rate, seconds)`, `stop()`, `wait()`, `report`
-and `lines`. Errors, also of wrong arguments, are raised by `status`, `wait` and `stop`.
+Takes what `run` takes. The handle has `status()`, `scale(unit, n)`, `query(unit, key)`, `emitted(unit)`, `throttle(unit, rate, seconds)`,
+`savepoint(name)`, `stop()`, `wait()`, `report` and `lines`. Errors, also of wrong arguments, are raised by `status`, `wait` and `stop`.
 """

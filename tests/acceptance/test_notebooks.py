@@ -22,8 +22,11 @@ CELLS = [
     "    counted.sink('counts', Collect())\n    return t",
     "topology()",
     "handle = esault.start(topology, policy='none', checkpoint=0.5)\nassert handle.status().topology == 'cells'",
-    "change = handle.scale('count', 3)\nassert (change['before'], change['after']) == (1, 3)\nhandle",
+    "change = handle.scale('count', 3)\nassert (change['before'], change['after']) == (1, 3)\n"
+    "while not handle.emitted('count'):\n    time.sleep(0.2)\n"
+    "assert set(dict(handle.emitted('counts'))) <= set(KEYS)\nhandle",
     "assert 'esault' in repr(handle) or 'RunHandle' in repr(handle)\nreport = handle.wait()\nassert not handle.running\n"
+    "assert handle.emitted('count') == report.collected['counts'] and '<table>' in report._repr_html_()\n"
     "print(report.ended, report.units['count'].tuples_in, len(report.collected['counts']),"
     " {max(v for k, v in report.collected['counts'] if k == key) for key in KEYS})",
     "def endless():\n    t = Topology('endless')\n"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 import esault.api.run_handle as module
-from esault import Bolt, Topology, TopologyFailed, by_key, start
+from esault import Bolt, Row, Topology, TopologyFailed, by_key, start
 from esault.api.run_handle import LINES, RunHandle
 from esault.control.report.summary import Snapshot, snapshot
 from esault.errors import UsageError
@@ -166,3 +168,32 @@ def test_a_program_that_ends_does_not_wait_for_a_run_that_takes_no_requests(held
     handle, _ = held(seen()[1])
     handle._leave()
     assert handle.running
+
+
+def test_what_a_unit_has_emitted_is_given_by_its_name_or_the_sinks():
+    handle = start(topology, engine="local")
+    handle.wait(60)
+    assert handle.emitted("count") == handle.emitted("totals") == [("k", 1), ("k", 3), ("k", 6)]
+    with pytest.raises(UsageError, match="'numbers' has no Collect sink: say .sink"):
+        handle.emitted("numbers")
+
+
+def test_while_it_runs_the_rows_are_read_from_the_folder_of_the_run(held, monkeypatch, tmp_path):
+    stands = seen()[1]
+    units = [replace(unit, sinks=(("totals", "Collect", ""),) * (unit.name == "count")) for unit in stands.units]
+    handle, _ = held(replace(stands, units=tuple(units)))
+    monkeypatch.setattr(handle, "_place", lambda: tmp_path / "control")
+    assert handle.emitted("count") == []  # nothing is committed yet
+    sink = Collect()
+    sink.open(SimpleNamespace(run_dir=str(tmp_path), unit="totals", sub_unit=1))
+    sink.write([Row("k", 1, 0.0, None)])
+    sink.commit(1, sink.prepare(1))
+    assert handle.emitted("count") == [("k", 1)]
+
+
+def test_a_report_is_a_table_in_a_notebook():
+    report = start(lambda: topology((1, 2)), engine="local").wait(60)
+    page = report._repr_html_()
+    assert page.startswith("<p>counted: drained after") and "<td>count</td><td>1</td><td>2</td><td>2</td>" in page
+    assert "batch read, all processed" in page
+    assert "&lt;negative&gt;" in replace(report, failure="<negative>")._repr_html_()
