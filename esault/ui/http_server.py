@@ -7,6 +7,7 @@ for each, until the run had none left. So there are few at a time, the oldest go
 from __future__ import annotations
 
 import contextlib
+import io
 import socket
 import threading
 import time
@@ -29,8 +30,31 @@ _HOSTS = frozenset(("127.0.0.1", "localhost", "[::1]"))
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
+class _Writer(io.BufferedIOBase):
+    """The end to which answers are written. Whatever the error by which a reader is found gone, wsgiref says nothing of it."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        """Send all of it. Raises ConnectionAbortedError."""
+        try:
+            self._connection.sendall(data)
+        except OSError as error:  # of TLS: SSLEOFError, which is none of ConnectionError
+            raise ConnectionAbortedError(str(error)) from error
+        return len(data)
+
+
 class _Handler(WSGIRequestHandler):
     timeout = PATIENCE
+
+    def setup(self) -> None:
+        """Make what reads and writes."""
+        super().setup()
+        self.wfile = _Writer(self.connection)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing: the terminal shows the run."""

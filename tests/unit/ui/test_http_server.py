@@ -7,6 +7,8 @@ import errno
 import http.client
 import os
 import socket
+import ssl
+import threading
 import time
 import urllib.request
 from pathlib import Path
@@ -89,3 +91,42 @@ def test_a_page_that_leads_its_own_name_here_reads_nothing(server, host, status)
     answered = connection.getresponse()
     assert (answered.status, answered.read() == b"answered") == (status, status == 200)
     connection.close()
+
+
+def test_a_reader_that_has_gone_is_not_told_of_in_the_runs_log(capsys):
+    """Behind TLS that is an SSLEOFError, of which wsgiref would print the traceback among lines of JSON."""
+    ended = threading.Event()
+
+    def endless(environ, start_response):
+        start_response("200 OK", [("Content-Type", "text/plain")])
+        try:
+            while True:
+                yield b"x" * 65536
+        finally:
+            ended.set()
+
+    class Gone:
+        def __init__(self, connection):
+            self._connection, self._sent = connection, 0
+
+        def sendall(self, data):
+            self._sent += 1
+            if self._sent > 3:
+                raise ssl.SSLEOFError(8, "EOF occurred in violation of protocol")
+            self._connection.sendall(data)
+
+    class Handler(http_server._Handler):
+        def setup(self):
+            super().setup()
+            self.wfile = http_server._Writer(Gone(self.connection))
+
+    server = HttpServer("127.0.0.1", 0, endless)
+    server.RequestHandlerClass = Handler
+    server.start()
+    try:
+        with contextlib.suppress(http.client.IncompleteRead):
+            asked(server)
+        assert ended.wait(20)
+    finally:
+        server.close()
+    assert capsys.readouterr().err == ""
