@@ -148,6 +148,7 @@ def test_tables_are_those_of_plain_python_whatever_comes_late_and_only_what_is_n
     shop = Shop(tmp_path, shops)
     first = [("a", 1, "1"), ("b", 7, "1"), ("a", 5, "2"), ("?", 2, "2"), ("b", -1, "2"), ("b", 0, ""), ("a", -4, "1")]
     changes = [(1, "x", 10, "u"), (2, "y", 11, "u"), (3, "d", 5, "u"), (2, None, 20, "d")]
+    changes += [(5, None, 40, "d"), (5, None, 50, "d")]  # of what comes late
     shop.sales(*first)
     shop.changes(*changes)
     done = shop.run()
@@ -174,6 +175,7 @@ def test_tables_are_those_of_plain_python_whatever_comes_late_and_only_what_is_n
         (3, None, 7, "d"),
         (3, "e", 6, "u"),
         (4, "n", 1, "u"),
+        (5, "m", 30, "u"),
     ]
     shop.sales(*second)
     shop.changes(*late)
@@ -181,8 +183,8 @@ def test_tables_are_those_of_plain_python_whatever_comes_late_and_only_what_is_n
     assert {name: (one.read, one.why) for name, one in again.items() if one.why is None} == {
         "sold": (2, None),
         "by_day": (2, None),
-        "customers": (6, None),
-        "moves": (6, None),
+        "customers": (7, None),
+        "moves": (7, None),
     }
     assert again["by_shop"].why == "sold changed"
     assert {path: os.stat(path).st_mtime_ns for path in kept} == kept  # nothing was written again

@@ -33,6 +33,8 @@ __all__ = ["Part", "Reading", "spools"]
 READ_ROWS = 2048
 #: seconds by which tuples that were due at different times are told apart
 TOGETHER = 0.01
+#: how often, at most, it is told what was read: seconds between, and of how many times the seconds that it takes
+TELL_EVERY, TELL_SHARE = 0.02, 20.0
 #: tuples after which another worker may begin to read
 DIVIDE_ROWS = 25_000
 #: tuples that are read ahead of what has been processed: at first, and at most
@@ -200,6 +202,8 @@ class Reading:
         self._lock = threading.Lock()
         self._processed: list[tuple[str, int, int, bytes | None]] = []
         self._draining = self._pausing = False
+        #: something was read that is not published yet
+        self._untold = False
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         #: why it cannot go on; for people
@@ -268,9 +272,13 @@ class Reading:
 
     def _run(self) -> None:
         try:
+            due = 0.0
             while not self._stop.is_set() and not self.over.is_set():
-                if not self.step(time.time()):
+                now = time.monotonic()
+                if not self.step(time.time(), now >= due):
                     self._stop.wait(0.002)
+                elif now >= due:
+                    due = now + max(TELL_EVERY, TELL_SHARE * (time.monotonic() - now))
             while not self._stop.wait(0.05):
                 self._settle()
             self._settle()  # what was committed last
@@ -281,8 +289,8 @@ class Reading:
         finally:
             self._close()
 
-    def step(self, now: float) -> bool:
-        """Read a little of each part and publish it; whether there was anything."""
+    def step(self, now: float, tell: bool = True) -> bool:
+        """Read a little of each part and publish it, if `tell` says so or it is the last; whether there was anything."""
         self._settle()
         happened = False
         draining = self._draining  # once: it may change while this step publishes, and then the next one is the last
@@ -296,8 +304,10 @@ class Reading:
         ended = all(part.ended for part in self.parts)
         end = self._offset["end"] or ended or (draining and not self._pausing)
         pulses = {} if end else self._pulses_due(now)
-        if happened or pulses or end != self._offset["end"]:
+        self._untold = self._untold or happened
+        if (self._untold and (tell or draining)) or pulses or end != self._offset["end"]:
             self._publish(pulses, end, now)
+            self._untold = False
         if end or draining:
             self.over.set()
         return happened

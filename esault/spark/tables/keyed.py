@@ -132,4 +132,8 @@ class KeyedRows:
             return None
         before = read_parts(spark, self._gone.path, list(state.files), state.schema, state.evolved)
         of_these = merge.of_keys(before, self._one.keys, changes)
+        if (
+            self._one.scd_type == 2
+        ):  # a version that comes late ends with the first of them behind it, not with the last
+            return of_these.select(*map(quoted, names)).distinct()
         return of_these.groupBy(*map(quoted, self._one.keys)).agg(f.max(quoted(names[-1])).alias(names[-1]))

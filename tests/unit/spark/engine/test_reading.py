@@ -129,3 +129,18 @@ def test_a_run_that_goes_on_asks_again_what_had_ended_and_can_seek(
     read = latest(tmp_path)
     assert (read["parts"]["a"][0][0], read["parts"]["b"][0][0], read["end"]) == (2, 1, True)
     assert spouts.failure is None and {name for name, *_ in said} == {"a"}
+
+
+@pytest.mark.parametrize("pause", [False, True])
+def test_what_was_read_is_told_when_it_is_due_and_before_the_end(tmp_path: Path, pause: bool) -> None:
+    spouts = made(tmp_path)
+    for _ in range(3):
+        assert spouts.step(1.0, tell=False)
+    assert not (tmp_path / "latest.json").exists()
+    assert spouts.step(1.0)
+    told = latest(tmp_path)["parts"]["numbers"][0][0]
+    assert told == spouts.parts[0].rows > 0
+    assert spouts.step(1.0, tell=False) and spouts.parts[0].rows > told
+    spouts.drain(pause)
+    spouts.step(1.0, tell=False)
+    assert latest(tmp_path)["parts"]["numbers"][0][0] == spouts.parts[0].rows and spouts.over.is_set()
