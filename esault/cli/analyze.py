@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from esault.cli.named_values import spark_conf
 from esault.cli.topology_argument import params_of, place_of, set_option
 from esault.errors import EsaultError, UsageError
 
@@ -61,6 +62,12 @@ class _Subject:
 )
 @click.option("--plot", "plots", type=click.Path(), help="Draw what can be drawn, as PNG files into this folder.")
 @click.option("--master", help="URL of a Spark cluster; without it Spark runs here.")
+@click.option(
+    "--conf",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="A setting of Spark, such as spark.driver.memory=4g. May be repeated.",
+)
 def command(
     what: str,
     settings: tuple[str, ...],
@@ -80,6 +87,7 @@ def command(
     into: str | None,
     plots: str | None,
     master: str | None,
+    conf: tuple[str, ...],
 ) -> None:
     """Spark's reports on the tables that TOPOLOGY has landed, or that stand in DIR.
 
@@ -105,18 +113,20 @@ def command(
     from esault.spark.report import render
 
     if direct and (listed or job or full or into or dry_run or backfill or picture or history or quality):
-        raise UsageError("--direct keeps nothing: it goes with --set, --plot and --master alone")
+        raise UsageError("--direct keeps nothing: it goes with --set, --plot, --master and --conf alone")
     if sum(map(bool, (follow, every, cron))) > 1:
         raise UsageError("--follow, --every and --cron say when to run again: give one of them")
     if backfill and not (job or "").startswith("table:"):
         raise UsageError("--backfill makes rows of one table anew: say which, by --job table:NAME")
+    asked = spark_conf(conf)
     subject = _folder(what, settings) if os.path.isdir(what) else _topology(what, settings)
     if direct:
         reports = getattr(subject.module, "reports", None)
-        for report in analyze(subject.tables, reports, master, plots, say=_say, paths=subject.paths).values():
+        found = analyze(subject.tables, reports, master, plots, say=_say, paths=subject.paths, conf=asked)
+        for report in found.values():
             print(f"\n{render(report)}")
         return
-    runs = _runs(subject, into, master)
+    runs = _runs(subject, into, master, asked)
     if picture is not None:
         runs.draw(picture)
         print(f"graph: {picture}")
@@ -232,7 +242,7 @@ def _code(folder: str) -> str:
     return digest.hexdigest()[:16]
 
 
-def _runs(subject: _Subject, into: str | None, master: str | None) -> Runs:
+def _runs(subject: _Subject, into: str | None, master: str | None, conf: dict[str, str]) -> Runs:
     from esault.spark.elasticity import is_of_runs
     from esault.spark.elasticity import reports as reports_of_runs
     from esault.spark.pipeline import Rules
@@ -256,6 +266,5 @@ def _runs(subject: _Subject, into: str | None, master: str | None) -> Runs:
     if callable(declare := getattr(subject.module, "pipeline", None)):
         tables = Tables(subject.tables)
         declare(tables)
-    return Runs(
-        subject.name or "tables", subject.tables, into, rules, tables, master=master, say=_say, paths=subject.paths
-    )
+    options = {"master": master, "say": _say, "paths": subject.paths, "conf": conf}
+    return Runs(subject.name or "tables", subject.tables, into, rules, tables, **options)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import esault
 from bench.kit.spark_cluster import SparkCluster
 from bench.spark_faults.__main__ import WRONG
 from bench.spark_faults.trial import Trial
@@ -177,6 +178,47 @@ def test_runs_in_one_session_on_hosts_with_other_pythons_and_folders(cluster: Sp
     assert "workers lack msgpack, protobuf, sortedcontainers: sent along" in done.stderr
     if cluster.namespaces:
         assert "sink 'counts' writes /tmp/counts.jsonl" in refused and "on storage that all hosts" in refused
+
+
+LANDED = """
+from pathlib import Path
+from esault import Topology
+from esault.sinks import SparkTable
+from esault.sources import Items
+
+expectations = {"sold": {"some pieces": "pieces > 0"}}
+
+
+def topology() -> Topology:
+    t = Topology("shop")
+    rows = Items([(what, n) for n in range(-5, 500) for what in ("bread", "milk")])
+    t.spout("tills", rows).sink("sold", SparkTable("out/sold", {"what": str, "pieces": int}, "append"))
+    return t
+
+
+def pipeline(tables):
+    @tables.table(keys=["what"], merge={"pieces": "sum"})
+    def totals(sold):
+        return sold.groupBy("what").agg({"pieces": "sum"}).toDF("what", "pieces")
+
+
+def reports(tables):
+    return {"sold": tables["sold"].groupBy("what").count().orderBy("what")}
+"""
+
+
+def test_analyze_has_the_cluster_make_tables_and_reports(cluster: SparkCluster, folder: Path) -> None:
+    here = folder / "shop"
+    here.mkdir()
+    (here / "shop.py").write_text(LANDED)
+    done = on_driver(cluster, here, "-m", "esault", "run", "shop.py", "--engine", "local", "--plain")
+    assert done.returncode == 0, done.stderr
+    options = ("--master", cluster.master, "--conf", "spark.cores.max=2")
+    done = on_driver(cluster, here, "-m", "esault", "analyze", "shop.py", *options, PYSPARK_PYTHON="python3")
+    assert done.returncode == 0, done.stderr
+    assert "quarantine of sold: 12 rows" in done.stdout and "bread    499" in done.stdout
+    totals = {row["what"]: row["pieces"] for row in esault.read(here / "out/analytics/shop/tables/totals").to_pylist()}
+    assert totals == dict.fromkeys(("bread", "milk"), sum(range(500)))
 
 
 def test_workers_and_the_driver_are_killed_and_counts_are_exact(cluster: SparkCluster, folder: Path) -> None:
