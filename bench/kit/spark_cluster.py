@@ -16,17 +16,22 @@ from pathlib import Path
 import psutil
 
 from bench.kit.namespaces import Namespaces
+from esault.spark.class_archive import archived
 from esault.spark.java import find_java
+from esault.spark.worker_python import worker_python
 
 __all__ = ["SparkCluster"]
 
 _PACKAGE = "org.apache.spark.deploy"
 #: seconds until master and workers must be there
-_PATIENCE = 90.0
+_PATIENCE = 300.0
+#: of JVMs that live for minutes beside many others
+_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 class SparkCluster:
-    """A context manager. `folder`: of logs and work, seen by all; `pythons`: worker -> the folder of its `python3`, before all on its PATH.
+    """A context manager. `folder`: of logs and work, seen by all; `pythons`: worker -> the folder of its `python3`, before all on its PATH;
+    the others have this Python.
 
     `prefix` is what a command of the driver begins with, `master` the URL for it. Where namespaces cannot be made, all is on loopback,
     with one /tmp.
@@ -52,6 +57,10 @@ class SparkCluster:
         found = importlib.util.find_spec("pyspark")
         assert found is not None and found.submodule_search_locations
         self._home = str(found.submodule_search_locations[0])
+        self._java_home = find_java(os.environ).home
+        self._java = f"{_JAVA} {archived({**os.environ, 'JAVA_HOME': self._java_home})}".strip()
+        #: settings for the driver, which cost executors less
+        self.conf = {"spark.executor.extraJavaOptions": f"{self._java} -Xss8m"}
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
         self._master: subprocess.Popen[bytes] | None = None
 
@@ -65,10 +74,11 @@ class SparkCluster:
             if not name.startswith(("SPARK_", "PYSPARK_", "PYTHON")) and name != "TMPDIR"
         }
         environ |= {
-            "JAVA_HOME": find_java(environ).home,
+            "JAVA_HOME": self._java_home,
             "SPARK_HOME": self._home,
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            # an application may lose as many executors as it will
+            "SPARK_DAEMON_JAVA_OPTS": f"{self._java} -Dspark.deploy.maxExecutorRetries=-1",
             "SPARK_LOCAL_DIRS": str(own / "local"),
         }
         if python is not None:
@@ -97,8 +107,16 @@ class SparkCluster:
             "worker.Worker",
             *("--cores", str(self._cores), "--memory", self._memory, "--work-dir", str(self.folder / name / "work")),
             self.master,
-            python=self._pythons.get(self.names.index(name)),
+            python=self._pythons.get(self.names.index(name)) or self._own_python(),
         )
+
+    def _own_python(self) -> Path:
+        """Return a folder whose `python3` is this Python, made quick to start."""
+        programs = self.folder / "programs"
+        if not programs.exists():
+            programs.mkdir(parents=True)
+            (programs / "python3").symlink_to(worker_python(self.folder))
+        return programs
 
     def __enter__(self) -> SparkCluster:
         try:

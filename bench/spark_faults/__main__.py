@@ -1,6 +1,6 @@
 """Faults to a run on a standalone cluster of Spark, seeded, one after another; then its counts are compared with what they must be.
 
-python -m bench.spark_faults --out DIR [--quick] [--runs FAULTS] [--minutes N]
+python -m bench.spark_faults --out DIR [--quick] [--runs FAULTS] [--minutes N] [--seed N]
 
 It starts a master and two workers of one core, in network namespaces where those can be made, each with a /tmp of its own.
 """
@@ -28,6 +28,7 @@ WRONG = ("lost", "doubled", "keys_with_another_sum", "ends_doubled", "rows_lost"
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="no faults after so many")
 
 
@@ -40,7 +41,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="esault-spark-faults-", dir="/var/tmp"))
     with SparkCluster(folder / "cluster") as cluster:
         (folder / "run").mkdir()
-        trial = Trial(cluster, folder / "run", RATE, SEED)
+        trial = Trial(cluster, folder / "run", RATE, arguments.seed)
         try:
             found = trial.run(faults, minutes=arguments.minutes)
         except Lost as error:
@@ -49,10 +50,10 @@ def main() -> None:
             trial.kill()
     wrong = [name for name in WRONG if found[name]]
     lines = [
-        f"{found['faults']} faults in {found['seconds'] / 60:.0f} minutes, {found['epochs']} epochs, {found['commands']} commands, "
-        f"{found['failed_commands']} of which ended by a fault to others",
+        f"{found['faults']} faults in {found['seconds'] / 60:.0f} minutes, {found['amid_batches']} of them while a batch was computed; "
+        f"{found['epochs']} epochs, {found['commands']} commands, {found['failed_commands']} of which ended by a fault to others",
         f"{found['numbers']:,} numbers, two tuples each: {', '.join(f'{name} {found[name]}' for name in WRONG)}",
-        "seconds from the fault to the end of the next epoch:",
+        "seconds from the batch with the fault, and with up to two others, to the end of the next epoch:",
     ]
     bars = []
     for kind, seconds in found["by_kind"].items():
@@ -60,7 +61,7 @@ def main() -> None:
         middle = ordered[len(ordered) // 2]
         lines.append(f"  {len(ordered):3}  {kind:30} median {middle:6.1f}  max {ordered[-1]:6.1f}")
         bars.append(Bar(kind, middle, ordered[0], ordered[-1]))
-    result = {"bench": "spark_faults", "machine": machine, "seed": SEED, "rate": RATE, **found}
+    result = {"bench": "spark_faults", "machine": machine, "seed": arguments.seed, "rate": RATE, **found}
     write(arguments.out, result, lines, {"until the next epoch is over": bars}, "seconds (median; line: least to most)")
     if wrong:
         raise SystemExit(f"not exact: {', '.join(wrong)}; what the run left is in {folder}")

@@ -21,15 +21,26 @@ ROOT = Path(__file__).parents[2]
 TOPOLOGY = Path(__file__).with_name("topology.py")
 #: kind -> how often it is chosen
 KINDS = {
-    "the Pythons of an executor": 3,
-    "an executor": 3,
-    "all executors": 1,
-    "a worker": 2,
+    "the Pythons of an executor": 8,
+    "an executor": 8,
+    "all executors": 2,
+    "a worker": 4,
     "the driver": 2,
     "the driver, then other tasks": 1,
 }
+#: behind these no other fault comes within the same epoch
+_OF_DRIVER = ("the driver", "the driver, then other tasks")
+#: how many faults come within an epoch at most, each into what the one before has made Spark do again
+VOLLEY = 3
 #: seconds until an epoch must be over
-PATIENCE = 900.0
+PATIENCE = 1800.0
+#: a task, a stage or an application may fail as often as faults come
+CONF = {
+    "spark.task.maxFailures": "100",
+    "spark.stage.maxConsecutiveAttempts": "100",
+    "spark.executor.maxNumFailures": "10000",
+    "spark.network.timeout": "600s",
+}
 
 
 class Lost(Exception):
@@ -44,6 +55,8 @@ class Trial:
         self.order = random.Random(seed)
         self.process: subprocess.Popen[bytes] | None = None
         self.commands = self.failed = 0
+        #: faults while a batch was being computed
+        self.amid = 0
         #: kind -> seconds until the next epoch was over
         self.happened: dict[str, list[float]] = defaultdict(list)
         self._more: list[str] = []
@@ -58,12 +71,18 @@ class Trial:
             *(sys.executable, "-m", "esault", "run", f"{TOPOLOGY}:topology", "--engine", "spark", "--plain"),
             *("--master", self.cluster.master, "--checkpoint", "1", "--state", str(self.folder / "state")),
             *("--set", f"folder={self.folder}", "--set", f"rate={self.rate}"),
+            *(f"--conf={name}={value}" for name, value in {**CONF, **self.cluster.conf}.items()),
             *(["--resume"] if self.commands else []),
             *self._more,
         ]
         self.commands += 1
         with (self.folder / "log.txt").open("ab") as log:
-            environ = {**os.environ, "TMPDIR": str(self.folder / "tmp"), "PYTHONPATH": str(ROOT)}
+            environ = {
+                **os.environ,
+                "TMPDIR": str(self.folder / "tmp"),
+                "PYTHONPATH": str(ROOT),
+                "PYSPARK_PYTHON": "python3",  # each host's
+            }
             self.process = subprocess.Popen(
                 command, cwd=ROOT, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
@@ -84,42 +103,76 @@ class Trial:
         except (FileNotFoundError, ValueError):
             return -1
 
+    def computing(self) -> bool:
+        """Return whether a batch is being computed: Spark has written where it ends, and the journal does not say that it is over."""
+        state = self.folder / "state" / "spark"
+        try:
+            layout = json.loads((state / "layout.json").read_text())
+            number = layout["generation"]
+            log = state / (f"checkpoint-{number}" if number else "checkpoint") / "offsets"
+            begun = max((int(p.name) for p in log.iterdir() if p.name.isdigit()), default=-1)
+        except (OSError, ValueError):
+            return False
+        return layout["first"] + begun > self.done()
+
+    def _goes_on(self, end: float, what: str) -> None:
+        """A command that ended by what was done to it is followed by another. Raises Lost."""
+        assert self.process is not None
+        if self.process.poll() is not None:
+            self.failed += 1
+            if self.failed > 20:
+                raise Lost(f"the command ends again and again: {self._log()}")
+            self.start()
+        if time.monotonic() > end:
+            raise Lost(f"{what} for {PATIENCE:.0f} s: {self._log()}")
+        time.sleep(0.05)
+
     def until_after(self, epoch: int) -> int:
-        """Wait until a later epoch is over. A command that ends by what was done to it is followed by another. Raises Lost."""
+        """Wait until a later epoch is over. Raises Lost."""
         end = time.monotonic() + PATIENCE
         while (done := self.done()) <= epoch:
-            assert self.process is not None
-            if self.process.poll() is not None:
-                self.failed += 1
-                if self.failed > 20:
-                    raise Lost(f"the command ends again and again: {self._log()}")
-                self.start()
-            if time.monotonic() > end:
-                raise Lost(f"no epoch behind {epoch} for {PATIENCE:.0f} s: {self._log()}")
-            time.sleep(0.05)
+            self._goes_on(end, f"no epoch behind {epoch}")
         return done
+
+    def _until_computing(self) -> None:
+        end = time.monotonic() + PATIENCE
+        while not self.computing():
+            self._goes_on(end, "no batch")
 
     # faults ----------------------------------------------------------------------------------------
 
     def run(self, faults: int, kinds: list[str] | None = None, minutes: float = float("inf")) -> dict[str, Any]:
-        """So many faults, or these, and none after so many minutes; then the end. Raises Lost."""
-        begun, done, last = time.time(), 0, -1
+        """So many faults, or these, and none after so many minutes; then the end. Raises Lost.
+
+        They come within batches, up to VOLLEY into one, and then an epoch must end before the next.
+        """
+        begun, done = time.time(), 0
         self.start()
-        at = time.monotonic()
-        last = self.until_after(last)
-        seconds = 5.0  # that an epoch takes
+        last = self.until_after(-1)
+        seconds = 5.0  # that a batch takes
         while done < faults and time.time() - begun < 60 * minutes:
-            time.sleep(self.order.uniform(0, seconds))
-            names = list(KINDS)
-            kind = kinds[done] if kinds else self.order.choices(names, [KINDS[name] for name in names])[0]
+            self._until_computing()
             at = time.monotonic()
-            if not self._do(kind):
+            volley: list[str] = []
+            for _ in range(1 if kinds else self.order.randint(1, VOLLEY)):
+                time.sleep(self.order.uniform(0, seconds))
+                names = list(KINDS)
+                kind = kinds[done] if kinds else self.order.choices(names, [KINDS[name] for name in names])[0]
+                amid = self.computing()
+                if self._do(kind):
+                    done += 1
+                    self.amid += amid
+                    volley.append(kind)
+                if done == faults or kind in _OF_DRIVER:
+                    break
+            if not volley:
                 continue
-            done += 1
-            now = self.until_after(max(last, self.done()))
-            self.happened[kind].append(time.monotonic() - at)
-            seconds, last = min(60.0, (time.monotonic() - at) / max(1, now - last)), now
-            print(f"  {done} of {faults}: {kind}, {self.happened[kind][-1]:.0f} s, epoch {last}", flush=True)
+            last = self.until_after(max(last, self.done()))
+            took = time.monotonic() - at
+            for kind in volley:
+                self.happened[kind].append(took)
+            seconds = min(20.0, max(2.0, took / 4))
+            print(f"  {done} of {faults}: {', '.join(volley)}: {took:.0f} s, epoch {last}", flush=True)
         # No more than that can have been read; what is missing up to there is read as fast as it goes.
         number = 2 * (int(self.rate * (time.time() - begun)) // 2 + 1000)
         (self.folder / END).write_text(str(number))
@@ -128,6 +181,7 @@ class Trial:
             "faults": done,
             "commands": self.commands,
             "failed_commands": self.failed,
+            "amid_batches": self.amid,
             "epochs": self.done() + 1,
             "seconds": time.time() - begun,
             "numbers": number,

@@ -16,7 +16,7 @@ import shutil
 from collections.abc import Callable, Iterator, MutableMapping
 from pathlib import Path
 
-__all__ = ["ClassArchive", "class_archive"]
+__all__ = ["ClassArchive", "archived", "class_archive"]
 
 #: bytes that a file takes, about, and that must be free besides
 SIZE, SPARE = 200 << 20, 1 << 30
@@ -97,6 +97,15 @@ def class_archive(environ: MutableMapping[str, str], say: Callable[[str], None])
             yield ClassArchive(None)
         else:
             yield ClassArchive(path if size else None)
+
+
+def archived(environ: MutableMapping[str, str]) -> str:
+    """What another Java of Spark is to be started with, such as an executor's on this host; nothing where no file has been written."""
+    path = _folder(environ) / f"spark-{_identity(environ['JAVA_HOME'])}.jsa"
+    with contextlib.suppress(OSError):
+        if environ.get("ESAULT_CLASS_ARCHIVE") != "off" and path.stat().st_size:
+            return ClassArchive(path).options
+    return ""
 
 
 @contextlib.contextmanager

@@ -1,0 +1,106 @@
+"""Is what `esault analyze` makes the same however often it is killed, and what does it take beside plain PySpark that does the same?
+
+python -m bench.pipelines --out DIR [--quick] [--only kills|cluster|speed] [--runs N] [--minutes N] [--seed N]
+
+kills: N kills -9 at random moments of commands on this machine; cluster: the same with `--master` of a standalone cluster, in network
+namespaces where those can be made; speed: N runs of each over 1 GB that has landed, in turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from bench.kit.arguments import names_among, parse
+from bench.kit.machine import facts
+from bench.kit.result import Bar, write
+from bench.kit.spark_cluster import SparkCluster
+from bench.pipelines.speed import RATIO, Speed
+from bench.pipelines.trial import Lost, Trial
+from bench.workloads.loads import SEED
+
+__all__ = ["main"]
+
+PARTS = ("kills", "cluster", "speed")
+KILLS, CLUSTER_KILLS, TIMES = 100, 20, 3
+#: rows of a landing at most
+ROWS = 2000
+#: a JVM that lives for seconds is not worth the best compiler
+YOUNG = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+
+
+def _options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--only", metavar="PARTS", type=names_among(PARTS), help=f"some of {', '.join(PARTS)}")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="no kills after so many, of each part")
+    parser.add_argument("--seed", type=int, default=SEED)
+
+
+def _kills(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
+    trial = Trial(folder, arguments.seed, ROWS, options=["--master", "local[1]"], environ=YOUNG)
+    return _killed(trial, arguments.runs or (3 if arguments.quick else KILLS), arguments.minutes)
+
+
+def _cluster(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
+    with SparkCluster(folder / "cluster") as cluster:
+        (folder / "tmp").mkdir()
+        conf = [f"--conf={name}={value}" for name, value in cluster.conf.items()]
+        environ = {"PYSPARK_PYTHON": "python3", "TMPDIR": str(folder / "tmp"), **YOUNG}
+        trial = Trial(folder, arguments.seed, ROWS, cluster.prefix, ["--master", cluster.master, *conf], environ)
+        return _killed(trial, arguments.runs or (3 if arguments.quick else CLUSTER_KILLS), arguments.minutes)
+
+
+def _killed(trial: Trial, kills: int, minutes: float) -> dict[str, Any]:
+    try:
+        return trial.run(kills, minutes)
+    except Lost as error:
+        raise SystemExit(f"lost after {trial.kills.total()} kills: {error}") from None
+    finally:
+        trial.stop()
+
+
+def _said(where: str, found: dict[str, Any]) -> list[str]:
+    return [
+        f"{where}: {found['kills']} kills ({', '.join(f'{kind} {n}' for kind, n in found['by_kind'].items())}) in "
+        f"{found['seconds'] / 60:.0f} minutes; {found['commands']} commands, {found['ended']} of which came to their end; "
+        f"{found['landings']} landings of {sum(found['rows'].values()):,} rows",
+        f"  killed behind: {', '.join(f'{said} {n}' for said, n in sorted(found['by_moment'].items()))}",
+        f"  rows that are wrong: {', '.join(f'{name} {n}' for name, n in found['wrong'].items())}",
+    ]
+
+
+def main() -> None:
+    """The bench."""
+    arguments = parse(__doc__, _options)
+    parts = arguments.only or PARTS
+    result: dict[str, Any] = {"bench": "pipelines", "machine": facts(), "seed": arguments.seed}
+    lines: list[str] = []
+    panels: dict[str, list[Bar]] = {}
+    bad = []
+    # not below /tmp, of which each host of a cluster has its own
+    folder = Path(tempfile.mkdtemp(prefix="esault-pipelines-", dir="/var/tmp"))
+    for part, run, where in (("kills", _kills, "on this machine"), ("cluster", _cluster, "on a standalone cluster")):
+        if part in parts:
+            (folder / part).mkdir()
+            result[part] = found = run(folder / part, arguments)
+            lines += _said(where, found)
+            bad += [f"{name} ({where})" for name, n in found["wrong"].items() if n]
+            panels[f"kills {where}"] = [Bar(name, n, n, n) for name, n in sorted(found["by_moment"].items())]
+    if "speed" in parts:
+        (folder / "speed").mkdir()
+        speed = Speed(folder / "speed", 0.02 if arguments.quick else arguments.scale)
+        result["speed"] = found = speed.run(arguments.runs or (1 if arguments.quick else TIMES))
+        lines += speed.lines(found)
+        panels["seconds, 1 GB"] = speed.bars(found)
+        if found["ratio"] > RATIO:
+            lines.append(f"more than {RATIO} times plain PySpark")
+    write(arguments.out, result, lines, panels, "")
+    if bad:
+        raise SystemExit(f"other rows than a plain loop has: {', '.join(bad)}; they are in {folder}")
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
