@@ -53,7 +53,7 @@ def main() -> None:
         f"{found['faults']} faults in {found['seconds'] / 60:.0f} minutes, {found['amid_batches']} of them while a batch was computed; "
         f"{found['epochs']} epochs, {found['commands']} commands, {found['failed_commands']} of which ended by a fault to others",
         f"{found['numbers']:,} numbers, two tuples each: {', '.join(f'{name} {found[name]}' for name in WRONG)}",
-        "seconds from the batch with the fault, and with up to two others, to the end of the next epoch:",
+        "seconds from the batch with the fault, and with others, to the end of the next epoch:",
     ]
     bars = []
     for kind, seconds in found["by_kind"].items():

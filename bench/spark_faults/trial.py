@@ -21,17 +21,17 @@ ROOT = Path(__file__).parents[2]
 TOPOLOGY = Path(__file__).with_name("topology.py")
 #: kind -> how often it is chosen
 KINDS = {
-    "the Pythons of an executor": 8,
-    "an executor": 8,
-    "all executors": 2,
-    "a worker": 4,
-    "the driver": 2,
+    "the Pythons of an executor": 16,
+    "an executor": 6,
+    "all executors": 1,
+    "a worker": 3,
+    "the driver": 1,
     "the driver, then other tasks": 1,
 }
 #: behind these no other fault comes within the same epoch
 _OF_DRIVER = ("the driver", "the driver, then other tasks")
 #: how many faults come within an epoch at most, each into what the one before has made Spark do again
-VOLLEY = 3
+VOLLEY = 8
 #: seconds until an epoch must be over
 PATIENCE = 1800.0
 #: a task, a stage or an application may fail as often as faults come

@@ -100,7 +100,7 @@ def class_archive(environ: MutableMapping[str, str], say: Callable[[str], None])
 
 
 def archived(environ: MutableMapping[str, str]) -> str:
-    """What another Java of Spark is to be started with, such as an executor's on this host; nothing where no file has been written."""
+    """Return what another Java of Spark, such as an executor's on this host, is to be started with; nothing where there is no file yet."""
     path = _folder(environ) / f"spark-{_identity(environ['JAVA_HOME'])}.jsa"
     with contextlib.suppress(OSError):
         if environ.get("ESAULT_CLASS_ARCHIVE") != "off" and path.stat().st_size:
