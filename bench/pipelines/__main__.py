@@ -1,4 +1,4 @@
-"""Is what `esault analyze` makes the same however often it is killed, and what does it take beside plain PySpark that does the same?
+"""The same tables however often `esault analyze` is killed? And its time beside plain PySpark that does the same?
 
 python -m bench.pipelines --out DIR [--quick] [--only kills|cluster|speed] [--runs N] [--minutes N] [--seed N]
 

@@ -1,4 +1,4 @@
-"""What `sales.py` asks of `esault analyze`, as one would write it in plain PySpark.
+"""The work that `sales.py` asks of `esault analyze`, as one would write it in plain PySpark.
 
 python plain.py LANDED INTO MEMORY
 """
