@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import random
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,8 +18,10 @@ from esault.object_store.stored_object import StoredObject
 __all__ = ["ObjectStore"]
 
 T = TypeVar("T")
-#: seconds for which a store that is away is waited for, and between two attempts
-PATIENCE, AGAIN_AFTER = 300.0, 1.0
+#: seconds for which a store that is away is waited for
+PATIENCE = 300.0
+#: seconds between two attempts: the first wait, which doubles, and the longest. A half of each is left to chance
+AGAIN_AFTER, AGAIN_AT_MOST = 0.2, 5.0
 _logger = logging.getLogger(__name__)
 #: those of this process; none outlives a fork, for its client's thread does not
 _stores: dict[tuple[int, type[EsaultError], str, str], ObjectStore] = {}
@@ -181,6 +184,7 @@ class ObjectStore:
     def _run(self, url: str, work: Callable[[Any], T], stop: threading.Event | None) -> T:
         """Return `work(client)`, again while the store is away, until `stop` is set."""
         until: float | None = None
+        longest = AGAIN_AFTER
         while True:
             began = time.monotonic()
             try:
@@ -193,10 +197,12 @@ class ObjectStore:
                 if not passes(error) or now >= until or (stop is not None and stop.is_set()):
                     raise self._error(explained(url, self.protocol, self._options, error)) from error
                 self._say_away(url, error, began)
+                pause = min(until - now, longest * random.uniform(0.5, 1.0))
+                longest = min(AGAIN_AT_MOST, 2 * longest)
                 if stop is None:
-                    time.sleep(AGAIN_AFTER)
+                    time.sleep(pause)
                 else:
-                    stop.wait(AGAIN_AFTER)
+                    stop.wait(pause)
                 continue
             self._say_back(url)
             return found

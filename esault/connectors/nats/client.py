@@ -18,10 +18,8 @@ __all__ = ["ANSWER_WITHIN", "Client", "Server", "Stream", "library", "server"]
 T = TypeVar("T")
 #: seconds that a connection or an answer may take
 ANSWER_WITHIN = 5.0
-#: seconds between two attempts while the server is away
-AGAIN_AFTER = 0.5
 #: attempts for which a stream may be missing: a server that starts may not know it yet
-_MISSING = 6
+_MISSING = 7
 
 
 class Server(NamedTuple):

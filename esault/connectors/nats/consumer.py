@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from esault.connectors.nats.client import AGAIN_AFTER, Client, Stream
+from esault.connectors.nats.client import Client, Stream
+from esault.connectors.waits import Waits
 from esault.errors import EsaultError
 
 __all__ = ["Consumer", "create", "forget"]
@@ -84,6 +85,7 @@ class Consumer:
         self._wake = asyncio.Event()
         self._hungry = False
         self._task: asyncio.Task[Any] | None = None
+        self._waits = Waits()
         client.submit(self._follow())
 
     # the data loop -------------------------------------------------------------------------------
@@ -133,7 +135,7 @@ class Consumer:
                 except EsaultError as fatal:
                     self.error = fatal
                     return
-                await asyncio.sleep(AGAIN_AFTER)
+                await asyncio.sleep(self._waits.next())
 
     async def _consume(self) -> None:
         """Give what a consumer gives, until it is lost."""
@@ -162,6 +164,7 @@ class Consumer:
 
         client.lost.add(lost)
         client.back()
+        self._waits.begin_again()
         looked = self._heard = loop.time()
         try:
             while self._broken is None:

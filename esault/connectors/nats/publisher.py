@@ -9,8 +9,9 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
-from esault.connectors.nats.client import AGAIN_AFTER, Client
+from esault.connectors.nats.client import Client
 from esault.connectors.nats.consumer import Consumer
+from esault.connectors.waits import Waits
 from esault.errors import SinkError
 
 __all__ = ["ID", "Base", "Message", "Publisher", "takes"]
@@ -26,6 +27,8 @@ ID = "Nats-Msg-Id"
 _WINDOW, _FULL = 2_000, 5_000
 #: seconds without an answer after which a connection is given up
 _SILENT = 10.0
+#: seconds after which messages that the stream did not take are given to it again
+_GIVE_AGAIN = 0.5
 #: error codes of JetStream with which a stream refuses what it may take later: it or its server is full
 _FULL_NOW = {10023, 10028, 10047, 10077}
 #: and those where no waiting helps -> what to do
@@ -67,13 +70,13 @@ class Publisher:
 
     async def base(self) -> Base:
         """Return what all that is published from now on comes behind; waits for a server that is away."""
-        missing = 0
+        missing, waits = 0, Waits()
         while self._base is None:
             try:
                 found = await self._client.stream(self._stream)
             except Exception as error:
                 missing = self._client.away(error, missing)
-                await asyncio.sleep(AGAIN_AFTER)
+                await asyncio.sleep(waits.next())
             else:
                 self._base = found.created, found.last
         return self._base
@@ -95,7 +98,7 @@ class Publisher:
                     room.set_result(None)
 
     async def _until_stored(self, base: Base, messages: Sequence[Message], look: bool) -> None:
-        missing, left = 0, list(messages)
+        missing, left, waits = 0, list(messages), Waits()
         while left:
             try:
                 if look:
@@ -106,7 +109,7 @@ class Publisher:
                 return
             except Exception as error:
                 missing = self._client.away(error, missing)
-                await asyncio.sleep(AGAIN_AFTER)
+                await asyncio.sleep(waits.next())
                 look = True
 
     async def _stored(self, base: Base) -> set[str]:
@@ -194,7 +197,7 @@ class Publisher:
             self._client.say(
                 f"{self._who}: the stream takes no messages ({why or 'no answer'}): they are given to it again until it does"
             )
-        await asyncio.sleep(AGAIN_AFTER)
+        await asyncio.sleep(_GIVE_AGAIN)
 
 
 class _Sent:

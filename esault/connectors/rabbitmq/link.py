@@ -7,12 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from esault.connectors.rabbitmq.client import failure, library, parameters, passes, place
+from esault.connectors.waits import Waits
 from esault.errors import EsaultError
 
 __all__ = ["Link"]
-
-#: seconds between two attempts to connect
-_AGAIN = 0.5
 
 
 class Link:
@@ -44,6 +42,7 @@ class Link:
         self._connection: Any = None
         self._channel: Any = None
         self._away = False
+        self._waits = Waits()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name=f"esault {who}", daemon=True)
 
@@ -99,6 +98,7 @@ class Link:
     def _opened(self, channel: Any) -> None:
         self._channel = channel
         channel.add_on_close_callback(self._channel_closed)
+        self._waits.begin_again()
         if self._away:
             self._away = False
             self._say(f"{self._where} answers again")
@@ -110,7 +110,7 @@ class Link:
             self._lost()
             if passes(reason):
                 self._wait(reason)
-                self.later(_AGAIN, lambda: self._connection.channel(on_open_callback=self._opened))
+                self.later(self._waits.next(), lambda: self._connection.channel(on_open_callback=self._opened))
             else:
                 self._failed(failure(self._kind, self._who, self._parameters, reason))
 
@@ -124,7 +124,7 @@ class Link:
             self._loop.stop()
         elif passes(error):
             self._wait(error)
-            self.later(_AGAIN, self._connect)
+            self.later(self._waits.next(), self._connect)
         else:
             self._failed(failure(self._kind, self._who, self._parameters, error))
 

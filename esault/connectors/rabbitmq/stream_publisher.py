@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from esault.connectors.rabbitmq.stream_client import StreamAddress, StreamClient, StreamRefusedError, stream_failure
+from esault.connectors.waits import Waits
 from esault.errors import SinkError
 
 __all__ = ["StreamPublisher"]
@@ -18,8 +19,6 @@ __all__ = ["StreamPublisher"]
 _WINDOW, _FRAME = 10_000, 256 << 10
 #: bytes that a frame, and a message in it, take beside the data
 _FRAME_HEAD, _MESSAGE_HEAD = 16, 12
-#: seconds between two attempts to connect, the first and the longest
-_AGAIN, _AGAIN_LATER = 0.2, 5.0
 #: seconds without a message after which this side is said to be there
 _BEAT_EVERY = 15.0
 
@@ -88,7 +87,7 @@ class StreamPublisher:
                 self._drop()
 
     def _until_confirmed(self, job: _Job) -> None:
-        said, pause = False, _AGAIN
+        said, waits = False, Waits()
         while True:
             try:
                 self._attempt(job)
@@ -105,8 +104,7 @@ class StreamPublisher:
                 if not said:
                     said = True
                     self._say(f"waits for the server: {failure}")
-                self._closing.wait(pause)
-                pause = min(2 * pause, _AGAIN_LATER)
+                self._closing.wait(waits.next())
             else:
                 if said:
                     self._say("goes on: the server answers")

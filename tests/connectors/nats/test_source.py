@@ -10,6 +10,7 @@ import pytest
 
 from esault import SourceError, TopologyError
 from esault.connectors.nats.source import overlap
+from esault.connectors.waits import Waits
 from esault.sources import NatsSource
 from esault.testing.contract import check_spout
 from esault.topology.context import Context
@@ -208,9 +209,7 @@ def test_a_stream_that_was_made_anew_is_said_and_read(server, opened, caplog):
 
 
 def test_a_stream_that_is_deleted_while_it_is_read_ends_the_run(server, opened, monkeypatch):
-    from esault.connectors.nats import consumer
-
-    monkeypatch.setattr(consumer, "AGAIN_AFTER", 0.01)
+    monkeypatch.setattr(Waits, "next", lambda self: 0.01)
     stream = server.stream(*numbered(3))
     reader = opened(NatsSource(stream, server.url))
     reader.take(3)

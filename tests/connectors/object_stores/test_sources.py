@@ -223,7 +223,7 @@ def test_a_store_that_is_away_is_waited_for_and_that_is_said_once(server, bucket
     monkeypatch.setattr(store, "_logger", SimpleNamespace(warning=lambda text, *of: told.append(text % of)))
     monkeypatch.setattr(object_file, "BLOCK", 100)
     monkeypatch.setattr(line_file, "CHUNK", 100)
-    monkeypatch.setattr(store, "AGAIN_AFTER", 0.05)
+    monkeypatch.setattr(store, "AGAIN_AT_MOST", 0.05)
     server.put(bucket, "in/a", "1\n" * 500)
     server.put(bucket, "in/a.parquet", written(pq.write_table, ROWS))
     door = Proxy(server.port)
