@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from esault.connectors.kafka.client import ANSWER_WITHIN, Watch, failure, libraries
+from esault.connectors.kafka.client import ANSWER_WITHIN, Watch, failure, libraries, raise_failure
 from esault.connectors.kafka.dead_letters import DeadLetters
 from esault.errors import EsaultError, SourceError
 from esault.topology.columns import Columns
@@ -79,7 +79,7 @@ class Partition(SplitReader[Any, Any]):
             self._consumer.assign([self._place(self._next)])
         except self._kafka.KafkaException as error:
             self._consumer.close()
-            raise failure(SourceError, self._name, error.args[0]) from None
+            raise_failure(SourceError, self._name, error.args[0])
         except SourceError:
             self._consumer.close()
             raise
@@ -127,13 +127,15 @@ class Partition(SplitReader[Any, Any]):
         if self._end is not None and self._next >= self._end:
             raise EndOfStream
         messages = self._consumer.consume(limit, 0) if limit > 0 else []
-        if messages and (columns := self._columns(messages)) is not None:
+        keys: list[Any] = []
+        values: list[Any] = []
+        if messages and self._are_rows(messages, keys, values):
             self._next = messages[-1].offset() + 1
             self._watch.answered()
-            return columns
+            return Columns(tuple(keys), tuple(values))
         rows: list[tuple[Any, Any]] = []
         behind, bad = self._next, False
-        for message in messages:
+        for number, message in enumerate(messages):
             error = message.error()
             if error is not None:
                 if error.name() != "_PARTITION_EOF":
@@ -145,7 +147,7 @@ class Partition(SplitReader[Any, Any]):
                 behind = self._end
                 break
             try:
-                rows.append(self._row(message))
+                rows.append(self._row(message, keys[number : number + 1], values[number : number + 1]))
             except Exception as wrong:
                 bad = True
                 self._refused(message, wrong)
@@ -160,26 +162,27 @@ class Partition(SplitReader[Any, Any]):
         self._next = behind
         return rows
 
-    def _columns(self, messages: Sequence[Any]) -> Columns | None:
-        """Return the rows of messages among which is nothing else; None: they are to be looked at one by one, which takes longer."""
+    def _are_rows(self, messages: Sequence[Any], keys: list[Any], values: list[Any]) -> bool:
+        """Return whether messages are rows and nothing else, with their keys and values in these lists.
+
+        False: they are to be looked at one by one, which takes longer; the lists have those that were read by then.
+        """
         kind = self._kafka.Message
         if self._reads.metadata or self._watch.refused or any(error is not None for error in map(kind.error, messages)):
-            return None
+            return False
         if self._end is not None and messages[-1].offset() >= self._end:
-            return None
+            return False
         try:
-            return Columns(
-                _mapped(self._to_key, map(kind.key, messages)), _mapped(self._to_value, map(kind.value, messages))
-            )
+            _read(self._to_key, map(kind.key, messages), keys)
+            _read(self._to_value, map(kind.value, messages), values)
         except Exception:  # which one it is, and what follows, is found by itself
-            return None
+            return False
+        return True
 
-    def _row(self, message: Any) -> tuple[Any, Any]:
-        key, value = message.key(), message.value()
-        if key is not None:
-            key = self._to_key(key)
-        if value is not None:
-            value = self._to_value(value)
+    def _row(self, message: Any, keys: Sequence[Any], values: Sequence[Any]) -> tuple[Any, Any]:
+        """Return the row of a message; `keys` and `values` have its own where they were read before."""
+        (key,) = keys or _read(self._to_key, (message.key(),), [])
+        (value,) = values or _read(self._to_value, (message.value(),), [])
         if self._reads.metadata:
             kind, milliseconds = message.timestamp()
             timestamp = None if kind == self._kafka.TIMESTAMP_NOT_AVAILABLE else milliseconds / 1000
@@ -232,7 +235,7 @@ class Partition(SplitReader[Any, Any]):
             offset = low if self._reads.reset == "earliest" else high
             self._consumer.assign([self._place(offset)])
         except self._kafka.KafkaException as away:
-            raise failure(SourceError, self._name, away.args[0]) from None
+            raise_failure(SourceError, self._name, away.args[0])
         self._lost += max(0, offset - wanted)
         lost = f"{offset - wanted} messages are lost" if offset >= wanted else "the topic was made anew"
         self._say(f'{gone}: going on at {offset}, as "auto.offset.reset" says; {lost}')
@@ -274,5 +277,7 @@ class Partition(SplitReader[Any, Any]):
         self._consumer.close()
 
 
-def _mapped(function: Callable[[Any], Any], raw: Iterable[Any]) -> tuple[Any, ...]:
-    return tuple(raw) if function is bytes else tuple([None if each is None else function(each) for each in raw])
+def _read(function: Callable[[Any], Any], raw: Iterable[Any], into: list[Any]) -> list[Any]:
+    """Deserialize into a list, which has those before one that is refused."""
+    into.extend(raw if function is bytes else (None if each is None else function(each) for each in raw))
+    return into

@@ -97,6 +97,20 @@ def test_a_message_that_a_deserializer_refuses_ends_the_run_or_is_counted(broker
     assert read(KafkaSource(topic, broker.servers, until="end", on_bad_message="skip")) == [1, 2]
 
 
+def test_what_stands_beside_a_message_that_is_refused_is_read_once(broker):
+    topic, asked = broker.topic(), []
+    fill(broker, topic, *range(20), b"{", *range(20, 40))
+
+    def number(data):
+        asked.append(data)
+        return int(data)
+
+    source = KafkaSource(topic, broker.servers, until="end", value_deserializer=number, on_bad_message="skip")
+    assert read(source) == list(range(40))
+    assert sorted(each for each in asked if each != b"{") == sorted(str(n).encode() for n in range(40))
+    assert asked.count(b"{") <= 2
+
+
 def test_a_partition_that_is_added_is_found_and_read_from_its_first_message(broker):
     from confluent_kafka.admin import AdminClient, NewPartitions
 
