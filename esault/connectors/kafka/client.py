@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from esault.errors import EsaultError, TopologyError
 
-__all__ = ["Watch", "check_topics", "failure", "libraries", "settings"]
+__all__ = ["ENDED", "Watch", "check_topics", "failure", "libraries", "raise_failure", "settings"]
 
 #: seconds within which a broker must answer before anything starts
 ANSWER_WITHIN = 10
@@ -48,8 +48,18 @@ _REMEDIES = {
     "OFFSET_OUT_OF_RANGE": "the topic has forgotten it (retention.ms, retention.bytes)",
     "NOT_ENOUGH_REPLICAS": "fewer replicas are in sync than the topic's min.insync.replicas asks for: mend the brokers",
 }
+#: a producer, or its transaction, has come to an end; these do not say why
+ENDED = {"_FATAL", "_PURGE_QUEUE", "_PURGE_INFLIGHT", "_STATE"}
+#: and these do. Another producer sends the rows again
+_LOST = {
+    *ENDED,
+    *("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_PRODUCER_ID_MAPPING", "UNKNOWN_PRODUCER_ID"),
+    *("OUT_OF_ORDER_SEQUENCE_NUMBER", "INVALID_TXN_STATE", "TRANSACTION_ABORTABLE"),
+}
+_ANEW = "the producer or its transaction is lost: what goes on from a checkpoint sends these rows again"
 #: may pass by itself: a restart is worth while
 _PASSING = {
+    *_LOST,
     *("_ALL_BROKERS_DOWN", "_TRANSPORT", "_TIMED_OUT", "_MSG_TIMED_OUT", "_TIMED_OUT_QUEUE", "REQUEST_TIMED_OUT"),
     *("NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "LEADER_NOT_AVAILABLE", "COORDINATOR_NOT_AVAILABLE"),
     *("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "NETWORK_EXCEPTION", "BROKER_NOT_AVAILABLE", "_RESOLVE"),
@@ -83,11 +93,17 @@ def settings(who: str, bootstrap_servers: str, config: Mapping[str, Any] | None)
 def failure(kind: type[EsaultError], what: str, error: Any) -> EsaultError:
     """Return the error for a KafkaError, with the remedy; where it may pass by itself a ConnectionError is its cause."""
     name = error.name()
-    remedy = _REMEDIES.get(name)
+    remedy = _ANEW if name in _LOST else _REMEDIES.get(name)
     said = kind(f"{what}: {error.str()} ({name})" + (f"; {remedy}" if remedy else ""))
     if name in _PASSING or (error.retriable() and name not in _REFUSALS):
         said.__cause__ = ConnectionError(error.str())
     return said
+
+
+def raise_failure(kind: type[EsaultError], what: str, error: Any) -> NoReturn:
+    """Raise what `failure` makes, where another error is dealt with: its cause says whether it may pass, and `from None` would take that away."""
+    said = failure(kind, what, error)
+    raise said from said.__cause__
 
 
 class Watch:
@@ -153,7 +169,7 @@ def check_topics(
         except kafka.KafkaException as error:
             admin.poll(0)
             if watch.refused or (watch.away and seconds >= REFUSED_WITHIN) or seconds == ANSWER_WITHIN:
-                raise failure(kind, f"{who}: {servers} does not answer", watch.refused or error.args[0]) from None
+                raise_failure(kind, f"{who}: {servers} does not answer", watch.refused or error.args[0])
     assert known is not None
     missing = [name for name in topics if name not in known]
     if missing and create is not None:
@@ -162,7 +178,7 @@ def check_topics(
                 made.result(ANSWER_WITHIN)
             except kafka.KafkaException as error:
                 if error.args[0].name() != "TOPIC_ALREADY_EXISTS":  # another was first
-                    raise failure(kind, f"{who}: the topic cannot be made", error.args[0]) from None
+                    raise_failure(kind, f"{who}: the topic cannot be made", error.args[0])
     elif missing:
         near = [name for name in sorted(known) if not name.startswith("__")][:10]
         raise kind(

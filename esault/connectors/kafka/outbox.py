@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from esault.connectors.kafka.client import Watch, failure, libraries
+from esault.connectors.kafka.client import ENDED, Watch, failure, libraries, raise_failure
 from esault.errors import EsaultError
 
 __all__ = ["Outbox"]
@@ -47,7 +47,7 @@ class Outbox:
             some = messages[start : start + _AT_ONCE]
             self._make_room(len(some))
             self._give(topic, some)
-        self.producer.poll(0)
+        self._served(self.producer.poll, 0)
         self._check()
 
     def has_room(self, count: int) -> bool:
@@ -56,7 +56,7 @@ class Outbox:
 
     def arrived(self) -> bool:
         """Return whether the broker has all, without waiting. Raises as `flush`."""
-        self.producer.poll(0)
+        self._served(self.producer.poll, 0)
         self._check()
         if len(self.producer):
             return False
@@ -66,7 +66,7 @@ class Outbox:
     def flush(self) -> None:
         """Wait until the broker has all. Raises `kind` where it refuses a message, or was away for message.timeout.ms."""
         waiting = len(self.producer)
-        while left := self.producer.flush(1.0):
+        while left := self._served(self.producer.flush, 1.0):
             self._check()
             waiting = self._looked(waiting, left)
         self._check()
@@ -75,7 +75,7 @@ class Outbox:
     def _make_room(self, count: int) -> None:
         waiting = len(self.producer)
         while (left := len(self.producer)) + count > self._most and left:
-            self.producer.poll(0.05)
+            self._served(self.producer.poll, 0.05)
             self._check()
             waiting = self._looked(waiting, left)
 
@@ -91,21 +91,38 @@ class Outbox:
                     self.producer.produce(topic, **message)
             elif self.producer.produce_batch(topic, messages) != len(messages):
                 wrong = next(message["_error"] for message in messages if "_error" in message)
+                if wrong.name() in ENDED:  # the reason is with those that were given before
+                    self._served(self.producer.flush, 1.0)
+                    self._check()
                 raise failure(self._kind, f"{self._who}: {topic} does not take a message", wrong)
         except self._kafka.KafkaException as error:
-            raise failure(self._kind, self._who, error.args[0]) from None
+            raise_failure(self._kind, self._who, error.args[0])
         except BufferError:
             raise self._kind(
                 f'{self._who}: the messages that wait are too large together; raise "queue.buffering.max.kbytes" in config'
             ) from None
 
+    def _served(self, call: Callable[[float], int], seconds: float) -> int:
+        """Let the client call back. Raises `kind` where it has come to an end."""
+        try:
+            return call(seconds)
+        except self._kafka.KafkaException as error:
+            raise_failure(self._kind, self._who, error.args[0])
+        except SystemError as error:  # confluent-kafka raises in the midst of a callback
+            if isinstance(error.__cause__, self._kafka.KafkaException):
+                raise_failure(self._kind, self._who, error.__cause__.args[0])
+            raise
+
     def _delivered(self, error: Any, message: Any) -> None:
-        if error is not None and self._failed is None:
+        # one message that fails takes with it all others of a transaction: what they say is no reason
+        if error is not None and (self._failed is None or self._failed[1].name() in ENDED):
             self._failed = (message.topic(), error)
 
     def _check(self) -> None:
         if self._watch.refused is not None:
             raise failure(self._kind, self._who, self._watch.refused)
+        if self._failed is not None and self._failed[1].name() in ENDED:
+            self._served(self.producer.flush, 1.0)
         if self._failed is not None:
             (topic, error), self._failed = self._failed, None
             raise failure(self._kind, f"{self._who}: {topic} does not take a message", error)

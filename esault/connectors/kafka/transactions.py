@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from esault.connectors.kafka.client import failure, libraries
+from esault.connectors.kafka.client import libraries, raise_failure
 from esault.connectors.kafka.outbox import Outbox
 from esault.errors import EsaultError
 
@@ -72,7 +72,7 @@ class Transaction:
             self._outbox.producer.init_transactions(PATIENCE)
             self._outbox.producer.begin_transaction()
         except kafka.KafkaException as error:
-            raise failure(kind, f"{who}: no transaction can be begun", error.args[0]) from None
+            raise_failure(kind, f"{who}: no transaction can be begun", error.args[0])
 
     def put(self, topic: str, messages: list[dict[str, Any]]) -> None:
         """As `Outbox.put`."""
@@ -215,7 +215,7 @@ class Coordinator:
                     continue  # an older transaction is open: nothing behind it can be seen yet
                 return message.error() is None and bool(message.offset() == prepared.offset)
         except kafka.KafkaException as error:
-            raise failure(self._kind, self._who, error.args[0]) from None
+            raise_failure(self._kind, self._who, error.args[0])
         finally:
             consumer.close()
         raise self._kind(

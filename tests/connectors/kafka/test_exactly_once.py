@@ -119,6 +119,34 @@ class TestTransactions:
         committed(other, 1, handle)
         assert seen(broker, topic) == [2]
 
+    def test_a_producer_that_is_shut_out_is_a_failure_that_passes(self, broker):
+        topic = broker.topic(2)
+        sink = sink_of(broker, topic)
+        write(sink, 1, 2, 3)
+        sink._outbox.flush()
+        other = KafkaSink(topic, broker.servers, guarantee="exactly-once")
+        _OPEN.append(other)
+        other.begin(RunInfo("run-2", "t", "out", False, "folder-1"))
+        other.forget_staged(())
+        with pytest.raises(SinkError, match="sends these rows again") as raised:
+            write(sink, 4, 5, 6)
+            prepared(sink, 1)
+        assert isinstance(raised.value.__cause__, ConnectionError)  # a restart follows, with new transactions
+        sink.open(sink.context)
+        write(sink, 1, 2, 3, 4, 5, 6)
+        committed(sink, 1, prepared(sink, 1))
+        assert seen(broker, topic) == [1, 2, 3, 4, 5, 6]
+
+    def test_of_a_transaction_with_a_message_that_is_too_large_that_is_said(self, broker):
+        topic = broker.topic(4, max_message_bytes="2000")
+        sink = sink_of(broker, topic, value_serializer="text", config={"compression.type": "none", "linger.ms": 100})
+        with pytest.raises(SinkError, match="too large.*max.message.bytes") as raised:
+            write(sink, *range(100))
+            waited(sink.write([Row("large", "x" * 5_000, 0.0)]), None)
+            write(sink, *range(100))
+            prepared(sink, 1)
+        assert raised.value.__cause__ is None
+
     def test_exactly_once_without_checkpoints_is_refused(self, broker):
         sink = KafkaSink("t", broker.servers, guarantee="exactly-once")
         with pytest.raises(SinkError, match="--checkpoint"):

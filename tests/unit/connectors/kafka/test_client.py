@@ -35,6 +35,33 @@ class TestErrors:
         assert "max.message.bytes" in str(error)
         assert error.__cause__ is None
 
+    def test_its_cause_stays_when_it_is_raised(self):
+        from esault.connectors.kafka.outbox import Outbox
+        from esault.flow.operators.user_error import is_transient
+
+        outbox = Outbox("KafkaSink", settings("KafkaSink", "127.0.0.1:1", None), SinkError, print)
+
+        def fenced(seconds):
+            raise kafka.KafkaException(kafka.KafkaError(kafka.KafkaError._FENCED, "fenced", True))
+
+        with pytest.raises(SinkError, match="sends these rows again") as raised:
+            outbox._served(fenced, 0.0)
+        assert is_transient(raised.value)
+
+    def test_of_messages_that_fail_together_the_reason_is_said(self):
+        from esault.connectors.kafka.outbox import Outbox
+
+        outbox = Outbox("KafkaSink", settings("KafkaSink", "127.0.0.1:1", None), SinkError, print)
+        message = type("Message", (), {"topic": lambda self: "t"})()
+        for number in (
+            kafka.KafkaError._PURGE_QUEUE,
+            kafka.KafkaError.MSG_SIZE_TOO_LARGE,
+            kafka.KafkaError._PURGE_QUEUE,
+        ):
+            outbox._delivered(kafka.KafkaError(number), message)
+        with pytest.raises(SinkError, match=r"max\.message\.bytes"):
+            outbox._check()
+
     def test_a_setting_that_there_is_not_is_named(self):
         with pytest.raises(SinkError, match="no.such"):
             check_topics("KafkaSink", SinkError, settings("KafkaSink", "a:1", {"no.such": 1}), ["t"])
