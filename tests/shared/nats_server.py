@@ -27,8 +27,8 @@ class NotToBeHadError(Exception):
 class Server:
     """One server. `url` is where it is reached, with a password."""
 
-    def __init__(self, folder: Path, program: str) -> None:
-        self.folder, self._program = folder, program
+    def __init__(self, folder: Path, program: str, *options: str) -> None:
+        self.folder, self._program, self._options = folder, program, options
         self.port = free_port()
         self.url = f"nats://{USER}:{PASSWORD}@127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
@@ -44,7 +44,7 @@ class Server:
             "--pass": PASSWORD,
         }
         options = [str(part) for option in told.items() for part in option]
-        self._process = subprocess.Popen([self._program, "-js", *options], stdin=subprocess.DEVNULL)
+        self._process = subprocess.Popen([self._program, "-js", *options, *self._options], stdin=subprocess.DEVNULL)
         for _ in range(600):
             assert self._process.poll() is None, (self.folder / "log").read_text()[-3000:]
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=2) as client:
@@ -111,13 +111,13 @@ class Server:
 
 
 @contextlib.contextmanager
-def running() -> Iterator[Server]:
-    """A server in a folder of its own. Raises NotToBeHadError."""
+def running(*options: str) -> Iterator[Server]:
+    """A server in a folder of its own, with more options of nats-server. Raises NotToBeHadError."""
     program = shutil.which("nats-server")
     if program is None:
         raise NotToBeHadError("there is no NATS: apt-get install nats-server")
     with tempfile.TemporaryDirectory(prefix="nats-", ignore_cleanup_errors=True) as folder:
-        server = Server(Path(folder), program)
+        server = Server(Path(folder), program, *options)
         try:
             server.start()
             yield server

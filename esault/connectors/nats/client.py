@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
@@ -11,6 +12,8 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from esault.background import BackgroundLoop
+from esault.connectors.nats.tls import NoTlsError, over_tls
+from esault.connectors.tls_refused import tls_refused
 from esault.errors import EsaultError, TopologyError
 
 __all__ = ["ANSWER_WITHIN", "Client", "Server", "Stream", "library", "server"]
@@ -18,6 +21,8 @@ __all__ = ["ANSWER_WITHIN", "Client", "Server", "Stream", "library", "server"]
 T = TypeVar("T")
 #: seconds that a connection or an answer may take
 ANSWER_WITHIN = 5.0
+#: seconds that the end of a connection that did not come about may take
+_CLOSED_WITHIN = 2.0
 #: attempts for which a stream may be missing: a server that starts may not know it yet
 _MISSING = 7
 
@@ -153,12 +158,17 @@ class Client:
             "error_cb": wrong,
             "closed_cb": closed,
         }
-        connection = nats.NATS()
+        connection = over_tls(nats) if any(url.startswith("tls:") for url in self._server.urls) else nats.NATS()
         try:
             await asyncio.wait_for(connection.connect(list(self._server.urls), **options), 2 * ANSWER_WITHIN)
         except Exception as error:
-            with suppress(Exception):  # it leaves its socket open
-                await connection.close()
+            with suppress(
+                Exception
+            ):  # it leaves its socket open; where TLS has failed it waits for an end that does not come
+                await asyncio.wait_for(connection.close(), _CLOSED_WITHIN)
+            tls = next((each for each in (*met, error) if isinstance(each, (ssl.SSLError, NoTlsError))), None)
+            if tls is not None:
+                raise tls from None
             if isinstance(error, (nats.errors.NoServersError, asyncio.TimeoutError)):
                 raise (met[-1] if met else ConnectionError("no answer")) from None
             raise
@@ -219,7 +229,16 @@ class Client:
         if isinstance(error, EsaultError):
             return error
         text = _words(error)
-        if "uthoriz" in text or "uthentic" in text or "credentials" in text:
+        remedy = (
+            tls_refused(str(error), "nats://", "SSL_CERT_FILE in the environment")
+            if isinstance(error, ssl.SSLError)
+            else None
+        )
+        if remedy is not None:
+            hint = f"; {remedy}"
+        elif isinstance(error, NoTlsError):
+            hint = f"; correct the port of {self._server.shown}, or write nats:// in servers"
+        elif "uthoriz" in text or "uthentic" in text or "credentials" in text:
             hint = "; give the right user and password in servers (nats://user:password@host:4222), or the right credentials"
         elif "ermissions" in text:
             hint = "; allow it for this user in the server's configuration, or take another user"
@@ -242,6 +261,8 @@ def passes(error: Exception) -> bool:
     """Return whether the same may work later: no server, a lost connection, JetStream that is starting."""
     import nats.errors
 
+    if isinstance(error, ssl.SSLError) and tls_refused(str(error), "", "") is not None:
+        return False
     if isinstance(error, EsaultError):
         return isinstance(error.__cause__, ConnectionError)
     lost = (
