@@ -10,9 +10,10 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from esault.background import BackgroundLoop
+from esault.connectors.tls_refused import tls_refused
 from esault.errors import SourceError
 
-__all__ = ["Incoming", "answer_refused"]
+__all__ = ["Incoming", "answer_refused", "tls_trouble"]
 
 #: seconds until the first new attempt at most, and between two of them at most
 _FIRST_BACKOFF, _LONGEST_BACKOFF = 0.5, 30.0
@@ -90,6 +91,14 @@ class Incoming:
             self._say(f"{self._who}: {trouble}: trying again until it answers")
         backoff = random.uniform(0, min(_LONGEST_BACKOFF, _FIRST_BACKOFF * 2 ** min(self._tries, 10)))
         await asyncio.sleep(backoff + (asked or 0.0))
+
+
+def tls_trouble(who: str, error: Exception) -> str:
+    """Return what is wrong with a connection by TLS, where it may pass. Raises SourceError where no waiting mends it."""
+    remedy = tls_refused(str(error), "http:// or ws://", "SSL_CERT_FILE in the environment")
+    if remedy is not None:
+        raise SourceError(f"{who}: TLS is refused: {error}; {remedy}")
+    return str(error)
 
 
 def answer_refused(who: str, status: int, reason: str, said: str) -> SourceError:

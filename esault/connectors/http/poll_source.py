@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from esault.connectors.http.incoming import Incoming, answer_refused
+from esault.connectors.http.incoming import Incoming, answer_refused, tls_trouble
 from esault.connectors.http.library import library
 from esault.connectors.http.retries import PASSING, retry_after
 from esault.connectors.http.service import Service
@@ -132,10 +132,9 @@ class HttpPollSource(Spout[Any, Any]):
                         self._service.url, params=self._asked(), headers=self._conditions()
                     ) as answer:
                         body = await answer.read()
-                except aiohttp.ClientConnectorCertificateError as error:
-                    raise SourceError(
-                        f"{self._who}: TLS is refused: {error}; correct the host or its certificate"
-                    ) from None
+                except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError) as error:
+                    await self._incoming.pause(tls_trouble(self._who, error))
+                    continue
                 except (aiohttp.ClientError, asyncio.TimeoutError) as error:
                     await self._incoming.pause(str(error) or f"no answer within {self._timeout:g} s")
                     continue

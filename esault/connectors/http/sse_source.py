@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
-from esault.connectors.http.incoming import Incoming, answer_refused
+from esault.connectors.http.incoming import Incoming, answer_refused, tls_trouble
 from esault.connectors.http.library import library
 from esault.connectors.http.retries import PASSING, retry_after
 from esault.connectors.http.service import Service
@@ -194,10 +194,8 @@ class SseSource(Spout[str, Any]):
                             raise answer_refused(
                                 self._who, answer.status, answer.reason, await answer.text(errors="replace")
                             )
-                except aiohttp.ClientConnectorCertificateError as error:
-                    raise SourceError(
-                        f"{self._who}: TLS is refused: {error}; correct the host or its certificate"
-                    ) from None
+                except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError) as error:
+                    trouble = tls_trouble(self._who, error)
                 except (aiohttp.ClientError, asyncio.TimeoutError) as error:
                     trouble = str(error) or f"nothing came for {self._silence:g} s"
                 await self._incoming.pause(trouble, asked if asked is not None else retry)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from esault.connectors.http.incoming import Incoming, answer_refused
+from esault.connectors.http.incoming import Incoming, answer_refused, tls_trouble
 from esault.connectors.http.library import library
 from esault.connectors.http.retries import PASSING
 from esault.connectors.http.service import Service
@@ -113,10 +113,8 @@ class WebSocketSource(Spout[None, Any]):
                     if error.status < 500 and error.status not in PASSING:
                         raise answer_refused(self._who, error.status, "", error.message) from None
                     trouble = f"it says {error.status}"
-                except aiohttp.ClientConnectorCertificateError as error:
-                    raise SourceError(
-                        f"{self._who}: TLS is refused: {error}; correct the host or its certificate"
-                    ) from None
+                except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError) as error:
+                    trouble = tls_trouble(self._who, error)
                 except (aiohttp.ClientError, asyncio.TimeoutError) as error:
                     trouble = str(error) or f"no answer within {_CONNECT_WITHIN:g} s"
                 if not self._reconnect:

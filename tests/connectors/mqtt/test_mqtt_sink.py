@@ -98,3 +98,9 @@ def test_what_is_missing_or_refused_is_said(broker, topic):
     made = sink(broker, lambda key, value: key)
     with pytest.raises(SinkError, match="is no topic"):
         made.write([Row("a/#", 1, 0.0, "id")])
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # paho leaves a socket open there
+def test_tls_that_does_not_come_about_is_said(broker):
+    with pytest.raises(SinkError, match="does not answer.*does it speak TLS there, with a certificate that is trusted"):
+        MqttSink("t", "127.0.0.1", broker.port, tls=True).check()
