@@ -6,6 +6,7 @@ Who prepared it may have died before it could.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any
 
 from esault.flow.send.sink_call import Background, call_sink, waited
@@ -25,10 +26,11 @@ def commit_for_run(
 ) -> None:
     """Have one sink commit handles, each with the number of its checkpoint: those of one at once where it commits for the whole run.
 
-    `whole`: others commit, too. Idempotent. Raises SinkError, UserError.
+    The older checkpoint comes first, of whatever sub-unit: a key may have moved in between. `whole`: others commit, too. Idempotent. Raises
+    SinkError, UserError.
     """
     if not commits_as_one(sink):
-        for number, handle in handles if whole else ():
+        for number, handle in sorted(handles, key=itemgetter(0)) if whole else ():
             _call(name, "commit", background, sink.commit, number, handle)
         return
     by_number: dict[int, list[Any]] = {}
