@@ -95,7 +95,9 @@ class DataLoop(threading.Thread):
             text, cause, transient = str(error), pack_cause(error), is_transient(error)
             self.say(Failed(self.build.incarnation, self.build.unit, text, cause, damaged, transient))
         except BaseException as error:
-            if isinstance(error, OSError) and is_shortage(error):  # of this process: another one in its place may have what it takes
+            if isinstance(error, OSError) and is_shortage(
+                error
+            ):  # of this process: another one in its place may have what it takes
                 text = f"{self.build.unit or 'an ack server'}: {shortage(error)}"
                 self.say(Failed(self.build.incarnation, self.build.unit, text, pack_cause(error), transient=True))
                 return
