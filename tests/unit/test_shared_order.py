@@ -6,10 +6,8 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
-import depth
 import order
 import pytest
-from hypothesis import settings
 
 
 def items(*paths):
