@@ -94,6 +94,12 @@ def cli(ctx: click.Context) -> None:
         from esault.cli.settings_file import FILE, read
 
         ctx.default_map = read(FILE, lambda name: cli.get_command(ctx, name))
+    if ctx.invoked_subcommand in ("run", "check") and any(name.startswith("ESAULT_RUN_") for name in os.environ):
+        from esault.cli.settings_file import check_environment
+
+        run = cli.get_command(ctx, "run")
+        assert run is not None
+        check_environment("run", run)
 
 
 def main(arguments: list[str] | None = None) -> Any:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ import click
 
 from esault.errors import UsageError
 
-__all__ = ["FILE", "origins", "read"]
+__all__ = ["FILE", "check_environment", "origins", "read"]
 
 #: in the folder in which the command is started
 FILE = "esault.toml"
@@ -59,6 +60,18 @@ def _named(
         yield option.name, [value] if option.multiple and not isinstance(value, list) else value
 
 
+def check_environment(name: str, command: click.Command) -> None:
+    """Check that all variables which are for a command name options of it: ESAULT_RUN_CHECKPOINT=1. Raises UsageError."""
+    prefix = f"ESAULT_{name.upper()}_"
+    known = [(each.name or "").upper() for each in command.params if isinstance(each, click.Option)]
+    for variable in os.environ:
+        said = variable.removeprefix(prefix)
+        if said != variable and said not in known:
+            near = difflib.get_close_matches(said, known, 1)
+            hint = f"; did you mean {prefix}{near[0]}?" if near else f": `esault {name} --help` lists them"
+            raise UsageError(f"{variable} is in the environment, and `esault {name}` has no such option{hint}")
+
+
 def origins(ctx: click.Context) -> Iterator[tuple[str, Any, str]]:
     """Yield (option, value, origin) of each option of a command that is not at its default."""
     words = {"ENVIRONMENT": "environment", "DEFAULT_MAP": FILE, "COMMANDLINE": "command line"}
@@ -68,7 +81,8 @@ def origins(ctx: click.Context) -> Iterator[tuple[str, Any, str]]:
             origin = words[source.name]
             if source.name == "ENVIRONMENT":
                 origin = f"{ctx.auto_envvar_prefix}_{(each.name or '').upper()}"
-            yield each.opts[0], ctx.params.get(each.name or ""), origin
+            value = ctx.params.get(each.name or "")
+            yield each.opts[0], " ".join(map(str, value)) if isinstance(value, (tuple, list)) else value, origin
 
 
 def _toml() -> Any:

@@ -54,7 +54,7 @@ def test_where_each_comes_from_is_shown(call, monkeypatch):
     monkeypatch.setenv("ESAULT_RUN_SLOTS", "3")
     _, out, _ = call("check", "told.py", "--settings", toml='[run]\ncheckpoint = 2\npolicy = "none"\nslots = 9\n')
     assert "setting: --checkpoint 2.0 (esault.toml)" in out
-    assert "setting: --policy ('none',) (esault.toml)" in out
+    assert "setting: --policy none (esault.toml)" in out
     assert "setting: --slots 3 (ESAULT_RUN_SLOTS)" in out
     monkeypatch.delenv("ESAULT_RUN_SLOTS")
     assert "are at their defaults" in call("check", "told.py", "--settings", toml="")[1]
@@ -73,3 +73,21 @@ def test_where_each_comes_from_is_shown(call, monkeypatch):
 def test_what_is_wrong_in_it_is_said(call, toml, says):
     code, _, err = call("run", "told.py", toml=toml)
     assert code == 2 and says in err, err
+
+
+@pytest.mark.parametrize(
+    "variable, says",
+    [
+        ("ESAULT_RUN_CHEKPOINT", "has no such option; did you mean ESAULT_RUN_CHECKPOINT?"),
+        ("ESAULT_RUN_X", "has no such option: `esault run --help` lists them"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_a_variable_that_names_no_option_of_a_run_is_refused(call, monkeypatch, command, variable, says):
+    """A run without checkpoints would have been the answer to a slip of the pen."""
+    monkeypatch.setenv(variable, "1")
+    code, _, err = call(command, "told.py")
+    assert code == 2 and variable in err and says in err
+    monkeypatch.delenv(variable)
+    monkeypatch.setenv("ESAULT_NODE_ADDRESS", "10.0.0.2")  # as units of systemd have it
+    assert call("check", "told.py")[0] == 0
