@@ -194,7 +194,7 @@ def snapshot(driver: Driver, now: float) -> Snapshot:
         phase=driver.phase,
         draining=driver.draining,
         now=now,
-        seconds=now - driver.running_since if driver.running_since is not None else 0.0,
+        seconds=_seconds(driver, now),
         units=tuple(units),
         failure=driver.failure,
         scaling=(*(standing(each) for each in driver.scaling.objectives.statuses), *_scaling(driver)),
@@ -213,6 +213,13 @@ def snapshot(driver: Driver, now: float) -> Snapshot:
         free_slots=driver.resources.free,
         hosts=_hosts(driver),
     )
+
+
+def _seconds(driver: Driver, now: float) -> float:
+    """Return how long tuples have flowed: to the end of the run, as the report says it, not to that of its processes."""
+    if driver.running_since is None:
+        return 0.0
+    return (driver.ended_at if driver.ended_at is not None else now) - driver.running_since
 
 
 def _checkpoint_at(driver: Driver) -> float:
