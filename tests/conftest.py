@@ -24,7 +24,7 @@ import depth
 import order
 from commands_asked import Done
 
-#: Java would be at it for ten seconds and more beside other tests, once for each of those that Spark's tests find
+#: Java would be at it for ten seconds and more beside other tests; `make test` has the classes written before
 os.environ.setdefault("ESAULT_CLASS_ARCHIVE", "off")
 #: seeds that show something together
 ENOUGH = 6

@@ -7,18 +7,18 @@ import secrets
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 import running_commands
+import waiting
 
 from esault.errors import UsageError
 
 sys.path.insert(0, str(Path(__file__).parent))  # tests here share what they look at
-from nodes import PATIENCE, Nodes
+from nodes import Nodes
 
 FLOWS = str(Path(__file__).with_name("flows.py"))
 ROOT = str(Path(__file__).parents[2])
@@ -48,10 +48,12 @@ class Command:
         )
         return self
 
-    def run(self, function: str, *arguments: str, timeout: float = PATIENCE, **params: object) -> tuple[int, str, str]:
+    def run(
+        self, function: str, *arguments: str, timeout: float = waiting.PATIENCE, **params: object
+    ) -> tuple[int, str, str]:
         return self.start(function, *arguments, **params).wait(timeout)
 
-    def wait(self, timeout: float = PATIENCE) -> tuple[int, str, str]:
+    def wait(self, timeout: float = waiting.PATIENCE) -> tuple[int, str, str]:
         assert self.process is not None
         out, err = self.process.communicate(timeout=timeout)
         return self.process.returncode, out, err
@@ -99,15 +101,9 @@ class Command:
                 continue
         return found
 
-    def until(self, condition, seconds: float = PATIENCE):
+    def until(self, condition, seconds: float = waiting.PATIENCE):
         """Wait until the condition gives something, and give that."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            found = condition()
-            if found:
-                return found
-            time.sleep(0.05)
-        raise AssertionError(f"not within {seconds} s")
+        return waiting.until(condition, seconds)
 
     def end(self) -> None:
         if self.process is not None and not self.process.stdout.closed:

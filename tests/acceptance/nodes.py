@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -15,8 +14,6 @@ from namespaces import Network
 from esault.cluster.key import make_key
 
 ROOT = str(Path(__file__).parents[2])
-#: seconds that anything may take: a machine that does much else is slow, and no time decides
-PATIENCE = 200.0
 
 
 class NodeProcess:
@@ -125,14 +122,3 @@ class Nodes:
     def end(self) -> None:
         for node in self.nodes.values():
             node.end()
-
-
-def until(condition, seconds: float = PATIENCE):
-    """Wait until the condition gives something, and give that."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"not within {seconds} s")

@@ -6,10 +6,11 @@ import time
 
 import pytest
 from namespaces import RelayedNetwork, why_not
-from nodes import Nodes, until
+from nodes import Nodes
 from test_checkpointed_runs import check, wanted, write_text
 from test_hosts import hosts_of
 from test_hosts_come_and_go import checkpoint_of, end, hosts, report_of, start
+from waiting import until
 
 pytestmark = pytest.mark.slow
 REASON = why_not()

@@ -13,9 +13,10 @@ from pathlib import Path
 import flows
 import psutil
 import pytest
-from nodes import NodeProcess, until
+from nodes import NodeProcess
 from test_checkpointed_runs import check, wanted, write_text
 from test_door import esault
+from waiting import until
 
 from esault.cluster import versions
 from esault.cluster.connection import Lost, call

@@ -9,10 +9,11 @@ import time
 from collections import Counter
 
 import pytest
-from nodes import PATIENCE, NodeProcess, until
+from nodes import NodeProcess
 from ports import free_port
 from test_checkpointed_runs import check, wanted, write_text
 from test_hosts import hosts_of
+from waiting import PATIENCE, until
 
 from esault.runtime.remote.host_connection import SILENCE
 

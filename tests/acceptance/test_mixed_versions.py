@@ -12,9 +12,10 @@ from pathlib import Path
 
 import flows
 import pytest
-from nodes import ROOT, NodeProcess, until
+from nodes import ROOT, NodeProcess
 from test_checkpointed_runs import check, wanted, write_text
 from test_hosts_come_and_go import checkpoint_of, hosts, start
+from waiting import until
 
 from esault.cluster.versions import _digest, installed
 from esault.errors import UsageError

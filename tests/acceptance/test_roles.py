@@ -7,10 +7,11 @@ import os
 import shutil
 
 import pytest
-from nodes import NodeProcess, until
+from nodes import NodeProcess
 from test_checkpointed_runs import check, wanted, write_text
 from test_door import esault
 from test_hosts_come_and_go import end, hosts, start
+from waiting import until
 
 from esault.cluster.key import make_key, make_role_key, retire, succeed
 from esault.runtime.process.run_dir import living_run_dirs

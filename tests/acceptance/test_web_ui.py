@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import waiting
 
 import esault
 from esault.sources.dead_letter_files import DeadLetterFiles
@@ -38,7 +39,7 @@ def page(browser):
     made = browser.new_page(viewport={"width": 1280, "height": 900})
     made.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
     made.on("pageerror", lambda error: wrong.append(str(error)))
-    made.set_default_timeout(60_000)
+    made.set_default_timeout(1000 * waiting.PATIENCE)
     yield made
     made.close()
     # A run that has ended closes its server, also under a request that is on its way. A refusal is shown on the page, and
@@ -100,7 +101,6 @@ def test_a_unit_is_split_on_the_page_and_its_keys_are_seen_to_move(command, page
     page.check('#tried input[data-policy="dhalion"]')
     legend = page.eval_on_selector_all("#chart-tried .u-label", "labels => labels.map(l => l.textContent)")
     assert {"as it was", "none", "auto", "dhalion"} <= set(legend)
-    page.screenshot(path=str(command.folder / "page.png"), full_page=True)
     widths = page.eval_on_selector_all(
         "#units tbody tr", "rows => rows.map(r => [r.cells[0].textContent, r.cells[2].textContent])"
     )
@@ -148,7 +148,6 @@ def test_dead_letters_are_seen_on_the_page_and_go_again(command, page):
     ]
     assert newest == sorted(newest, reverse=True)
     assert page.text_content("#sinks tbody tr").startswith("outJsonLinestotalout")
-    page.screenshot(path=str(command.folder / "page.png"), full_page=True)
     page.click("#drain")
     page.wait_for_function("() => document.querySelector('#phase').textContent === 'ended'")
     assert command.wait()[0] == 0

@@ -9,12 +9,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import psutil
 import running_commands
+import waiting
 from user_programs import Program
 
 from esault.errors import UsageError
@@ -76,14 +76,10 @@ class Run:
 
     def until(self, condition: Any, seconds: float = 200.0) -> Any:
         """What the condition gives at last."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            found = condition()
-            if found:
-                return found
-            assert self.process.poll() is None, "it has ended: " + "".join(self.process.communicate())
-            time.sleep(0.03)
-        raise AssertionError(f"not within {seconds} s")
+        return waiting.until(condition, seconds, self._look)
+
+    def _look(self) -> None:
+        assert self.process.poll() is None, "it has ended: " + "".join(self.process.communicate())
 
     def start_held(self, *arguments: str, rate: float, **params: Any) -> None:
         """Start, and have the spouts read little until `go_on`: what is done meanwhile meets a run that has not ended.

@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from ports import free_port
 
@@ -50,6 +51,7 @@ class Server:
             **settings,
         }
         self._process: subprocess.Popen[bytes] | None = None
+        self._connection: Any = None
         secret = folder / "secret"
         secret.write_text(PASSWORD)
         for path in (folder, secret):
@@ -102,18 +104,22 @@ class Server:
 
     def stop(self, with_signal: int = 2) -> None:
         """End it; by default as `pg_ctl -m fast` does: its processes end with it."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
         if self._process is not None:
             self._process.send_signal(with_signal)
             self._process.wait(60)
             self._process = None
 
     def ask(self, statement: str, *values: object) -> list[tuple]:
-        """Return the rows of a statement."""
+        """Return the rows of a statement, by one connection as long as the server lives: passwords take it milliseconds to check."""
         import psycopg
 
-        with psycopg.connect(self.dsn, autocommit=True) as connection:
-            cursor = connection.execute(statement, values or None)
-            return cursor.fetchall() if cursor.description else []
+        if self._connection is None or self._connection.closed:
+            self._connection = psycopg.connect(self.dsn, autocommit=True)
+        cursor = self._connection.execute(statement, values or None)
+        return cursor.fetchall() if cursor.description else []
 
 
 @contextlib.contextmanager

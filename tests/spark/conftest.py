@@ -42,10 +42,7 @@ def spark() -> Iterator[Any]:
     from esault.spark import register, session
 
     with ExitStack() as stack:
-        with pytest.MonkeyPatch.context() as patch:
-            # It lives until the last test has ended: none would write the archive before.
-            patch.setenv("ESAULT_CLASS_ARCHIVE", "off")
-            running = stack.enter_context(session("local[2]", conf=QUICK))
+        running = stack.enter_context(session("local[2]", conf=QUICK))
         register(running)
         yield running
 

@@ -62,6 +62,7 @@ def test_spark_runs_on_the_java_that_pip_brings_and_leaves_nothing_behind(tmp_pa
     environ = {
         "PATH": str(tools),
         "HOME": str(tmp_path / "home"),
+        "ESAULT_CLASS_ARCHIVE": "off",
         "TMPDIR": str(tmp_path / "tmp"),
         "PYTHONPATH": str(Path(esault.errors.__file__).parents[1]),
     }

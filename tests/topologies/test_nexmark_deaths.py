@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 
 import psutil
 import pytest
 from running import FOLDER, environment
+from waiting import until
 
 from bench.nexmark.answers import answer, load, rows
 
@@ -30,14 +30,6 @@ def child(process, unit):
         except psutil.Error:
             continue
     return None
-
-
-def until(condition, seconds=200.0):
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    return found
 
 
 @pytest.mark.parametrize("unit", ["count", "events"])
