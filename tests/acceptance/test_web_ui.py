@@ -192,6 +192,8 @@ def test_all_runs_and_reports_are_on_one_page(command, page, tmp_path):
         assert page.is_hidden("#ask") and page.is_hidden("#ring")
         assert page.text_content("#checkpoints-said").startswith("3 taken, 1200 B, the newest in 4 ms")
         assert page.text_content("#parts tbody tr") == "7a"  # where it was
+        assert page.is_hidden("#checkpoints")
+        assert page.text_content('[data-unit="count"]').startswith("countbolt × 47 in")  # no rate: it is over
     finally:
         shown.terminate()
         assert shown.wait(20) == 0

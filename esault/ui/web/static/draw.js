@@ -48,6 +48,8 @@ function moment(seconds) {
   return then.toDateString() === new Date().toDateString() ? then.toLocaleTimeString() : then.toLocaleString();
 }
 
+function bytes(n) { const said = short(n); return / [kMG]$/.test(said) ? `${said}B` : `${said} B`; }
+
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800, 2592000];
 function tick(t) {
   if (t < 120) return `${+t.toFixed(2)} s`;
@@ -78,11 +80,12 @@ class Graph {
       this.cells(box, unit, loads);
       box.width.textContent = unit.chained_to ? `in ${unit.chained_to}` : `${unit.kind} × ${unit.sub_units}`;
       const p99 = unit.kind === "bolt" && late(unit) ? ` · p99 ${short(late(unit))} ms` : "";
-      box.rate.textContent = `${short(rates.get(unit.name) ?? 0)}/s${p99}`;
+      const rate = rates ? `${short(rates.get(unit.name) ?? 0)}/s` : unit.kind === "spout" ? `${short(unit.tuples_out)} out` : `${short(unit.tuples_in)} in`;
+      box.rate.textContent = rate + p99;
       box.group.setAttribute("aria-label",
         `${unit.name}, ${box.width.textContent}, ${box.rate.textContent}, ${unit.backlog} tuples wait`);
       for (const edge of this.edges.filter((e) => e.to === unit.name)) {
-        const full = unit.backlog > 1000 && unit.backlog > (rates.get(unit.name) ?? 0);
+        const full = unit.backlog > 1000 && unit.backlog > (rates?.get(unit.name) ?? 0);
         edge.group.classList.toggle("full", full);
         edge.label.textContent = unit.backlog ? `${edge.grouping} · ${short(unit.backlog)} wait` : edge.grouping;
       }
@@ -108,7 +111,7 @@ class Graph {
 
   lay(units) {
     const graph = new dagre.graphlib.Graph({ multigraph: true });
-    graph.setGraph({ rankdir: innerWidth < 700 ? "TB" : "LR", nodesep: 28, ranksep: 132, marginx: 12, marginy: 12 });
+    graph.setGraph({ rankdir: (innerWidth < 700) === units.some((u) => u.edges.length || u.sinks.length) ? "TB" : "LR", nodesep: 28, ranksep: 132, marginx: 12, marginy: 12 });
     graph.setDefaultEdgeLabel(() => ({}));
     for (const unit of units) graph.setNode(unit.name, { width: WIDTH, height: HEIGHT });
     for (const unit of units) {

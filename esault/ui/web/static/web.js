@@ -56,14 +56,14 @@ function show() {
   at("name").textContent = snapshot.topology;
   const phase = snapshot.failure ? "failed" : snapshot.draining ? "ending in order" : PHASES[snapshot.phase] ?? snapshot.phase;
   if (state.source || snapshot.report) badge(phase);
-  const facts = { [snapshot.report ? "ran for" : "running for"]: lasted(snapshot.seconds), "batches in flight": short(snapshot.roots_open ?? 0),
+  const facts = { [snapshot.report ? "ran for" : "running for"]: lasted(snapshot.seconds), "batches in flight": snapshot.report ? "" : short(snapshot.roots_open ?? 0),
     "sent again": snapshot.roots_replayed, checkpoint: snapshot.checkpoint, "went back": snapshot.restores,
     "processes replaced": snapshot.deaths, changes: snapshot.changes,
     slots: snapshot.slots ? `${snapshot.slots - snapshot.free_slots} of ${snapshot.slots}` : 0 };
   at("facts").replaceChildren(...Object.entries(facts).filter(([, value]) => value).map(([name, value]) =>
     element("div", {}, element("dt", {}, name), element("dd", {}, String(value)))));
   problem(snapshot.failure ?? "");
-  graph.draw(units, state.rates, state.chosen, (unit) => state.windows.at(-1)?.units[unit.name]?.[2] ?? unit.p99_ms, state.loads);
+  graph.draw(units, snapshot.report ? null : state.rates, state.chosen, (unit) => state.windows.at(-1)?.units[unit.name]?.[2] ?? unit.p99_ms, state.loads);
   showUnit(units.find((u) => u.name === state.chosen));
   const trouble = ["errors", "dead_letters", "dropped", "late", "state_lost"].filter((name) => units.some((u) => u[name]));
   fill("units", ["unit", text("kind"), "sub-units", "in", "out", "waiting", "p50 ms, whole run", "p99 ms, whole run", "watermark", ...trouble.map((t) => t.replace("_", " "))],
@@ -96,7 +96,8 @@ function showCheckpoints(snapshot) {
   at("checkpoints-section").hidden = !found.length && !snapshot.checkpoints_said;
   at("checkpoints-said").textContent = snapshot.checkpoints_said ?? "";
   fill("checkpoints", ["checkpoint", "complete", "took", "wrote", "in all"], found.map(([number, when, took, wrote, all]) =>
-    [number, `${since(snapshot.now - when)} ago`, `${short(1000 * took)} ms`, `${short(wrote)} B`, `${short(all)} B`]));
+    [number, `${since(snapshot.now - when)} ago`, `${short(1000 * took)} ms`, bytes(wrote), bytes(all)]));
+  at("checkpoints").hidden = !found.length;
 }
 
 // Files are read when a count has changed, and then once a second at most.
@@ -336,7 +337,7 @@ function openReport(report) {
   const units = Object.entries(report.units).map(([name, unit]) => ({
     ...unit, name, kind: unit.kind ?? (unit.tuples_in ? "bolt" : "spout"), sub_units: unit.parallelism?.at(-1)?.[1] ?? 1,
     p50_ms: unit.latency_ms?.p50 ?? 0, p99_ms: unit.latency_ms?.p99 ?? 0, backlog: 0, edges: [], sinks: [], watermark: null,
-    parts: Object.entries(unit.hosts ?? {}).map(([number, host]) => ({ number: Number(number), host, ranges: [] })),
+    parts: Object.entries(unit.hosts ?? {}).filter(([number]) => !unit.processes || number in unit.processes).map(([number, host]) => ({ number: Number(number), host, ranges: [] })),
   }));
   const objectives = (report.objectives ?? []).map((o) =>
     `${o.objective}: ${o.kept ? "kept" : "missed"}, ${short(o.measured_ms)} ms measured, ${o.slow} of ${o.tuples} tuples took longer`);
@@ -351,7 +352,7 @@ function openReport(report) {
   state.snapshot = { report: true, topology: report.topology, phase: report.ended, seconds: report.seconds, units, scaling, now: 0,
     failure: report.failure, roots_replayed: report.roots?.replayed, deaths: report.deaths, changes: state.changes.length,
     checkpoint: kept?.newest, restores: report.restores?.length,
-    checkpoints_said: kept?.taken ? `${short(kept.taken)} taken, ${short(kept.bytes)} B, the newest in ${short(1000 * kept.last_seconds)} ms: ${kept.directory}` : "" };
+    checkpoints_said: kept?.taken ? `${short(kept.taken)} taken, ${bytes(kept.bytes)}, the newest in ${short(1000 * kept.last_seconds)} ms: ${kept.directory}` : "" };
   show();
   showChanges();
   showTimeline();
