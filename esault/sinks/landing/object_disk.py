@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
 from functools import partial
@@ -19,13 +20,16 @@ __all__ = ["ObjectDisk"]
 class ObjectDisk:
     """A `Disk`. What is written under a scratch name stays in memory until it gets its own: an object appears whole.
 
-    `rename` puts the object in the background; behind `sync_folder` it is durable. Errors of the store are SinkErrors.
+    `rename` puts the object in the background; behind `sync_folder` of its folder it is durable. Errors of the store are SinkErrors.
+    A commit, in a thread of its own, waits for what is in the log's folder, and not for parts, for which `prepare` is to wait.
     """
 
     def __init__(self, url: str, options: Mapping[str, Any] | None) -> None:
         self._url, self._options = url, options
         self._scratch: dict[str, bytes] = {}
-        self._puts: list[Future[None]] = []
+        #: by folder
+        self._puts: dict[str, list[Future[None]]] = {}
+        self._lock = threading.Lock()
 
     def read(self, path: str) -> bytes:
         found = self._store.read(path)
@@ -44,14 +48,17 @@ class ObjectDisk:
         return self._store.write_absent(target, self._scratch[source])
 
     def rename(self, source: str, target: str) -> None:
-        self._puts.append(in_background(partial(self._store.write, target, self._scratch.pop(source))))
+        put = in_background(partial(self._store.write, target, self._scratch.pop(source)))
+        with self._lock:
+            self._puts.setdefault(os.path.dirname(target), []).append(put)
 
     def remove(self, path: str) -> None:
         if self._scratch.pop(path, None) is None:
             self._store.remove([path])
 
     def sync_folder(self, folder: str) -> None:
-        puts, self._puts = self._puts, []
+        with self._lock:
+            puts = self._puts.pop(folder, [])
         for put in puts:
             put.result()
 

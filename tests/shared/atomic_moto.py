@@ -1,0 +1,31 @@
+"""moto's server, whose conditional puts are atomic: by itself it looks and then writes, and two of three may both succeed.
+
+python atomic_moto.py PORT
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+
+def main(port: int) -> None:
+    """Serve until killed."""
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+    from werkzeug.serving import run_simple
+
+    app, one = DomainDispatcherApplication(create_backend_app), threading.Lock()
+
+    def serve(environment: dict[str, Any], answer: Any) -> Iterable[bytes]:
+        if "HTTP_IF_NONE_MATCH" not in environment:
+            return app(environment, answer)
+        with one:
+            return list(app(environment, answer))
+
+    run_simple("127.0.0.1", port, serve, threaded=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
