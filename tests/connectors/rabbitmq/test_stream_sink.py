@@ -156,6 +156,8 @@ def test_what_is_wrong_is_said_with_the_remedy(server, url):
         RabbitMQStreamSink(stream, url.replace("%2F", "elsewhere")).check()
     with pytest.raises(SinkError, match="does not answer .* .rabbitmq-plugins enable rabbitmq_stream"):
         RabbitMQStreamSink(stream, at(server, 1)).check()
+    with pytest.raises(SinkError, match=r"does not answer \(.*SSL"):
+        RabbitMQStreamSink(stream, url.replace("rabbitmq-stream:", "rabbitmq-stream+tls:")).check()
     with pytest.raises(TopologyError, match='write "rabbitmq-stream://user:password@host:5552'):
         RabbitMQStreamSink(stream, server.url)
     sink = opened(RabbitMQStreamSink(stream, url))
