@@ -180,3 +180,45 @@ def test_csv_to_parquet(command, tmp_path):
     )
     bad = [json.loads(line)["value"]["item"] for line in (tmp_path / "out" / "bad.jsonl").read_text().splitlines()]
     assert bad == ["item0"] * 3
+
+
+def test_nats_deliveries(command, tmp_path):
+    import nats_server
+
+    with started(nats_server, "nats") as server:
+
+        async def make(js):
+            await js.add_stream(name="DELIVERIES", subjects=["delivered.>"])
+            for n in range(9):
+                row = {"parcel": n, "city": "Bonn" if n % 3 else "Celle", "minutes_late": n * 5}
+                await js.publish("delivered.all", json.dumps(row).encode())
+
+        server.ask(make)
+        params = {"url": server.url, "until": "end", "out": tmp_path / "cities.jsonl"}
+        finished(command, "nats_deliveries.py", "--checkpoint", "0.2", **params)
+        assert sorted(json.loads(message.data)["parcel"] for message in server.messages("LATE")) == [3, 4, 5, 6, 7, 8]
+    rows = [json.loads(line) for line in (tmp_path / "cities.jsonl").read_text().splitlines()]
+    assert sorted((row["key"], row["value"]) for row in rows)[-1:] == [("Celle", 3)]
+    assert max(row["value"] for row in rows if row["key"] == "Bonn") == 6
+
+
+def test_s3_parcels(command, monkeypatch):
+    import io
+
+    import s3_server
+
+    with started(s3_server, "s3fs") as server:
+        import pyarrow.parquet as pq
+
+        from esault.sinks.landing import parts
+
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        server.client.create_bucket(Bucket="parcels")
+        for half in range(2):
+            lines = [json.dumps({"id": n, "grams": 500 * n, "city": "Bonn"}) for n in range(half, 10, 2)]
+            server.put("parcels", f"in/{half}.jsonl", "\n".join(lines))
+        finished(command, "s3_parcels.py", "--checkpoint", "0.2")
+        keys = [str(part).partition("s3://parcels/")[2] for part in parts("s3://parcels/heavy")]
+        tables = [pq.read_table(io.BytesIO(server.body("parcels", key))) for key in keys]
+        assert sorted(row["id"] for table in tables for row in table.to_pylist()) == [5, 6, 7, 8, 9]
