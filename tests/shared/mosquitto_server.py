@@ -38,7 +38,8 @@ class Broker:
         subprocess.run(["mosquitto_passwd", "-b", "-c", str(folder / "passwords"), USER, PASSWORD], check=True)
         (folder / "passwords").chmod(0o644)
         folder.chmod(0o777)
-        (folder / "mosquitto.conf").write_text(
+        self.settings = folder / "mosquitto.conf"
+        self.settings.write_text(
             "per_listener_settings true\nmax_inflight_messages 0\nmax_queued_messages 0\n"
             f"listener {self.port} 127.0.0.1\nallow_anonymous true\npersistence true\n"
             f"persistence_location {folder}/\nautosave_interval 1\nautosave_on_changes true\n"
@@ -48,7 +49,7 @@ class Broker:
     def start(self) -> None:
         """Start it, and wait until it answers."""
         with (self._folder / "log").open("ab") as log:
-            asked = [str(self._program), "-c", str(self._folder / "mosquitto.conf")]
+            asked = [str(self._program), "-c", str(self.settings)]
             self._process = subprocess.Popen(asked, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         for _ in range(400):
             assert self._process.poll() is None, (self._folder / "log").read_text()[-2000:]

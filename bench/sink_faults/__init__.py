@@ -1,0 +1,1 @@
+"""Kills of processes of each sink as they prepare and commit."""
