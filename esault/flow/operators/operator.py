@@ -99,7 +99,7 @@ class Operator:
         if self.errors == 1:
             what = "skipped" if self._policy.kind == "skip" else f"kept in {self.dead_letter_sink}"
             text = str(self._fail(error, key, hook))
-            print(f"{text}\n(the tuple is {what}; further errors of this unit are only counted)", file=sys.stderr)
+            self.context.logger.error("%s\n(the tuple is %s; further errors of this unit are only counted)", text, what)
         if self._policy.kind == "dead_letter":
             self.dead_letters += 1
             self._dead_letters_open = True
@@ -370,9 +370,10 @@ class Operator:
         self.emitter.rewind(marks)
 
     def _say_closing(self, error: BaseException, key: Any) -> None:
-        """Print the first error of `close`: there may be an object for each of a million keys."""
+        """Log the first error of `close`: there may be an object for each of a million keys."""
         if not self._close_errors:
-            print(f"{self._fail(error, key, 'close')}\n(further errors of close are not shown)", file=sys.stderr)
+            text = str(self._fail(error, key, "close"))
+            self.context.logger.error("%s\n(further errors of close are not shown)", text)
         self._close_errors += 1
 
     _close_errors = 0

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import random
-import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -226,8 +225,10 @@ class Outputs:
         if step.name not in self._told:
             self._told.add(step.name)
             what = "skipped" if step.on_error.kind == "skip" else f"kept in {self._dead_letters_at(step.on_error.path)}"
-            print(f"step {step.name!r}, key {key!r}: {described(error)}", file=sys.stderr)
-            print(f"(the tuple is {what}; further errors of this step are only counted)", file=sys.stderr)
+            self._context.logger.error(
+                "step %r, key %r: %s\n(the tuple is %s; further errors of this step are only counted)",
+                *(step.name, key, described(error), what),
+            )
         if step.on_error.kind == "dead_letter":
             counts.dead_letters += 1
             box = self._dead_letters_at(step.on_error.path)

@@ -152,12 +152,12 @@ def test_a_failure_ends_the_run_with_unit_key_and_the_users_lines():
     assert "async_operator.py" not in text
 
 
-def test_what_a_failed_try_emitted_is_forgotten_and_the_rest_goes_on(capsys):
+def test_what_a_failed_try_emitted_is_forgotten_and_the_rest_goes_on(caplog):
     local = small.run(small.through(ROWS, Odd, on_error=skip()))
     want = Counter([(k, x) for k, v in ROWS if v % 2 == 0 for x in ("before", v)])
     assert Counter(local.emitted("worker")) == want
     assert local.report().units["worker"].errors == 6
-    assert capsys.readouterr().err.count("Traceback") == 1
+    assert caplog.text.count("Traceback") == 1
 
 
 def test_retries_and_dead_letters_hold_for_each_call():

@@ -66,11 +66,11 @@ def test_a_failure_ends_the_run_with_unit_key_and_the_users_lines():
     assert "operators.py" not in text
 
 
-def test_what_a_failed_try_emitted_is_forgotten_and_the_rest_goes_on(capsys):
+def test_what_a_failed_try_emitted_is_forgotten_and_the_rest_goes_on(caplog):
     local = small.run(small.through(ROWS, Odd, on_error=skip()))
     assert [v for _, v in local.emitted("worker")] == [x for _, v in ROWS if v % 2 == 0 for x in ("before", v)]
     assert local.report().units["worker"].errors == 6
-    assert capsys.readouterr().err.count("Traceback") == 1
+    assert caplog.text.count("Traceback") == 1
 
 
 def test_retries_repeat_the_one_tuple_in_place():
@@ -100,7 +100,7 @@ def test_dead_letters_hold_tuple_and_traceback():
 
 
 @pytest.mark.parametrize(("policy", "kept"), [(skip(), 0), (dead_letter("y.jsonl"), 1)])
-def test_an_error_in_a_step_follows_the_steps_policy(policy, kept, capsys):
+def test_an_error_in_a_step_follows_the_steps_policy(policy, kept, caplog):
     t = Topology("steps")
     rows = t.spout("rows", Items([("a", 0), ("a", 5)]))
     rows.map(lambda v: 10 // v, on_error=policy).sink("out", Collect())
@@ -108,7 +108,7 @@ def test_an_error_in_a_step_follows_the_steps_policy(policy, kept, capsys):
     assert [row.value for row in local.landed("out")] == [2]
     assert local.report().units["rows"].errors == 1
     assert len(local.dead_letters) == kept
-    told = capsys.readouterr().err
+    told = caplog.text
     assert told.count("ZeroDivisionError") == 2  # the line, and the traceback: not the first try's as well
     assert "During handling" not in told
     assert ("kept in memory" in told) == bool(kept)  # where the letters are, not the path they are named after
@@ -124,13 +124,13 @@ def test_sys_exit_in_a_hook_is_an_error_of_the_hook_and_ends_nothing_else(hook):
         small.run(small.through([("a", 1)], bolt, tick_every=0.01), seconds=1)
 
 
-def test_sys_exit_in_close_is_told_and_harms_nobody(capsys):
+def test_sys_exit_in_close_is_told_and_harms_nobody(caplog):
     def leaves(self):
         sys.exit("enough")
 
     bolt = type("Leaves", (small.Echo,), {"close": leaves})
     assert small.run(small.through([("a", 1)], bolt)).landed("out")
-    assert "unit 'worker', close, key 'a': SystemExit: enough" in capsys.readouterr().err
+    assert "unit 'worker', close, key 'a': SystemExit: enough" in caplog.text
 
 
 def test_emit_with_too_little_is_said_of_emit():

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from esault import Bolt, Grouping, Sink, Topology, by_key
+from esault import Bolt, Grouping, Sink, Topology, by_key, fail, skip
 from esault.errors import TopologyFailed
 from esault.messages.settings import Settings
 from esault.sources import Items
@@ -41,12 +41,12 @@ class Wrong(Sink):
         self._fail("commit")
 
 
-def run(sink=None, delivery="alo", step=None, grouping=None, bolt=Echo):
+def run(sink=None, delivery="alo", step=None, grouping=None, bolt=Echo, on_error=fail()):
     t = Topology("wrong")
     rows = t.spout("rows", Items([(i, 1) for i in range(20)]))
     if step is not None:
         rows = rows.flat_map(step)
-    rows.bolt("echo", bolt, grouping=grouping or by_key()).sink("mine", sink or Wrong(""))
+    rows.bolt("echo", bolt, grouping=grouping or by_key(), on_error=on_error).sink("mine", sink or Wrong(""))
     local = LocalRuntime(
         t, real=True, settings=Settings(delivery=delivery, checkpoint_every=0.1 if delivery == "eo" else 0)
     )
@@ -92,13 +92,13 @@ def test_a_grouping_is_named_with_the_key():
     assert "choose on the way to 'echo', key 0: KeyError: 0" in text
 
 
-def test_of_the_errors_of_close_the_first_is_printed(capsys):
+def test_of_the_errors_of_close_the_first_is_logged(caplog):
     class Closes(Echo):
         def close(self):
             raise RuntimeError("too late")
 
     run(bolt=Closes)
-    err = capsys.readouterr().err
+    err = "".join(each.getMessage() for each in caplog.records if each.levelname == "ERROR")
     assert err.count("unit 'echo', close, key") == 1
     assert "further errors of close are not shown" in err
 
@@ -165,3 +165,16 @@ def test_that_a_value_cannot_travel_is_said_once():
     assert line.endswith(
         "whose value is refused: function at value[0]: a lambda cannot travel; write a function at the top of the file, by `def`, or functools.partial of one"
     )
+
+
+def test_an_error_that_is_survived_is_a_record_of_the_users_logger(caplog):
+    """A service that reads JSON is to see it: what is printed is no line of its log."""
+
+    class Odd(Echo):
+        def process(self, key, value):
+            raise ValueError("odd")
+
+    run(bolt=Odd, on_error=skip())
+    (record,) = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert record.name == __name__ and "ValueError: odd" in record.getMessage()
+    assert "(the tuple is skipped; further errors of this unit are only counted)" in record.getMessage()
