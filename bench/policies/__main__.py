@@ -7,12 +7,13 @@ Parts (`--only`, comma between them; what other parts have left in DIR is kept a
   migration_live
            the migration paper's varied load on actors: 13 workers on six hosts in network namespaces, ten minutes
   compare  every policy on every load shape and every recorded load, over seeds: p99 against sub-units, SPEC metrics, changes
+  sweep    every policy over its published parameters, on these loads, eight others and chains: `auto` beside the front of them all
   live     the eSault paper's load on actors and in the simulator
   live_loads  other loads, a recorded one among them, on actors and in the simulator
 
 python -m bench.policies --out DIR [--quick] [--runs SEEDS] [--only PARTS] [--scale SHARE]
 
---scale: how much of each load's time `compare` runs, from its beginning.
+--scale: how much of each load's time `compare` and `sweep` run, from its beginning.
 """
 
 from __future__ import annotations
@@ -28,17 +29,19 @@ from typing import Any
 
 from bench.kit.arguments import names_among, parse
 from bench.kit.machine import facts
-from bench.policies.compare import FIXED, LOADS, MODELS, POLICIES, Job, compare, fronts, jobs
+from bench.policies.compare import DRIFTING, FIXED, LOADS, MODELS, POLICIES, Job, compare, fronts, jobs
 from bench.policies.live import compared, text, words
 from bench.policies.live_loads import live_loads, loads_text
-from bench.policies.plots import draw_compare, draw_live
+from bench.policies.plots import draw_compare, draw_live, draw_sweep
+from bench.policies.sweep import fronts as fronts_of_sweep
+from bench.policies.sweep import sweep, sweep_lines
 
 __all__ = ["main"]
 
 PAPERS = ("autoscale", "craa", "migration", "orientstream")
 LIVE = "migration_live"
 LIVE_LOADS = "live_loads"
-PARTS = (*PAPERS, LIVE, "compare", "live", LIVE_LOADS)
+PARTS = (*PAPERS, LIVE, "compare", "sweep", "live", LIVE_LOADS)
 #: run over all seeds; the others over `FEW`
 CONTENDERS = ("auto", "probe", "ds2 quick", "flink quick", "hpa quick", "fixed peak")
 SEEDS, FEW = 5, 2
@@ -46,6 +49,13 @@ SEEDS, FEW = 5, 2
 CHAIN = ("esault", "craa_step", "craa_jitter", "flash", "recorded flights_storm", "recorded taxi_week")
 QUICK_LOADS = ("esault", "craa_jitter")
 QUICK_POLICIES = ("auto", "probe", "ds2 quick", "hpa quick", "fixed peak")
+
+
+def _has(load: str, model: str) -> bool:
+    """Return whether the model runs the load: what drifts has one of its own."""
+    if load in DRIFTING or model in DRIFTING:
+        return load == model
+    return model == "count" or load in CHAIN
 
 
 def _todo(quick: bool, seeds: int, share: float) -> list[Job]:
@@ -56,7 +66,7 @@ def _todo(quick: bool, seeds: int, share: float) -> list[Job]:
     found: list[Job] = []
     for model in MODELS:
         for load in loads:
-            if model == "chain" and load not in CHAIN:
+            if not _has(load, model):
                 continue
             for name in names:
                 many = seeds if name in CONTENDERS else min(FEW, seeds)
@@ -154,6 +164,8 @@ def _write(folder: Path, arguments: argparse.Namespace, told: Mapping[str, Calla
     if "compare" in parts:
         for model in dict.fromkeys(r["model"] for r in parts["compare"]["rows"]):
             drawn += draw_compare(folder, parts["compare"]["rows"], model)
+    if "sweep" in parts:
+        drawn += draw_sweep(folder, fronts_of_sweep(parts["sweep"]))
     return drawn + draw_live(folder, parts.get("live", {}))
 
 
@@ -172,7 +184,7 @@ def main() -> None:
     papers = {part: import_module(f"bench.policies.{part}.experiments") for part in PAPERS}
     told: dict[str, Callable[[Any], list[str]]] = {part: module.lines for part, module in papers.items()}
     lived = import_module("bench.policies.migration.live.experiments")
-    told |= {LIVE: lived.lines, "compare": _compare_lines, "live": text, LIVE_LOADS: loads_text}
+    told |= {LIVE: lived.lines, "compare": _compare_lines, "sweep": sweep_lines, "live": text, LIVE_LOADS: loads_text}
     for part in [p for p in PARTS if p in arguments.only]:
         print(f"{part} ...", flush=True)
         if part in papers:
@@ -185,6 +197,8 @@ def main() -> None:
             result = live_loads(arguments.quick)
         elif part == "compare":
             result = _compare(arguments.quick, seeds, arguments.scale)
+        elif part == "sweep":
+            result = sweep(folder, arguments.quick, min(seeds, 3), arguments.scale)
         else:
             length = 60.0 if arguments.quick else 250.0
             names = ["auto", "probe"] if arguments.quick else ["auto", "probe", "esault"]

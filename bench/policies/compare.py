@@ -1,7 +1,8 @@
 """All policies on all load shapes, in the simulator: how long tuples take, and what it costs.
 
 Two models: `count`, one unit over keys, and `chain`, three units of which the middle one is heaviest. Every load is scaled to the same
-peak; every policy runs it over the same seeds.
+peak; every policy runs it over the same seeds. Three loads are steady and have a model of their own that drifts: keys that are hot
+in turn, a tuple that takes longer and longer until a restart, and a chain each of whose units is the slowest in turn.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ import os
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.elastic.figures import spec_metrics
 from bench.kit.measure import summary
 from bench.workloads.recorded import recorded
 from esault.sim import Model, Operator, Source, simulate
-from esault.sim.load_shapes import Load, Noisy
+from esault.sim.load_shapes import Lines, Load, Noisy, Steps
 from esault.sim.loads import levels, load, scaled
 
-__all__ = ["FIXED", "LOADS", "MODELS", "POLICIES", "Job", "compare", "fronts", "jobs", "one"]
+__all__ = ["DRIFTING", "FIXED", "LOADS", "MODELS", "POLICIES", "Job", "beaten_by", "compare", "fronts", "jobs", "one"]
 
 #: tuples a second at the peak of every load
 PEAK = 3000.0
@@ -49,7 +50,18 @@ _LENGTHS: Mapping[str, tuple[float, int]] = {
     "orientstream": (45.0, 8),
     "flash": (600.0, 1),
     "day": (600.0, 1),
+    "week": (350.0, 2),
+    "sawtooth": (80.0, 3),
+    "telegraph": (300.0, 1),
+    "slow_growth": (300.0, 1),
+    "on_off": (20.0, 12),
 }
+#: steady loads, whose model drifts: tuples a second
+DRIFTING = {"skew_moves": 1800.0, "degrades": 1000.0, "wanders": 1000.0}
+#: seconds of these, and after which hot keys and the slowest unit are others
+_DRIFT, _TURN = 360.0, 60.0
+#: the model of "degrades": a tuple takes three times as long at the end, and is quick again after a restart
+_AGE = Lines((0.0, 169.0, 170.0), (1.0, 3.0, 1.0), 180.0)
 #: of a recorded load
 _RECORDED = 600.0
 
@@ -79,6 +91,8 @@ POLICIES: Mapping[str, str] = {
 }
 #: numbers that never change: what the peak takes, and what the mean takes
 FIXED = ("fixed peak", "fixed mean")
+#: of the peak, what a number that never changes is for
+FIXED_SHARES = {"fixed peak": 1.0, "fixed 0.8": 0.8, "fixed 0.6": 0.6, "fixed 0.4": 0.4}
 
 
 def _loads() -> dict[str, tuple[Load, float]]:
@@ -90,6 +104,8 @@ def _loads() -> dict[str, tuple[Load, float]]:
     for name, made in recorded().items():
         shape = Noisy(scaled(made, peak=PEAK, duration=_RECORDED), spread=0.05, every=5.0)
         found[f"recorded {name}"] = (shape, _RECORDED)
+    for name, rate in DRIFTING.items():
+        found[name] = (Steps((0.0,), (rate,), _DRIFT), _DRIFT)
     return found
 
 
@@ -111,7 +127,40 @@ def _chain(width: int) -> list[Operator]:
     ]
 
 
-MODELS: Mapping[str, Callable[[int], list[Operator]]] = {"count": _count, "chain": _chain}
+def _skew_moves(width: int) -> list[Operator]:
+    """Ten keys have two fifths of all tuples, others from turn to turn."""
+
+    def weights(turn: int) -> list[float]:
+        return [4.0 if i // 10 == turn else 60.0 / 1990 for i in range(2000)]
+
+    later = [(turn * _TURN, weights(turn)) for turn in range(1, int(_DRIFT / _TURN))]
+    return [Operator("count", ("in",), SERVICE, width, most=40, keys=weights(0), later_keys=later, state=20e6)]
+
+
+def _degrades(width: int) -> list[Operator]:
+    return [replace(each, pace=_AGE) for each in _count(width)]
+
+
+def _wanders(width: int) -> list[Operator]:
+    """Each of three takes four times as long in its turn."""
+    found = []
+    for i, (name, sender) in enumerate((("parse", "in"), ("count", "parse"), ("join", "count"))):
+        slow = [4.0 if turn == i else 1.0 for turn in range(3)]
+        points = [(t * _TURN + at, slow[t - (at == 0.0)]) for t in range(3) for at in (0.0, 5.0)]
+        times, rates = zip(*points)
+        pace = Lines(times, rates, 3 * _TURN)
+        n = max(1, math.ceil(width * 2 / 3))
+        found.append(Operator(name, (sender,), SERVICE / 2, n, most=40, keys=[1.0] * 2000, state=20e6, pace=pace))
+    return found
+
+
+MODELS: Mapping[str, Callable[[int], list[Operator]]] = {
+    "count": _count,
+    "chain": _chain,
+    "skew_moves": _skew_moves,
+    "degrades": _degrades,
+    "wanders": _wanders,
+}
 
 
 @dataclass(frozen=True)
@@ -120,6 +169,7 @@ class Job:
 
     load: str
     model: str
+    #: one of `POLICIES` or `FIXED`, or as on the command line
     policy: str
     seed: int
     #: of the load's time, from its beginning
@@ -138,7 +188,7 @@ def _demand(rate: Callable[[float], float], operator: Operator, seconds: float) 
     """The fewest sub-units that are busy for at most `BUSY` of their time, looked at each second; a point for each change."""
     points: list[tuple[float, int]] = []
     for second in range(int(seconds)):
-        n = max(1, math.ceil(rate(second + 0.5) * operator.service / BUSY - 1e-6))
+        n = max(1, math.ceil(rate(second + 0.5) * operator.service_at(second + 0.5) / BUSY - 1e-6))
         if not points or points[-1][1] != n:
             points.append((float(second), n))
     return points
@@ -148,13 +198,16 @@ def one(job: Job) -> dict[str, Any]:
     """Run it; figures for people."""
     shape, seconds = LOADS[job.load]
     seconds *= job.share
-    mean = statistics.fmean(shape.rate(t + 0.5) for t in range(int(seconds)))
-    start = {"fixed peak": PEAK, "fixed mean": mean}.get(job.policy, shape.rate(0.0))
+    pace = _AGE.rate if job.model == "degrades" else lambda t: 1.0
+    mean = statistics.fmean(shape.rate(t + 0.5) * pace(t + 0.5) for t in range(int(seconds)))
+    share = FIXED_SHARES.get(job.policy)
+    start = mean if job.policy == "fixed mean" else shape.rate(0.0) if share is None else share * PEAK
     width = max(1, math.ceil(start * SERVICE / BUSY - 1e-6))
     operators = MODELS[job.model](width)
     source = Source("in", shape.rate, burst=BURSTS.get(job.load, 1.0), max_pending=2000.0)
     model = Model([source, *operators], slots=120)
-    run = simulate(model, POLICIES.get(job.policy, "none"), seconds=seconds, seed=job.seed)
+    policy = "none" if job.policy.startswith("fixed") else POLICIES.get(job.policy, job.policy)
+    run = simulate(model, policy, seconds=seconds, seed=job.seed)
     spec: list[dict[str, float]] = []
     needed = 0
     for operator in operators:
@@ -198,15 +251,13 @@ def fronts(compared: Mapping[tuple[str, str, str], Mapping[str, Any]]) -> dict[t
     for where in dict.fromkeys((name, model) for name, model, _ in compared):
         group = {p: c for (name, model, p), c in compared.items() if (name, model) == where}
         fit = {p: c for p, c in group.items() if c["unread"]["median"] <= PEAK}
-
-        def beaten(policy: str, fit: Mapping[str, Any] = fit) -> bool:
-            p99, cost = (fit[policy][f]["median"] for f in ("p99_ms", "workers"))
-            for other, figures in fit.items():
-                a, b = figures["p99_ms"]["median"], figures["workers"]["median"]
-                if other != policy and a <= p99 and b <= cost and (a < 0.99 * p99 or b < 0.99 * cost):
-                    return True
-            return False
-
-        front = [p for p in fit if not beaten(p)]
-        found[where] = sorted(front, key=lambda p: float(group[p]["p99_ms"]["median"]))
+        points = {p: (float(c["p99_ms"]["median"]), float(c["workers"]["median"])) for p, c in fit.items()}
+        found[where] = sorted((p for p in fit if not beaten_by(p, points)), key=lambda p: points[p][0])
     return found
+
+
+def beaten_by(name: str, points: Mapping[str, tuple[float, float]]) -> list[str]:
+    """Those with both a lower p99 and fewer worker-seconds than `name`, of name -> (p99, workers). Equal to 1 % is equal."""
+    p99, cost = points[name]
+    others = ((o, a, b) for o, (a, b) in points.items() if o != name)
+    return [o for o, a, b in others if a <= p99 and b <= cost and (a < 0.99 * p99 or b < 0.99 * cost)]

@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.kit.plotting import NO_PLOTS, pyplot, saved
 
-__all__ = ["draw_compare", "draw_live"]
+__all__ = ["draw_compare", "draw_live", "draw_sweep"]
 
 #: the ones to look for; the others are grey
 COLOURS = {
@@ -61,6 +61,39 @@ def draw_compare(folder: Path, rows: Sequence[Mapping[str, Any]], model: str) ->
     )
     saved(figure, folder / f"compare_{model}.png", rect=(0, 0.04, 1, 0.98))
     return f", compare_{model}.png"
+
+
+def draw_sweep(folder: Path, cases: Sequence[Mapping[str, Any]]) -> str:
+    """Write sweep.png: for each load p99 against sub-units on average; a line is the front of all sweeps."""
+    plots = pyplot()
+    if plots is None:
+        return NO_PLOTS
+    high = math.ceil(len(cases) / COLUMNS)
+    figure, axes = plots.subplots(high, COLUMNS, figsize=(3.4 * COLUMNS, 2.7 * high), squeeze=False)
+    for place, each in zip(axes.flat, cases):
+        points = {p: (max(p99, 1.0), workers) for p, (p99, workers) in each["points"].items()}
+        swept = {p: (max(p99, 1.0), workers) for p, (p99, workers) in each["swept"].items()}
+        front = [points[p] for p in each["front"]]
+        place.plot(
+            [w for _, w in front], [p99 for p99, _ in front], color="#4477aa", linewidth=1, marker="o", markersize=3
+        )
+        for policy, (p99, workers) in {**swept, **points}.items():
+            if policy == "auto":
+                place.plot(workers, p99, "*", color="#cc3311", markersize=11, zorder=4)
+            else:
+                place.plot(workers, p99, "o", color="#bbbbbb", markersize=3)
+            if policy in each["front"] and policy != "auto":
+                place.annotate(policy.partition(":")[0], (workers, p99), fontsize=5)
+        place.set_yscale("log")
+        place.set_title(f"{each['load']} ({each['model']})" if each["model"] == "chain" else each["load"], fontsize=8)
+        place.tick_params(labelsize=6)
+    for place in list(axes.flat)[len(cases) :]:
+        place.axis("off")
+    figure.suptitle(
+        "p99 in ms against sub-units on average; line: front of all sweeps; star: auto as it is", fontsize=9
+    )
+    saved(figure, folder / "sweep.png", rect=(0, 0, 1, 0.98))
+    return ", sweep.png"
 
 
 def draw_live(folder: Path, result: Mapping[str, Any]) -> str:

@@ -3,6 +3,8 @@
 A load has `rate(t)`, tuples a second at `t` seconds, its natural length `seconds`, after which it repeats, and `peak`,
 its highest rate. Loads are values: frozen, and those that draw do so from their seed alone, the same in each
 repetition.
+
+It is one module of over 300 lines: shapes are small, and are made of one another.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
-__all__ = ["Day", "Drawn", "Lines", "Load", "Noisy", "Part", "Ramp", "Scaled", "Sine", "Steps"]
+__all__ = ["Day", "Drawn", "Lines", "Load", "Noisy", "Part", "Ramp", "Scaled", "Sine", "Steps", "Telegraph", "Week"]
 
 
 class Load(Protocol):
@@ -182,6 +184,52 @@ class Day:
 
 
 @dataclass(frozen=True)
+class Week:
+    """Seven days as `Day`, the last two of which have `week_end` times as much. Made up, fitted to no data."""
+
+    low: float = 100.0
+    high: float = 1000.0
+    week_end: float = 0.4
+    seconds: float = 7 * 86_400.0
+
+    def rate(self, t: float) -> float:
+        """Tuples a second; 0 is midnight before Monday."""
+        share = self.week_end if t % self.seconds >= self.seconds * 5 / 7 else 1.0
+        return share * Day(self.low, self.high, self.seconds / 7).rate(t)
+
+    @property
+    def peak(self) -> float:
+        """In the evenings of work days."""
+        return self.high
+
+
+@dataclass(frozen=True)
+class Telegraph:
+    """High and low in turn, for times drawn from a Pareto law: most are short, and some are very long.
+
+    Sums of such sources are self-similar (Willinger, Taqqu, Sherman, Wilson: Self-similarity through high-variability, 1997).
+    """
+
+    low: float = 100.0
+    high: float = 1000.0
+    #: the shortest time, and the tail index: the smaller, the longer the longest; 1 < alpha < 2 has a mean and no variance
+    least: float = 4.0
+    alpha: float = 1.4
+    seconds: float = 600.0
+    seed: int = 1
+
+    def rate(self, t: float) -> float:
+        """Tuples a second."""
+        turns = _turns(self.seed, self.least, self.alpha, self.seconds)
+        return self.low if bisect_right(turns, t % self.seconds) % 2 else self.high
+
+    @property
+    def peak(self) -> float:
+        """While it is high."""
+        return self.high
+
+
+@dataclass(frozen=True)
 class Noisy:
     """Another load, multiplied by a factor uniform in 1 - spread .. 1 + spread, a new one every `every` seconds."""
 
@@ -260,6 +308,15 @@ class Part:
 def _drawn(seed: int, count: int, low: float, high: float) -> tuple[float, ...]:
     order = random.Random(seed)
     return tuple(order.uniform(low, high) for _ in range(count))
+
+
+@lru_cache(maxsize=64)
+def _turns(seed: int, least: float, alpha: float, seconds: float) -> tuple[float, ...]:
+    """Times at which it turns, from 0, where it turns low, to the end."""
+    order, turns = random.Random(seed), [0.0]
+    while turns[-1] < seconds:
+        turns.append(turns[-1] + least * order.paretovariate(alpha))
+    return tuple(turns)
 
 
 def _day(hour: float) -> float:

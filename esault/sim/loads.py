@@ -9,10 +9,23 @@ import math
 from collections.abc import Mapping
 
 from esault.errors import UsageError
-from esault.sim.load_shapes import Day, Drawn, Lines, Load, Noisy, Part, Ramp, Scaled, Sine, Steps
+from esault.sim.load_shapes import (
+    Day,
+    Drawn,
+    Lines,
+    Load,
+    Noisy,
+    Part,
+    Ramp,
+    Scaled,
+    Sine,
+    Steps,
+    Telegraph,
+    Week,
+)
 
 __all__ = ["LOADS", "WORKERS", "Day", "Drawn", "Lines", "Load", "Noisy", "Part", "Ramp", "Scaled", "Sine", "Steps"]
-__all__ += ["esault_steps", "levels", "load", "migration", "scaled"]
+__all__ += ["Telegraph", "Week", "esault_steps", "levels", "load", "migration", "scaled"]
 
 
 def esault_steps(base: float = 20.0, step: float = 500.0, levels: int = 4) -> Steps:
@@ -86,6 +99,14 @@ LOADS: Mapping[str, Load] = {
         (0.0, 300.0, 315.0, 375.0, 600.0, 1200.0, 2100.0), (100.0, 100.0, 1000.0, 1000.0, 400.0, 200.0, 100.0), 2400.0
     ),
     "day": Noisy(Day(), spread=0.1, every=60.0),
+    # two weeks with week-ends
+    "week": Noisy(Week(), spread=0.1, every=600.0),
+    # up for ten minutes, down at once
+    "sawtooth": Lines((0.0, 599.0), (100.0, 1000.0), 600.0),
+    "telegraph": Telegraph(),
+    # three times as much within a quarter of an hour, and no way back
+    "slow_growth": Lines((0.0, 100.0, 1000.0), (300.0, 300.0, 1000.0), 1100.0),
+    "on_off": Steps((0.0, 10.0), (1000.0, 50.0), 20.0),
 }
 
 

@@ -58,6 +58,17 @@ class Operator:
     state: float = 0.0
     #: share of `service` that is a processor's, and is shared on the host
     cpu: float = 0.0
+    #: what `service` is multiplied by, seconds since the start -> factor; or something with a method `rate` that is
+    pace: Any = None
+    #: weights that its keys have later: (from when, weights of as many keys), times that rise
+    later_keys: Sequence[tuple[float, Sequence[float]]] = ()
+
+    def service_at(self, t: float) -> float:
+        """Seconds that a tuple takes at that time."""
+        if self.pace is None:
+            return self.service
+        pace: Callable[[float], float] = getattr(self.pace, "rate", self.pace)
+        return self.service * pace(t)
 
 
 @dataclass(frozen=True)
@@ -117,6 +128,8 @@ class Model:
             raise UsageError(f"operator {part.name!r}: senders {unknown} must stand before it; there are: {known}")
         if part.service <= 0 or part.selectivity < 0 or not 0 <= part.cpu <= 1:
             raise UsageError(f"operator {part.name!r}: service must be above 0, selectivity 0 or more, cpu in 0 .. 1")
+        if any(len(weights) != len(part.keys) for _, weights in part.later_keys):
+            raise UsageError(f"operator {part.name!r}: later_keys needs weights of its {len(part.keys)} keys")
         if not 1 <= part.least <= part.width <= (part.most or part.width):
             raise UsageError(
                 f"operator {part.name!r}: 1 <= least {part.least} <= width {part.width} <= most {part.most} must hold"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from esault.errors import UsageError
 from esault.messages.change_record import ChangeRecord
@@ -69,8 +69,10 @@ class ModelledUnit:
             min_parallelism=part.least,
             max_parallelism=part.most,
         )
-        total = sum(part.keys) or 1.0
-        self.places = sorted((position(f"{part.name} {i}"), w / total) for i, w in enumerate(part.keys))
+        #: seconds that a tuple takes now
+        self.service = part.service_at(0.0)
+        self.places = self._placed(part.keys)
+        self._later_keys = deque(part.later_keys)
         numbers = [new_number() for _ in range(part.width)]
         self.table = (OutputTable.halved if halved else OutputTable.even)(numbers)
         self.pooled = not part.keys and len(hosts) == 1
@@ -78,9 +80,9 @@ class ModelledUnit:
         self.host_of = {n: self._hosts[i % len(self._hosts)] for i, n in enumerate(numbers)}
         self.stations: dict[int, Station] = {}
         if self.pooled:
-            self.stations[0] = Station(0, part.service, part.width)
+            self.stations[0] = Station(0, self.service, part.width)
         else:
-            self.stations = {n: Station(n, part.service, host=self.host_of[n]) for n in numbers}
+            self.stations = {n: Station(n, self.service, host=self.host_of[n]) for n in numbers}
         self._gone = [0.0] * 5
         #: of the table: who owns a part, how many that are, and their ranges
         self.owners: list[int] = []
@@ -148,6 +150,18 @@ class ModelledUnit:
         counts = {host: sum(h == host for h in self.host_of.values()) for host in self._hosts}
         return min(counts, key=lambda host: counts[host])
 
+    # what drifts -----------------------------------------------------------------------------------
+
+    def _placed(self, weights: Sequence[float]) -> list[tuple[int, float]]:
+        """(place on the ring, share of all tuples) of each key, by place."""
+        total = sum(weights) or 1.0
+        return sorted((position(f"{self.name} {i}"), w / total) for i, w in enumerate(weights))
+
+    def _set_pace(self, service: float) -> None:
+        self.service = service
+        for station in self.stations.values():
+            station.service = service
+
     # the change ------------------------------------------------------------------------------------
 
     def _share(self) -> None:
@@ -187,14 +201,14 @@ class ModelledUnit:
         change.serving = min(change.before, self.width)
         if not self.pooled:
             for number in change.news:
-                self.stations[number] = Station(number, self.part.service, host=self.host_of[number])
+                self.stations[number] = Station(number, self.service, host=self.host_of[number])
         if self.places:
             moved = self._move_keys(old_points)
         elif not self.pooled:
             self._move_evenly()
         change.moved = moved
         # Owners hand over what they have between two turns: user code that takes long keeps them waiting.
-        in_hand = self.part.service if self.part.service > LONGEST_TURN and self.waiting > 1e-6 else 0.0
+        in_hand = self.service if self.service > LONGEST_TURN and self.waiting > 1e-6 else 0.0
         change.ends_at = now + self._timing.move + in_hand + moved * self.part.state / self._timing.bytes_per_second
 
     def _move_keys(self, old_points: dict[int, list[tuple[int, float]]]) -> float:
@@ -269,8 +283,13 @@ class ModelledUnit:
 
     def step(self, now: float, length: float, inflow: list[Parcel]) -> list[Parcel]:
         """Return what comes out in the step that ends now."""
-        self._advance(now)
         part = self.part
+        if part.pace is not None:
+            self._set_pace(part.service_at(now))
+        while self._later_keys and self._later_keys[0][0] <= now:
+            self.places = self._placed(self._later_keys.popleft()[1])
+            self._share()
+        self._advance(now)
         most = self._cap * length if now <= self._cap_until else float("inf")
         out: list[Parcel] = []
         if self.pooled:
@@ -312,11 +331,11 @@ class ModelledUnit:
         """Tuples that find room in a step: while they come others are processed, however small the buffer is."""
         if buffer is None:
             return float("inf")
-        return buffer + min(most, self._seconds(station, length) / self.part.service)
+        return buffer + min(most, self._seconds(station, length) / self.service)
 
     def _work(self, station: Station, length: float, most: float) -> list[Parcel]:
         done = station.work(self._seconds(station, length), most)
-        selectivity, age = self.part.selectivity, self.part.service + self._timing.net
+        selectivity, age = self.part.selectivity, self.service + self._timing.net
         out = [(born - age, amount * selectivity) for born, amount in done]
         station.emitted += sum(amount for _, amount in out)
         return out
@@ -329,7 +348,7 @@ class ModelledUnit:
         found = []
         for station in self.stations.values():
             # What it did in the last step it will want to do again, and what waits besides.
-            work = station.busy - station.busy_before + station.waiting * self.part.service
+            work = station.busy - station.busy_before + station.waiting * self.service
             station.busy_before = station.busy
             found.append((station, min(length, work / max(1e-9, station.servers)) * share))
         return found

@@ -179,7 +179,7 @@ class ModelledSamples:
             length, arrivals, processed, emitted, busy = shared if pooled else self._figures(unit, station, now, window)
             per = 1.0 / width if pooled else 1.0
             backlog = station.waiting * per
-            delay = station.waiting * unit.part.service / max(1.0, station.servers if pooled else 1.0)
+            delay = station.waiting * unit.service / max(1.0, station.servers if pooled else 1.0)
             probes = self._probes.setdefault(owner, _Probes())
             if consume:
                 probes.send(now, delay + 2 * self._net, station.processed * per)
@@ -195,8 +195,8 @@ class ModelledSamples:
                     emitted=emitted * per,
                     busy=busy * per,
                     load_share=shares.get(owner),
-                    service=unit.part.service if processed > 0 else None,
-                    latency=delay + unit.part.service,
+                    service=unit.service if processed > 0 else None,
+                    latency=delay + unit.service,
                     backlog=int(backlog),
                     occupancy=self._occupancy(unit, backlog),
                     probe_delay=probes.delay,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -17,6 +18,8 @@ from esault.sim.loads import (
     Part,
     Ramp,
     Steps,
+    Telegraph,
+    Week,
     esault_steps,
     levels,
     load,
@@ -201,3 +204,26 @@ def test_what_cannot_be():
         scaled(Ramp(), duration=-1)
     with pytest.raises(UsageError, match="0 all the time"):
         scaled(Steps((0.0,), (0.0,), 1.0), peak=1.0)
+
+
+def test_week_ends_are_quieter_and_the_next_week_is_the_same():
+    week = Week(low=100.0, high=1000.0, week_end=0.4, seconds=700.0)
+    evening = max(range(100), key=week.rate)
+    assert week.rate(evening) == pytest.approx(1000, rel=0.01)
+    assert [week.rate(evening + 100 * day) / week.rate(evening) for day in range(9)] == pytest.approx(
+        [1, 1, 1, 1, 1, 0.4, 0.4, 1, 1]
+    )
+
+
+def test_a_telegraph_is_low_and_high_in_turn_for_times_with_a_heavy_tail():
+    load = Telegraph(low=1.0, high=2.0, least=4.0, alpha=1.4, seconds=4000.0)
+    levels = [load.rate(t / 10) for t in range(40_000)]
+    lengths = [sum(1 for _ in group) / 10 for _, group in itertools.groupby(levels)]
+    assert levels[0] == 1.0
+    assert set(levels) == {1.0, 2.0}
+    assert min(lengths[:-1]) >= 3.9
+    median, longest = sorted(lengths)[len(lengths) // 2], max(lengths)
+    assert median < 4 * 2 ** (1 / 1.4) + 2
+    assert longest > 10 * median
+    assert Telegraph(seed=2).rate(50.0) in (100.0, 1000.0)
+    assert [Telegraph(seed=2).rate(t) for t in range(600)] != [Telegraph(seed=1).rate(t) for t in range(600)]

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from esault.elasticity.action import Rescale, Throttle
 from esault.errors import UsageError
+from esault.routing.ring import position
+from esault.routing.table import OutputTable
 from esault.sim import Host, Model, Operator, Source, Timing, simulate
 
 
@@ -198,3 +200,31 @@ def test_the_same_seed_gives_the_same_run_and_another_another():
 def test_what_cannot_be_is_refused_in_words(make, says):
     with pytest.raises(UsageError, match=says):
         make()
+
+
+@pytest.mark.parametrize("keys", [(), (1.0,) * 50])
+def test_a_tuple_takes_as_long_as_the_pace_says(keys):
+    run = simulate(line(lambda t: 60.0, keys=keys, pace=lambda t: 1.0 if t < 10 else 3.0), seconds=20)
+    work = run.operators["work"]
+    assert work.busy == pytest.approx(60 * 10 * 0.01 + 60 * 10 * 0.03, rel=0.02)
+    assert work.processed == pytest.approx(1200, rel=0.02)
+
+
+def test_keys_become_hot_and_cold_again():
+    first, second = [1.0, 0.0], [0.0, 1.0]
+    owners = OutputTable.even([1, 2])
+    apart = next(i for i in range(1, 50) if owners.owner(position(f"work {i}")) != owners.owner(position("work 0")))
+    keys = [first[0], *([0.0] * (apart - 1)), first[1]]
+    later = [second[0], *([0.0] * (apart - 1)), second[1]]
+    # One sub-unit does 100 a second, and all of 150 are for one key, then for one of the other.
+    run = simulate(line(lambda t: 150.0, keys=keys, later_keys=[(10.0, later)]), seconds=16)
+    waiting = {round(t): w for t, _, _, w in run.operators["work"].series}
+    assert waiting[10] == pytest.approx(500, rel=0.05)
+    assert waiting[16] == pytest.approx(
+        500 - 5 * 100 + 6 * 50, rel=0.1
+    )  # the first is empty after 5 s, the other fills
+
+
+def test_later_keys_are_as_many():
+    with pytest.raises(UsageError, match="weights of its 2 keys"):
+        line(lambda t: 1.0, keys=[1.0, 1.0], later_keys=[(5.0, [1.0])])
