@@ -196,7 +196,7 @@ class _Run(click.Command):
     "--learn",
     metavar="DIR",
     type=click.Path(file_okay=False),
-    help="Begin with as many sub-units as units had for most of the last run, whose report is kept in DIR.",
+    help="Begin with as many sub-units as units had for most of the last run, and with the rhythm of its load: both are kept in DIR.",
 )
 @click.option(
     "--land-metrics",

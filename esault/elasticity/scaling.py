@@ -306,6 +306,22 @@ class Scaling:
             return None
         return {name: total.since(before[name], began, end) for name, total in totals.items()}
 
+    def learnt(self) -> dict[str, Any]:
+        """Return what policies have learnt that the next run may begin with: name of the policy -> plain values."""
+        found: dict[str, Any] = {}
+        for schedule in self._schedules:
+            policy = schedule.judge.policy
+            if hasattr(policy, "learnt"):
+                found.setdefault(schedule.judge.policy_name, policy.learnt())
+        return found
+
+    def recall(self, learnt: Mapping[str, Any]) -> None:
+        """Have policies begin with what `learnt` gave at the end of an earlier run. Raises KeyError, TypeError, ValueError for another thing."""
+        for schedule in self._schedules:
+            known = learnt.get(schedule.judge.policy_name)
+            if known is not None and hasattr(schedule.judge.policy, "recall"):
+                schedule.judge.policy.recall(known)
+
     def changed(self, name: str, record: ChangeRecord) -> None:
         """A change has ended."""
         judge = self.judges.get(name)

@@ -115,6 +115,8 @@ class RunSpec:
     chained: tuple[str, ...] = ()
     #: the command wants the pages of the timeline
     timeline: bool = False
+    #: the file in which what policies have learnt is kept; None: it is not
+    learnt: str | None = None
 
     def laid_out(self, plan: Plan) -> Plan:
         """Return the plan as this run has it: with its chained bolts in the units that they run in."""

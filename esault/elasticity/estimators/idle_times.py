@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
+from collections.abc import Iterable
 from itertools import accumulate
 
-__all__ = ["IdleTimes"]
+__all__ = ["LEAST", "IdleTimes"]
 
+#: seconds that a sub-unit which is not needed is kept at least
+LEAST = 1.5
 #: idle times that are remembered, and from how many on they decide
 KEPT, ENOUGH = 192, 4
 #: ranks as far as this from one's own are asked, the nearest first, until so many idle times are known
@@ -48,8 +51,16 @@ class IdleTimes:
         """Seconds for which this one has not been needed."""
         return now - self._needed_at.get(rank, now)
 
+    def snapshot(self) -> list[tuple[int, float]]:
+        """Return the idle times that are remembered: (rank, seconds)."""
+        return [(rank, round(seconds, 2)) for rank, seconds in self._ended]
+
+    def recall(self, ended: Iterable[tuple[int, float]]) -> None:
+        """Remember idle times of an earlier run. Raises TypeError, ValueError for another thing."""
+        self._ended.extend((int(rank), float(seconds)) for rank, seconds in ended)
+
     def patience(self, rank: int) -> float:
-        """Seconds to wait before this one is stopped when it is not needed."""
+        """Seconds to wait before this one is stopped when it is not needed, `LEAST` at least."""
         return self._least_cost(self._near(rank))
 
     def _near(self, rank: int) -> list[float]:
@@ -63,7 +74,7 @@ class IdleTimes:
     def _least_cost(self, ended: list[float]) -> float:
         """The wait that would have cost least; the shortest of several."""
         if len(ended) < ENOUGH:
-            return self.change
+            return max(LEAST, self.change)
         ended = sorted(ended)
         sums = list(accumulate(ended, initial=0.0))
 
@@ -71,4 +82,4 @@ class IdleTimes:
             kept = bisect_right(ended, wait)
             return sums[kept] + (len(ended) - kept) * (wait + self.change)
 
-        return min(sorted([0.0, self.change, *(d for d in ended if d < 4 * self.change)]), key=cost)
+        return min(sorted([LEAST, *(d for d in (self.change, *ended) if LEAST < d < 4 * self.change)]), key=cost)

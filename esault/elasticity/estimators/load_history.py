@@ -8,8 +8,10 @@ the first minute, and a rhythm of a day is seen too, when two of them have gone 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import accumulate
 from operator import mul
+from typing import Any
 
 __all__ = ["LoadHistory"]
 
@@ -62,6 +64,22 @@ class _Resolution:
         if self._search_in <= 0:
             self._search_in = SEARCH_EVERY
             self.period = self._find()
+
+    def go_on(self, missed: float, finer: float) -> None:
+        """Take so many seconds as gone since the last whole bin, filled by the rhythm; without one nothing of before stands.
+
+        `finer`: of these, seconds that finer resolutions have not handed on yet.
+        """
+        if self.period is None:
+            self.bins = []
+        many = int(missed / self.bin_seconds)
+        for _ in range(many % self.period if self.period is not None and many > MOST else many):
+            if self.period is None:
+                break
+            self.bins.append(self.bins[-self.period])
+        del self.bins[:-MOST]
+        self.length = max(0.0, missed - many * self.bin_seconds - finer) if self.period is not None else 0.0
+        self.count = self.length * self.bins[-self.period] if self.period is not None else 0.0
 
     @property
     def full(self) -> bool:
@@ -145,6 +163,38 @@ class LoadHistory:
             if not counts:
                 return
             each = own.bin_seconds
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return all of it as plain values."""
+        kept = [
+            {"bins": [float(f"{rate:.5g}") for rate in each.bins], "period": each.period, "open": each.length}
+            for each in self.resolutions
+        ]
+        return {"bin_seconds": self.resolutions[0].bin_seconds, "resolutions": kept}
+
+    @classmethod
+    def recalled(cls, snapshot: Mapping[str, Any], gone: float) -> LoadHistory:
+        """A history that goes on `gone` seconds after the snapshot was taken. Raises KeyError, TypeError, ValueError for another thing.
+
+        In between the load is taken to have gone by its rhythm. Where there was none, the past says nothing of what comes.
+        """
+        if not gone >= 0.0:
+            raise ValueError(f"{gone:g} s are gone")
+        history = cls(float(snapshot["bin_seconds"]))
+        history.resolutions = []
+        late = finer = 0.0
+        for i, kept in enumerate(snapshot["resolutions"][:RESOLUTIONS]):
+            each = _Resolution(float(snapshot["bin_seconds"]) * 2**i)
+            each.bins = [float(rate) for rate in kept["bins"]][-MOST:]
+            period = kept["period"]
+            each.period = int(period) if period is not None and 0 < int(period) <= len(each.bins) else None
+            late += float(kept["open"])
+            each.go_on(late + gone, finer)
+            finer += each.length
+            history.resolutions.append(each)
+        if not history.resolutions:
+            raise ValueError("there is no resolution")
+        return history
 
     @property
     def _found(self) -> _Resolution | None:

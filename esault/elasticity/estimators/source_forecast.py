@@ -16,10 +16,12 @@ from esault.elasticity.estimators.load_history import LoadHistory
 from esault.elasticity.estimators.surprises import LEAD, Surprises
 from esault.elasticity.view import UnitWindow
 
-__all__ = ["AHEAD", "SourceForecast"]
+__all__ = ["AHEAD", "FAR", "SourceForecast"]
 
 #: seconds that are computed ahead
 AHEAD = 6.0
+#: seconds that a rhythm is asked ahead for, before something is stopped
+FAR = 30
 #: windows in a row that must have more for a climb, each by so many standard deviations and all together by so many
 CLIMB, EACH, ALL = 3, 0.7, 4.5
 #: seconds for which a climb is foreseen
@@ -47,6 +49,8 @@ class SourceForecast:
         self.rising = False
         #: it is unknown how much more there is
         self.blind = False
+        #: when the newest window ended, seconds since the epoch
+        self.until = 0.0
         #: what sub-units must be there for
         self.most = 0.0
         #: what is expected in each `STEP` of the next `AHEAD` seconds
@@ -58,7 +62,7 @@ class SourceForecast:
         newest = self._rates[-1] if self._rates else 0.0
         # A jump that falls into a window is seen in part: what is sized by it would be too small.
         self.rising = rate > RISING * max(newest, 1.0) and not self._waited
-        self._waited, self.blind = self.rising, window.blind
+        self._waited, self.blind, self.until = self.rising, window.blind, window.end
         self._rates.append(rate)
         self.rate.add(rate, window.seconds)
         self.history.add(rate, window.seconds, self.rate.dispersion)
@@ -75,6 +79,13 @@ class SourceForecast:
     def doubt(self) -> float:
         """By so much, as a share of it, the rate is less than is estimated at worst."""
         return DOUBT * self.rate.error / max(self.rate.mean, 1e-9)
+
+    def far(self) -> list[float] | None:
+        """Return what the rhythm foretells for each of the next `FAR` seconds; None where there is none."""
+        if not self._rhythm or self.history.period is None:
+            return None
+        found = [self.history.foretold(second, second + 1.0) for second in range(FAR)]
+        return None if None in found else [each for each in found if each is not None]
 
     def _foretold(self) -> tuple[float, list[float]]:
         mean = self.rate.mean

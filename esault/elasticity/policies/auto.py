@@ -22,8 +22,9 @@ It is one module of over 300 lines: the parts of one decision share what was mea
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from esault.elasticity.action import Action, NoChange, Rescale
 from esault.elasticity.estimators.allowance import Allowance
@@ -37,12 +38,11 @@ from esault.elasticity.estimators.staffing import enough
 from esault.elasticity.estimators.useful_time import UsefulTime
 from esault.elasticity.policies.auto_flow import FORESEEN, AutoFlow, lacking
 from esault.elasticity.policies.auto_unit import FULL, AutoUnit
+from esault.elasticity.policies.past_run import PastRun
 from esault.elasticity.view import RunView, UnitView, UnitWindow
 
 __all__ = ["Auto"]
 
-#: seconds that a sub-unit which is not needed is kept at least
-LEAST_PATIENCE = 1.5
 #: share of late probes from which a busy unit grows whatever the rates say
 LATE = 0.2
 #: what a second for which moved keys were held is worth, in seconds of a sub-unit
@@ -85,6 +85,7 @@ class Auto:
     _sources: dict[str, SourceForecast] = field(default_factory=dict, init=False, repr=False)
     _units: dict[str, AutoUnit] = field(default_factory=dict, init=False, repr=False)
     _allowance: Allowance = field(default_factory=lambda: Allowance(0.0), init=False, repr=False, compare=False)
+    _past: PastRun = field(default_factory=PastRun, init=False, repr=False, compare=False)
     _useful: UsefulTime = field(default_factory=lambda: UsefulTime(1.0), init=False, repr=False, compare=False)
 
     def decide(self, view: RunView) -> Sequence[Action]:
@@ -107,7 +108,7 @@ class Auto:
                 flow.bursts[name] = max(1.0, source.rate.dispersion)
                 flow.chance[name] = source.chance
                 flow.doubt = max(flow.doubt, source.doubt)
-                flow.most[name], flow.steps[name] = source.most, source.steps
+                flow.most[name], flow.steps[name], flow.far[name] = source.most, source.steps, source.far()
                 flow.busy = min(flow.busy, self._allowed(source))
                 flow.unread[name] = window.lag or 0.0
                 continue
@@ -117,6 +118,8 @@ class Auto:
             overhead = self._useful.overhead(name)
             state.measure(unit, window, sent, self._useful.share(unit), overhead)
             inflow = [state.share * sum(rates) for rates in zip(*(flow.steps[s] for s in senders))]
+            far = flow.far_of(senders, state.share)
+            flow.far[name] = None if far is None else [each * state.cost.selectivity for each in far]
             rate = state.share * sum(flow.most[s] for s in senders)
             flow.most[name] = rate * state.cost.selectivity
             chance = state.share * math.hypot(*(flow.chance[s] for s in senders))
@@ -131,7 +134,7 @@ class Auto:
                 if service is None:
                     found = self._unmeasured(view, unit, state, flow)
                 else:
-                    found = self._judge(view, unit, state, inflow, rate, chance, waiting, flow)
+                    found = self._judge(view, unit, state, inflow, far, rate, chance, waiting, flow)
                 actions += found
                 wanted = next((a.n for a in found if isinstance(a, Rescale)), n)
                 flow.free -= max(0, wanted - n)
@@ -144,12 +147,23 @@ class Auto:
             flow.steps[name] = [d * state.cost.selectivity for d in done]
         return actions
 
+    # over runs -------------------------------------------------------------------------------------
+
+    def learnt(self) -> dict[str, Any]:
+        """Return what is worth to be known at the start of the next run, as plain values."""
+        return PastRun.learnt(self._sources, {name: state.idle for name, state in self._units.items()})
+
+    def recall(self, learnt: Mapping[str, Any]) -> None:
+        """Begin with what an earlier run has learnt. Raises KeyError, TypeError, ValueError for another thing."""
+        self._past = PastRun(learnt)
+
     # measuring -------------------------------------------------------------------------------------
 
     def _source(self, name: str, window: UnitWindow) -> SourceForecast:
         source = self._sources.get(name)
         if source is None:
             source = self._sources[name] = SourceForecast(self.memory, self.period, self.rhythm)
+            self._past.tell(name, source, window.start)
         source.add(window)
         return source
 
@@ -166,6 +180,7 @@ class Auto:
         if state is None:
             late, skew = LateProbes(self.latency, self.calm), Skew(self.high, self.calm)
             state = self._units[name] = AutoUnit(IdleTimes(self.change_cost), late, skew, self.start, self.latency)
+            state.idle.recall(self._past.idle(name))
         state.quick = self._allowance.wait(name)
         last = unit.last
         if last is not None and last.at > state.learnt_at and not last.dropped:
@@ -218,6 +233,7 @@ class Auto:
         unit: UnitView,
         state: AutoUnit,
         inflow: Sequence[float],
+        far: Sequence[float] | None,
         rate: float,
         chance: float,
         waiting: float,
@@ -279,7 +295,10 @@ class Auto:
             # With the rate known better there may be still less to do, and half way to where it would grow again nothing is undone.
             closer = replace(flow, busy=max(flow.busy, (self.busy + self.high) / 2))
             least = max(plan.min_parallelism, self._fit(flow.sure * max(inflow), chance, state, closer))
-            wanted, reason = self._shrunk(unit, state, view.now, needed, least, later)
+            # Where a rhythm says when each is needed next, no past idle time has to.
+            again = None if far is None else [self._fit(each, chance, state, flow) for each in far]
+            lead = by + 2 * self.period
+            wanted, reason = self._shrunk(unit, state, view.now, needed, least, later, again, lead)
             if wanted < n:
                 actions.append(Rescale(reason, wanted, unit=unit.name))
         if actions:
@@ -320,22 +339,38 @@ class Auto:
         return heaviest > self.busy or (state.full_since is not None and now - state.full_since >= self.calm)
 
     def _shrunk(
-        self, unit: UnitView, state: AutoUnit, now: float, needed: int, least: int, work: float
+        self,
+        unit: UnitView,
+        state: AutoUnit,
+        now: float,
+        needed: int,
+        least: int,
+        work: float,
+        again: Sequence[int] | None,
+        lead: float,
     ) -> tuple[int, str]:
+        """Return how many are left. `again`: what a rhythm needs in each second from now, for which growth begins `lead` seconds before."""
         n, idle = unit.width, state.idle
+
+        def patience(rank: int) -> float:
+            if again is None:
+                return idle.patience(rank)
+            back = next((second for second, count in enumerate(again) if count >= rank), len(again))
+            return 2 * self.period if back - lead > idle.change else math.inf
+
         # As long as another change may follow this one since more is known, it can wait for as long as a change is worth.
         kept = sum(idle.idle(rank, now) for rank in range(needed + 1, n + 1))
         if least < needed and kept < idle.change:
             return n, ""
         left = n
-        while left > needed and idle.idle(left, now) >= max(idle.patience(left), LEAST_PATIENCE):
+        while left > needed and idle.idle(left, now) >= patience(left):
             left -= 1
         if left == n:
             return n, ""
         # One change later is better than two, where the next will soon have waited long enough.
-        patience = max(idle.patience(left), LEAST_PATIENCE)
-        soon = left > needed and patience - idle.idle(left, now) < patience / 2
-        if soon and idle.idle(n, now) < 2 * patience:
+        next_wait = patience(left)
+        soon = left > needed and next_wait - idle.idle(left, now) < next_wait / 2
+        if soon and idle.idle(n, now) < 2 * next_wait:
             return n, ""
         unneeded = idle.idle(left + 1, now)
         # What only uncertainty keeps goes with the others, or would soon be a change of its own.

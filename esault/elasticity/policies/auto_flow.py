@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from esault.elasticity.estimators.source_forecast import SourceForecast
@@ -27,6 +27,8 @@ class AutoFlow:
     #: tuples a second that each unit emits in the steps to come, and that receivers must be there for
     steps: dict[str, list[float]] = field(default_factory=dict)
     most: dict[str, float] = field(default_factory=dict)
+    #: and in each of the seconds after them, where each of their sources has a rhythm
+    far: dict[str, list[float] | None] = field(default_factory=dict)
     #: standard deviation of what a window has by chance, tuples a second
     chance: dict[str, float] = field(default_factory=dict)
     #: tuples due at each source that it has not read
@@ -43,6 +45,12 @@ class AutoFlow:
     busy: float = 1.0
     #: a sub-unit died a moment ago
     recovering: bool = False
+
+    def far_of(self, senders: Iterable[str], share: float) -> list[float] | None:
+        """Return this share of what the senders will emit, second by second; None where a source has no rhythm."""
+        rates = [self.far.get(sender) for sender in senders]
+        known = [each for each in rates if each is not None]
+        return [share * sum(at) for at in zip(*known)] if known and len(known) == len(rates) else None
 
     @property
     def sure(self) -> float:

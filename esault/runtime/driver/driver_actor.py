@@ -25,6 +25,7 @@ from esault.flow.send.sink_call import call_sink, waited
 from esault.messages.control import Exited, NotForked
 from esault.messages.probe import HostUsage
 from esault.runtime.driver.committer import Committer
+from esault.runtime.driver.learnt import keep_learnt, recall_learnt
 from esault.runtime.driver.policy_thread import PolicyThread
 from esault.runtime.messages import (
     DrainRun,
@@ -153,6 +154,8 @@ class DriverActor(Supervisor):
             if spec.kept is not None and not spec.from_savepoint:
                 kept_in.savepoints.go_on_from(spec.kept)
         self._core.scaling.sampler.hosts = self._core.places.hosts
+        if spec.learnt is not None:
+            recall_learnt(spec.learnt, self._core.scaling, self._core.notices.append)
         self._timeline = Timeline() if spec.timeline else None
         period = self._core.scaling.shortest_period
         if period is not None:
@@ -430,6 +433,9 @@ class DriverActor(Supervisor):
                 except (EsaultError, UserError) as error:
                     core.failure, core.cause = str(error), pack_cause(error)
             ended = how_ended(core)
+            assert self._spec is not None
+            if self._spec.learnt is not None and core.failure is None:
+                keep_learnt(self._spec.learnt, core.scaling, self._notice)
             if settled:  # else one is in a commit, which a later run repeats
                 end = partial(end_sinks, self._begun_sinks, ended == "drained", may_repeat(core), background)
                 committer.call(end)

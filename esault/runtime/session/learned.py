@@ -18,7 +18,7 @@ from esault.runtime.session.request import SLOTS, Quiet, Request
 from esault.topology.plan import Plan
 from esault.topology.replicas import width as width_of
 
-__all__ = ["check_folder", "keep", "usual_width", "with_learned"]
+__all__ = ["check_folder", "keep", "learnt_by_policies", "usual_width", "with_learned"]
 
 #: seconds that a run must have taken to say something
 SHORTEST = 5.0
@@ -82,6 +82,11 @@ def keep(folder: str | Path, report: Report, notice: Callable[[str], None]) -> N
         report.write(path)
     except OSError as error:
         notice(f"--learn: {path} cannot be written ({error.strerror or error}); the next run begins as this one did")
+
+
+def learnt_by_policies(folder: str | Path | None, topology: str) -> str | None:
+    """Return the file in which the driver keeps what policies have learnt, such as the rhythm of the load."""
+    return None if folder is None else str((Path(folder) / f"{topology}.learnt.json").absolute())
 
 
 def usual_width(parallelism: list[tuple[float, int]], seconds: float) -> int:

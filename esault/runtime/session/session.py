@@ -53,7 +53,7 @@ from esault.runtime.session.control_options import ControlOptions
 from esault.runtime.session.control_server import ControlServer
 from esault.runtime.session.control_socket import ControlSocket
 from esault.runtime.session.dead_letters import dead_letter_paths
-from esault.runtime.session.learned import with_learned
+from esault.runtime.session.learned import learnt_by_policies, with_learned
 from esault.runtime.session.open_state import open_state
 from esault.runtime.session.request import SLOTS, LogView, Quiet, Request, TimelineView
 from esault.topology.chaining import chainable, with_chained
@@ -162,6 +162,7 @@ class Session:
         self.plan = located.build(dict(request.params)).plan()
         request = with_learned(request, self.plan)
         self._view = request.view or Quiet()
+        self._learnt = learnt_by_policies(request.learn, self.plan.name)
         self._parallelism = dict(request.parallelism)
         self._settings: Settings = request.settings
         check_settings(self.plan, self._settings)
@@ -249,6 +250,7 @@ class Session:
             hosts=self._hosts,
             chained=self._chained,
             timeline=self._metrics is not None or isinstance(self._view, TimelineView),
+            learnt=self._learnt,
         )
         try:
             leave_plan(self._located, self._params, self.plan)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from esault.elasticity.estimators.flow_forecast import STEP, outflow, sized
-from esault.elasticity.estimators.idle_times import IdleTimes
+from esault.elasticity.estimators.idle_times import LEAST, IdleTimes
 from esault.elasticity.estimators.load_history import MOST, LoadHistory
 from esault.elasticity.estimators.staffing import enough
 
@@ -140,8 +141,14 @@ def _lived(idle_seconds, change=5.0, times=8):
 
 def test_short_idle_times_teach_to_keep_and_long_ones_to_let_go():
     assert _lived(3.0).patience(2) >= 3.0  # to keep costs 3, to stop costs 5
-    assert _lived(150.0).patience(2) == 0.0  # it will not be needed for long: at once
-    assert _lived(8.0).patience(2) == 0.0
+    assert _lived(150.0).patience(2) == LEAST  # it will not be needed for long: at once
+    assert _lived(8.0).patience(2) == LEAST
+
+
+def test_the_least_wait_counts_in_what_a_stop_costs():
+    """7 s of idleness cost 7; a stop after `LEAST` costs 1.5 and the 5.8 of the change."""
+    assert _lived(7.0, change=5.8).patience(2) >= 7.0
+    assert _lived(7.0, change=5.0).patience(2) == LEAST
 
 
 def _two_kinds(times):
@@ -157,7 +164,7 @@ def _two_kinds(times):
 
 def test_each_rank_waits_by_its_own_idle_times():
     idle = _two_kinds(14)
-    assert idle.patience(3) == 0.0
+    assert idle.patience(3) == LEAST
     assert idle.patience(10) >= 3.0
 
 
@@ -175,7 +182,9 @@ def test_no_wait_would_have_cost_less(ended, change):
         return sum(d if d <= wait else wait + change for d in ended)
 
     chosen = cost(IdleTimes(change)._least_cost(ended))
-    assert all(chosen <= cost(wait) + 1e-6 for wait in [0.0, change, *(d for d in ended if d < 4 * change)])
+    assert all(
+        chosen <= cost(wait) + 1e-6 for wait in [LEAST, *(d for d in [change, *ended] if LEAST < d < 4 * change)]
+    )
 
 
 def test_what_was_learnt_counts_from_the_next_look_on():
@@ -184,7 +193,7 @@ def test_what_was_learnt_counts_from_the_next_look_on():
     for i in range(6):
         idle.needed(2, 2, 40.0 * i)
         seen.append(idle.patience(2))
-    assert seen == [5.0] * 2 + [0.0] * 4  # two ranks, so four idle times after the second look
+    assert seen == [5.0] * 2 + [LEAST] * 4  # two ranks, so four idle times after the second look
 
 
 def test_what_a_change_is_worth_counts_at_once():
@@ -232,3 +241,81 @@ def test_the_fewest_that_catch_up_in_time():
     assert sized(steady, 1e6, 1, 100.0, 0.5, 2.0, 0.1, 10) == 10
     # more comes later than it looks now
     assert sized([100.0] * 4 + [450.0] * 20, 0.0, 2, 100.0, 0.5, 2.0, 0.1, 10) >= 4
+
+
+def _square(period=20.0):
+    return lambda t: 1000.0 if t % period < period / 2 else 50.0
+
+
+@pytest.mark.parametrize("gone", [0.0, 0.4, 7.0, 93.25, 5000.5])
+def test_the_next_run_goes_on_with_the_rhythm_where_it_is_by_then(gone):
+    rate, seen = _square(), LoadHistory()
+    for i in range(480):
+        seen.add(rate(i * 0.25 + 0.1), 0.25)
+    assert seen.period == 20.0
+    again = LoadHistory.recalled(json.loads(json.dumps(seen.snapshot())), gone)
+    assert again.period == 20.0
+    now = 120.0 + gone
+    for second in range(1, 40):
+        at = now + second
+        if min(at % 10, (at + 0.5) % 10) > 1.2 and at % 10 < 8.3:  # bins of a second do not know the edges
+            assert again.foretold(second, second + 0.5) == pytest.approx(rate(at + 0.2))
+
+
+def test_without_a_rhythm_the_next_run_begins_with_nothing():
+    seen, order = LoadHistory(), random.Random(1)
+    for _ in range(400):
+        seen.add(order.uniform(10, 1000), 0.25)
+    again = LoadHistory.recalled(seen.snapshot(), 30.0)
+    assert again.period is None
+    assert not any(each.bins for each in again.resolutions)
+
+
+def test_several_resolutions_are_recalled():
+    """A rhythm of 400 s is not in the finest bins, which hold twelve minutes; it is in the next ones."""
+    rate, seen = _square(400.0), LoadHistory()
+    for i in range(250):
+        seen.add(rate(i * 4.0 + 0.5), 4.0)
+    again = LoadHistory.recalled(seen.snapshot(), 1000.0)
+    assert again.resolutions[0].period is None
+    assert again.period == seen.period == pytest.approx(400.0, abs=4)
+    assert len(again.resolutions) == len(seen.resolutions)
+    now = 2000.0
+    for second in (20, 60, 140, 260, 320):
+        assert again.foretold(second, second + 1.0) == pytest.approx(rate(now + second), rel=0.01)
+    for i in range(50):
+        again.add(rate(now + i * 4.0 + 0.5), 4.0)
+    assert again.period == pytest.approx(400.0, abs=4)
+
+
+@settings(max_examples=20)
+@given(st.floats(0, 1e7), st.integers(0, 150))
+def test_what_is_recalled_stays_bounded_and_can_be_kept_again(gone, windows):
+    seen = LoadHistory()
+    for i in range(windows):
+        seen.add(_square()(i), 1.0)
+    again = LoadHistory.recalled(seen.snapshot(), gone)
+    assert all(len(each.bins) <= 720 for each in again.resolutions)
+    again.add(100.0, 1.0)
+    assert LoadHistory.recalled(again.snapshot(), 0.0).period == again.period
+
+
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        {},
+        {"bin_seconds": 1.0, "resolutions": []},
+        {"bin_seconds": 1.0, "resolutions": [{}]},
+        {"bin_seconds": "x", "resolutions": [1]},
+    ],
+)
+def test_another_thing_is_no_history(snapshot):
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        LoadHistory.recalled(snapshot, 0.0)
+
+
+def test_idle_times_are_recalled():
+    before = _lived(3.0)
+    idle = IdleTimes(5.0)
+    idle.recall(json.loads(json.dumps(before.snapshot())))
+    assert idle.patience(2) == before.patience(2) != IdleTimes(5.0).patience(2)

@@ -80,6 +80,18 @@ def test_a_rhythm_is_learnt_and_growth_begins_before_the_jump():
     assert run.latency.percentile(0.99) < blunt.latency.percentile(0.99)
 
 
+def test_where_the_rhythm_says_when_it_is_needed_again_it_stops_at_once():
+    """12 s of quiet are worth a change, though growth begins 3 s before the next rush and looks ahead for 6 s."""
+    run = simulate(one(lambda t: 600.0 if t % 22 < 10 else 20.0, most=16), "auto", seconds=150)
+    trace = run.operators["work"].trace
+
+    def width(at):
+        return [n for t, n in trace if t <= at][-1]
+
+    assert [width(cycle * 22 + 11.2) for cycle in (4, 5)] == [1, 1]
+    assert max(most for second, (_, _, most) in run.latency.seconds.items() if second >= 88) < 0.25
+
+
 def test_a_full_unit_behind_a_source_that_cannot_tell_is_doubled():
     model = one(lambda t: 350.0, source={"max_pending": 100.0, "knows_lag": False})
     run = simulate(model, "auto", seconds=40)
