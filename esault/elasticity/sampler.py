@@ -1,4 +1,7 @@
-"""From what sub-units report to the samples of a view."""
+"""From what sub-units report to the samples of a view.
+
+It is one module of over 300 lines: reports and samples share the counts that are kept of each sub-unit.
+"""
 
 from __future__ import annotations
 
@@ -114,6 +117,11 @@ class Sampler:
             if source.unit and source.counters:
                 last = _totals(source, source.counters[-1].at)._replace(waiting=0.0, lag=None, width=0)
                 self._gone[source.unit] = self._gone.get(source.unit, Totals()).plus(last)
+
+    def memory(self, incarnation: int) -> int:
+        """Return the bytes of memory of a sub-unit's process, by its last report; 0 while there is none."""
+        source = self._sources.get(incarnation)
+        return source.usages[-1][1].memory if source is not None and source.usages else 0
 
     def totals(self, unit: MeasuredUnit, at: float) -> Totals:
         """All that the unit has counted by that moment, which must be a moment ago: all are cut at the same instant."""

@@ -3,11 +3,12 @@
 In this order, the first that tells two hosts apart decides:
 
 1. only hosts that take newcomers (neither draining nor lost) and offer what the unit needs
-2. one with a free slot before one without: a sub-unit that replaces a dead one is made even where all slots are taken
-3. fewer sub-units that it should be apart from: other replicas of the same unit, and what the rules name
-4. `spread`: the smaller share of slots taken; then more neighbours (units that it gets from or sends to).
+2. one with memory left before one that runs short of it
+3. one with a free slot before one without: a sub-unit that replaces a dead one is made even where all slots are taken
+4. fewer sub-units that it should be apart from: other replicas of the same unit, and what the rules name
+5. `spread`: the smaller share of slots taken; then more neighbours (units that it gets from or sends to).
    `pack`: more neighbours; then the larger share of slots taken
-5. the name
+6. the name
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ class Cluster:
         self.rules = rules or PlacementRules()
         #: hosts by name
         self.hosts: dict[str, HostRecord] = {}
+        #: names of those that run short of memory
+        self.short: frozenset[str] = frozenset()
 
     # hosts come and go -------------------------------------------------------------------------------
 
@@ -151,6 +154,12 @@ class Cluster:
             share = host.used / host.slots
             near = -sum(n for unit, n in host.units.items() if unit in request.neighbours)
             unwanted = sum(n for unit, n in host.units.items() if unit in avoided)
-            return (not host.free, unwanted, *((near, -share) if pack else (share, near)), host.name)
+            return (
+                host.name in self.short,
+                not host.free,
+                unwanted,
+                *((near, -share) if pack else (share, near)),
+                host.name,
+            )
 
         return min(taking, key=badness)

@@ -49,6 +49,9 @@ def slot_request_of(plan: Plan, name: str, host: str | None, beside: bool = Fals
 class Resources(Protocol):
     """An owner of slots: this machine, or the hosts of a cluster."""
 
+    #: names of hosts that run short of memory: newcomers go elsewhere while they can
+    short: frozenset[str]
+
     @property
     def total(self) -> int:
         """All slots there are."""
@@ -77,6 +80,7 @@ class OneHost:
 
     def __init__(self, host: str, slots: int) -> None:
         self._host = host
+        self.short: frozenset[str] = frozenset()
         self._all = frozenset(range(slots))
         self._free = set(self._all)
 

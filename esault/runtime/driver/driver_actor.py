@@ -16,6 +16,7 @@ from esault.background import BackgroundLoop
 from esault.control.report.summary import how_ended, may_repeat, report, snapshot
 from esault.control.report.timeline import Page, Timeline
 from esault.control.run.driver import Driver
+from esault.control.run.memory_watch import MemoryWatch
 from esault.control.run.savepoints import SavepointRequests
 from esault.errors import EsaultError, UsageError
 from esault.flow.operators.user_error import UserError, is_transient, pack_cause
@@ -92,6 +93,7 @@ class DriverActor(Supervisor):
         #: of a run on several hosts; these have the keepers then
         self._hosts: Hosts | None = None
         self._timeline: Timeline | None = None
+        self._memory_watch = MemoryWatch()
 
     def _now(self) -> float:
         assert self._spec is not None
@@ -163,6 +165,7 @@ class DriverActor(Supervisor):
         if period is not None and hosts is None:
             self._prober = ProbeLoop(spec.run_dir, self._core.epoch, spec.clock_offset)
             self._prober.start()
+        if hosts is None:
             self._host_usage = host_usage(spec.host)
         self._core.start(self._now())
         self._carry()
@@ -329,6 +332,7 @@ class DriverActor(Supervisor):
             return
         now = self._now()
         self._measure(self._core, now)
+        self._memory_watch.step(self._core, now)
         # Before the tick, which may begin the next checkpoint.
         if self._later and not self._core.busy:
             self.receiveMsg_Requested(self._later.pop(0), None)
@@ -347,12 +351,12 @@ class DriverActor(Supervisor):
 
     def _measure(self, core: Driver, now: float) -> None:
         """Take what the prober has found, and tell it whom to probe."""
-        if self._prober is None:
-            return
-        core.scaling.probed(self._prober.take_readings())
         if self._host_usage is not None and now >= self._host_at:
             self._host_at = now + HOST_EVERY
             core.hosts = (self._host_usage(),)
+        if self._prober is None:
+            return
+        core.scaling.probed(self._prober.take_readings())
         targets = core.probe_targets()
         if targets != self._targets:
             self._targets = targets

@@ -8,6 +8,7 @@ from pathlib import Path
 import psutil
 
 from esault.messages.probe import HostUsage, Usage
+from esault.runtime.process.memory_limit import memory_limit
 
 __all__ = ["host_usage", "process_usage"]
 
@@ -45,12 +46,16 @@ def _cpu_wait() -> float | None:
 
 
 def host_usage(host: str) -> Callable[[], HostUsage]:
-    """A function that tells how busy this host was since it was last called."""
+    """A function that tells how busy this host was since it was last called, and its memory: of its container where that has less left."""
     cores = len(psutil.Process().cpu_affinity()) if hasattr(psutil.Process, "cpu_affinity") else psutil.cpu_count() or 1
     psutil.cpu_percent()
 
     def usage() -> HostUsage:
         memory = psutil.virtual_memory()
-        return HostUsage(host, cores, psutil.cpu_percent() / 100, memory.total - memory.available, memory.total)
+        used, most = memory.total - memory.available, memory.total
+        limited = memory_limit()
+        if limited is not None and limited[1] - limited[0] < most - used:
+            used, most = limited
+        return HostUsage(host, cores, psutil.cpu_percent() / 100, used, most)
 
     return usage
