@@ -39,7 +39,7 @@ def test_a_run_says_what_it_does_while_it_does_it(command):
 
 
 SHOP = """
-from esault import Bolt, Topology, by_key
+from esault import Bolt, Sink, Topology, by_key
 from esault.sources import Items, Paced
 
 
@@ -50,11 +50,18 @@ class Count(Bolt):
     def process(self, key, value):
         self.orders.inc()
         self.context.histogram("price", buckets=[10]).observe(value % 20)
+        self.emit(key, value)
+
+
+class Kept(Sink):
+    def write(self, rows):
+        self.context.counter("written", "Rows that were written").inc(len(rows))
 
 
 def topology(name: str = "shop") -> Topology:
     t = Topology(name)
-    t.spout("rows", Paced(Items([(i % 20, i) for i in range(2000)]), 1000)).bolt("count", Count, by_key())
+    rows = t.spout("rows", Paced(Items([(i % 20, i) for i in range(2000)]), 1000))
+    rows.bolt("count", Count, by_key()).sink("kept", Kept())
     return t
 """
 
@@ -75,6 +82,7 @@ def test_metrics_of_ones_own_and_spans_come_by_otlp_while_keys_move(command, tmp
         assert about["service.name"] == command.name
         (orders,), (price,) = found["orders"].sum.data_points, found["price"].histogram.data_points
         assert (orders.as_double, list(price.bucket_counts)) == (2000, [1100, 900])
+        assert found["written"].sum.data_points[0].as_double == 2000
         assert {"checkpoint", "change rescale"} <= {span.name for span in receiver.spans()}
     finally:
         receiver.close()
