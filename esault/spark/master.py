@@ -22,6 +22,11 @@ def check_master(master: str) -> None:
     """Raise UsageError where `master` is no URL that Spark knows, or none of the hosts of spark://... takes a connection."""
     if _STANDALONE.fullmatch(master):
         _check_reachable(master)
+    elif master.startswith("sc://"):
+        raise UsageError(
+            f"--master {master}: a server of Spark Connect takes queries, and not the files that workers run, nor the settings that this "
+            "needs when Spark starts; name the cluster that is behind it: spark://HOST:PORT, yarn, k8s://HOST:PORT"
+        )
     elif not (_LOCAL.fullmatch(master) or _OTHERS.fullmatch(master)):
         raise UsageError(
             f"--master {master}: Spark knows no such URL; write spark://HOST:PORT, yarn, k8s://HOST:PORT, or local[*] for all "

@@ -19,6 +19,7 @@ from esault.spark.failure import failures, said, without_told
 from esault.spark.folder import temporary_folder
 from esault.spark.java import use_java
 from esault.spark.master import check_master
+from esault.spark.spark_defaults import spark_defaults
 from esault.spark.worker_python import start_path, worker_python
 
 if TYPE_CHECKING:
@@ -66,8 +67,8 @@ def session(
 ) -> Iterator[SparkSession]:
     """A session for the time of the block: `with session() as spark: ...`.
 
-    `master` is a URL, by default all cores of this machine; `paths` are folders from which the workers may import, such
-    as the topology's; `conf` goes over what is set here; `say` is told what takes time. A session that the process has
+    `master` is a URL, by default that of spark-defaults.conf, or all cores of this machine; `paths` are folders from which the workers may import, such
+    as the topology's; `conf` goes over spark-defaults.conf, and that over what is set here; `say` is told what takes time. A session that the process has
     already, as in a notebook, is used and left running. UsageError when pyspark or a Java is missing, or Spark does
     not start; EsaultError in place of what Spark raises in the block.
     """
@@ -76,6 +77,11 @@ def session(
 
     running = SparkSession.getActiveSession()
     if running is not None:
+        if not hasattr(running, "_jvm"):
+            raise UsageError(
+                "this process has a session of Spark Connect, which takes queries alone: start one on the cluster itself, by "
+                "esault.spark.session(MASTER) in a process of its own"
+            )
         yield running
         return
     if master is not None:
@@ -93,6 +99,8 @@ def session(
             settings["spark.driver.extraJavaOptions"] = options.strip()
             jvm = _Jvm(str(folder), settings, classes.patience)
             try:
+                if (page := jvm.page) is not None:
+                    say(f"Spark's web page: {page}")
                 yield jvm.session()
             except failures() as error:
                 # it can tell what it is only as long as the JVM lives
@@ -144,10 +152,12 @@ def _conf(master: str | None, name: str, folder: str, conf: Mapping[str, str]) -
     log4j = os.path.join(folder, "log4j2.properties")
     with open(log4j, "w", encoding="utf-8") as file:
         file.write(_LOG4J.format(path=os.path.join(folder, "spark.log")))
+    theirs = spark_defaults(os.environ)
+    url = master or conf.get("spark.master") or theirs.get("spark.master") or "local[*]"
     settings = {
-        "spark.master": master or "local[*]",
         "spark.app.name": name,
-        "spark.ui.enabled": "false",
+        # people of a cluster look there
+        "spark.ui.enabled": "false" if url.startswith("local") else "true",
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": folder,
         "spark.sql.warehouse.dir": os.path.join(folder, "warehouse"),
@@ -161,9 +171,9 @@ def _conf(master: str | None, name: str, folder: str, conf: Mapping[str, str]) -
         "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
         "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     }
-    if settings["spark.master"].startswith("local"):
+    if url.startswith("local"):
         settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
-    settings.update(conf)
+    settings |= {**theirs, **conf, "spark.master": url}
     options = f"-Dlog4j2.configurationFile=file:{log4j} -Djava.io.tmpdir={folder}"
     settings["spark.driver.extraJavaOptions"] = f"{options} {settings.get('spark.driver.extraJavaOptions', '')}".strip()
     return settings
@@ -203,6 +213,12 @@ class _Jvm:
             if isinstance(error, Exception):
                 raise self._failed(error) from None
             raise
+
+    @property
+    def page(self) -> str | None:
+        """Return the address of Spark's own web page; None where it has none."""
+        page = self._context.uiWebUrl
+        return None if page is None else str(page)
 
     def session(self) -> SparkSession:
         from pyspark.sql import SparkSession

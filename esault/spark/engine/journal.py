@@ -12,12 +12,11 @@ without one is computed anew, and nothing of it was shown. So it does not matter
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from esault.errors import CheckpointError, FrameError
 from esault.payload.codec import Codec
-from esault.state.files import write_whole
+from esault.spark.spark_path import SparkPlace, put, put_absent
 
 __all__ = ["Journal", "Record"]
 
@@ -46,7 +45,7 @@ _KEPT = 2
 class Journal:
     """See the module. Raises CheckpointError."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: SparkPlace) -> None:
         self._folder = folder
         self._codec = Codec()
         try:
@@ -78,23 +77,27 @@ class Journal:
         return record
 
     def write(self, epoch: int, record: Record) -> None:
-        """Durable when it returns."""
+        """Durable when it returns. What another run has written stays: one of two that go on with the same state ends here."""
         try:
-            write_whole(self._path(epoch), self._codec.pack_value(tuple(record)))
+            first = put_absent(self._path(epoch), self._codec.pack_value(tuple(record)))
         except OSError as error:
             raise self._failed(error) from error
+        if not first:
+            raise CheckpointError(
+                f"another run has written epoch {epoch} in {self._folder}: it goes on, and this one ends"
+            )
 
     def finish(self, epoch: int) -> None:
         """All sinks have committed it."""
         try:
-            write_whole(self._folder / "done", str(epoch).encode())
+            put(self._folder / "done", str(epoch).encode())
             for path in self._folder.glob("*.epoch"):
                 if int(path.stem) <= epoch - _KEPT:
                     path.unlink(missing_ok=True)
         except OSError as error:
             raise self._failed(error) from error
 
-    def _path(self, epoch: int) -> Path:
+    def _path(self, epoch: int) -> SparkPlace:
         return self._folder / f"{epoch:08d}.epoch"
 
     def _failed(self, error: OSError) -> CheckpointError:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -26,9 +27,10 @@ from esault.errors import CheckpointError, UsageError
 from esault.spark.engine.journal import Journal
 from esault.spark.engine.layout import Layout, lay_out
 from esault.spark.engine.offsets import Offset, start
-from esault.state.files import write_whole
+from esault.spark.engine.reading import spools
+from esault.spark.spark_path import SparkPath, SparkPlace, put, put_absent, remove_tree
 from esault.state.run_state import check_tables
-from esault.state.state_dir import SPARK, StateDir
+from esault.state.state_dir import LINEAGE, SPARK, StateDir
 from esault.state.state_path import state_path
 from esault.topology.plan import Plan
 
@@ -60,7 +62,7 @@ class Kept:
     """See the module. `generation`: the newest of the life before; None where this is the first life."""
 
     def __init__(
-        self, path: Path, folder: Path, exactly: bool, generation: Generation | None, lineage: str = ""
+        self, path: SparkPlace, folder: SparkPlace, exactly: bool, generation: Generation | None, lineage: str = ""
     ) -> None:
         self.path = path
         self.folder = folder
@@ -77,13 +79,15 @@ class Kept:
         """Return whether the run goes on."""
         return self.before is not None
 
-    def checkpoint_of(self, generation: Generation) -> Path:
+    def checkpoint_of(self, generation: Generation) -> SparkPlace:
         """Spark's own."""
         return self.folder / (f"{_CHECKPOINT}-{generation.number}" if generation.number else _CHECKPOINT)
 
-    def seeds_of(self, number: int) -> Path:
+    def seeds_of(self, number: int) -> SparkPlace:
         """The folder of the seeds with which this generation begins."""
-        return self.folder / f"{_SEEDS}-{number}"
+        # a session knows one of a name that it brings to workers
+        whose = f"-{self.lineage}" if isinstance(self.folder, SparkPath) else ""
+        return self.folder / f"{_SEEDS}-{number}{whose}"
 
     def lay_out(self, plan: Plan, chosen: Mapping[str, int], cores: int) -> Layout:
         """Return the layout for so many cores. Raises UsageError where the run cannot go on as it is asked for."""
@@ -138,7 +142,7 @@ class Kept:
         return self.generation
 
     @property
-    def checkpoint(self) -> Path:
+    def checkpoint(self) -> SparkPlace:
         """Spark's own, of this life's generation."""
         return self.checkpoint_of(self._now)
 
@@ -172,7 +176,7 @@ class Kept:
         for pattern in (f"{_CHECKPOINT}*", f"{_SEEDS}-*"):
             for path in self.folder.glob(pattern):
                 if path.name not in needed:
-                    shutil.rmtree(path, ignore_errors=True)
+                    remove_tree(path, ignore_errors=True)
 
     def ended(self) -> None:
         """It drained."""
@@ -181,7 +185,7 @@ class Kept:
     def _write(self, name: str, data: bytes) -> None:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            write_whole(self.folder / name, data)
+            put(self.folder / name, data)
         except OSError as error:
             raise CheckpointError(
                 f"{self.folder / name} cannot be written: {error.strerror or error}; free space or mend permissions"
@@ -197,8 +201,9 @@ def open_kept(
     restart: bool,
     temporary: Path,
     notice: Callable[[str], None],
+    address: SparkPath | None = None,
 ) -> Iterator[Kept]:
-    """Hold the state directory for the time of the block. Raises UsageError, CheckpointError; changes nothing then."""
+    """Hold the state directory for the time of the block; `address`: where it is, if a file system of Spark has it. Raises UsageError, CheckpointError; changes nothing then."""
     if not exactly:
         for name, said in (("--state", state is not None), ("--resume", resume), ("--restart", restart)):
             if said:
@@ -207,12 +212,12 @@ def open_kept(
         return
     if resume and restart:
         raise UsageError("--resume goes on and --restart begins anew: say one of them")
+    if address is not None:
+        yield _kept_at(plan, address, resume, restart, notice)
+        return
     where = state_path(plan, state)
     path = where.lies
-    if not isinstance(path, Path):
-        raise UsageError(
-            f"--state={state}: the Spark engine keeps its epochs in a folder that all its workers see: name one"
-        )
+    assert isinstance(path, Path), "an address is Spark's"
     held = StateDir(path)
     try:
         folder = path / SPARK
@@ -221,15 +226,7 @@ def open_kept(
                 f"{path} holds a run of another engine that did not finish: go on with that engine, begin anew with --restart, or name "
                 "another place with --state"
             )
-        generation = _generation(folder)
-        over = (folder / "ended").exists()
-        if generation is not None and over and resume:
-            raise UsageError(f"the run in {path} has ended: there is nothing to go on with; leave --resume out")
-        if generation is not None and not over and not resume and not restart:
-            raise UsageError(
-                f"{path} holds a run that did not finish: go on with --resume, begin anew with --restart, or name another place with "
-                "--state"
-            )
+        generation, over = _found(path, resume, restart)
         if generation is None and resume:
             check_tables(plan, path)
             notice(f"no checkpoint in {path} yet: the run begins from the start")
@@ -246,7 +243,43 @@ def open_kept(
         held.close()
 
 
-def _generation(folder: Path) -> Generation | None:
+def _kept_at(plan: Plan, path: SparkPath, resume: bool, restart: bool, notice: Callable[[str], None]) -> Kept:
+    """The same in a file system of Spark. There is no lock: of two runs one ends when it writes an epoch that is there."""
+    for name, unit in plan.units.items():
+        if spools(unit):
+            raise UsageError(
+                f"spout {name!r}: {type(unit.spout).__name__} cannot seek, so what it reads is kept row by row, in a file that grows, which "
+                f"workers read: {path} has none. Name a folder with --state, on storage that all hosts share; or read from what can seek"
+            )
+    folder = path / SPARK
+    try:
+        generation, over = _found(path, resume, restart)
+        if generation is None and resume:
+            notice(f"no checkpoint in {path} yet: the run begins from the start")
+        if generation is not None and (over or restart):
+            remove_tree(folder)
+            generation = None
+        put_absent(path / LINEAGE, secrets.token_hex(16).encode())
+        return Kept(path, folder, True, generation, (path / LINEAGE).read_text())
+    except OSError as error:
+        raise CheckpointError(f"state cannot be kept in {path}: {error}") from error
+
+
+def _found(path: SparkPlace, resume: bool, restart: bool) -> tuple[Generation | None, bool]:
+    """Return the newest generation in the place, and whether it has drained. Raises UsageError where the run cannot begin so."""
+    generation = _generation(path / SPARK)
+    over = (path / SPARK / "ended").exists()
+    if generation is not None and over and resume:
+        raise UsageError(f"the run in {path} has ended: there is nothing to go on with; leave --resume out")
+    if generation is not None and not over and not resume and not restart:
+        raise UsageError(
+            f"{path} holds a run that did not finish: go on with --resume, begin anew with --restart, or name another place with "
+            "--state"
+        )
+    return generation, over
+
+
+def _generation(folder: SparkPlace) -> Generation | None:
     try:
         said = json.loads((folder / "layout.json").read_text())
         layout = Layout(

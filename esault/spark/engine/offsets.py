@@ -17,7 +17,10 @@ import json
 import os
 from base64 import b64decode, b64encode
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from esault.spark.spark_path import SparkPlace
 
 __all__ = ["Offset", "latest", "pack_position", "publish", "resumed", "start", "unpack_position"]
 
@@ -62,7 +65,7 @@ def latest(folder: Path, first: bool = False) -> Offset:
     return found
 
 
-def resumed(checkpoint: Path, until: int | None = None) -> Offset | None:
+def resumed(checkpoint: SparkPlace, until: int | None = None) -> Offset | None:
     """The newest offset in the log of a query: what it has processed, or begun to process. None: it has not begun.
 
     `until`: no batch behind this one. A file of that log is named by its batch, and has a version, a line of Spark's own, and a line for

@@ -25,6 +25,7 @@ from esault.spark.engine.landing import Landing
 from esault.spark.engine.tally import Tally
 from esault.spark.engine.timings import take_times
 from esault.spark.engine.worker_error import WorkerError
+from esault.spark.spark_path import SparkPlace
 from esault.topology.plan import SinkPlan
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ class Epochs:
         self._journal.finish(epoch)
         for counted in counts:
             self.tally.add(counted)
-        for times in take_times(Path(self._job.shared)):
+        for times in take_times(self._job.shared):
             self.tally.add_times(times)
         self.tally.epochs += 1
         self.committed += 1
@@ -186,7 +187,7 @@ class Epochs:
             self.in_thread(partial(commit_for_run, name, self._sinks[name], [(epoch, handle)], self.background))
 
 
-def start(spark: SparkSession, job: Job, folder: Path, checkpoint: Path, epochs: Epochs, every: float) -> Any:
+def start(spark: SparkSession, job: Job, folder: Path, checkpoint: SparkPlace, epochs: Epochs, every: float) -> Any:
     """Start the query; `every`: seconds between two batches at least."""
     from esault.spark.engine.processor import Level
     from esault.spark.engine.source import SCHEMA, stream

@@ -7,16 +7,15 @@ What Spark had begun behind that epoch was shown nowhere, and is computed anew.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 from esault.errors import CheckpointError
 from esault.spark.engine.kept import Generation, Kept
 from esault.spark.engine.offsets import resumed
 from esault.spark.engine.seeds import write_seed
+from esault.spark.spark_path import SparkPlace, copy_tree, put, remove_tree
 
 __all__ = ["rescale"]
 
@@ -26,11 +25,10 @@ def rescale(spark: Any, kept: Kept, say: Callable[[str], None]) -> None:
     before, now = kept.before, kept.generation
     assert before is not None and now is not None
     folder = kept.seeds_of(now.number)
-    shutil.rmtree(folder, ignore_errors=True)  # of a life that did not begin
+    remove_tree(folder, ignore_errors=True)  # of a life that did not begin
     try:
         if kept.newest < before.first:  # its first batch is not over: what it began with is all there is
-            if kept.seeds_of(before.number).exists():
-                shutil.copytree(kept.seeds_of(before.number), folder)
+            copy_tree(kept.seeds_of(before.number), folder)
             kept.begins_with(before.offset)
             return
         say(f"going on with other tasks: {_said(before, now)}")
@@ -57,7 +55,7 @@ def _said(before: Generation, now: Generation) -> str:
     return ", ".join(changed) or "the same ones, otherwise placed"
 
 
-def _write(spark: Any, kept: Kept, before: Generation, batch: int, folder: Path) -> None:
+def _write(spark: Any, kept: Kept, before: Generation, batch: int, folder: SparkPlace) -> None:
     _commit(kept.checkpoint_of(before), batch)
     path = kept.checkpoint_of(before).resolve().as_uri()
     for operator in range(len(before.layout.levels)):
@@ -77,7 +75,7 @@ def _write(spark: Any, kept: Kept, before: Generation, batch: int, folder: Path)
             _seed(before, folder, group, heads[group], ())
 
 
-def _commit(checkpoint: Path, batch: int) -> None:
+def _commit(checkpoint: SparkPlace, batch: int) -> None:
     """Write the entry of Spark's commit log for a batch that the journal has, where the run died between the two.
 
     Spark's reader of state takes committed batches alone. Its tasks had committed their state before the journal was written.
@@ -85,9 +83,9 @@ def _commit(checkpoint: Path, batch: int) -> None:
     entry = checkpoint / "commits" / str(batch)
     if not entry.exists():
         entry.parent.mkdir(parents=True, exist_ok=True)
-        entry.write_text('v1\n{"nextBatchWatermarkMs":0}')
+        put(entry, b'v1\n{"nextBatchWatermarkMs":0}')
 
 
-def _seed(before: Generation, folder: Path, group: int, head: Any, pieces: Any) -> None:
+def _seed(before: Generation, folder: SparkPlace, group: int, head: Any, pieces: Any) -> None:
     unit, task = before.layout.tasks_by_group[group]
     write_seed(folder, unit, task, head["ordinal"], bytes(head["words"]), pieces)

@@ -30,16 +30,19 @@ from esault.spark.engine import executors, query
 from esault.spark.engine.adapted import adapted, notices
 from esault.spark.engine.job import Job
 from esault.spark.engine.journal import Journal
-from esault.spark.engine.kept import Kept, open_kept
+from esault.spark.engine.kept import Generation, Kept, open_kept
 from esault.spark.engine.offsets import publish, resumed
 from esault.spark.engine.reading import Reading
 from esault.spark.engine.refusals import check_options, check_topology
 from esault.spark.engine.rescale import rescale
+from esault.spark.engine.seeds import ADDED
 from esault.spark.engine.tally import Tally
 from esault.spark.engine.workers import Workers, shared_places
 from esault.spark.folder import temporary_folder
 from esault.spark.master import check_master
 from esault.spark.session import session
+from esault.spark.spark_path import SparkPath
+from esault.state.place import place_of
 from esault.topology.landing_places import places
 from esault.topology.located import Located
 from esault.topology.plan import Plan, SinkPlan
@@ -94,13 +97,33 @@ class SparkRun:
             check_master(self.master)
         with temporary_folder("run-") as folder:
             exactly = self.settings.delivery is Delivery.EXACTLY_ONCE
-            with open_kept(self.plan, exactly, self.state, self.resume, self.restart, folder, self.view.notice) as kept:
-                conf = {**query.CONF, **self.conf}
-                with (
-                    session(self.master, name=self.plan.name, say=self.view.notice, conf=conf) as spark,
-                    query.settled(spark, conf),
-                ):
+            address = _address(self.state)
+            hold = partial(
+                open_kept, self.plan, exactly, self.state, self.resume, self.restart, folder, self.view.notice
+            )
+            if address is None:
+                with hold() as kept, self._session() as spark:
                     return _Life(self, spark, folder, kept).run()
+            with self._session() as spark, hold(SparkPath(spark, address)) as kept:
+                return _Life(self, spark, folder, kept).run()
+
+    @contextlib.contextmanager
+    def _session(self) -> Iterator[Any]:
+        conf = {**query.CONF, **self.conf}
+        with (
+            session(self.master, name=self.plan.name, say=self.view.notice, conf=conf) as spark,
+            query.settled(spark, conf),
+        ):
+            yield spark
+
+
+def _address(state: str | Path | None) -> str | None:
+    """Return the address of a state that Spark's own file systems have; None where it is a folder."""
+    place = None if state is None else place_of(state)
+    if place is None or isinstance(place, Path):
+        return None
+    scheme, _, rest = str(place).partition("://")
+    return f"{'s3a' if scheme == 's3' else scheme}://{rest}"  # Hadoop's name of it
 
 
 class _Last(threading.Thread):
@@ -133,7 +156,10 @@ class _Life:
         cores = executors.cores(spark)
         layout = kept.lay_out(self._plan, asked.parallelism, cores)
         kept.folder.mkdir(parents=True, exist_ok=True)
-        self._workers.check(cores, asked.params, shared_places(kept.folder, self._plan))
+        seen = kept.folder if isinstance(kept.folder, Path) else None
+        if seen is None:
+            asked.view.notice("the report has no times of units: workers and this command share no folder")
+        self._workers.check(cores, asked.params, shared_places(seen, self._plan))
         spark.conf.set("spark.sql.shuffle.partitions", str(layout.partitions))
         located = self._workers.located
         self._lineage = kept.lineage or asked.run_id
@@ -147,11 +173,11 @@ class _Life:
             asked.run_id,
             layout,
             str(folder),
-            str(kept.folder.resolve()),
+            str(seen.resolve()) if seen is not None else "",
             self._lineage,
             generation.first,
             generation.seeds,
-            str(kept.seeds_of(generation.number).resolve()),
+            self._seeds(generation),
         )
         self._folder = folder
         self._tally = Tally(self._plan.units)
@@ -165,7 +191,7 @@ class _Life:
             asked.run_id,
             str(folder),
             folder,
-            kept.folder,
+            seen or folder,
             offset,
             self._lineage,
             generation.number,
@@ -176,6 +202,16 @@ class _Life:
         self._ended = "failed"
         self._failure: str | None = None
         self._signals = 0
+
+    def _seeds(self, generation: Generation) -> str:
+        """Return where workers find the states with which the generation begins."""
+        place = self._kept.seeds_of(generation.number)
+        if isinstance(place, Path):
+            return str(place.resolve())
+        if not generation.seeds:
+            return ""
+        self._spark.sparkContext.addFile(str(place), recursive=True)
+        return f"{ADDED}{place.name}"
 
     def _begin(self, plan: SinkPlan, info: RunInfo) -> None:
         waited(plan.sink.begin(info), self._epochs.background)

@@ -6,6 +6,7 @@ A file for each task that had something: blocks with their lengths, first what i
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -20,28 +21,37 @@ from esault.payload.codec import Codec
 from esault.payload.schema import Schema
 from esault.routing.ring import Name, canonical
 from esault.routing.table import OutputTable
-from esault.state.files import private, sync_file
+from esault.spark.spark_path import SparkPlace, write_blocks
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
 
-__all__ = ["Seeds", "write_seed"]
+__all__ = ["ADDED", "Seeds", "seed_folder", "write_seed"]
+
+#: before the name of a folder that Spark brings to workers, from where they cannot read it themselves
+ADDED = "added:"
 
 _LENGTH = struct.Struct(">I")
 #: what a file begins with: (names given, words of time)
 Beside = tuple[int, Any]
 
 
-def write_seed(folder: Path, unit: str, task: int, ordinal: int, words: bytes, pieces: Iterable[bytes]) -> None:
+def write_seed(folder: SparkPlace, unit: str, task: int, ordinal: int, words: bytes, pieces: Iterable[bytes]) -> None:
     """Keep what a task had, durable. Raises OSError."""
-    path = _path(folder, unit, task)
-    with open(path, "wb", opener=private) as out:
-        for block in (Codec().pack((ordinal, words)), *pieces):
-            out.write(_LENGTH.pack(len(block)) + block)
-    sync_file(path)
+    blocks = itertools.chain([Codec().pack((ordinal, words))], pieces)
+    write_blocks(folder / _name(unit, task), (_LENGTH.pack(len(block)) + block for block in blocks))
 
 
-def _path(folder: Path, unit: str, task: int) -> Path:
-    return folder / f"{quote(unit, safe='')}-{task}.seed"
+def _name(unit: str, task: int) -> str:
+    return f"{quote(unit, safe='')}-{task}.seed"
+
+
+def seed_folder(where: str) -> Path:
+    """Return the folder of the seeds in a worker, as the job names it."""
+    if not where.startswith(ADDED):
+        return Path(where)
+    from pyspark import SparkFiles
+
+    return Path(SparkFiles.get(where.removeprefix(ADDED)))
 
 
 class Seeds:
@@ -97,7 +107,7 @@ class Seeds:
         raise NotImplementedError
 
     def _blocks(self, task: int) -> Iterator[bytes]:
-        path = _path(self._folder, self._plan.name, task)
+        path = self._folder / _name(self._plan.name, task)
         try:
             with path.open("rb") as file:
                 while head := file.read(_LENGTH.size):

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from esault.errors import PayloadError, StateError
@@ -30,7 +29,7 @@ from esault.spark.engine.event_time import words_of
 from esault.spark.engine.frames import COUNTS, DATA, END, FRAME_ROWS, PULSE, WORD, Sealed, in_order, is_between, time_of
 from esault.spark.engine.job import Job
 from esault.spark.engine.runners import Runners
-from esault.spark.engine.seeds import Seeds
+from esault.spark.engine.seeds import Seeds, seed_folder
 from esault.spark.engine.store import Head, Store
 from esault.spark.engine.timings import leave_times
 from esault.spark.engine.worker_error import WorkerError
@@ -63,7 +62,7 @@ def run_task(job: Job, unit: str, number: int, partition: int, frames: list[byte
         if head is not None:
             task.restore(head, store.pieces())
         elif unit in job.seeds:
-            task.begin_with(Seeds(Path(job.seed_dir), task.unit, job.seeds[unit]))
+            task.begin_with(Seeds(seed_folder(job.seed_dir), task.unit, job.seeds[unit]))
     try:
         yield from _batch(task, place, partition, frames, store)
     except BaseException:

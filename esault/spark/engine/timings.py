@@ -22,8 +22,11 @@ _FOLDER = "times"
 
 
 def leave_times(shared: str, times: dict[str, Any]) -> None:
-    """Leave what units took during a batch in a folder that the driver sees, too. What cannot be written is missing in the report."""
-    if times:
+    """Leave what units took during a batch in a folder that the driver sees, too. What cannot be written is missing in the report.
+
+    `shared`: empty where there is no such folder.
+    """
+    if times and shared:
         folder = Path(shared) / _FOLDER
         name = secrets.token_hex(8)
         with contextlib.suppress(OSError):
@@ -32,9 +35,9 @@ def leave_times(shared: str, times: dict[str, Any]) -> None:
             os.replace(folder / f".{name}", folder / name)
 
 
-def take_times(shared: Path) -> Iterator[dict[str, Any]]:
+def take_times(shared: str) -> Iterator[dict[str, Any]]:
     """Yield what workers have left there, once."""
-    for path in (shared / _FOLDER).glob("[!.]*"):
+    for path in (Path(shared) / _FOLDER).glob("[!.]*") if shared else ():
         with contextlib.suppress(OSError, FrameError):
             data = path.read_bytes()
             path.unlink()

@@ -30,9 +30,9 @@ _OF_SPARK = ("pyarrow", "pandas")
 _STATE = "the state folder"
 
 
-def shared_places(state: Path, plan: Plan) -> dict[str, Path]:
+def shared_places(state: Path | None, plan: Plan) -> dict[str, Path]:
     """The folders that driver and workers must both see, by what they are for."""
-    found = {_STATE: state}
+    found = {} if state is None else {_STATE: state}
     for each in plan.sinks:
         for path in each.sink.written_paths() if each.sink.shares_paths else ():
             folder = Path(path).absolute().parent

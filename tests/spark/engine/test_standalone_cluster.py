@@ -221,6 +221,48 @@ def test_analyze_has_the_cluster_make_tables_and_reports(cluster: SparkCluster, 
     assert totals == dict.fromkeys(("bread", "milk"), sum(range(500)))
 
 
+WORDS = """
+from esault import Bolt, Topology, by_key
+from esault.sinks import JsonLines
+from esault.sources import Paced, TextFiles
+
+
+class Count(Bolt):
+    def __init__(self):
+        self.total = 0
+
+    def process(self, key, value):
+        self.total += 1
+
+    def finish(self):
+        self.emit(self.key, self.total)
+
+
+def topology() -> Topology:
+    t = Topology("words")
+    lines = t.spout("lines", Paced(TextFiles("words.txt"), 200)).key_by(lambda line: line)
+    lines.bolt("count", Count, grouping=by_key()).sink("out", JsonLines("counts.jsonl"))
+    return t
+"""
+
+
+def test_the_commands_of_the_page_run_there(cluster: SparkCluster, folder: Path) -> None:
+    page = (ROOT / "docs" / "how-to" / "spark-clusters.md").read_text()
+    commands = [line.split() for line in page.partition("## YARN")[0].splitlines() if line.startswith("esault run ")]
+    assert len(commands) == 2
+    here = folder / "words"
+    here.mkdir()
+    (here / "words.py").write_text(WORDS)
+    (here / "words.txt").write_text("".join(f"w{i % 7}\n" for i in range(4000)))
+    for _, *command in commands:
+        own = [cluster.master if w == "spark://host:7077" else w.replace("/shared", str(here)) for w in command]
+        done = on_driver(cluster, here, "-m", "esault", *own, "--plain", PYSPARK_PYTHON="python3")
+        assert done.returncode == 0, done.stderr
+        assert "Spark's web page: http://" in done.stderr
+    rows = [json.loads(line) for line in (here / "counts.jsonl").read_text().splitlines()]
+    assert {row["key"]: row["value"] for row in rows} == {f"w{i}": len(range(i, 4000, 7)) for i in range(7)}
+
+
 def test_workers_and_the_driver_are_killed_and_counts_are_exact(cluster: SparkCluster, folder: Path) -> None:
     (folder / "faults").mkdir()
     trial = Trial(cluster, folder / "faults", 100.0, 7)

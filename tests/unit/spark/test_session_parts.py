@@ -16,6 +16,7 @@ from esault.errors import UsageError
 from esault.spark.failure import BEGIN, END, without_told
 from esault.spark.folder import temporary_folder
 from esault.spark.master import check_master
+from esault.spark.session import _conf
 
 
 @pytest.mark.parametrize(
@@ -24,6 +25,11 @@ from esault.spark.master import check_master
 def test_a_master_that_spark_does_not_know_is_refused_by_its_name(master):
     with pytest.raises(UsageError, match="Spark knows no such URL; write spark://HOST:PORT"):
         check_master(master)
+
+
+def test_spark_connect_is_refused_with_the_reason():
+    with pytest.raises(UsageError, match="Spark Connect takes queries"):
+        check_master("sc://host:15002")
 
 
 @pytest.mark.parametrize(
@@ -76,3 +82,20 @@ def test_what_workers_print_is_passed_on_but_for_the_error_that_the_driver_tells
     theirs = ["PySpark worker failed with exception:\n", "Traceback ...\n", "EOFError\n", "\n"]
     lines = ["one\n", *ours, f"  raise{END}\n", "\n", "two\n", *theirs, "\n", "three\n", theirs[0], theirs[1]]
     assert list(without_told(lines)) == ["one\n", "two\n", *theirs, "\n", "three\n", theirs[0], theirs[1]]
+
+
+def test_the_clusters_own_settings_hold_behind_those_that_are_given(tmp_path, monkeypatch):
+    (tmp_path / "spark-defaults.conf").write_text(
+        "# of the cluster\n\nspark.master  spark://host:7077\nspark.executor.memory=3g\n"
+        "spark.sql.session.timeZone : Europe/Berlin\nspark.eventLog.dir\thdfs:///logs\nspark.empty\nother.setting 1\n"
+    )
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    found = _conf(None, "a topology", str(tmp_path), {"spark.executor.memory": "2g"})
+    assert found["spark.master"] == "spark://host:7077" and "spark.driver.host" not in found
+    assert (found["spark.executor.memory"], found["spark.eventLog.dir"]) == ("2g", "hdfs:///logs")
+    assert (found["spark.sql.session.timeZone"], found["spark.ui.enabled"]) == ("Europe/Berlin", "true")
+    assert not {"spark.empty", "other.setting"} & found.keys()
+    local = _conf("local[2]", "a topology", str(tmp_path), {})
+    assert (local["spark.master"], local["spark.ui.enabled"]) == ("local[2]", "false")
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path / "none"))
+    assert _conf(None, "a topology", str(tmp_path), {})["spark.master"] == "local[*]"
