@@ -16,7 +16,6 @@ from itertools import pairwise
 from typing import Any
 
 from esault.topology.bolt import Bolt
-from esault.topology.grouping import Shuffle
 from esault.topology.method_code import codes_of_methods
 from esault.topology.plan import Edge, Outlet, Plan, UnitPlan
 from esault.topology.windowed_spout import WindowedSpout
@@ -112,7 +111,7 @@ def why_not_chained(unit: UnitPlan) -> str | None:
         return "it is a spout"
     if not unit.chain:
         return "chain=False"
-    if len(unit.inputs) != 1 or type(unit.inputs[0].grouping) is not Shuffle:
+    if len(unit.inputs) != 1 or not unit.inputs[0].grouping.promises.anywhere:
         return "only a bolt with one input by shuffle() is chained"
     if unit.tracks_replicas:
         return "the topology has replicas"

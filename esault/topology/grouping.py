@@ -25,6 +25,8 @@ class Promises:
     to_all: bool = False
     #: a bolt with active replicas can take its tuples this way
     for_replicas: bool = False
+    #: a key is (key, part) on the wire, and each part has a state of its own
+    in_parts: bool = False
 
 
 class Grouping:
@@ -85,7 +87,7 @@ class PartialKey(Grouping):
     """Tuples of a key go to two elements in turn: (key, 0) and (key, 1); for skewed keys."""
 
     objects = "partial_key"
-    promises = Promises(keyed=True, to_several=False)
+    promises = Promises(keyed=True, to_several=False, in_parts=True)
 
 
 class SplitKey(Grouping):
@@ -95,7 +97,7 @@ class SplitKey(Grouping):
     """
 
     objects = "key"
-    promises = Promises(keyed=True, whole_keys=True, to_several=False)
+    promises = Promises(keyed=True, whole_keys=True, to_several=False, in_parts=True)
 
     def __repr__(self) -> str:
         return "by_key(), hot keys split"

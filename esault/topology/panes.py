@@ -7,7 +7,7 @@ from typing import Any
 
 from esault.errors import TopologyError
 from esault.topology.arguments import check_seconds
-from esault.topology.window import CountWindow, SessionWindow, WindowKind
+from esault.topology.window import SessionWindow, WindowKind
 
 __all__ = ["Panes", "checked_panes"]
 
@@ -87,7 +87,7 @@ def checked_panes(where: str, given: Any, window: WindowKind) -> Panes | None:
 
 def _check_kind(where: str, by: str, panes: Panes, window: WindowKind, said: list[str]) -> None:
     named = " and ".join([*said, *(["ordered"] if panes.ordered else []), *(["by"] if by == PROCESSING else [])])
-    if isinstance(window, CountWindow):
+    if not window.timed:
         raise TopologyError(
             f"{where}: {named} is for windows of time; a CountWindow closes with its last tuple, and CountWindow(size, every=n) tells "
             "of the last ones more often; leave it out"

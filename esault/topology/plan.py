@@ -13,7 +13,7 @@ from typing import Any
 from esault.payload.class_names import vouch
 from esault.topology.aggregates.aggregate import Aggregate
 from esault.topology.error_policy import ErrorPolicy, fail
-from esault.topology.grouping import Grouping, SplitKey
+from esault.topology.grouping import Grouping
 from esault.topology.sink import Sink
 from esault.topology.split_source import SplitSource
 from esault.topology.spout import Spout, has_position
@@ -175,7 +175,7 @@ class UnitPlan:
     @property
     def in_parts(self) -> bool:
         """Return whether what a key is called on the wire, (key, part), is not what its user calls it."""
-        return self.objects == "partial_key" or any(isinstance(i.grouping, SplitKey) for i in self.inputs)
+        return any(each.grouping.promises.in_parts for each in self.inputs)
 
     @property
     def keyed(self) -> bool:

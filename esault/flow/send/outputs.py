@@ -25,7 +25,8 @@ from esault.flow.send.chained_bolt import ChainedBolt
 from esault.flow.send.open_hooks import OpenHooks
 from esault.flow.send.outlet import OutletRunner, Receiver
 from esault.flow.send.replica_route import MutedChannel, ReplicaRoute
-from esault.flow.send.route import Route, route
+from esault.flow.send.route import Route
+from esault.flow.send.route_factory import route
 from esault.flow.send.sink_call import Background
 from esault.flow.send.sink_writer import SinkWriter
 from esault.flow.watermark.clock import Clock

@@ -1,37 +1,31 @@
 """Layer one of the routing, at the sender: which sub-unit a row goes to (Zhan et al. 2017, two-layer routing).
 
 One route for each edge. Behind a route stands the target's output table and a channel to each of its sub-units;
-routes to the same unit share both.
-
-It is one module of over 300 lines: the routes of all groupings stand side by side, and share the cache of keys.
+routes to the same unit share both. This is the route by key, and the base of those of the other groupings.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from esault.errors import PayloadError, TopologyError
+from esault.errors import PayloadError
 from esault.flow.channel.array_batch import ArrayBatch, Numbers
 from esault.flow.channel.channel import OutChannel
 from esault.flow.channel.lineage import Lineage
 from esault.flow.channel.refused_key import no_key, refused_keys
-from esault.flow.operators.user_error import UserError, described
 from esault.payload.column import PLAIN_TYPES, has_null
 from esault.routing.many_keys import are_keys
 from esault.routing.ring import is_ambiguous, position
 from esault.routing.table import OutputTable
-from esault.topology.grouping import Broadcast, ByKey, Grouping, PartialKey, Shuffle, Single, SplitKey
 from esault.topology.plan import Edge
 
-__all__ = ["KeyRoute", "Route", "route"]
+__all__ = ["KeyRoute", "Route"]
 
 #: channels of a route; with more than these, a root reaches but some of them
 MANY = 100
-#: rows that go to one sub-unit before the next one's turn, where they are counted
-_TURN_ROWS = 256
 
 
 class Route:
@@ -208,199 +202,3 @@ class KeyRoute(Route):
             if part_keys:
                 named = part_ids[number] if part_ids is not None else None
                 channels[number].add(lineage, self._input, part_keys, part_values, named, now)
-
-
-class _PartialKeyRoute(KeyRoute):
-    """`partial_key`: the one of the key's two elements whose sub-unit got fewer rows from here so far.
-
-    The element is named (key, "0") or (key, "1") on the wire; where both live in one sub-unit they take turns.
-    """
-
-    def __init__(self, unit: str, edge: Edge, cache_size: int) -> None:
-        super().__init__(unit, edge, cache_size)
-        self._sent: list[int] = []
-        self._turn = 0
-
-    def install(self, table: OutputTable, channels: Mapping[int, OutChannel]) -> None:
-        super().install(table, channels)
-        self._sent = [0] * len(self._channels)
-
-    def restart(self, turn: int) -> None:
-        self._turn = turn & 1
-        self._sent = [turn >> number % 32 & 1 for number in range(len(self._channels))]
-
-    def push(
-        self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
-    ) -> None:
-        numbers, halves = self._choose(keys)
-        self._spread(numbers, lineage, halves, values, ids, now)
-
-    def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
-        numbers, halves = self._choose(batch.rows[0])
-        for number, part, part_ids in ArrayBatch(halves, batch.values).divided(numbers, ids):
-            self._send((number,), lineage, part, part_ids, now)
-
-    def _choose(self, keys: Sequence[Any]) -> tuple[list[int], list[Any]]:
-        """For each key a channel's number, and the name of the element there."""
-        if not are_keys(keys):
-            raise refused_keys(self._unit, keys)
-        cache, sent, turn = self._cache, self._sent, self._turn
-        numbers: list[int] = []
-        halves: list[Any] = []
-        for key in keys:
-            zero, one = (key, "0"), (key, "1")
-            try:
-                first, second = cache[zero], cache[one]
-            except PayloadError as error:
-                raise refused_keys(self._unit, keys, str(error)) from None
-            if first == second:
-                turn ^= 1
-                number, half = first, one if turn else zero
-            elif sent[first] <= sent[second]:
-                number, half = first, zero
-            else:
-                number, half = second, one
-            sent[number] += 1
-            numbers.append(number)
-            halves.append(half)
-        self._turn = turn
-        return numbers, halves
-
-
-class _ShuffleRoute(Route):
-    """`shuffle`: whole batches, to the sub-unit with the fewest frames waiting, in turn where that is equal."""
-
-    def __init__(self, unit: str, edge: Edge, cache_size: int) -> None:
-        super().__init__(unit, edge, cache_size)
-        self._turn = 0
-
-    def push(
-        self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
-    ) -> None:
-        self._channels[self._best()].add(lineage, self._input, keys, values, ids, now)
-
-    def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
-        self._send((self._best(),), lineage, batch, ids, now)
-
-    def _best(self) -> int:
-        channels = self._channels
-        count = len(channels)
-        self._turn = turn = (self._turn + 1) % count
-        best = min(range(turn, turn + count), key=lambda i: len(channels[i % count].queue)) if count > 1 else 0
-        return best % count
-
-
-class _RowShuffleRoute(Route):
-    """`shuffle` where rows may have to go the same way again: each channel in turn gets `_TURN_ROWS` rows.
-
-    Which rows those are follows from their order alone, not from how many come at once.
-    """
-
-    def __init__(self, unit: str, edge: Edge, cache_size: int) -> None:
-        super().__init__(unit, edge, cache_size)
-        self._turn = self._rows = 0
-
-    def restart(self, turn: int) -> None:
-        self._turn, self._rows = turn, 0
-
-    def push(
-        self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
-    ) -> None:
-        for channel, rows in self._turns(len(keys)):
-            self._channels[channel].add(
-                lineage, self._input, keys[rows], values[rows], None if ids is None else ids[rows], now
-            )
-
-    def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
-        for channel, rows in self._turns(len(batch.keys)):
-            part, part_ids = batch.picked(range(rows.start, rows.stop), ids)
-            self._send((channel,), lineage, part, part_ids, now)
-
-    def _turns(self, rows: int) -> Iterator[tuple[int, slice]]:
-        """Channels, and which of the next rows each gets."""
-        at = 0
-        while at < rows:
-            number, within = divmod(self._rows, _TURN_ROWS)
-            many = min(_TURN_ROWS - within, rows - at)
-            self._rows += many
-            yield (self._turn + number) % len(self._channels), slice(at, at + many)
-            at += many
-
-
-class _BroadcastRoute(Route):
-    """`broadcast` and `single`: every sub-unit there is."""
-
-    def push(
-        self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
-    ) -> None:
-        for channel in self._channels:
-            channel.add(lineage, self._input, keys, values, ids, now)
-
-    def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
-        self._send(range(len(self._channels)), lineage, batch, ids, now)
-
-
-class _OwnRoute(Route):
-    """A grouping of the user's own: asked row by row."""
-
-    def push(
-        self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
-    ) -> None:
-        for channel, chosen_rows in zip(self._channels, self._choose(keys, values)):
-            if chosen_rows:
-                channel.add(
-                    lineage,
-                    self._input,
-                    [keys[i] for i in chosen_rows],
-                    [values[i] for i in chosen_rows],
-                    [ids[i] for i in chosen_rows] if ids is not None else None,
-                    now,
-                )
-
-    def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
-        for number, chosen in enumerate(self._choose(*batch.rows)):
-            if chosen:
-                part, part_ids = batch.picked(chosen, ids)
-                self._send((number,), lineage, part, part_ids, now)
-
-    def _choose(self, keys: Sequence[Any], values: Sequence[Any]) -> list[list[int]]:
-        """Places of the rows for each channel."""
-        channels = self._channels
-        count, choose = len(channels), self._edge.grouping.choose
-        rows: list[list[int]] = [[] for _ in channels]
-        for i, (key, value) in enumerate(zip(keys, values)):
-            try:
-                chosen = choose(key, value, count)
-            except Exception as error:
-                raise UserError(
-                    f"unit {self._unit!r}, {self._edge.grouping!r}.choose on the way to {self._edge.target!r}, key {key!r}: "
-                    f"{described(error)}"
-                ) from error
-            for number in (chosen,) if isinstance(chosen, int) else chosen:
-                if not isinstance(number, int) or not 0 <= number < count:
-                    raise TopologyError(
-                        f"unit {self._unit!r}: {self._edge.grouping!r}.choose gave {number!r} for key {key!r}; it must give "
-                        f"a number from 0 to {count - 1}, or several of them"
-                    )
-                rows[number].append(i)
-        return rows
-
-
-_ROUTES: dict[type[Grouping], type[Route]] = {
-    ByKey: KeyRoute,
-    PartialKey: _PartialKeyRoute,
-    Shuffle: _ShuffleRoute,
-    Broadcast: _BroadcastRoute,
-    Single: _BroadcastRoute,
-}
-
-
-def route(unit: str, edge: Edge, cache_size: int, by_rows: bool = False) -> Route:
-    """The route of this edge, out of this unit. `by_rows`: after `restart` the same rows in the same order go the same way."""
-    if type(edge.grouping) is SplitKey:
-        from esault.flow.send.split_key_route import SplitKeyRoute  # which derives from one of these
-
-        return SplitKeyRoute(unit, edge, cache_size, splits=not by_rows)
-    if by_rows and type(edge.grouping) is Shuffle:
-        return _RowShuffleRoute(unit, edge, cache_size)
-    return _ROUTES.get(type(edge.grouping), _OwnRoute)(unit, edge, cache_size)

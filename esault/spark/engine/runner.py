@@ -18,7 +18,8 @@ from esault.flow.operators.operator import Operator
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import failure_text, traceback_of
 from esault.flow.send.outlet import OutletRunner
-from esault.flow.send.route import Route, route
+from esault.flow.send.route import Route
+from esault.flow.send.route_factory import route
 from esault.flow.watermark.clock import Clock
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings

@@ -20,7 +20,7 @@ from esault import BatchBolt, Bolt, Columns, EndOfStream, Spout, Topology, Topol
 from esault.errors import PayloadError
 from esault.flow.channel.array_batch import ArrayBatch
 from esault.flow.channel.lineage import Lineage
-from esault.flow.send.route import route
+from esault.flow.send.route_factory import route
 from esault.messages.settings import Settings
 from esault.routing.ring import MAX_KEY_DEPTH, check_key
 from esault.routing.table import OutputTable

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import re
+from pathlib import Path
 
 import pytest
 
+import esault
 from esault import Bolt, Grouping, Topology, TopologyError, by_key
-from esault.flow.send.route import route
+from esault.flow.send.route_factory import route
 from esault.sources import Items
-from esault.topology.grouping import BUILT_IN, Promises
+from esault.topology.grouping import BUILT_IN, Promises, SplitKey
 from esault.topology.plan import Edge
 
 
@@ -87,3 +90,15 @@ def test_replicas_name_the_groupings_that_they_take():
     with pytest.raises(TopologyError, match=r"a bolt with replicas takes by_key\(\) or shuffle\(\)"):
         stream.bolt("same", Same, grouping=Odd(), replicas=2)
     stream.bolt("keyed", Same, grouping=by_key(), replicas=2)
+
+
+def test_the_engine_asks_a_grouping_for_its_promises_and_not_for_its_class():
+    root = Path(esault.__file__).parent
+    names = "|".join(kind.__name__ for kind in (*BUILT_IN, SplitKey))
+    asking = {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*.py")
+        if re.search(rf"^from esault\.topology\.grouping import .*\b({names})\b", path.read_text(), re.M)
+    }
+    # where one is told from a user's own, where one is made, and where each has its route
+    assert asking == {"topology/inputs.py", "topology/split_keys.py", "flow/send/route_factory.py"}

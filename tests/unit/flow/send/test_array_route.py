@@ -20,7 +20,7 @@ from esault.flow.channel import array_batch
 from esault.flow.channel.array_batch import ArrayBatch
 from esault.flow.channel.channel import MAX_BATCH_ROWS
 from esault.flow.channel.lineage import Lineage
-from esault.flow.send.route import route
+from esault.flow.send.route_factory import route
 from esault.payload.codec import Codec
 from esault.payload.column import plain
 from esault.routing.table import OutputTable

@@ -9,7 +9,7 @@ import pytest
 from esault import by_key
 from esault.errors import PayloadError
 from esault.flow.channel.lineage import Lineage
-from esault.flow.send.route import route
+from esault.flow.send.route_factory import route
 from esault.routing.ring import position
 from esault.routing.table import OutputTable
 from esault.topology.plan import Edge

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esault.flow.channel.lineage import Lineage
-from esault.flow.send.route import route
+from esault.flow.send.route_factory import route
 from esault.routing.table import OutputTable
 from esault.topology.grouping import partial_key, shuffle
 
