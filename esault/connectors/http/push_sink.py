@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from esault.connectors.http.library import library
 from esault.connectors.http.listen import listening, server_tls
 from esault.connectors.http.push_link import Link, place
-from esault.connectors.http.push_server import Access, PushServer, Way, local_names
+from esault.connectors.http.push_server import Access, Client, PushServer, local_names
 from esault.errors import SinkError, TopologyError
 from esault.sinks.json_row import encode_value
 from esault.topology.context import Context
@@ -19,7 +19,7 @@ __all__ = ["PushSink"]
 
 
 class PushSink(Sink):
-    """A server in the first process of the run, which sub-units send their rows to. `way`: the protocol of its clients."""
+    """A server in the first process of the run, which sub-units send their rows to. `connected`: the protocol of its clients."""
 
     on_one_host: ClassVar[bool] = True
     extra: ClassVar[str] = "http"
@@ -28,19 +28,18 @@ class PushSink(Sink):
 
     def __init__(
         self,
-        way: Way,
         port: int,
-        host: str,
-        path: str,
-        body: Callable[[Any, Any], Any] | None,
-        event: Callable[[Any, Any], str] | None,
-        buffer: int,
-        start: str,
-        token: str | None,
-        origins: Collection[str],
-        certificate: str | None,
-        private_key: str | None,
-        max_clients: int,
+        host: str = "127.0.0.1",
+        *,
+        path: str = "/",
+        body: Callable[[Any, Any], Any] | None = None,
+        buffer: int = 10_000,
+        start: str = "latest",
+        token: str | None = None,
+        origins: Collection[str] = (),
+        certificate: str | None = None,
+        private_key: str | None = None,
+        max_clients: int = 100,
     ) -> None:
         who = type(self).__name__
         if not isinstance(port, int) or isinstance(port, bool) or not 0 < port <= 65535:
@@ -49,9 +48,8 @@ class PushSink(Sink):
             raise TopologyError(f'{who}: host={host!r}: write a name or an address such as "127.0.0.1"')
         if not isinstance(path, str) or not path.startswith("/"):
             raise TopologyError(f'{who}: path={path!r}: write one that begins with "/"')
-        for name, function in (("body", body), ("event", event)):
-            if function is not None and not callable(function):
-                raise TopologyError(f"{who}: {name}={function!r}: write a function of key and value")
+        if body is not None and not callable(body):
+            raise TopologyError(f"{who}: body={body!r}: write a function of key and value")
         for name, number in (("buffer", buffer), ("max_clients", max_clients)):
             if not isinstance(number, int) or isinstance(number, bool) or number < 1:
                 raise TopologyError(f"{who}: {name}={number!r}: write a number of at least 1")
@@ -64,15 +62,21 @@ class PushSink(Sink):
         if private_key is not None and certificate is None:
             raise TopologyError(f"{who}: private_key without certificate: name the certificate's PEM file, too")
         self.host, self.port = host, port
-        self._way = way
         self._who = f"{who} {host}:{port}"
-        self._body, self._event, self._buffer = body, event, buffer
+        self._body, self._buffer = body, buffer
+        #: gives the kind of a row, where the protocol knows kinds
+        self._event: Callable[[Any, Any], str] | None = None
         names = local_names(host) if token is None else ()
         self._access = Access(path, token, frozenset(origins), max_clients, start, names)
         self._certificate, self._private_key = certificate, private_key
         self._server: PushServer | None = None
         self._link: Link | None = None
         self._said_dropped = False
+
+    @staticmethod
+    async def connected(web: Any, request: Any) -> tuple[Client, Any]:
+        """Answer a request; the client, and the response that aiohttp is to have. `web`: aiohttp's module."""
+        raise NotImplementedError
 
     # in the driver ---------------------------------------------------------------------------------
 
@@ -86,7 +90,7 @@ class PushSink(Sink):
         """Listen. Raises SinkError."""
         tls = server_tls(self._who, self._certificate, self._private_key, SinkError)
         sock = listening(self._who, self.host, self.port, SinkError)
-        self._server = PushServer(self._who, self._way, self._access, self._buffer)
+        self._server = PushServer(self._who, self.connected, self._access, self._buffer)
         self._server.begin(sock, tls, place(run.run, run.unit))
 
     def end(self, ok: bool) -> None:

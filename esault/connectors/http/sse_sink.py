@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from esault.connectors.http.push_buffer import Pushed
 from esault.connectors.http.push_sink import PushSink
+from esault.errors import TopologyError
 
 __all__ = ["SseSink"]
 
@@ -33,16 +34,6 @@ class _Stream:
         else:
             await self._response.write(_event("end", "{}").encode())
         await self._response.write_eof()
-
-
-async def _connected(web: Any, request: Any) -> tuple[_Stream, Any]:
-    headers = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    if "Origin" in request.headers:
-        headers["Access-Control-Allow-Origin"] = request.headers["Origin"]
-    response = web.StreamResponse(headers=headers)
-    await response.prepare(request)
-    await response.write(b"retry: 1000\n\n")
-    return _Stream(response), response
 
 
 def _event(kind: str, data: str, id: str = "") -> str:
@@ -91,17 +82,29 @@ class SseSink(PushSink):
         max_clients: int = 100,
     ) -> None:
         super().__init__(
-            _connected,
             port,
             host,
-            path,
-            body,
-            event,
-            buffer,
-            start,
-            token,
-            origins,
-            certificate,
-            private_key,
-            max_clients,
+            path=path,
+            body=body,
+            buffer=buffer,
+            start=start,
+            token=token,
+            origins=origins,
+            certificate=certificate,
+            private_key=private_key,
+            max_clients=max_clients,
         )
+        if event is not None and not callable(event):
+            raise TopologyError(f"SseSink: event={event!r}: write a function of key and value")
+        self._event = event
+
+    @staticmethod
+    async def connected(web: Any, request: Any) -> tuple[_Stream, Any]:
+        """Begin a stream of events."""
+        headers = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        if "Origin" in request.headers:
+            headers["Access-Control-Allow-Origin"] = request.headers["Origin"]
+        response = web.StreamResponse(headers=headers)
+        await response.prepare(request)
+        await response.write(b"retry: 1000\n\n")
+        return _Stream(response), response

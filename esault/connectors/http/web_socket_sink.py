@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from esault.connectors.http.push_buffer import Pushed
@@ -51,12 +51,6 @@ class _Socket:
         await self._socket.close(code=_LATER if said else _OVER, message=(said or "the run is over").encode())
 
 
-async def _connected(web: Any, request: Any) -> tuple[_Socket, Any]:
-    socket = web.WebSocketResponse(timeout=1.0)
-    await socket.prepare(request)
-    return _Socket(socket), socket
-
-
 class WebSocketSink(PushSink):
     """Pushes rows to those who are connected, as messages of a WebSocket at ws://HOST:PORT/PATH; needs `esault[http]`.
 
@@ -76,33 +70,9 @@ class WebSocketSink(PushSink):
         "who listens gets each row, after a crash some twice; who comes again gets what the buffer has, and is told what it has not"
     )
 
-    def __init__(
-        self,
-        port: int,
-        host: str = "127.0.0.1",
-        *,
-        path: str = "/",
-        body: Callable[[Any, Any], Any] | None = None,
-        buffer: int = 10_000,
-        start: str = "latest",
-        token: str | None = None,
-        origins: Collection[str] = (),
-        certificate: str | None = None,
-        private_key: str | None = None,
-        max_clients: int = 100,
-    ) -> None:
-        super().__init__(
-            _connected,
-            port,
-            host,
-            path,
-            body,
-            None,
-            buffer,
-            start,
-            token,
-            origins,
-            certificate,
-            private_key,
-            max_clients,
-        )
+    @staticmethod
+    async def connected(web: Any, request: Any) -> tuple[_Socket, Any]:
+        """Begin to speak WebSocket."""
+        socket = web.WebSocketResponse(timeout=1.0)
+        await socket.prepare(request)
+        return _Socket(socket), socket
