@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from esault.errors import SourceError, TopologyError
+from esault.errors import SourceError
 from esault.object_store.stored_object import is_url, without_version
-from esault.sources.arrow_columns import ArrowColumns, arrow
+from esault.sources.arrow_columns import ArrowColumns
 from esault.sources.batch_reader import BatchReader
-from esault.sources.file_list import FILES_AT_ONCE, FileList, unreadable
+from esault.sources.columnar_files import ColumnarFiles
+from esault.sources.file_list import unreadable
 from esault.sources.object_list import open_object
-from esault.topology.arguments import check_seconds
-from esault.topology.context import Context
-from esault.topology.split_source import SplitReader, SplitSource
+from esault.topology.split_source import SplitReader
 
 __all__ = ["ArrowFiles"]
 
 
-class ArrowFiles(SplitSource[Any, dict[str, Any]]):
+class ArrowFiles(ColumnarFiles):
     """The rows of Arrow's files, each a dict by the names of the columns; needs `esault[parquet]`. They may be files (Feather version 2) or
     streams. Key: the column named `key`, or what the function `key` makes of the row; without it the name of the file.
 
@@ -36,36 +34,10 @@ class ArrowFiles(SplitSource[Any, dict[str, Any]]):
     Python object are refused by name.
     """
 
-    extra: ClassVar[str] = "parquet"
     delivery_guarantee: ClassVar[str] = "exactly once: a place in each file is kept in checkpoints"
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
-        key: str | Callable[[dict[str, Any]], Any] | None = None,
-        *,
-        columns: Sequence[str] | None = None,
-        every: float | None = None,
-        pattern: str = "**/*",
-        storage_options: Mapping[str, Any] | None = None,
-    ) -> None:
-        try:
-            self._files = FileList(path, pattern, storage_options)
-        except TopologyError as error:
-            raise TopologyError(f"ArrowFiles: {error}") from None
-        self._columns = ArrowColumns("ArrowFiles", key, columns)
-        self.discovery_interval = None if every is None else check_seconds("ArrowFiles", "every", every)
-        self.splits_at_once = FILES_AT_ONCE
-
-    def check(self) -> None:
-        """Raises SourceError where a file is missing or cannot be read, and where the first one has not the columns."""
-        arrow("ArrowFiles")
-        for name in list(self._files.measure(growing=self.discovery_interval is not None))[:1]:
-            self._opened(name).close()
-
-    def open(self, context: Context) -> None:
-        """Open nothing: files are opened one by one."""
-        arrow("ArrowFiles")
+    def _check_file(self, name: str, size: int) -> None:
+        self._opened(name).close()
 
     def splits(self) -> Sequence[str] | None:
         """Return the names of all files, sorted."""

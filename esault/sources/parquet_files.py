@@ -9,13 +9,12 @@ from typing import Any, ClassVar
 from esault.errors import SourceError, TopologyError
 from esault.object_store.object_file import ObjectFile
 from esault.object_store.stored_object import is_url, without_version
-from esault.sources.arrow_columns import ArrowColumns, arrow
+from esault.sources.arrow_columns import ArrowColumns
 from esault.sources.batch_reader import BatchReader
-from esault.sources.file_list import FILES_AT_ONCE, FileList, unreadable
+from esault.sources.columnar_files import ColumnarFiles
+from esault.sources.file_list import unreadable
 from esault.sources.object_list import open_object
-from esault.topology.arguments import check_seconds
-from esault.topology.context import Context
-from esault.topology.split_source import SplitReader, SplitSource
+from esault.topology.split_source import SplitReader
 
 __all__ = ["ParquetFiles"]
 
@@ -25,7 +24,7 @@ _ROWS = 16_384
 _THRIFT = 2**31 - 1
 
 
-class ParquetFiles(SplitSource[Any, dict[str, Any]]):
+class ParquetFiles(ColumnarFiles):
     """The rows of Parquet files, each a dict by the names of the columns; needs `esault[parquet]`. Key: the column named `key`, or what
     the function `key` makes of the row; without it the name of the file.
 
@@ -43,7 +42,6 @@ class ParquetFiles(SplitSource[Any, dict[str, Any]]):
     Python object are refused by name.
     """
 
-    extra: ClassVar[str] = "parquet"
     delivery_guarantee: ClassVar[str] = "exactly once: a place in each split is kept in checkpoints"
 
     def __init__(
@@ -57,27 +55,13 @@ class ParquetFiles(SplitSource[Any, dict[str, Any]]):
         split_size: int = 32 * 1024 * 1024,
         storage_options: Mapping[str, Any] | None = None,
     ) -> None:
-        try:
-            self._files = FileList(path, pattern, storage_options)
-        except TopologyError as error:
-            raise TopologyError(f"ParquetFiles: {error}") from None
-        self._columns = ArrowColumns("ParquetFiles", key, columns)
+        super().__init__(path, key, columns=columns, every=every, pattern=pattern, storage_options=storage_options)
         if not isinstance(split_size, int) or isinstance(split_size, bool) or split_size < 1:
             raise TopologyError(f"ParquetFiles: split_size={split_size!r}: write a number of bytes of at least 1")
         self._size = split_size
-        self.discovery_interval = None if every is None else check_seconds("ParquetFiles", "every", every)
-        self.splits_at_once = FILES_AT_ONCE
 
-    def check(self) -> None:
-        """Raises SourceError where a file is missing or cannot be read, and where the first one has not the columns."""
-        arrow("ParquetFiles")
-        found = self._files.measure(growing=self.discovery_interval is not None)
-        for name in list(found)[:1]:
-            self._opened(name, 0, found[name] + 1).close()
-
-    def open(self, context: Context) -> None:
-        """Open nothing: files are opened split by split."""
-        arrow("ParquetFiles")
+    def _check_file(self, name: str, size: int) -> None:
+        self._opened(name, 0, size + 1).close()
 
     def splits(self) -> Sequence[str] | None:
         """Return the names of all files, sorted, with each stretch of their bytes: `name[begin:end]`."""
