@@ -17,7 +17,7 @@ __all__ = ["ColumnarFiles"]
 
 
 class ColumnarFiles(SplitSource[Any, dict[str, Any]]):
-    """Which files there are, and which of their columns are read. Subclasses open them."""
+    """A list of files and of columns that are read. Subclasses open them."""
 
     extra: ClassVar[str] = "parquet"
 

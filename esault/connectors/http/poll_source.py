@@ -9,18 +9,18 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from esault.connectors.http.incoming import Incoming, answer_refused, tls_trouble
+from esault.connectors.http.incoming_spout import IncomingSpout
 from esault.connectors.http.library import library
 from esault.connectors.http.retries import PASSING, retry_after
 from esault.connectors.http.service import Service
 from esault.errors import SourceError, TopologyError
 from esault.topology.arguments import check_seconds
 from esault.topology.context import Context
-from esault.topology.spout import EndOfStream, Spout
 
 __all__ = ["HttpPollSource"]
 
 
-class HttpPollSource(Spout[Any, Any]):
+class HttpPollSource(IncomingSpout[Any]):
     """Rows of the JSON that a web service answers, asked every `every` seconds; needs `esault[http]`.
 
     `rows` is the path to the list of rows, such as "data.items"; "" where the answer is the list, or one row. `key` is a field of a row.
@@ -37,7 +37,6 @@ class HttpPollSource(Spout[Any, Any]):
     delivery_guarantee: ClassVar[str] = (
         "with checkpoints each row counts once, as far as the service still gives what came while nothing ran"
     )
-    extra: ClassVar[str] = "http"
 
     def __init__(
         self,
@@ -54,15 +53,13 @@ class HttpPollSource(Spout[Any, Any]):
         once: bool = False,
     ) -> None:
         who = "HttpPollSource"
-        self._service = Service("HttpPollSource", url, "https://example.org/orders", headers, token)
+        super().__init__(Service("HttpPollSource", url, "https://example.org/orders", headers, token))
         if since is not None and (not isinstance(since, (tuple, list)) or len(since) != 2):
             raise TopologyError(f"{who}: since={since!r}: write (parameter, field of a row)")
-        self._who = self._service.who
         self._every, self._timeout = check_seconds(who, "every", every), check_seconds(who, "timeout", timeout)
         self._path = [step for step in rows.split(".") if step]
         self._key, self._since, self._once = key, since, once
         self._params = dict(params or {})
-        self._incoming: Incoming | None = None
         #: what the last answer was known by, and how many of its rows have been given; the greatest `since` and rows that had it
         self._known: dict[str, Any] = {
             "etag": None,
@@ -72,28 +69,12 @@ class HttpPollSource(Spout[Any, Any]):
             "since": None,
             "seen": [],
         }
-        self._started = False
-
-    def check(self) -> None:
-        """Raises SourceError where aiohttp is missing or the host has no address."""
-        self._service.check(SourceError)
 
     def open(self, context: Context) -> None:
         """Nothing yet: the first read asks."""
         library("HttpPollSource", SourceError)
         self.context = context
         self._incoming = Incoming(self._who, context.logger.warning, self._known)
-
-    def read(self, limit: int) -> list[tuple[Any, Any]]:
-        """Return rows that have come."""
-        assert self._incoming is not None
-        if not self._started:
-            self._started = True
-            self._incoming.start(self._ask())
-        rows = self._incoming.take(limit)
-        if rows is None:
-            raise EndOfStream
-        return rows
 
     def position(self) -> dict[str, Any]:
         """Return what is known of the last answer, and how much of it has been given."""
@@ -104,26 +85,10 @@ class HttpPollSource(Spout[Any, Any]):
         if not self._started and position is not None and self._incoming is not None:
             self._known = self._incoming.position = position
 
-    def halt(self) -> None:
-        """Ask no more; what has come is still read."""
-        assert self._incoming is not None
-        self._started = True
-        self._incoming.halt()
-
-    def lag(self) -> int:
-        """Return the number of rows that wait."""
-        return 0 if self._incoming is None else len(self._incoming)
-
-    def close(self) -> None:
-        """Ask no more."""
-        if self._incoming is not None:
-            self._incoming.close()
-
     # in the thread of the client -------------------------------------------------------------------
 
-    async def _ask(self) -> None:
+    async def _fill(self, incoming: Incoming) -> None:
         aiohttp = library("HttpPollSource", SourceError)
-        assert self._incoming is not None
         limit = aiohttp.ClientTimeout(total=self._timeout)
         async with aiohttp.ClientSession(timeout=limit, headers=self._service.headers) as session:
             while True:
@@ -133,20 +98,20 @@ class HttpPollSource(Spout[Any, Any]):
                     ) as answer:
                         body = await answer.read()
                 except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError) as error:
-                    await self._incoming.pause(tls_trouble(self._who, error))
+                    await incoming.pause(tls_trouble(self._who, error))
                     continue
                 except (aiohttp.ClientError, asyncio.TimeoutError) as error:
-                    await self._incoming.pause(str(error) or f"no answer within {self._timeout:g} s")
+                    await incoming.pause(str(error) or f"no answer within {self._timeout:g} s")
                     continue
                 if answer.status >= 500 or answer.status in PASSING:
                     trouble = f"it says {answer.status} {answer.reason}"
-                    await self._incoming.pause(trouble, retry_after(answer.headers.get("Retry-After")))
+                    await incoming.pause(trouble, retry_after(answer.headers.get("Retry-After")))
                     continue
                 if answer.status != 304:
                     if answer.status // 100 != 2:
                         raise answer_refused(self._who, answer.status, answer.reason, body.decode(errors="replace"))
-                    await self._incoming.put(self._new(body, answer.headers))
-                self._incoming.answered()
+                    await incoming.put(self._new(body, answer.headers))
+                incoming.answered()
                 if self._once:
                     return
                 await asyncio.sleep(self._every)

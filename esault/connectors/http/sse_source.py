@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from esault.connectors.http.incoming import Incoming, answer_refused, tls_trouble
+from esault.connectors.http.incoming_spout import IncomingSpout
 from esault.connectors.http.library import library
 from esault.connectors.http.retries import PASSING, retry_after
 from esault.connectors.http.service import Service
 from esault.errors import SourceError, TopologyError
 from esault.topology.arguments import check_seconds
 from esault.topology.context import Context
-from esault.topology.spout import EndOfStream, Spout
 
 __all__ = ["Event", "EventParser", "SseSource"]
 
@@ -83,7 +83,7 @@ class EventParser:
         return None
 
 
-class SseSource(Spout[str, Any]):
+class SseSource(IncomingSpout[str]):
     """Server-sent events of a web service; needs `esault[http]`. Key: the event's type, value: its data.
 
     `format="json"` reads the data as JSON, "text" leaves it as it is. When the connection ends, or nothing has come for `silence` seconds, it connects again,
@@ -97,7 +97,6 @@ class SseSource(Spout[str, Any]):
     delivery_guarantee: ClassVar[str] = (
         "with checkpoints each event counts once where the server goes on behind Last-Event-ID; else those sent meanwhile are lost"
     )
-    extra: ClassVar[str] = "http"
 
     def __init__(
         self,
@@ -108,34 +107,16 @@ class SseSource(Spout[str, Any]):
         token: str | None = None,
         silence: float = 300.0,
     ) -> None:
-        self._service = Service("SseSource", url, "https://example.org/events", headers, token)
+        super().__init__(Service("SseSource", url, "https://example.org/events", headers, token))
         if format not in ("json", "text"):
             raise TopologyError(f'SseSource: format={format!r}: write "json" or "text"')
-        self._who = self._service.who
         self._parses, self._silence = format == "json", check_seconds("SseSource", "silence", silence)
-        self._incoming: Incoming | None = None
-        self._started = False
-
-    def check(self) -> None:
-        """Raises SourceError where aiohttp is missing or the host has no address."""
-        self._service.check(SourceError)
 
     def open(self, context: Context) -> None:
         """Nothing yet: the first read connects."""
         library("SseSource", SourceError)
         self.context = context
         self._incoming = Incoming(self._who, context.logger.warning, "")
-
-    def read(self, limit: int) -> list[tuple[str, Any]]:
-        """Return events that have come."""
-        assert self._incoming is not None
-        if not self._started:
-            self._started = True
-            self._incoming.start(self._listen(self._incoming.position))
-        rows = self._incoming.take(limit)
-        if rows is None:
-            raise EndOfStream
-        return rows
 
     def position(self) -> str:
         """Return the id of the last event; "": it had none."""
@@ -146,26 +127,11 @@ class SseSource(Spout[str, Any]):
         if not self._started and position is not None and self._incoming is not None:
             self._incoming.position = position
 
-    def halt(self) -> None:
-        """Hang up; what has come is still read."""
-        assert self._incoming is not None
-        self._started = True
-        self._incoming.halt()
-
-    def lag(self) -> int:
-        """Return the number of events that wait."""
-        return 0 if self._incoming is None else len(self._incoming)
-
-    def close(self) -> None:
-        """Hang up."""
-        if self._incoming is not None:
-            self._incoming.close()
-
     # in the thread of the client -------------------------------------------------------------------
 
-    async def _listen(self, last_id: str) -> None:
+    async def _fill(self, incoming: Incoming) -> None:
         aiohttp = library("SseSource", SourceError)
-        assert self._incoming is not None
+        last_id: str = incoming.position
         limit = aiohttp.ClientTimeout(total=None, sock_connect=30, sock_read=self._silence)
         retry: float | None = None
         async with aiohttp.ClientSession(timeout=limit, headers=self._service.headers) as session:
@@ -180,10 +146,10 @@ class SseSource(Spout[str, Any]):
                             return
                         if answer.status == 200:
                             self._examine(answer.content_type)
-                            self._incoming.answered()
+                            incoming.answered()
                             parser = EventParser(last_id)
                             async for chunk in answer.content.iter_any():
-                                await self._incoming.put([self._row(event) for event in parser.feed(chunk)])
+                                await incoming.put([self._row(event) for event in parser.feed(chunk)])
                                 # an id stands for the events before it: those were put in the queue
                                 last_id, retry = parser.last_id, parser.retry
                             trouble = "the connection has ended"
@@ -198,7 +164,7 @@ class SseSource(Spout[str, Any]):
                     trouble = tls_trouble(self._who, error)
                 except (aiohttp.ClientError, asyncio.TimeoutError) as error:
                     trouble = str(error) or f"nothing came for {self._silence:g} s"
-                await self._incoming.pause(trouble, asked if asked is not None else retry)
+                await incoming.pause(trouble, asked if asked is not None else retry)
 
     def _examine(self, content_type: str) -> None:
         if content_type != "text/event-stream":

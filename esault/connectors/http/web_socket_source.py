@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from esault.connectors.http.incoming import Incoming, answer_refused, tls_trouble
+from esault.connectors.http.incoming_spout import IncomingSpout
 from esault.connectors.http.library import library
 from esault.connectors.http.retries import PASSING
 from esault.connectors.http.service import Service
 from esault.errors import SourceError, TopologyError
 from esault.topology.context import Context
-from esault.topology.spout import EndOfStream, Spout
 
 __all__ = ["WebSocketSource"]
 
@@ -23,7 +23,7 @@ _HEARTBEAT = 30.0
 _CONNECT_WITHIN, _LONGEST = 30.0, 16 << 20
 
 
-class WebSocketSource(Spout[None, Any]):
+class WebSocketSource(IncomingSpout[None]):
     """Messages that a server sends by a WebSocket; needs `esault[http]`. Key: None, value: the message.
 
     `format="json"` reads a message as JSON, "text" leaves it as it is; binary messages are bytes. `send` are texts, or objects that are
@@ -36,7 +36,6 @@ class WebSocketSource(Spout[None, Any]):
     delivery_guarantee: ClassVar[str] = (
         "what is sent while it is not connected is lost; with checkpoints nothing that was read"
     )
-    extra: ClassVar[str] = "http"
 
     def __init__(
         self,
@@ -48,52 +47,24 @@ class WebSocketSource(Spout[None, Any]):
         token: str | None = None,
         reconnect: bool = True,
     ) -> None:
-        self._service = Service("WebSocketSource", url, "wss://example.org/feed", headers, token)
+        super().__init__(Service("WebSocketSource", url, "wss://example.org/feed", headers, token))
         if format not in ("json", "text"):
             raise TopologyError(f'WebSocketSource: format={format!r}: write "json" or "text"')
         if isinstance(send, (str, bytes, Mapping)):
             raise TopologyError(f"WebSocketSource: send={send!r}: write a list of messages")
-        self._who = self._service.who
         self._parses, self._reconnect = format == "json", reconnect
         self._first = [message if isinstance(message, str) else json.dumps(message) for message in send]
-        self._incoming: Incoming | None = None
-
-    def check(self) -> None:
-        """Raises SourceError where aiohttp is missing or the host has no address."""
-        self._service.check(SourceError)
 
     def open(self, context: Context) -> None:
         """Connect, in the background."""
         library("WebSocketSource", SourceError)
         self.context = context
         self._incoming = Incoming(self._who, context.logger.warning, None)
-        self._incoming.start(self._listen(self._incoming))
-
-    def read(self, limit: int) -> list[tuple[None, Any]]:
-        """Return messages that have come."""
-        assert self._incoming is not None
-        rows = self._incoming.take(limit)
-        if rows is None:
-            raise EndOfStream
-        return rows
-
-    def halt(self) -> None:
-        """Hang up; what has come is still read."""
-        assert self._incoming is not None
-        self._incoming.halt()
-
-    def lag(self) -> int:
-        """Return the number of messages that wait."""
-        return 0 if self._incoming is None else len(self._incoming)
-
-    def close(self) -> None:
-        """Hang up."""
-        if self._incoming is not None:
-            self._incoming.close()
+        self._start()
 
     # in the thread of the client -------------------------------------------------------------------
 
-    async def _listen(self, incoming: Incoming) -> None:
+    async def _fill(self, incoming: Incoming) -> None:
         aiohttp = library("WebSocketSource", SourceError)
         limit = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_WITHIN)
         async with aiohttp.ClientSession(timeout=limit, headers=self._service.headers) as session:
