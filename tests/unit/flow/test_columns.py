@@ -281,7 +281,7 @@ class Once(BatchBolt):
             raise ValueError("three")
 
 
-def test_what_a_failed_try_emitted_is_forgotten_and_letters_hold_rows(capsys):
+def test_what_a_failed_try_emitted_is_forgotten_and_letters_hold_rows(caplog):
     settings = Settings(root_rows=2, root_array_rows=2)
     for policy, letters in [(skip(), 0), (dead_letter("x.jsonl"), 1)]:
         local = small.run(through(Arrays(np.arange(6), np.arange(6)), Once, on_error=policy), settings=settings)
@@ -291,7 +291,7 @@ def test_what_a_failed_try_emitted_is_forgotten_and_letters_hold_rows(capsys):
     (letter,) = local.dead_letters
     assert letter["value"] == [(2, 2), (3, 3)]
     assert "ValueError: three" in letter["traceback"]
-    assert "process_columns" in capsys.readouterr().err
+    assert "process_columns" in caplog.text
     with pytest.raises(TopologyFailed, match=r"unit 'worker', process_columns, key None: ValueError: three"):
         small.run(through(Arrays(np.arange(6), np.arange(6)), Once, on_error=fail(retries=1)))
 
