@@ -123,7 +123,7 @@ class TimeWindowOperator(WindowOperator):
         self._behind = bool(self.levels.others) or self.timers.next(self.levels.own) is not None
         time, every = self.times[input], self._every
         times = None if self._behind or not every else times_at_once(time, values, self.latest_of(input))
-        if times is None or (self._overlap and not (min(times) // every + 1) * every > self.levels.own):
+        if not times or (self._overlap and not (min(times) // every + 1) * every > self.levels.own):
             # ... or of several windows of a row some may have closed
             super().run(input, keys, values, ids)
             return

@@ -6,7 +6,7 @@ import random
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from esault import Bolt, Topology, dead_letter, fail, skip
@@ -460,6 +460,7 @@ def follow(made, plan):
 
 
 @settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
+@example(SlidingWindow(10, 5), [("rows", [])], fail(), 0, 0.0)  # of no rows none is the earliest
 @given(windows, steps, policies, st.integers(0, 1 << 30), st.sampled_from([0.0, 0.1, 0.3]))
 def test_whatever_raises_windows_hold_what_a_model_says(window, plan, policy, seed, rate):
     def raises(*of):
