@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -125,10 +125,13 @@ class Places:
         #: host and unit of each that ever had one
         self.hosts: dict[int, str] = {}
         self._units: dict[int, str] = {}
+        #: of those that lived when slots were settled last; None: they are to be settled
+        self._mark: object = None
 
     def place(self, incarnation: int, request: SlotRequest) -> str:
         """Return a host for a new sub-unit, with a slot while there are any. Raises UsageError when no host will do."""
         host, slot = self._resources.take(request)
+        self._mark = None
         self._requests[incarnation] = (request, host, slot)
         self.hosts[incarnation] = host
         self._units[incarnation] = request.unit
@@ -143,11 +146,21 @@ class Places:
         """Sub-units without a slot."""
         return [incarnation for incarnation, (_, _, slot) in self._requests.items() if slot is None]
 
-    def settle(self, living: Collection[int]) -> int:
-        """Take back the slots of those that are gone, give slots to those without one, and return how many are free then."""
-        for incarnation in [each for each in self._requests if each not in living]:
+    def free(self) -> int:
+        """Return how many slots are free."""
+        return self._resources.free
+
+    def settle(self, living: Callable[[], Collection[int]], mark: object) -> None:
+        """Take back the slots of those that are gone, and give slots to those without one.
+
+        It is called at each message: `mark` is another one whenever others live, and for the same one nothing is asked.
+        """
+        if mark == self._mark:
+            return
+        alive = living()
+        for incarnation in [each for each in self._requests if each not in alive]:
             self._resources.leave(*self._requests.pop(incarnation))
         for incarnation, (request, host, slot) in list(self._requests.items()):
             if slot is None:
                 self._requests[incarnation] = (request, host, self._resources.slot_on(host))
-        return self._resources.free
+        self._mark = None if self.crowded else mark  # a slot may come with a host

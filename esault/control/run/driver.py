@@ -309,9 +309,9 @@ class Driver:
             moved = self._advance(now) or moved
         self._settle_slots()
 
-    def _settle_slots(self) -> int:
-        """Return how many slots are free."""
-        return self.places.settle({incarnation for unit in self.units.values() for incarnation in unit.subs})
+    def _settle_slots(self) -> None:
+        mark = (self.next_incarnation, sum(len(unit.subs) for unit in self.units.values()))
+        self.places.settle(lambda: {i for unit in self.units.values() for i in unit.subs}, mark)
 
     def _on_event(self, unit: Unit, event: str, text: str, now: float) -> None:
         if event == "failed":
@@ -490,7 +490,7 @@ class Driver:
         if self.phase == "running" and not self.restarts:
             self.checkpoints.tick(self.units.values(), now)
         if self.phase == "running" and not self.draining and not self.busy:
-            self.scaling.decide(self.units, now, now - (self.running_since or now), self.hosts, self._settle_slots)
+            self.scaling.decide(self.units, now, now - (self.running_since or now), self.hosts, self.places.free)
         if self.phase == "running":
             for _, receiver, sender, text in list(self._lost_frames.find(self.units, self.places.hosts, now)):
                 self.handle(Broken(receiver, sender, text), now)

@@ -115,7 +115,7 @@ class Hosts(RuleBasedStateMachine):
     def lose(self, name):
         self.cluster.lose(name)
         self.living -= {i for i in self.living if self.places.hosts[i] == name}
-        self.places.settle(self.living)
+        self.places.settle(lambda: self.living, frozenset(self.living))
 
     @precondition(lambda self: self.cluster.hosts)
     @rule(unit=st.sampled_from(["x", "y"]))
@@ -132,7 +132,7 @@ class Hosts(RuleBasedStateMachine):
     @rule(data=st.data())
     def leave(self, data):
         self.living.discard(data.draw(st.sampled_from(sorted(self.living))))
-        self.places.settle(self.living)
+        self.places.settle(lambda: self.living, frozenset(self.living))
 
     @invariant()
     def counts_agree(self):

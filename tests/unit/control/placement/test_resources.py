@@ -35,12 +35,31 @@ def test_one_host_knows_no_other():
 
 
 def test_a_place_is_given_back_when_its_holder_is_gone_and_goes_to_who_has_none():
-    places = Places(OneHost("here", 1))
+    here = OneHost("here", 1)
+    places = Places(here)
     assert places.place(1, SEAT) == places.place(2, SEAT) == "here"
     assert places.crowded == [2]
-    assert places.settle({1, 2}) == 0
-    assert places.crowded == [2]
-    assert places.settle({2}) == 0
-    assert places.crowded == []
-    assert places.settle(set()) == 1
+    places.settle(lambda: {1, 2}, "both")
+    assert (places.crowded, here.free) == ([2], 0)
+    places.settle(lambda: {2}, "second")
+    assert (places.crowded, here.free) == ([], 0)
+    places.settle(set, "none")
+    assert here.free == 1
     assert places.hosts == {1: "here", 2: "here"}
+
+
+def test_nobody_is_asked_while_the_same_live_and_all_have_a_slot():
+    here = OneHost("here", 2)
+    places = Places(here)
+    places.place(1, SEAT)
+    places.settle(lambda: {1}, "one")
+    places.settle(lambda: pytest.fail("asked again"), "one")
+    places.place(2, SEAT)
+    places.settle(lambda: {2}, "one")  # somebody is new: the mark says nothing of that
+    assert here.free == 1
+    places.place(3, SEAT)
+    places.place(4, SEAT)
+    asked = []
+    for _ in range(2):  # one waits for a slot, which may come with a host
+        places.settle(lambda: asked.append(1) or {2, 3, 4}, "three")
+    assert len(asked) == 2
