@@ -5,6 +5,7 @@ python atomic_moto.py PORT
 
 from __future__ import annotations
 
+import io
 import sys
 import threading
 from collections.abc import Iterable
@@ -21,6 +22,9 @@ def main(port: int) -> None:
     def serve(environment: dict[str, Any], answer: Any) -> Iterable[bytes]:
         if "HTTP_IF_NONE_MATCH" not in environment:
             return app(environment, answer)
+        # All of it is read first: one who stands still in the midst of a put holds nobody up.
+        length = environment.get("CONTENT_LENGTH")
+        environment["wsgi.input"] = io.BytesIO(environment["wsgi.input"].read(*([int(length)] if length else [])))
         with one:
             return list(app(environment, answer))
 
