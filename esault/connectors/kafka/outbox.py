@@ -111,7 +111,11 @@ class Outbox:
         except SystemError as error:  # confluent-kafka raises in the midst of a callback
             if isinstance(error.__cause__, self._kafka.KafkaException):
                 raise_failure(self._kind, self._who, error.__cause__.args[0])
-            raise
+            if "without setting an exception" not in str(error):
+                raise
+            # what it raised is lost on the way: this happens where the producer has come to an end
+            ended = self._kafka.KafkaError(self._kafka.KafkaError._FATAL, "the producer has come to an end")
+            raise_failure(self._kind, self._who, ended)
 
     def _delivered(self, error: Any, message: Any) -> None:
         # one message that fails takes with it all others of a transaction: what they say is no reason

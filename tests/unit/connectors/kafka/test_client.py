@@ -48,6 +48,19 @@ class TestErrors:
             outbox._served(fenced, 0.0)
         assert is_transient(raised.value)
 
+    def test_an_end_whose_reason_the_client_has_lost_passes_too(self):
+        from esault.connectors.kafka.outbox import Outbox
+        from esault.flow.operators.user_error import is_transient
+
+        outbox = Outbox("KafkaSink", settings("KafkaSink", "127.0.0.1:1", None), SinkError, print)
+
+        def lost(seconds):
+            raise SystemError("<built-in method flush> returned NULL without setting an exception")
+
+        with pytest.raises(SinkError, match="sends these rows again") as raised:
+            outbox._served(lost, 0.0)
+        assert is_transient(raised.value)
+
     def test_of_messages_that_fail_together_the_reason_is_said(self):
         from esault.connectors.kafka.outbox import Outbox
 
