@@ -183,34 +183,18 @@ def sinks_fail(simulation: Simulation, r: random.Random) -> bool:
     return True
 
 
-def disk_full(simulation: Simulation, r: random.Random) -> bool:
-    """The disk of the state is full for a while."""
-    if simulation.disk is None:
-        return False
-    seconds = r.choice([0.5, 5.0, 40.0])
-    simulation.tell(f"fault: the disk of the state is full for {seconds:g} s")
-    simulation.disk.full_until = simulation.events.now + seconds
-    return True
+def _disk_for(said: str, until: str, choices: tuple[float, ...]) -> Fault:
+    """A fault of the disk of the state for a while: `until` is the attribute of `Disk` that says when it ends."""
 
+    def befall(simulation: Simulation, r: random.Random) -> bool:
+        if simulation.disk is None or (until == "lying_until" and not simulation.scenario.disk_lies):
+            return False
+        seconds = r.choice(choices)
+        simulation.tell(f"fault: {said} for {seconds:g} s")
+        setattr(simulation.disk, until, simulation.events.now + seconds)
+        return True
 
-def fsync_fails(simulation: Simulation, r: random.Random) -> bool:
-    """Making files of the state durable fails as often as not, for a while."""
-    if simulation.disk is None:
-        return False
-    seconds = r.choice([0.5, 5.0, 40.0])
-    simulation.tell(f"fault: fsync fails now and then for {seconds:g} s")
-    simulation.disk.failing_until = simulation.events.now + seconds
-    return True
-
-
-def disk_lies(simulation: Simulation, r: random.Random) -> bool:
-    """The disk says that files are durable, and they are not, for a while."""
-    if simulation.disk is None or not simulation.scenario.disk_lies:
-        return False
-    seconds = r.choice([5.0, 40.0, 300.0])
-    simulation.tell(f"fault: the disk lies for {seconds:g} s")
-    simulation.disk.lying_until = simulation.events.now + seconds
-    return True
+    return befall
 
 
 def cut_power(simulation: Simulation, r: random.Random) -> bool:
@@ -258,9 +242,9 @@ KINDS: dict[str, tuple[int, Fault]] = {
     "forks that fail": (1, forks_fail),
     "slow forks": (1, forks_are_slow),
     "sinks that fail": (2, sinks_fail),
-    "full disk": (2, disk_full),
-    "fsync that fails": (2, fsync_fails),
-    "disk that lies": (2, disk_lies),
+    "full disk": (2, _disk_for("the disk of the state is full", "full_until", (0.5, 5.0, 40.0))),
+    "fsync that fails": (2, _disk_for("fsync fails now and then", "failing_until", (0.5, 5.0, 40.0))),
+    "disk that lies": (2, _disk_for("the disk lies", "lying_until", (5.0, 40.0, 300.0))),
     "power cut": (2, cut_power),
     "killed run": (1, kill_run),
     "stopped run": (1, stop_run),

@@ -131,7 +131,7 @@ def partial_key() -> Grouping:
     return PartialKey()
 
 
-#: the engine's own groupings, and the functions that make them; what such a function takes, the grouping has as attributes
+#: the engine's own groupings and the functions that make them, whose parameters the grouping has as attributes
 BUILT_IN: Mapping[type[Grouping], Callable[..., Grouping]] = {
     ByKey: by_key,
     Shuffle: shuffle,

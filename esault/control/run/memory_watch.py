@@ -26,6 +26,8 @@ SHORT, LEAST, SOON = 0.8, 0.5, 20.0
 FULL = 0.95
 #: share of what is in use on the host that is this run's own, from which ending it would help
 OWN = 0.5
+#: ... and from which moving a part of it would
+WORTH = 0.2
 #: share of its memory that a host has left after it was moved to, at least
 SPARE = 0.3
 #: seconds in which a change shows in what is in use
@@ -72,8 +74,8 @@ class MemoryWatch:
             host.take(now, usage.memory)
             if usage.memory_total > 0 and self._is_short(usage, host):
                 short.append(usage)
-            else:
-                host.told = False
+            elif usage.memory < LEAST * usage.memory_total:
+                host.told = False  # around the limit it is told once
         driver.resources.short = frozenset(usage.name for usage in short)
         for usage in short:
             self._relieve(driver, usage, self._hosts[usage.name], now)
@@ -101,12 +103,14 @@ class MemoryWatch:
         if not host.told:
             host.told = True
             driver.notices.append(text)
+        own = sum(memory for memory, _, _ in here)
+        if own < WORTH * usage.memory:  # others fill it: this run would go and nothing be better
+            return
         if now < host.acted_at + SETTLE or driver.busy or any(each.changing for each in driver.units.values()):
             pass
         elif self._move(driver, usage.name, here, now) or self._split(driver, usage.name, here, now):
             host.acted_at = now
             return
-        own = sum(memory for memory, _, _ in here)
         if usage.memory >= FULL * usage.memory_total and own >= OWN * usage.memory and now >= host.acted_at + SETTLE:
             self._end(driver, text, now)
 

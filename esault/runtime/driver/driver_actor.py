@@ -26,7 +26,7 @@ from esault.flow.send.sink_call import call_sink, waited
 from esault.messages.control import Exited, NotForked
 from esault.messages.probe import HostUsage
 from esault.runtime.driver.committer import Committer
-from esault.runtime.driver.learnt import keep_learnt, recall_learnt
+from esault.runtime.driver.past_run_file import keep_learnt, recall_learnt
 from esault.runtime.driver.policy_thread import PolicyThread
 from esault.runtime.messages import (
     DrainRun,

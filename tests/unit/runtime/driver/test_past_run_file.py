@@ -9,7 +9,7 @@ import pytest
 
 from esault.elasticity.policies.auto import Auto
 from esault.elasticity.scaling import Scaling
-from esault.runtime.driver.learnt import keep_learnt, recall_learnt
+from esault.runtime.driver.past_run_file import keep_learnt, recall_learnt
 from esault.sim import Model, Operator, Source, simulate
 from esault.topology.plan import Plan, UnitPlan
 
