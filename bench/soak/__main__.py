@@ -1,11 +1,12 @@
 """A run for hours, under load that follows days, with a change each minute and a fault each five: what it holds must not grow.
 
-python -m bench.soak --out DIR [--minutes M] [--quick] [--seed N]
+python -m bench.soak --out DIR [--minutes M] [--pace X] [--quick] [--seed N]
 
 Resident memory, descriptors, threads and files are looked at all the time. What lives through the faults (the command, the driver, the
 keeper) is compared with itself: the last third of a run with its first third, after the first minutes. What is replaced by faults
 (sub-units, ack servers) is compared as a whole. At the end each tuple must have counted once. Soaks add up in DIR/result.json, over days,
-machines and commits: each says how many hours it was, and what grew.
+machines and commits: each says how many hours it was, and what grew. With `--pace 2.4` days are shorter, changes and faults more frequent
+by that factor: what six hours bring comes in two and a half.
 """
 
 from __future__ import annotations
@@ -94,10 +95,10 @@ def grown(looks: list[tuple[float, float]], what: str, warm: float) -> tuple[flo
 class Soak:
     """One run under load, changes and faults."""
 
-    def __init__(self, folder: Path, seed: int, seconds: float, every: tuple[float, float, float]) -> None:
+    def __init__(self, folder: Path, seed: int, seconds: float, every: tuple[float, float, float], day: float) -> None:
         self.seconds, self.order = seconds, random.Random(f"soak {seed}")
         self.change_every, self.fault_every, self.look_every = every
-        params = {"folder": folder, "rate": RATE, "exactly": True, "day": DAY}
+        params = {"folder": folder, "rate": RATE, "exactly": True, "day": day}
         self.victim = Victim(folder, True, CHECKPOINT, TOPOLOGY, params, bolts=("left", "right", "count"))
         self.looks = Looks()
         self.counts: Counter[str] = Counter()
@@ -164,14 +165,15 @@ def _lines(runs: Runs) -> list[str]:
     totals = runs.totals()
     lines = [
         f"{totals['seconds'] / 3600:.2f} hours in {len(runs.all)} soaks: {totals['tuples']:,} tuples, {totals['changes']:,} changes, "
-        f"{totals['faults']:,} faults; checkpoints every {CHECKPOINT:g} s, days of {DAY / 60:g} minutes, from {RATE / 5:g} to "
+        f"{totals['faults']:,} faults; checkpoints every {CHECKPOINT:g} s, days of {DAY / 60:g} minutes / pace, from {RATE / 5:g} to "
         f"{RATE * 9 / 5:g} tuples a second",
         *(f"  {name.replace('_', ' ')}: {totals[name]:,}" for name in BAD),
         f"  grew: {totals['grew']:,}",
     ]
     for run in runs.all:
         lines.append(
-            f"  {run['commit']}, until {run['until']}: {run['counts']['seconds'] / 60:.0f} minutes, seed {run['first_seed']}"
+            f"  {run['commit']}, until {run['until']}: {run['counts']['seconds'] / 60:.0f} minutes, pace {run.get('pace', 1):g}, "
+            f"seed {run['first_seed']}"
         )
         for name, (first, last, grew) in run["held"].items():
             unit = 1 << 20 if name.endswith("rss") else 1
@@ -186,18 +188,22 @@ def main() -> None:
 
     def more(parser: Any) -> None:
         parser.add_argument("--minutes", type=float, default=360.0)
+        parser.add_argument(
+            "--pace", type=float, default=1.0, help="days, changes and faults by this factor more often"
+        )
         parser.add_argument("--seed", type=int)
 
     arguments = parse(__doc__, more)
     runs = Runs(arguments.out, "soak")
     seed = arguments.seed or runs.next_seed
     runs.check(range(seed, seed + 1))
-    seconds, every, warm = 60.0 * arguments.minutes, (CHANGE_EVERY, FAULT_EVERY, LOOK_EVERY), WARM
+    pace = arguments.pace
+    seconds, every, warm = 60.0 * arguments.minutes, (CHANGE_EVERY / pace, FAULT_EVERY / pace, LOOK_EVERY), WARM
     if arguments.quick:
         seconds, every, warm = 20.0, (4.0, 6.0, 1.0), 5.0
     folder = Path(tempfile.mkdtemp(prefix="esault-soak-"))
     load = facts()["load_at_start"]
-    soak = Soak(folder, seed, seconds, every)
+    soak = Soak(folder, seed, seconds, every, DAY / pace)
     try:
         wrong = soak.run()
     except BaseException as error:
@@ -214,10 +220,15 @@ def main() -> None:
         if what in ALLOWED
     }
     grew = sorted(name for name, (_, _, much) in held.items() if much)
-    bad = {name: wrong[name] for name in BAD}
+    bad = {name: wrong.get(name, 0) for name in BAD}
     soak.counts.update({**bad, "grew": len(grew)})
     said = [f"{n} {name}" for name, n in bad.items() if n] + [f"{name} grew" for name in grew]
-    about = {"held": held, "load_at_start": load, "recovery_seconds": sorted(round(each, 2) for each in soak.recovery)}
+    about = {
+        "held": held,
+        "pace": pace,
+        "load_at_start": load,
+        "recovery_seconds": sorted(round(each, 2) for each in soak.recovery),
+    }
     runs.keep(seed, seed, soak.counts, {str(seed): ", ".join(said)} if said else {}, about)
     lines = _lines(runs)
     runs.write(lines)
