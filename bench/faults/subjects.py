@@ -12,7 +12,7 @@ from bench.faults.kind import Kind
 from bench.faults.kinds import KINDS, of_hosts, of_programs
 from bench.faults.trial import CHECKPOINT
 from bench.kit.cluster import Cluster
-from bench.kit.victim import Victim
+from bench.kit.victim import Victim, put
 
 __all__ = ["RATE", "FourUnits", "RandomProgram"]
 
@@ -38,7 +38,7 @@ class FourUnits:
 
     def end(self, folder: Path, seconds: float) -> None:
         """No more than that can have been read: what is missing up to there is read as fast as it goes."""
-        (folder / topology.END).write_text(str(int(RATE * seconds) + 5000))
+        put(folder / topology.END, str(int(RATE * seconds) + 5000))
 
     def check(self, folder: Path) -> dict[str, int]:
         """Count."""

@@ -82,14 +82,17 @@ class AckerAssignment:
         lost, self._lost = sorted(self._lost), set()
         return lost
 
+    def number_of(self, incarnation: int) -> int | None:
+        """Return the number of a living ack server; None if it is none."""
+        return next((number for number, (acker, _) in enumerate(self._ackers) if acker == incarnation), None)
+
     def died(self, incarnation: int) -> int | None:
         """Have a dead one replaced; its number, None if it is none."""
-        for number, (acker, _) in enumerate(self._ackers):
-            if acker == incarnation:
-                self._lost.add(number)
-                self._fork(number)
-                return number
-        return None
+        number = self.number_of(incarnation)
+        if number is not None:
+            self._lost.add(number)
+            self._fork(number)
+        return number
 
     def kill(self) -> None:
         """End all at once; `start` makes others."""

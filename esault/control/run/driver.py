@@ -122,7 +122,7 @@ class Driver:
                 if name in self.units and before.table and before.parallelism == self.units[name].parallelism:
                     self.units[name].lives.first_table = partial(table_like, before.table)
         ackers = settings.ackers if settings.delivery is not Delivery.NONE else 0
-        self._acker_assignment = AckerAssignment(ackers, self._new_build, self.outbox)
+        self.acker_assignment = AckerAssignment(ackers, self._new_build, self.outbox)
         self._lost_frames = LostFrames()
         self.run_checkpoints = RunCheckpoints(self, completed, keep, last_number, find)
         self.checkpoints = self.run_checkpoints.checkpoints
@@ -173,7 +173,7 @@ class Driver:
         self.deliver(now)
 
     def _start_units(self, now: float) -> None:
-        self._acker_assignment.start()
+        self.acker_assignment.start()
         for name, unit in self.units.items():
             before = self.completed.units.get(name) if self.completed is not None else None
             if self.completed is None or before is None:
@@ -200,11 +200,11 @@ class Driver:
         }
         units = self.units.values()
         wide, fill = widest(self.units, self.settings.pending_rows), filling(self.plan, self.units)
-        self._acker_assignment.tell(owners, wide, fill, newcomer, down(units), mergers(units))
+        self.acker_assignment.tell(owners, wide, fill, newcomer, down(units), mergers(units))
 
     def _check_ack_routing(self) -> None:
         """Replay what was open at dead ack servers, once no sub-unit sends acks to them any more."""
-        for number in self._acker_assignment.recovered(i for unit in self.units.values() for i in unit.subs):
+        for number in self.acker_assignment.recovered(i for unit in self.units.values() for i in unit.subs):
             self._tell(self.units, Grace(acker=number))
 
     def _tell(self, names: Container[str], message: Any) -> None:
@@ -227,7 +227,7 @@ class Driver:
         elif isinstance(message, NotForked):
             self.unforked.take(message, now)
         elif isinstance(message, AckRoutingSet):
-            self._acker_assignment.routed(message.incarnation, message.version)
+            self.acker_assignment.routed(message.incarnation, message.version)
             self._check_ack_routing()
         elif isinstance(message, Failed):
             self.restarts.take(message, now)
@@ -256,7 +256,7 @@ class Driver:
 
     def _on_ack_server(self, message: Any) -> None:
         if isinstance(message, Built):
-            self._acker_assignment.built(message.incarnation, message.express)
+            self.acker_assignment.built(message.incarnation, message.express)
             if self.phase == "running":
                 self._send_ack_routing(newcomer=True)
 
@@ -283,7 +283,7 @@ class Driver:
             unit.died(message.incarnation, message.reason, now)
             self._check_ack_routing()
             return
-        number = self._acker_assignment.died(message.incarnation)
+        number = self.acker_assignment.died(message.incarnation)
         if number is not None:
             self.deaths += 1
             self.notices.append(f"ack server {number} died ({message.reason or 'no reason known'})")
@@ -329,7 +329,7 @@ class Driver:
     def _advance(self, now: float) -> bool:
         units = self.units.values()
         if self.phase == "building" and all(u.table is not None for u in units):
-            if not self._acker_assignment.ready:
+            if not self.acker_assignment.ready:
                 return False
             self.phase = "wiring"
             for unit in units:
@@ -355,7 +355,7 @@ class Driver:
         if self.phase == "stopping" and all(u.all_stopped for u in units) and self.run_checkpoints.committing is None:
             self.phase = "ended"
             self.ended_at = now
-            self._acker_assignment.stop()
+            self.acker_assignment.stop()
             return True
         return False
 
@@ -416,7 +416,7 @@ class Driver:
             for incarnation in unit.subs:
                 if incarnation not in spared:
                     self.outbox.append(("keeper", Kill(incarnation)))
-        self._acker_assignment.kill()
+        self.acker_assignment.kill()
         self.unchaining.go_back(self.completed, now)
         self.units = {name: unit.successor(now) for name, unit in self.units.items()}
         self.phase = "building"

@@ -1,4 +1,4 @@
-"""Restarts after transient errors of sinks and sources: a full disk, lost permissions, a service that is away."""
+"""Restarts after transient errors: a full disk, lost permissions, a service that is away, a process short of descriptors."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["Restarts"]
 
 
 class Restarts:
-    """The restarts of one run: with checkpoints all go back to the last one, without the sub-unit that failed is replaced."""
+    """The restarts of one run: with checkpoints all go back to the last one, without them who failed is replaced."""
 
     def __init__(self, driver: Driver, exactly: bool) -> None:
         """Raises UsageError for a strategy that cannot be."""
         self._driver = driver
         self._exactly = exactly
         self._strategy = strategy_of(driver.settings.restart_strategy, exactly)
-        #: sub-units that failed: when each is restarted, and why
+        #: sub-units and ack servers that failed: when each is restarted, and why
         self._due: dict[int, tuple[float, str]] = {}
         #: restarts so far
         self.count = 0
@@ -30,7 +30,7 @@ class Restarts:
         return bool(self._due)
 
     def take(self, message: Failed, now: float) -> None:
-        """Take the failure of a sub-unit: plan a restart where it is transient and one is left, else end the run."""
+        """Take the failure of a sub-unit or an ack server: plan a restart where it is transient and one is left, else end the run."""
         if not self._plan(message, now):
             self._driver.run_checkpoints.failed(message, now)
 
@@ -38,19 +38,28 @@ class Restarts:
         driver, incarnation = self._driver, message.incarnation
         if not message.transient or driver.phase in ("stopping", "ended"):
             return False
-        unit = driver.units.get(message.unit)
-        if unit is None or incarnation not in unit.subs:
-            return unit is not None  # of a life that is over
+        name = self._name(incarnation)
+        if name is None:
+            return True  # of a life that is over
         if self._exactly and self._due:  # one restart answers all that fails until then
             self._due[incarnation] = next(iter(self._due.values()))
             return True
-        wait = self.wait(f"{unit.name}/{incarnation}", message.text, now)
+        wait = self.wait(name, message.text, now)
         if wait is None:
             return False
-        self._due[incarnation] = (now + wait, f"{unit.name}/{incarnation} failed ({_first_line(message.text)})")
+        self._due[incarnation] = (now + wait, f"{name} failed ({_first_line(message.text)})")
         if self._exactly:
             driver.checkpoints.abandon()  # it does its part no more
         return True
+
+    def _name(self, incarnation: int) -> str | None:
+        """Return what the user is told of it; None: it is gone."""
+        driver = self._driver
+        unit = next((unit for unit in driver.units.values() if incarnation in unit.subs), None)
+        if unit is not None:
+            return f"{unit.name}/{incarnation}"
+        number = driver.acker_assignment.number_of(incarnation)
+        return None if number is None else f"ack server {number}"
 
     def wait(self, name: str, text: str, now: float) -> float | None:
         """Tell of a transient error of `name`, and return the seconds until the restart; None: there is none any more."""
@@ -72,8 +81,9 @@ class Restarts:
     def tick(self, now: float) -> None:
         """Restart what is due."""
         driver = self._driver
-        gone = [i for i in self._due if not any(i in unit.subs for unit in driver.units.values())]
-        for incarnation in gone:  # it died meanwhile, which was answered already
+        for incarnation in [
+            i for i in self._due if self._name(i) is None
+        ]:  # it died meanwhile, which was answered already
             del self._due[incarnation]
         for incarnation, (at, why) in list(self._due.items()):
             if now < at:
@@ -83,13 +93,14 @@ class Restarts:
                 driver.go_back(why, now, restart=True)
                 return
             del self._due[incarnation]
-            unit = next(unit for unit in driver.units.values() if incarnation in unit.subs)
-            unit.subs[incarnation].restarting = True
+            for unit in driver.units.values():
+                if incarnation in unit.subs:
+                    unit.subs[incarnation].restarting = True
             driver.outbox.append(("keeper", Kill(incarnation)))
 
     @property
     def waiting(self) -> tuple[int, ...]:
-        """Sub-units that wait for their restart."""
+        """Sub-units and ack servers that wait for their restart."""
         return tuple(self._due)
 
 

@@ -20,6 +20,7 @@ import multiprocessing
 import os
 import shutil
 import socket
+import sys
 import threading
 import time
 from collections import deque
@@ -32,7 +33,7 @@ from typing import Any
 import psutil
 
 from esault.errors import EsaultError, UsageError
-from esault.runtime.actors import guard
+from esault.runtime.actors import descriptors, guard
 from esault.runtime.process.owner import Owner
 
 __all__ = ["ActorSystemHandle", "SystemDied", "start"]
@@ -330,6 +331,7 @@ def _tune(log_file: Path | None) -> None:
     from thespian.system.transport import asyncTransportBase
     from thespian.system.transport.TCPTransport import TCPTransport
 
+    descriptors.install(sys.modules[TCPTransport.__module__])
     if not getattr(TCPTransport.close, "closes_sockets", False):
         TCPTransport.close = _closing_sockets(TCPTransport.close)
     _set(asyncTransportBase, "MAX_PENDING_TRANSMITS", _MAX_UNDER_WAY)

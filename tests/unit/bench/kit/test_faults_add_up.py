@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 from bench.faults.__main__ import BAD, _add
+from bench.faults.count import each_once
+from bench.faults.topology import EACH, KEYS
 from bench.kit.runs import Runs
 
 
@@ -33,3 +37,15 @@ def test_runs_of_faults_add_up(tmp_path):
     assert "      12  kill the keeper" in lines
     assert "    2: 1 rows_doubled" in lines
     assert [run["failures"] for run in Runs(folder, "faults").all] == [{}, {"2": "1 rows_doubled"}]
+
+
+def test_all_that_must_be_0_is_counted_for_the_four_units(tmp_path):
+    n, rows = 2 * EACH, []
+    for key in range(KEYS):
+        rows += [(f"k{key}", {"n": m}) for m in (EACH, 2 * EACH)]
+        rows.append((f"k{key}", {"n": n, "sum": sum(3 * i for i in range(key, EACH * KEYS, KEYS))}))
+    (tmp_path / "out.jsonl").write_text("\n".join(json.dumps({"key": k, "value": v}) for k, v in rows))
+    counted = each_once(tmp_path, EACH * KEYS)
+    assert {name: counted[name] for name in BAD} == dict.fromkeys(BAD, 0)
+    (tmp_path / "out.jsonl").write_text("\n".join(json.dumps({"key": k, "value": v}) for k, v in rows[1:]))
+    assert each_once(tmp_path, EACH * KEYS)["rows_lost"] == 1

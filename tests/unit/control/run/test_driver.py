@@ -149,6 +149,22 @@ def test_a_failure_ends_the_run_and_the_first_one_counts():
     assert (run.driver.phase, run.driver.failure) == ("ended", "one")
 
 
+def test_an_ack_server_short_of_descriptors_is_restarted_by_the_strategy_as_a_sub_unit_is():
+    settings = Settings(ackers=1, restart_strategy="fixed-delay:attempts=1,delay=2")
+    run = Run(settings).running()
+    (server,) = (i for i, unit in run.driver.unit_of.items() if not unit)
+    run.driver.handle(Failed(server, "", "an ack server: Too many open files", transient=True), run.now)
+    run.driver.tick(run.now + 1.9)
+    assert ("keeper", Kill(server)) not in run.driver.outbox
+    run.driver.tick(run.now + 2.0)
+    assert ("keeper", Kill(server)) in run.driver.outbox
+    run.answer()
+    run.driver.handle(Exited(server, "the run ended it"), run.now)
+    run.answer()
+    assert run.driver.phase == "running" and run.heard(Fork)
+    assert run.driver.acker_assignment.number_of(server) is None and run.driver.acker_assignment.ready
+
+
 @pytest.mark.parametrize(("at_once", "patience"), [(True, STOP_AT_ONCE_PATIENCE), (False, STOP_PATIENCE)])
 def test_who_does_not_stop_in_time_is_killed(at_once, patience):
     run = Run().running()
