@@ -6,6 +6,8 @@ import errno
 from collections.abc import Mapping
 from typing import Any
 
+from esault.tls_refused import tls_refused
+
 __all__ = ["code_of", "explained", "first_line", "passes", "replaced"]
 
 #: protocol -> the library that fsspec needs for it, and how it is installed
@@ -70,6 +72,10 @@ def explained(url: str, protocol: str, options: Mapping[str, Any], error: Except
     elif isinstance(error, FileNotFoundError):
         bucket = "bucket" in text.lower() or code == "NoSuchBucket"
         hint = "; make the bucket, or correct its name" if bucket else "; put it back, or start anew (--restart)"
+    elif (remedy := _tls(error, protocol)) is not None:
+        hint = f"; {remedy}"
+    elif _missing_file(error):
+        hint = "; correct the file of authorities: AWS_CA_BUNDLE, REQUESTS_CA_BUNDLE, or ca_bundle in ~/.aws/config"
     elif passes(error):
         hint = "; the object store does not answer: mend the network, or AWS_ENDPOINT_URL, then go on with --resume"
     elif isinstance(error, TypeError):
@@ -81,6 +87,8 @@ def explained(url: str, protocol: str, options: Mapping[str, Any], error: Except
 
 def passes(error: BaseException) -> bool:
     """Return whether the same may go well later."""
+    if _tls(error, "") is not None or _missing_file(error):
+        return False
     # before Python 3.11 that of asyncio, which takes a while to load, is another class
     if isinstance(error, (ConnectionError, TimeoutError)) or type(error).__name__ == "TimeoutError":
         return True
@@ -88,6 +96,21 @@ def passes(error: BaseException) -> bool:
         return True
     # of two who put an object at once, S3 has one try again
     return code_of(error) == "ConditionalRequestConflict" or any(kind.__name__ in _AWAY for kind in type(error).__mro__)
+
+
+def _tls(error: BaseException, protocol: str) -> str | None:
+    """Return the remedy of a TLS that will not come about; None of any other error."""
+    if not any("SSL" in kind.__name__ or "Certificate" in kind.__name__ for kind in type(error).__mro__):
+        return None
+    amazon = protocol in ("s3", "s3a")
+    plain = "http:// in AWS_ENDPOINT_URL or endpoint_url" if amazon else "http:// in its address"
+    authority = "AWS_CA_BUNDLE in the environment" if amazon else "SSL_CERT_FILE in the environment"
+    return tls_refused(str(error), plain, authority)
+
+
+def _missing_file(error: BaseException) -> bool:
+    """Return whether Amazon's client has no answer since a file that it was told of is not there."""
+    return isinstance((getattr(error, "kwargs", None) or {}).get("error"), FileNotFoundError)
 
 
 def code_of(error: BaseException) -> str:

@@ -87,10 +87,13 @@ def receiving(**options: Any) -> Iterator[Receiver]:
         made.close()
 
 
-def certificate_of(folder: Path) -> tuple[str, str]:
-    """Return the files of a certificate that signs itself, and of its key."""
+def certificate_of(folder: Path, days: int = 2) -> tuple[str, str]:
+    """Return the files of a certificate that signs itself, and of its key; `days` below 0: it has expired."""
     paths = str(folder / "cert.pem"), str(folder / "key.pem")
     asked = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     of = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-days", "2"]
     subprocess.run([*asked, *of, "-out", paths[0], "-keyout", paths[1]], check=True, capture_output=True)
+    if days < 0:  # only `x509` makes such
+        again = ["openssl", "x509", "-in", paths[0], "-signkey", paths[1], "-out", paths[0], "-days", str(days)]
+        subprocess.run(again, check=True, capture_output=True)
     return paths

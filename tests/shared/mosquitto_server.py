@@ -65,6 +65,13 @@ class Broker:
             self._process.wait()
             self._process = None
 
+    def crash(self) -> None:
+        """Kill it: what it has not written is gone."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
     def send(self, topic: str, *payloads: bytes, retain: bool = False) -> None:
         """Publish with QoS 1, and wait until the broker has all."""
         import paho.mqtt.client as paho

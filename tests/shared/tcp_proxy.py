@@ -1,20 +1,27 @@
-"""A door to a server that can be shut: connections are refused, and open ones cut, while the server keeps what it has."""
+"""A door to a server that can be shut: connections are refused, and open ones cut, while the server keeps what it has.
+
+It can also speak TLS for a server that speaks none.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import select
 import socket
+import ssl
 import threading
 
 from ports import free_port
 
 
 class Proxy:
-    """Hands on what comes to `port` to the server at `target`, while it is open."""
+    """Hands on what comes to `port` to the server at `target`, while it is open; by TLS with `files` of a certificate and its key."""
 
-    def __init__(self, target: int) -> None:
+    def __init__(self, target: int, files: tuple[str, str] | None = None) -> None:
         self._target, self.port = target, free_port()
+        self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if files is not None else None
+        if files is not None and self._tls is not None:
+            self._tls.load_cert_chain(*files)
         self._listening: socket.socket | None = None
         self._pairs: set[socket.socket] = set()
 
@@ -42,12 +49,17 @@ class Proxy:
             threading.Thread(target=self._hand_on, args=(here,), daemon=True).start()
 
     def _hand_on(self, here: socket.socket) -> None:
-        with contextlib.suppress(OSError), here, socket.create_connection(("127.0.0.1", self._target)) as there:
+        with contextlib.suppress(OSError), contextlib.ExitStack() as ends:
+            ends.enter_context(here)
+            if self._tls is not None:
+                here = ends.enter_context(self._tls.wrap_socket(here, server_side=True))
+            there = ends.enter_context(socket.create_connection(("127.0.0.1", self._target)))
             pair = {here: there, there: here}
             self._pairs |= set(pair)
             try:
                 while self._listening is not None:
-                    for each in select.select(list(pair), [], [], 1.0)[0]:
+                    decoded = isinstance(here, ssl.SSLSocket) and here.pending()
+                    for each in [here] if decoded else select.select(list(pair), [], [], 1.0)[0]:
                         data = each.recv(65536)
                         if not data:
                             return

@@ -10,8 +10,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from esault.background import BackgroundLoop
-from esault.connectors.tls_refused import tls_refused
 from esault.errors import SourceError
+from esault.tls_refused import tls_refused
 
 __all__ = ["Incoming", "answer_refused", "tls_trouble"]
 

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from esault.background import BackgroundLoop
 from esault.connectors.nats.tls import NoTlsError, over_tls
-from esault.connectors.tls_refused import tls_refused
 from esault.errors import EsaultError, TopologyError
+from esault.tls_refused import tls_refused
 
 __all__ = ["ANSWER_WITHIN", "Client", "Server", "Stream", "library", "server"]
 

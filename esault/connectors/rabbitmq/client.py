@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from esault.connectors.tls_refused import tls_refused
 from esault.errors import EsaultError, TopologyError
+from esault.tls_refused import tls_refused
 
 __all__ = ["address", "ask", "failure", "library", "parameters", "passes"]
 

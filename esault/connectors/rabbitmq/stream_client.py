@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from esault.connectors.tls_refused import tls_refused
 from esault.errors import EsaultError, TopologyError
+from esault.tls_refused import tls_refused
 
 __all__ = ["Confirmed", "StreamAddress", "StreamClient", "StreamRefusedError", "stream_failure"]
 

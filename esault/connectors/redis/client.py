@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from esault.connectors.tls_refused import tls_refused
 from esault.errors import EsaultError
+from esault.tls_refused import tls_refused
 from esault.topology.error_policy import Backoff
 
 __all__ = ["Client", "library"]

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import tempfile
+import time
 import uuid
+from pathlib import Path
 
 import pytest
-from mosquitto_server import Reader
+from mosquitto_server import Broker, Reader
 
 from esault.errors import SinkError, TopologyError
 from esault.sinks import MqttSink
@@ -104,3 +109,35 @@ def test_what_is_missing_or_refused_is_said(broker, topic):
 def test_tls_that_does_not_come_about_is_said(broker):
     with pytest.raises(SinkError, match="does not answer.*does it speak TLS there, with a certificate that is trusted"):
         MqttSink("t", "127.0.0.1", broker.port, tls=True).check()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a small disk can be made by root alone")
+def test_mosquitto_with_a_full_disk_takes_rows_on_and_has_them_on_the_disk_when_there_is_room():
+    small = Path(tempfile.mkdtemp(prefix="mosquitto-"))  # its user may not go through pytest's folders
+    mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(small)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        small.rmdir()
+        pytest.skip("no small disk can be mounted here")
+    full = Broker(small)
+    try:
+        full.settings.write_text(full.settings.read_text().replace("autosave_on_changes true\n", ""))  # every second
+        full.start()
+        reader = Reader(full, "rows/#")
+        made = sink(full, "rows/x", value_serializer="text")
+        landed(made, *(("k", f"{n} {'x' * 1000}") for n in range(500)))
+
+        while "No space left on device" not in (small / "log").read_text():
+            time.sleep(0.05)
+        assert len(reader.all()) == 500  # from its memory
+        subprocess.run(["mount", "-o", "remount,size=10m", str(small)], check=True)
+        written = small / "mosquitto.db"
+        while not written.exists() or written.stat().st_size < 500_000:
+            time.sleep(0.05)
+        full.crash()
+        full.start()
+        assert [int(message.payload.split()[0]) for message in reader.all()] == list(range(500))
+        made.close()
+    finally:
+        full.stop()
+        subprocess.run(["umount", str(small)], check=True)
+        small.rmdir()

@@ -11,6 +11,8 @@ def tls_refused(said: str, plain: str, authority: str) -> str | None:
     `plain` is what the user writes for a connection without TLS, `authority` how an authority's certificate is given.
     """
     text = said.lower()
+    if "certificate has expired" in text:
+        return "its certificate has expired: have a new one put there"
     if "certificate" in text:
         return f"its certificate is not trusted: name its authority's file by {authority}, or correct the host"
     if "wrong_version_number" in text or "wrong version number" in text or "record layer" in text:
