@@ -190,7 +190,7 @@ def _object_store(kind: str) -> Iterator[Target]:
             from esault.sinks.landing import parts
 
             found = []
-            for part in parts(url, {"endpoint_url": server.url}):
+            for part in parts(url, storage_options={"endpoint_url": server.url}):
                 body = server.body("landed", str(part).partition("s3://landed/")[2])
                 rows = pq.read_table(io.BytesIO(body)).to_pylist()
                 found += [Landed(row["key"], row["value"], row["count"], row.get("_id")) for row in rows]
