@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -70,3 +72,17 @@ def _seconds(me: Owner) -> float:
     for _ in range(100):
         me.alive()
     return (time.perf_counter() - started) / 100
+
+
+@pytest.mark.parametrize(("number", "alive"), [(errno.EMFILE, True), (errno.EIO, False)])
+def test_one_that_cannot_be_looked_at_for_want_of_descriptors_counts_as_alive(number, alive, monkeypatch) -> None:
+    def opened(*args: object) -> object:
+        raise OSError(number, os.strerror(number))
+
+    me = Owner.current()
+    monkeypatch.setattr(owner, "reserve", SimpleNamespace(opened=opened))
+    if alive:
+        assert me.alive()
+    else:
+        with pytest.raises(OSError, match="Input/output"):
+            me.alive()

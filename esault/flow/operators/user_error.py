@@ -9,7 +9,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Protocol
 
-from esault.errors import EsaultError, SinkError, SourceError
+from esault.errors import CheckpointError, EsaultError, SinkError, SourceError
 from esault.payload.codec import Codec
 
 __all__ = [
@@ -66,9 +66,18 @@ _PASSING = frozenset(
 )
 
 
+#: ... of those, what a process is short of
+_SHORTAGES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM))
+
+
 def is_transient(error: BaseException | None) -> bool:
-    """Return whether an error came from a sink or source and is of a kind that passes: the same may work later."""
-    if not isinstance(error, (SinkError, SourceError, ConnectorError)):
+    """Return whether an error came from a sink, a source or the state and is of a kind that passes: the same may work later.
+
+    So is what the engine itself could not do for want of descriptors or memory: another process may have them.
+    """
+    if isinstance(error, OSError) and error.errno in _SHORTAGES:
+        return True
+    if not isinstance(error, (SinkError, SourceError, CheckpointError, ConnectorError)):
         return False
     return any(
         isinstance(each, (ConnectionError, TimeoutError)) or (isinstance(each, OSError) and each.errno in _PASSING)

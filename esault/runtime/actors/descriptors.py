@@ -1,14 +1,11 @@
 """A process that may open no more files goes on talking: Thespian's own ends, or drops the message, at the first `EMFILE`.
 
-Each process of the actor system holds a few descriptors in reserve. When none is to be had, one of them is closed and its
-place taken; the reserve is filled again as soon as that is possible. What waits for events needs no descriptor then.
+Each process of the actor system holds a few descriptors in reserve (`runtime/process/descriptors.py`). When none is to be
+had, one of them is closed and its place taken. What waits for events needs no descriptor then.
 """
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import os
 import selectors
 import time
 from collections.abc import Callable
@@ -16,56 +13,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from esault.runtime.actors import guard
+from esault.runtime.process.descriptors import NONE_LEFT, reserve
 
-__all__ = ["RESERVE", "Reserve", "install", "selector"]
+__all__ = ["install", "selector"]
 
-#: descriptors in reserve of each process: connections that it may open when there are no others
-RESERVE = 8
-#: seconds between two looks whether the reserve can be filled, and those for which a new connection is waited for
-_FILL_EVERY, _WAIT, _WAIT_EVERY = 1.0, 5.0, 0.02
-_NONE_LEFT = frozenset((errno.EMFILE, errno.ENFILE))
-
-
-class Reserve:
-    """Descriptors that are held to be given up."""
-
-    def __init__(self, size: int = RESERVE, clock: Callable[[], float] = time.monotonic) -> None:
-        self._size, self._clock = size, clock
-        self._held: list[int] = []
-        self._filled = float("-inf")
-
-    def fill(self) -> None:
-        """Hold as many as can be had, if that was not tried just now."""
-        if len(self._held) < self._size and self._clock() - self._filled >= _FILL_EVERY:
-            self._filled = self._clock()
-            with contextlib.suppress(OSError):
-                while len(self._held) < self._size:
-                    self._held.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
-
-    def give_up(self) -> bool:
-        """Close one; False: none is left."""
-        if not self._held:
-            return False
-        os.close(self._held.pop())
-        self._filled = self._clock()  # not at once again: the place is for another
-        return True
-
-    def opened(self, operation: Callable[..., Any], *args: Any) -> Any:
-        """The result of an operation that opens a descriptor; one of these makes room for it where there is none.
-
-        Raises the operation's `OSError`.
-        """
-        self.fill()
-        while True:
-            try:
-                return operation(*args)
-            except OSError as error:
-                if error.errno not in _NONE_LEFT or not self.give_up():
-                    raise
-
-
-#: of this process; a forked one inherits it with its descriptors, which are its own from then on
-_reserve = Reserve()
+#: seconds for which a new connection is waited for, and between two tries
+_WAIT, _WAIT_EVERY = 5.0, 0.02
 
 
 def selector() -> selectors.BaseSelector:
@@ -73,7 +26,7 @@ def selector() -> selectors.BaseSelector:
     try:
         return selectors.DefaultSelector()
     except OSError as error:
-        if error.errno not in _NONE_LEFT:
+        if error.errno not in NONE_LEFT:
             raise
         return selectors.PollSelector()
 
@@ -97,9 +50,9 @@ def install(tcp: Any) -> None:
         end = time.monotonic() + patience
         while True:
             try:
-                return _reserve.opened(original, self, operation, *args)
+                return reserve.opened(original, self, operation, *args)
             except OSError as error:
-                if error.errno not in _NONE_LEFT:
+                if error.errno not in NONE_LEFT:
                     raise
                 time.sleep(_WAIT_EVERY)
                 if time.monotonic() >= end:
@@ -112,7 +65,7 @@ def install(tcp: Any) -> None:
         try:
             interrupt(self, *args, **options)
         except OSError as error:
-            if error.errno not in _NONE_LEFT:
+            if error.errno not in NONE_LEFT:
                 raise
 
     transport.new_socket, transport.interrupt_wait = new_socket, interrupt_wait

@@ -4,16 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 
 from esault.messages.probe import HostUsage, Usage
+from esault.runtime.process.descriptors import NONE_LEFT
 from esault.runtime.process.memory_limit import memory_limit
 
 __all__ = ["host_usage", "process_usage"]
 
 #: Linux: nanoseconds on a processor, nanoseconds of waiting for one, turns; of the thread that asks
 _SCHEDSTAT = Path("/proc/thread-self/schedstat")
+
+_Told = TypeVar("_Told", Usage, HostUsage)
+
+
+def _kept(look: Callable[[], _Told], last: _Told) -> Callable[[], _Told]:
+    """The same function; where no file can be opened just now it tells what it told last, at first `last`."""
+
+    def usage() -> _Told:
+        nonlocal last
+        try:
+            last = look()
+        except OSError as error:
+            if error.errno not in NONE_LEFT:
+                raise
+        return last
+
+    return usage
 
 
 def process_usage(sent: Callable[[], dict[str, int]] = dict) -> Callable[[], Usage]:
@@ -34,7 +53,7 @@ def process_usage(sent: Callable[[], dict[str, int]] = dict) -> Callable[[], Usa
         cpu = times.user + times.system
         return Usage(cpu, _cpu_wait(), process.memory_info().rss, read, written, sent())
 
-    return usage
+    return _kept(usage, Usage(0.0, None, 0, 0, 0, {}))
 
 
 def _cpu_wait() -> float | None:
@@ -58,4 +77,4 @@ def host_usage(host: str) -> Callable[[], HostUsage]:
             used, most = limited
         return HostUsage(host, cores, psutil.cpu_percent() / 100, used, most)
 
-    return usage
+    return _kept(usage, HostUsage(host, cores, 0.0, 0, 0))

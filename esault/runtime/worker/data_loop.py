@@ -91,8 +91,9 @@ class DataLoop(threading.Thread):
         try:
             self.serve()
         except (UserError, EsaultError) as error:
-            damaged = isinstance(error, CheckpointError)
             text, cause, transient = str(error), pack_cause(error), is_transient(error)
+            short = isinstance(error.__cause__, OSError) and is_shortage(error.__cause__)
+            damaged = isinstance(error, CheckpointError) and not short  # what cannot be opened just now may be whole
             self.say(Failed(self.build.incarnation, self.build.unit, text, cause, damaged, transient))
         except BaseException as error:
             if isinstance(error, OSError) and is_shortage(

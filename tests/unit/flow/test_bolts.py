@@ -159,6 +159,8 @@ def test_what_the_system_refused_is_said_once_and_what_code_raised_with_its_trac
     own.__cause__ = own
     assert failure_text("u", own) == "its own cause"
     assert not is_transient(own)
+    assert is_transient(OSError(24, "Too many open files")), "the engine's own: another process may have what it takes"
+    assert not is_transient(OSError(9, "Bad file descriptor"))
 
 
 @pytest.mark.parametrize("hook", ["__init__", "open"])

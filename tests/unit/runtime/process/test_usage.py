@@ -1,5 +1,10 @@
 """Resources that a process takes, as the system counts them."""
 
+import errno
+import os
+
+import psutil
+
 from esault.runtime.process import usage
 from esault.runtime.process.usage import process_usage
 
@@ -25,3 +30,14 @@ def test_waiting_for_a_processor_is_read_in_seconds(tmp_path, monkeypatch):
     assert process_usage()().cpu_wait == 2.17
     told.write_text("0\n")
     assert process_usage()().cpu_wait is None
+
+
+def test_a_process_that_may_open_no_more_files_tells_what_it_told_last(monkeypatch):
+    def no_more(self):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    tell, never = process_usage(), process_usage()
+    before = tell()
+    monkeypatch.setattr(psutil.Process, "cpu_times", no_more)
+    assert tell() == before
+    assert never().cpu == 0.0

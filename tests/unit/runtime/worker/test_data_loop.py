@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from esault.errors import CheckpointError
 from esault.runtime.worker.data_loop import DataLoop
 
 
@@ -27,6 +28,17 @@ def failed_by(error):
 def test_a_process_that_is_short_of_something_may_be_restarted_and_names_the_remedy(number):
     said = failed_by(OSError(number, os.strerror(number)))
     assert said.transient and said.text.startswith(f"count: {os.strerror(number)}; ")
+
+
+@pytest.mark.parametrize(
+    ("number", "transient", "damaged"),
+    [(errno.EMFILE, True, False), (errno.EIO, True, True), (errno.ENOTDIR, False, True)],
+)
+def test_a_piece_that_cannot_be_read_for_want_of_descriptors_is_not_damaged(number, transient, damaged):
+    error = CheckpointError("7-base.state cannot be read")
+    error.__cause__ = OSError(number, os.strerror(number))
+    said = failed_by(error)
+    assert (said.transient, said.damaged) == (transient, damaged)
 
 
 def test_any_other_error_of_the_engine_is_told_with_its_traceback_and_ends_the_run():
