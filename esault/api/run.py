@@ -48,6 +48,7 @@ def run(
     allow_dropped_state: bool = False,
     policy: str | Mapping[str, str] | None = None,
     objective: str | Iterable[str] | None = None,
+    budget: int | None = None,
     fixed: Iterable[str] | Mapping[str, int] = (),
     hosts: str | Path | None = None,
     key: str | Path | None = None,
@@ -71,7 +72,8 @@ def run(
     script this stands under `if __name__ == "__main__":`. `engine="local"` runs in this process, with `breakpoint()`, and
     takes any function. `acks="off"` tracks and replays nothing, and counts losses. `policy` says what scales units while they run: a name
     for all ("auto" is the default, "none" keeps them as they are) or a name by unit; units in `fixed` stay as wide as they start, or at the
-    number that is given for them. `objective` is a latency to keep, such as "p99 < 100 ms" or "count=p99 < 50 ms", or several of them. `engine="spark"` runs it on Spark's Structured
+    number that is given for them. `objective` is a latency to keep, such as "p99 < 100 ms" or "count=p99 < 50 ms", or several of them; `budget` the most sub-units that it may hold
+    at any time. `engine="spark"` runs it on Spark's Structured
     Streaming, `master` naming the cluster (all cores of this machine by default) and `conf` its settings.
 
     With `checkpoint=S` all state and positions are kept every S seconds in `state` (.esault/NAME), and after a death all go
@@ -101,6 +103,7 @@ def run(
         settings = replace(settings, delivery=Delivery.NONE)
     said: dict[str, Any] = {
         "objectives": (objective,) if isinstance(objective, str) else None if objective is None else tuple(objective),
+        "budget": budget,
         "chaining": chaining,
         "restart_strategy": restart_strategy,
         "heartbeat_timeout": heartbeat_timeout,

@@ -105,6 +105,13 @@ class _Run(click.Command):
     "says how far it was kept. May be repeated.",
 )
 @click.option(
+    "--budget",
+    type=click.IntRange(1),
+    metavar="N",
+    help="The most sub-units that the run may hold at any time, spouts' among them. The policy auto divides them among the units so that "
+    "tuples wait least, and says when they are spent and how many would do.",
+)
+@click.option(
     "--acks",
     type=click.Choice(["on", "off"]),
     default="on",
@@ -259,6 +266,7 @@ def command(
     fixed: tuple[str, ...],
     policy: tuple[str, ...],
     objective: tuple[str, ...],
+    budget: int | None,
     acks: str,
     ackers: int,
     checkpoint: float | None,
@@ -349,6 +357,7 @@ def command(
                     chaining=chaining,
                     heartbeat_timeout=heartbeat_timeout,
                     objectives=objective,
+                    budget=budget or 0,
                 ),
                 checkpoint,
                 checkpoint_timeout,

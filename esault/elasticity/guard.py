@@ -83,6 +83,7 @@ class Guard:
                 needed = (n - width) * copies
                 refusals.append(
                     f"{n} sub-unit{'s need' if n != 1 else ' needs'} {needed} more slot{'s' * (needed != 1)}, and {view.free_slots} are free"
+                    + (f" within the budget of {view.budget}" if view.budget is not None else "")
                 )
                 n = width + free
             if isinstance(action, Rescale):

@@ -125,6 +125,7 @@ class Scaling:
         notice: Callable[[str], None],
         ask: Ask | None = None,
         objectives: Iterable[str] = (),
+        budget: int = 0,
         samples: Samples | None = None,
         slack: float = SLACK,
         latencies: Callable[[Mapping[str, Any], str], Histogram] = latencies,
@@ -132,7 +133,8 @@ class Scaling:
         """`policies`: specs by unit, `EVERY_UNIT` for the rest; units of the same spec are judged together where a policy does that.
 
         `ask` calls a policy with a limit of time, where there is a clock; `samples`: where views come from; `objectives`: as they
-        are written, of what `latencies` gives for all units and a name. Raises UsageError.
+        are written, of what `latencies` gives for all units and a name; `budget`: slots that the run may hold (0: any), which free slots are
+        within already. Raises UsageError.
         """
         check_policies(plan, {name: spec for name, spec in policies.items() if isinstance(spec, str)})
         self._plan = plan
@@ -140,6 +142,7 @@ class Scaling:
         self._notice, self._ask = notice, ask
         self._probe_every = probe_every
         self._slack = slack
+        self._budget = budget or None
         self.sampler = Sampler()
         self._samples: Samples = samples or self.sampler
         self._latencies = latencies
@@ -280,7 +283,18 @@ class Scaling:
             if windows:
                 views = {name: replace(view, window=windows[name]) for name, view in views.items()}
             refusals, objectives = schedule.judge.refusals, self.objectives.statuses
-            seen_by_all = (now, since_start, views, hosts, free_slots(), names, self._senders, refusals, objectives)
+            seen_by_all = (
+                now,
+                since_start,
+                views,
+                hosts,
+                free_slots(),
+                names,
+                self._senders,
+                refusals,
+                objectives,
+                self._budget,
+            )
             if schedule.aligned:
                 schedule.judge.decide(RunView(*seen_by_all), units, now)
             else:

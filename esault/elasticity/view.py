@@ -200,6 +200,13 @@ class RunView:
     refusals: tuple[str, ...] = ()
     #: the objectives of the run, and how far each is kept
     objectives: tuple[ObjectiveStatus, ...] = ()
+    #: the most slots that the run may hold at any time; None: as many as there are
+    budget: int | None = None
+
+    @property
+    def held(self) -> int:
+        """Return the slots that all units hold, by what they have now."""
+        return sum(len(unit.samples) for unit in self.units.values())
 
 
 @dataclass(frozen=True)

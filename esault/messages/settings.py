@@ -62,6 +62,8 @@ class Settings:
     heartbeat_timeout: float = 0.0
     #: latency objectives, as `esault run --objective` takes them: "p99 < 100 ms", or "UNIT=p99 < 100 ms"
     objectives: tuple[str, ...] = ()
+    #: the most slots that the run may hold at any time; 0: as many as there are
+    budget: int = 0
     #: bolts that can be run in the process of the unit before them, but those of these names
     chaining: bool = False
     unchained: tuple[str, ...] = ()

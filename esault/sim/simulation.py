@@ -101,18 +101,19 @@ def simulate(
     step: float = 0.02,
     tick: float = 0.1,
     objectives: Sequence[str] = (),
+    budget: int | None = None,
 ) -> Run:
     """Run the model for so many seconds of its own time.
 
     `policy` scales all operators (a spec as on the command line, an object, None or "none"), `policies` names others by operator.
     `step`: seconds in which flow is uniform, and the grain of latencies; `tick`: seconds between two looks of the judges.
-    `objectives`: as for `esault run --objective`, end to end.
+    `objectives`: as for `esault run --objective`, end to end; `budget`: the most sub-units at any time, one for each source among them.
     Raises UsageError for what cannot be.
     """
     if not (0 < step <= tick and seconds > 0):
         raise UsageError(f"0 < step {step:g} <= tick {tick:g} and seconds {seconds:g} > 0 must hold")
     chosen = {EVERY_UNIT: policy, **(policies or {})}
-    return _Simulation(model, chosen, seed, step, tick, objectives).run(seconds)
+    return _Simulation(model, chosen, seed, step, tick, objectives, budget).run(seconds)
 
 
 class _Simulation:
@@ -124,8 +125,10 @@ class _Simulation:
         step: float,
         tick: float,
         objectives: Sequence[str],
+        budget: int | None,
     ) -> None:
         self.model = model
+        self._budget = budget
         self.step, self.tick = step, tick
         numbers = count(1)
         self.notices: list[str] = []
@@ -156,6 +159,7 @@ class _Simulation:
             samples=self.samples,
             slack=0.0,
             latencies=self.samples.latencies,
+            budget=budget or 0,
         )
         self.units = {n: p for n, p in self.parts.items() if isinstance(p, ModelledUnit)}
         self.sources = {n: p for n, p in self.parts.items() if isinstance(p, ModelledSource)}
@@ -245,7 +249,9 @@ class _Simulation:
         return tuple(found)
 
     def _free(self) -> int:
-        return self.model.slots - sum(len(u.started) for u in self.units.values())
+        started = sum(len(u.started) for u in self.units.values())
+        left = math.inf if self._budget is None else max(0, self._budget - len(self.sources) - started)
+        return min(self.model.slots - started, int(left) if left < math.inf else self.model.slots)
 
     def _note_second(self, now: float) -> None:
         for name, unit in self.units.items():

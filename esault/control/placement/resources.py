@@ -119,8 +119,10 @@ class OneHost:
 class Places:
     """The host and the slot of each sub-unit."""
 
-    def __init__(self, resources: Resources) -> None:
+    def __init__(self, resources: Resources, budget: int = 0) -> None:
+        """`budget`: the most slots that the run may hold at any time; 0: as many as there are."""
         self._resources = resources
+        self.budget = budget
         self._requests: dict[int, tuple[SlotRequest, str, Slot | None]] = {}
         #: host and unit of each that ever had one
         self.hosts: dict[int, str] = {}
@@ -147,8 +149,12 @@ class Places:
         return [incarnation for incarnation, (_, _, slot) in self._requests.items() if slot is None]
 
     def free(self) -> int:
-        """Return how many slots are free."""
-        return self._resources.free
+        """Return how many slots are free, and within the budget."""
+        free = self._resources.free
+        if not self.budget:
+            return free
+        held = sum(bool(request.unit) for request, _, _ in self._requests.values())
+        return max(0, min(free, self.budget - held))
 
     def settle(self, living: Callable[[], Collection[int]], mark: object) -> None:
         """Take back the slots of those that are gone, and give slots to those without one.

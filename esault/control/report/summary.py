@@ -209,8 +209,8 @@ def snapshot(driver: Driver, now: float) -> Snapshot:
         checkpoint_seconds=driver.run_checkpoints.seconds,
         checkpoint_bytes=driver.run_checkpoints.bytes,
         checkpoints=tuple(driver.run_checkpoints.newest_ones),
-        slots=driver.resources.total,
-        free_slots=driver.resources.free,
+        slots=min(driver.resources.total, driver.places.budget or driver.resources.total),
+        free_slots=driver.places.free(),
         hosts=_hosts(driver),
     )
 

@@ -54,9 +54,11 @@ class Commands:
             )
         if self._driver.phase != "running" or self._driver.draining:
             raise UsageError(f"{self._driver.plan.name} is not running (any more): it cannot be changed")
-        if more > self._driver.resources.free:
-            free, total = self._driver.resources.free, self._driver.resources.total
-            raise UsageError(f"unit {name!r} would need {more} more slots, and {free} of {total} are free")
+        free, total = self._driver.places.free(), self._driver.resources.total
+        if more > free:
+            budget = self._driver.places.budget
+            within = f" within the budget of {budget}" if budget and free < self._driver.resources.free else ""
+            raise UsageError(f"unit {name!r} would need {more} more slots, and {free} of {total} are free{within}")
 
     def scale(self, name: str, n: int, now: float, reason: str = "", policy: str = "by hand") -> int | None:
         """Give a unit n sub-units with equal shares; return the change's id, None where it has as many. Raises UsageError.

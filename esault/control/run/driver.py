@@ -85,7 +85,7 @@ class Driver:
         self.settings = replace(settings, replay_after=plan.replay_after)
         self.epoch = epoch
         self.resources = resources or OneHost(host, slots)  # places for sub-units
-        self.places = Places(self.resources)
+        self.places = Places(self.resources, settings.budget)
         self._probes = probes
         self.hosts: tuple[HostUsage, ...] = ()  # how busy they are, as far as the runtime can tell
         self.outbox: deque[tuple[Any, Any]] = deque()
@@ -110,7 +110,7 @@ class Driver:
                     "checkpoint; group it by_key, make it a Bolt, or run without checkpoints"
                 )
         policies, tell = policies or {EVERY_UNIT: "none"}, self.notices.append
-        self.scaling = Scaling(plan, policies, settings.probe_every, tell, ask, settings.objectives)
+        self.scaling = Scaling(plan, policies, settings.probe_every, tell, ask, settings.objectives, settings.budget)
         self.commands = Commands(self)
         self.pipelines = PipelineDriver(
             plan, self.scaling.judges, self.commands.scale, lambda i, message: self.outbox.append((i, message))

@@ -144,7 +144,7 @@ class Unchaining:
             found = self._breakers.setdefault(head, ChainBreaker()).look(load, spare)
             if (
                 found is None
-                or driver.resources.free < 1
+                or driver.places.free() < 1
                 or driver.scaling.policy_of(driver.plan.unit(found[0])) is None
             ):
                 continue

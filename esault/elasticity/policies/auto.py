@@ -28,6 +28,7 @@ from typing import Any
 
 from esault.elasticity.action import Action, NoChange, Rescale
 from esault.elasticity.estimators.allowance import Allowance
+from esault.elasticity.estimators.budget_division import Share
 from esault.elasticity.estimators.cores import affordable
 from esault.elasticity.estimators.flow_forecast import STEP, outflow, sized
 from esault.elasticity.estimators.idle_times import IdleTimes
@@ -36,7 +37,7 @@ from esault.elasticity.estimators.skew import Skew
 from esault.elasticity.estimators.source_forecast import AHEAD, SourceForecast
 from esault.elasticity.estimators.staffing import enough
 from esault.elasticity.estimators.useful_time import UsefulTime
-from esault.elasticity.policies.auto_flow import FORESEEN, AutoFlow, lacking
+from esault.elasticity.policies.auto_flow import FORESEEN, AutoFlow, divide, lacking
 from esault.elasticity.policies.auto_unit import FULL, AutoUnit
 from esault.elasticity.policies.past_run import PastRun
 from esault.elasticity.view import RunView, UnitView, UnitWindow
@@ -98,6 +99,7 @@ class Auto:
         self._allowance.observe(view, {n: s.cost.service for n, s in self._units.items() if s.cost.service is not None})
         flow.recovering = any(u.died_at is not None and view.now < u.died_at + RECOVERY for u in view.units.values())
         flow.reserved = lacking(view, self._sources, self._units)
+        divide(view, self._units, flow)
         for name, unit in view.units.items():
             window = unit.window
             assert window is not None
@@ -193,6 +195,9 @@ class Auto:
     def _most(self, unit: UnitView, flow: AutoFlow) -> int:
         """Sub-units that the unit may have by its own limit and by the slots that are free."""
         most = unit.width + max(0, flow.free - sum(flow.reserved.values()))
+        if unit.name in flow.division:
+            # Who is to have a slot is decided: those that stand behind in the graph are not kept from it.
+            most = max(unit.width, min(unit.width + max(0, flow.free), flow.division[unit.name]))
         return most if unit.plan.max_parallelism is None else min(most, unit.plan.max_parallelism)
 
     def _settled(self, unit: UnitView, now: float) -> bool:
@@ -221,6 +226,8 @@ class Auto:
         """Name the bound that keeps the unit from growing."""
         if unit.plan.max_parallelism is not None and unit.width >= unit.plan.max_parallelism:
             bound, cause = f"its max_parallelism is {unit.plan.max_parallelism}", "max_parallelism"
+        elif unit.name in flow.division:
+            bound, cause = f"the budget of {flow.budget} is spent, and {flow.wanted} would do for all units", "budget"
         elif flow.free <= 0:
             bound, cause = "no slot is free: --slots says how many there are", "slots"
         else:
@@ -278,6 +285,17 @@ class Auto:
                     f"{_load(work, service)}, "
                     f"{waiting:,.0f} wait{probes}; with {wanted} waits stay below {1000 * state.latency:.0f} ms"
                 )
+        useful = max(needed, self._fit(work, chance, state, flow)) if over else min(n, needed)
+        state.enough = max(useful, needed)
+        if plan.max_parallelism is not None:
+            useful, state.enough = min(useful, plan.max_parallelism), min(state.enough, plan.max_parallelism)
+        state.desire = Share(
+            n, useful, plan.min_parallelism, rate, service, flow.burst, state.latency, copies=plan.replicas
+        )
+        given_up = flow.division.get(unit.name, n)
+        if given_up < n:
+            others = "the budget is spent, and tuples of other units would wait longer"
+            return [Rescale(f"{_load(work, service)}; {others}", given_up, unit=unit.name)]
         if wanted <= n and flow.blind:
             wanted, reason = self._blind(unit, state, view.now, most)
             over = over or bool(reason)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from esault.elasticity.estimators.budget_division import Share, divided, wanted_in_all
 from esault.elasticity.estimators.source_forecast import SourceForecast
 from esault.elasticity.policies.auto_unit import AutoUnit
 from esault.elasticity.view import RunView
 
-__all__ = ["FORESEEN", "AutoFlow", "lacking"]
+__all__ = ["FORESEEN", "AutoFlow", "divide", "lacking"]
 
 #: share of its time that a unit may be busy where its load is foretold well
 FORESEEN = 0.9
@@ -43,6 +44,10 @@ class AutoFlow:
     doubt: float = 0.0
     #: share of its time that a sub-unit may be busy
     busy: float = 1.0
+    #: sub-units that each unit is to have, where there are fewer than all want, and slots that all want
+    division: dict[str, int] = field(default_factory=dict)
+    wanted: int = 0
+    budget: int | None = None
     #: a sub-unit died a moment ago
     recovering: bool = False
 
@@ -74,3 +79,24 @@ def lacking(view: RunView, sources: Mapping[str, SourceForecast], units: Mapping
         if name in view.managed and n > unit.width:
             found[name] = n - unit.width
     return found
+
+
+def divide(view: RunView, units: Mapping[str, AutoUnit], flow: AutoFlow) -> None:
+    """Divide the budget among the units, as of the last look, where they want more slots than are left of it."""
+    if view.budget is None:
+        return
+    flow.budget = view.budget
+    shares: dict[str, Share] = {}
+    for name in view.managed:
+        desire = units[name].desire if name in units else None
+        unit = view.units[name]
+        if desire is None or unit.changing:
+            return  # who changes gives or gets a slot in a moment
+        shares[name] = replace(desire, width=unit.width)
+    more = sum(max(0, share.most - share.width) * share.copies for share in shares.values())
+    if more <= view.free_slots:
+        return
+    others = view.held - sum(share.width * share.copies for share in shares.values())
+    flow.division = divided(min(view.budget, view.held + view.free_slots) - others, shares)
+    all_of_it = {name: replace(share, wanted=units[name].enough) for name, share in shares.items()}
+    flow.wanted = others + wanted_in_all(all_of_it)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from esault.elasticity.estimators.budget_division import Share
 from esault.elasticity.estimators.idle_times import IdleTimes
 from esault.elasticity.estimators.late_probes import LateProbes
 from esault.elasticity.estimators.service_estimate import FEWEST, ServiceEstimate
@@ -39,6 +40,10 @@ class AutoUnit:
     #: tuples that come for one that its senders emit
     share: float = 1.0
     full_since: float | None = None
+    #: what it has and wants, as of the last look that judged it
+    desire: Share | None = None
+    #: sub-units that would do for all that comes to the run, also where a unit before it lets less through
+    enough: int = 1
     #: tuples that were sent to it and not processed, until it is known what one takes
     open: float = 0.0
     #: tuples and seconds of the windows that are not used for the share yet

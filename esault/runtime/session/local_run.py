@@ -51,7 +51,13 @@ def run_local(request: Request) -> Report:
     plan, unchained = with_chained(plan, chained), plan_of
     plan_of = lambda: with_chained(unchained(), chained)
     try:
-        check_plan(plan, request.slots or SLOTS, request.parallelism, kept=None if state is None else state.kept)
+        check_plan(
+            plan,
+            request.slots or SLOTS,
+            request.parallelism,
+            kept=None if state is None else state.kept,
+            budget=request.settings.budget,
+        )
         return _run_local(request, plan, plan_of, state, view, metrics)
     finally:
         if metrics is not None:

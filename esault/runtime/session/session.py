@@ -84,11 +84,16 @@ def new_run() -> str:
 
 
 def check_plan(
-    plan: Plan, slots: int, parallelism: Mapping[str, int], remedy: str = "", kept: CompletedCheckpoint | None = None
+    plan: Plan,
+    slots: int,
+    parallelism: Mapping[str, int],
+    remedy: str = "",
+    kept: CompletedCheckpoint | None = None,
+    budget: int = 0,
 ) -> None:
     """Check all that can be known before anything starts. Raises SourceError, SinkError, UsageError.
 
-    `remedy` for too few slots; `kept`: the checkpoint to go on from.
+    `remedy` for too few slots; `kept`: the checkpoint to go on from; `budget`: the most slots that the run may hold, 0 for no limit.
     """
     for name, n in parallelism.items():
         unit = plan.units.get(name)
@@ -100,6 +105,7 @@ def check_plan(
                 f"unit {name!r} cannot have parallelism {n}: it may have 1 to {most or 'the number of slots'}"
             )
     needed = sum(width(u, parallelism) for u in plan.units.values())
+    check_budget(plan, budget, needed)
     if needed > slots:
         raise UsageError(
             f"{plan.name} needs {needed} slots to start and there are {slots}; {remedy or f'say --slots {needed}'}, or start with less"
@@ -113,6 +119,22 @@ def check_plan(
         return  # sinks may have been told so already: to one that writes to nothing that exists it looks like another's
     for sink in plan.sinks:
         _call_check(sink.sink.check, f"sink {sink.name!r}", SinkError)
+
+
+def check_budget(plan: Plan, budget: int, needed: int) -> None:
+    """Check that the run may hold what it takes to start. Raises UsageError that says the least."""
+    if budget < 0:
+        raise UsageError(f"a budget of {budget} sub-units is none: it is 1 or more, or 0 for no limit")
+    if not budget or needed <= budget:
+        return
+    least = sum(width(unit, {unit.name: unit.min_parallelism}) for unit in plan.units.values() if unit.kind != "spout")
+    least += sum(width(unit, {}) for unit in plan.units.values() if unit.kind == "spout")
+    if least > budget:
+        raise UsageError(f"{plan.name} cannot run within a budget of {budget} sub-units: it takes {least} at the least")
+    raise UsageError(
+        f"{plan.name} takes {needed} sub-units to start and the budget is {budget}: begin with less "
+        f"(--parallelism UNIT=N; {least} is the least), or say --budget {needed}"
+    )
 
 
 def _call_check(check: Callable[[], None], whose: str, kind: type[EsaultError]) -> None:
@@ -200,7 +222,9 @@ class Session:
     def _check(self, slots: int, policies: Mapping[str, str]) -> None:
         kept = self._state.kept if self._state is not None else None
         widened = {**(widths(kept, self.plan) if kept is not None else {}), **self._parallelism}
-        check_plan(self.plan, slots, widened, "" if self._hosts is None else "start more nodes", kept)
+        check_plan(
+            self.plan, slots, widened, "" if self._hosts is None else "start more nodes", kept, self._settings.budget
+        )
         self._policies = {EVERY_UNIT: DEFAULT, **policies}
         check_policies(self.plan, self._policies)
         parsed(self.plan, self._settings.objectives)

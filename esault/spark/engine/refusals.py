@@ -53,6 +53,10 @@ def check_options(
     """Raise UsageError for options that mean nothing on Spark, or ask for what cannot be."""
     if settings.delivery is Delivery.NONE:
         raise UsageError("--acks off: the Spark engine has no acks; leave it out")
+    if settings.budget:
+        raise UsageError(
+            f"--budget {settings.budget}: the Spark engine has no slots; say how many cores with --master 'local[N]' or --conf spark.cores.max=N"
+        )
     if settings.objectives:
         raise UsageError(
             f"--objective {settings.objectives[0]!r}: Spark cannot change the number of tasks while it runs, so nothing can follow it; "

@@ -63,3 +63,14 @@ def test_nobody_is_asked_while_the_same_live_and_all_have_a_slot():
     for _ in range(2):  # one waits for a slot, which may come with a host
         places.settle(lambda: asked.append(1) or {2, 3, 4}, "three")
     assert len(asked) == 2
+
+
+def test_free_are_no_more_than_a_budget_leaves_and_ack_servers_take_none_of_it():
+    places = Places(OneHost("here", 9), budget=3)
+    places.place(1, SlotRequest(""))
+    assert places.free() == 3
+    for incarnation in (2, 3, 4, 5):  # a newcomer in the place of one that died is there before its slot is back
+        places.place(incarnation, SEAT)
+    assert places.free() == 0
+    places.settle(lambda: {1, 2, 3}, "some have gone")
+    assert places.free() == 1

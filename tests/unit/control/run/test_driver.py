@@ -334,3 +334,10 @@ def test_a_process_that_cannot_be_forked_is_not_waited_for_by_an_end_in_order():
     run.answer()
     assert run.driver.phase == "ended"
     assert run.driver.paused
+
+
+def test_nobody_goes_beyond_the_budget():
+    run = Run(Settings(budget=6)).running()
+    assert run.driver.places.free() < run.driver.resources.free
+    with pytest.raises(UsageError, match=r"would need 4 more slots, and \d of 16 are free within the budget of 6"):
+        run.driver.commands.scale("count", 6, run.now)
