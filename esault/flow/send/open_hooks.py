@@ -14,6 +14,8 @@ __all__ = ["OpenHooks"]
 
 #: rows that wait for a sink until the sub-unit stops handing it more
 MOST_WAITING = 10_000
+#: ... and seconds that they may take: a checkpoint waits for them
+LONGEST_WAITING = 0.5
 
 
 def _nothing(result: Any) -> None:
@@ -27,9 +29,18 @@ class OpenHooks:
     """
 
     def __init__(
-        self, name: str, background: Background | None, wake: Callable[[], None], opened: list[OpenHooks] | None = None
+        self,
+        name: str,
+        background: Background | None,
+        wake: Callable[[], None],
+        clock: Callable[[], float],
+        opened: list[OpenHooks] | None = None,
+        first: int = 0,
     ) -> None:
-        """`wake` is called from any thread when one is done: then `advance` has something to do. `opened`: those where something is open."""
+        """`wake` is called from any thread when one is done: then `advance` has something to do. `opened`: those where something is open.
+
+        `first`: rows to give it before it is known how long they take; 0: any number.
+        """
         self._opened: list[OpenHooks] = [] if opened is None else opened
         self._name = name
         self._background = background
@@ -40,13 +51,19 @@ class OpenHooks:
         self._alone = False
         #: rows of writes that wait
         self._rows = 0
+        self._clock = clock
+        #: rows that it takes in `LONGEST_WAITING` by what the last write took; 0: any number
+        self.most = first
+        self._measured = False
+        #: rows of the open write, and when it began
+        self._writing, self._began = 0, 0.0
         #: something is not done
         self.open = False
 
     @property
     def full(self) -> bool:
         """Return whether so many rows wait that it should be given no more."""
-        return self._rows >= MOST_WAITING
+        return self._rows >= (self.most or MOST_WAITING)
 
     def write(self, call: Callable[[], Any], rows: int) -> None:
         """Have it take rows. Raises SinkError, UserError."""
@@ -54,8 +71,8 @@ class OpenHooks:
             self.call("write", call, _nothing, rows)
             return
         result = call_sink(self._name, "write", call)
-        if result is not None:
-            self._begun("write", result, _nothing)
+        if result is not None or self.most:
+            self._begun("write", result, _nothing, rows)
 
     def call(self, hook: str, call: Callable[[], Any], done: Callable[[Any], object], rows: int = 0) -> None:
         """Call a hook, at once or later; `done` is given what it comes to. Raises SinkError, UserError."""
@@ -63,13 +80,21 @@ class OpenHooks:
             self._waiting.append((hook, call, done, rows))
             self._rows += rows
         else:
-            self._begun(hook, call_sink(self._name, hook, call), done)
+            self._begun(hook, call_sink(self._name, hook, call), done, rows)
 
-    def _begun(self, hook: str, result: Any, done: Callable[[Any], object]) -> None:
+    def _begun(self, hook: str, result: Any, done: Callable[[Any], object], rows: int = 0) -> None:
         future = None if result is None else future_of(result, self._background)
         if future is None:
+            if hook == "write" and self.most:
+                self._allow(16 * self.most)
             done(result)
             return
+        if hook == "write":
+            self._writing, self._began = rows, self._clock()
+            if (
+                not self._measured and not self.most
+            ):  # no more than these wait behind it, until it is known how long it takes
+                self._allow(rows)
         self._futures[hook] = future, done
         self._alone = self._alone or hook == "write" or future is not result
         self._note(True)
@@ -80,14 +105,25 @@ class OpenHooks:
         for hook, (future, done) in list(self._futures.items()):
             if future.done():
                 del self._futures[hook]
+                if hook == "write":
+                    self._measure()
                 # Where nothing else may begin, this one was the last that had.
                 self._alone = self._alone and bool(self._futures)
                 done(call_sink(self._name, hook, future.result))
         while self._waiting and not self._alone and self._waiting[0][0] not in self._futures:
             hook, call, done, rows = self._waiting.popleft()
             self._rows -= rows
-            self._begun(hook, call_sink(self._name, hook, call), done)
+            self._begun(hook, call_sink(self._name, hook, call), done, rows)
         self._note(bool(self._futures or self._waiting))
+
+    def _measure(self) -> None:
+        """Learn from a write that is done how many rows it takes in time."""
+        self._measured = True
+        took = self._clock() - self._began
+        self._allow(int(self._writing * LONGEST_WAITING / took) if took > 0 else MOST_WAITING)
+
+    def _allow(self, rows: int) -> None:
+        self.most = max(1, rows) if rows < MOST_WAITING else 0
 
     def _note(self, open: bool) -> None:
         if open and not self.open:

@@ -363,6 +363,11 @@ class Outputs:
         """Return whether frames wait for a socket, or rows for a sink."""
         return any(channel.queue for channel in self.channels) or any(hooks.full for hooks in self.open_hooks)
 
+    def most_rows(self, count: int) -> int:
+        """Return how many rows to process next for the sake of slow sinks, where the last were `count`; 0: any number."""
+        slow = [most for sink in self.sinks if (most := sink.most_rows(count))]
+        return min(slow) if slow else 0
+
     def retry(self) -> bool:
         """Offer waiting frames again, and rows that wait to sinks; True when no more frames are left, and few rows."""
         clear = True

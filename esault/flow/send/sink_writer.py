@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from inspect import iscoroutinefunction
 from typing import Any
 
 from esault.flow.channel.frame import Root
@@ -76,7 +77,11 @@ class SinkWriter:
         self._round = False
         #: checkpoints whose handle is not there yet
         self.preparing = 0
-        self.hooks = OpenHooks(plan.name, background, wake, opened)
+        #: rows of a write before it is known how long one takes: one, where it may be long
+        first = 1 if any(map(iscoroutinefunction, (plan.sink.write, plan.sink.write_columns))) else 0
+        self.hooks = OpenHooks(plan.name, background, wake, clock, opened, first)
+        #: rows that were written when `most_rows` was asked last
+        self._asked = 0
         self._sink.context = context
         self.hooks.wait_for("open", partial(self._sink.open, context))
 
@@ -84,7 +89,16 @@ class SinkWriter:
         self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
     ) -> None:
         """Take rows. Raises SinkError."""
-        self.hooks.write(partial(self._sink.write_columns, keys, values, lineage.due, ids), len(keys))
+        most = self.hooks.most
+        if most and len(keys) > most:
+            for begin in range(0, len(keys), most):
+                rows = slice(begin, begin + most)
+                few = None if ids is None else ids[rows]
+                self.hooks.write(
+                    partial(self._sink.write_columns, keys[rows], values[rows], lineage.due, few), len(keys[rows])
+                )
+        else:
+            self.hooks.write(partial(self._sink.write_columns, keys, values, lineage.due, ids), len(keys))
         self._written += len(keys)
         if not self._commits:
             self.landed = self._written
@@ -97,6 +111,14 @@ class SinkWriter:
             mark = self._random64()
             self._marks[lineage.root] = mark
             lineage.d ^= mark
+
+    def most_rows(self, count: int) -> int:
+        """Return how many rows to process next, where the last `count` brought forth what was written since then; 0: any number.
+
+        What a slow sink has not taken yet a checkpoint would have to wait for.
+        """
+        written, self._asked = self._written - self._asked, self._written
+        return max(1, self.hooks.most * count // max(written, count, 1)) if self.hooks.most else 0
 
     @property
     def due_at(self) -> float | None:

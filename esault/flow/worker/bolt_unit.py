@@ -209,7 +209,7 @@ class BoltSubUnit(SubUnit):
             self._turns += 1
             if not self._turns & (self._turns - 1):  # the first, second, fourth, eighth ...
                 self.operator.reload(() if batch.input in self._to_all else batch.keys)
-        emitter = self.emitter
+        emitter, outputs = self.emitter, self.outputs
         if emitter.arrays:
             self._emit_payload(lineage, emitter.pop_emitted(self.plan.wants_id))
         for stream, out in emitter.outs.items():
@@ -219,7 +219,7 @@ class BoltSubUnit(SubUnit):
                 if self.observer is not None:
                     self.observer(self.plan.name, stream, keys, out.values)
                 ids = out.ids.copy() if batch.ids is not None else None
-                self.outputs.push(stream, lineage, tuple(keys), tuple(out.values), ids, now)
+                outputs.push(stream, lineage, tuple(keys), tuple(out.values), ids, now)
                 keys.clear()
                 out.values.clear()
                 out.ids.clear()
@@ -232,7 +232,10 @@ class BoltSubUnit(SubUnit):
             self._snapshot_turn = max(SNAPSHOT_TURN, (done - now) * SNAPSHOT_SHARE)
         # Slow user code must not keep control, probes and changes waiting for a whole batch of it.
         each = (done - now) / count if count else 0.0
-        self._most_rows = max(1, int(LONGEST_TURN / each)) if each * SLOW_ROWS > LONGEST_TURN else 0
+        most = max(1, int(LONGEST_TURN / each)) if each * SLOW_ROWS > LONGEST_TURN else 0
+        if outputs.sinks and (taken_by_sinks := outputs.most_rows(count)):
+            most = min(most or taken_by_sinks, taken_by_sinks)
+        self._most_rows = most
         metrics.durations.latency.record(done - sent, count)
         if metrics.leaf:
             metrics.durations.end_to_end.record(done - batch.due, count)

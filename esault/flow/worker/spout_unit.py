@@ -51,6 +51,8 @@ class SpoutSubUnit(SubUnit):
         self._cuts: dict[int, Any] = {}
         #: when the window was found closed or a receiver full, and for how long it has been so before
         self._closed_at: float | None = None
+        #: rows of the last root
+        self._last_rows = 0
         self._backpressured = 0.0
         if build.position is not None:
             position, rows, *times = self.codec.unpack(build.position)
@@ -83,6 +85,8 @@ class SpoutSubUnit(SubUnit):
             self._backpressured += now - self._closed_at
             self._closed_at = None
         limit = roots.size.rows
+        if self.outputs.sinks and (most := self.outputs.most_rows(self._last_rows)):
+            limit = min(limit, most)
         if self.rate_limit.cap is not None:
             limit = self.rate_limit.allowed(now, limit)
             if not limit:
@@ -99,6 +103,7 @@ class SpoutSubUnit(SubUnit):
             self._pace.nothing(now, self._spout.next_due())
             return False
         keys, values = read
+        self._last_rows = len(keys)
         if type(keys) is not tuple and (is_array(keys) or is_array(values)):
             roots.size.arrays(self.settings.root_array_rows)
         ids = None

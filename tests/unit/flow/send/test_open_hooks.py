@@ -15,9 +15,10 @@ from esault.flow.send.open_hooks import MOST_WAITING, OpenHooks
 class It:
     """Hooks whose results are given by hand, and what was called and done."""
 
-    def __init__(self, background=None):
+    def __init__(self, background=None, first=0):
         self.log, self.woken = [], 0
-        self.hooks = OpenHooks("out", background, self.wake)
+        self.now = 0.0
+        self.hooks = OpenHooks("out", background, self.wake, clock=lambda: self.now, first=first)
 
     def wake(self):
         self.woken += 1
@@ -48,7 +49,7 @@ def test_what_is_done_at_once_is_never_open():
 
 def test_behind_an_open_write_everything_waits_in_order_and_many_rows_make_it_full():
     it = It()
-    first = it.call("write", Future(), 5)
+    first = it.call("write", Future(), MOST_WAITING)
     it.call("write", None, MOST_WAITING - 1)
     it.call("prepare", "h")
     assert it.take() == ["write"]
@@ -127,3 +128,41 @@ def test_what_is_given_up_is_called_no_more():
     it.hooks.advance()
     assert it.take() == ["write"]
     assert not it.hooks.open
+
+
+def test_a_slow_write_has_few_rows_wait_and_a_quick_one_many_again():
+    it = It(first=1)
+    assert it.hooks.most == 1, "an async write may take long, and nobody knows yet"
+    for rows, seconds, most in (
+        (1, 0.01, 16),
+        (16, 0.16, 50),
+        (50, 0.5, 50),
+        (50, 25.0, 1),
+        (1, 0.0, 16),
+        (16, 1e-4, 256),
+    ):
+        written = it.call("write", Future(), rows)
+        it.call("write", None, most)
+        it.now += seconds
+        written.set_result(None)
+        it.hooks.advance()
+        it.take()
+        it.hooks._allow(most)  # what waited was done at once, which says that it is quick
+        assert it.hooks.most == most
+    it.call("write", Future(), 256)
+    it.call("write", None, 255)
+    assert not it.hooks.full
+    it.call("write", None, 1)
+    assert it.hooks.full
+
+
+def test_writes_that_are_done_at_once_end_the_bound():
+    it = It()
+    away = it.call("write", Future(), 4096)
+    it.now += 20.48
+    away.set_result(None)
+    it.hooks.advance()
+    assert it.hooks.most == 100, "a server that was away for a while"
+    for most in (1600, 0):
+        it.call("write", None, 100)
+        assert it.hooks.most == most

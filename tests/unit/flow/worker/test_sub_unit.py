@@ -558,11 +558,13 @@ def test_a_sink_that_takes_no_more_stops_the_unit_and_an_error_fails_it(slow):
     for id in range(4):
         it.data(1, *((f"k{i}", 1) for i in range(6000)), id=id)
         it.turns()
-    assert len(calls) == 1, "nothing else is handed over before it is done"
-    assert it.core.outputs.blocked and it.core.reader.backlog == 12_000
+    assert calls == [("write", 4)], "nothing else is handed over before it is done"
+    assert it.core.outputs.blocked and it.core.reader.backlog == 23_992, "as many as are written wait"
     done(it, "write")
     assert len(calls) == 2
-    assert it.core.outputs.blocked and it.core.reader.backlog == 6000
+    assert it.core.outputs.blocked, "it takes no time here, and so 10 000 wait"
+    assert it.core.reader.backlog == 12_000
+    done(it, "write")
     done(it, "write")
     done(it, "write")
     assert it.core.reader.backlog == 0
@@ -570,6 +572,19 @@ def test_a_sink_that_takes_no_more_stops_the_unit_and_an_error_fails_it(slow):
     it.turns()
     (failed,) = [m for m in it.said() if isinstance(m, Failed)]
     assert "sink 'out', write: ValueError: no" in failed.text
+
+
+def test_what_a_slow_sink_has_not_taken_is_half_a_second_of_its_work(slow):
+    it = slow(delivery="eo")
+    it.data(1, *((f"k{i}", 1) for i in range(4000)))
+    it.turns()
+    for _ in range(8):
+        (_, rows) = calls[-1]
+        it.clock.advance(0.01 * rows)
+        done(it, "write")
+    handed = sum(rows for _, rows in calls)
+    assert max(rows for _, rows in calls) <= 50, "10 ms each"
+    assert 300 < handed < 400 and 4000 - it.core.reader.backlog - handed <= 100
 
 
 def test_without_checkpoints_roots_are_acked_when_a_slow_sink_has_committed(slow):
