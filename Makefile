@@ -11,6 +11,7 @@
 # make bench  throughput and latency beside a peer, into bench/results/local
 # make soak   does FAULTS=2000 faults to a run under load and counts, into bench/results/local
 # make durations  runs all tests and writes down how long files and tests take: which run first, and which `make quick` leaves out
+# make processor  runs TESTS (all) and lists the processor seconds of files and tests, with all processes that they start
 # make release  builds wheel, source, docs, bill of materials and checksums in dist, tries the wheel, and says what would be uploaded
 # make docs   the pages of docs/ as a site in out/site, which works from a file: searchable, links checked
 # make clean  removes what the others made
@@ -29,7 +30,7 @@ export VENV
 # Tests start hundreds of Pythons, each of which would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test spark-classes test-again test-deep test-oldest test-newest audit durations quick coverage lint bench soak release docs clean
+.PHONY: run test spark-classes bytecode processor test-again test-deep test-oldest test-newest audit durations quick coverage lint bench soak release docs clean
 
 run:
 	@.ci/venv parquet
@@ -45,15 +46,20 @@ ifneq ($(SPARK),0)
 	@$(BIN)/esault analyze topologies/standard_library.py --plot out/plots
 endif
 
-# Spark starts in two thirds of the time on classes that are kept. They are written beside lint, which is one process.
+# Spark starts in two thirds of the time on classes that are kept, and tests begin at once where their bytecode is: on a fresh
+# clone each worker would compile all of it. Both are written beside lint, which is one process.
 test:
 	@.ci/venv parquet,spark,bench,test
-	@$(MAKE) -s -j2 lint spark-classes
+	@$(MAKE) -s -j2 lint spark-classes bytecode
 	@ESAULT_CLASS_ARCHIVE=`cat out/spark-classes` $(PYTEST) -n $(JOBS)
 
 spark-classes:
 	@mkdir -p out
 	@$(BIN)/python tests/shared/spark_classes.py && echo on > out/spark-classes || echo off > out/spark-classes
+
+bytecode:
+	@ls tests/__pycache__/conftest.*pytest*.pyc > /dev/null 2>&1 || \
+		$(BIN)/python -m pytest -q --collect-only -p no:cacheprovider tests > /dev/null
 
 test-again:
 	@$(PYTEST) -n 0 --last-failed --last-failed-no-failures none
@@ -64,6 +70,11 @@ test-deep: lint
 durations: lint
 	@ESAULT_DURATIONS=1 $(PYTEST) -n $(JOBS)
 	@HYPOTHESIS_PROFILE=quick ESAULT_PROOF=2 ESAULT_DURATIONS=long $(PYTEST) -n $(QUICK_JOBS) -m "not slow" $(QUICK)
+
+# Judge a test by these on a machine that does other things, too: they say what `make test` costs.
+processor:
+	@ESAULT_DURATIONS=processor $(PYTEST) -n $(QUICK_JOBS) $(TESTS)
+	@head -40 out/processor.txt
 
 # Hypothesis takes a tenth of the examples. mypy keeps what it knows, and looks at what has changed.
 quick: lint

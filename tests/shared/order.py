@@ -19,6 +19,10 @@ import pytest
 
 TABLE = Path(__file__).with_name("durations.json")
 LONG_TESTS = Path(__file__).with_name("long.txt")
+#: what the last run that was measured cost, by file and by test, with all processes that the tests started and waited for
+PROCESSOR = Path(os.environ.get("ESAULT_PROCESSOR", Path(__file__).parents[2] / "out" / "processor.txt"))
+#: processor seconds from which on a file or test is listed
+SHOWN = 0.5
 #: seconds of processor time of a test, with a tenth of its examples, from which on it is long; the mean where it has parameters
 LONG = 0.1
 #: what is quick for the reader's sake: each of its tests reads all modules if it is the first
@@ -87,12 +91,15 @@ class Meter:
 class Recorder:
     """Adds up what each file takes, in the process that hears of all tests, and writes the tables in the end."""
 
-    def __init__(self, long: bool = False) -> None:
+    def __init__(self, asked: str = "1") -> None:
         self.seconds: Counter[str] = Counter()
         #: processor seconds by test without parameters, and how many there are
         self.processor: Counter[str] = Counter()
         self.tests: Counter[str] = Counter()
-        self._long = long
+        self._asked = asked
+        #: processor seconds by file and by test
+        self.of_files: Counter[str] = Counter()
+        self.of_tests: Counter[str] = Counter()
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Count setup, call and teardown."""
@@ -100,10 +107,15 @@ class Recorder:
         if report.when == "teardown" and (took := dict(report.user_properties).get("processor")) is not None:
             self.processor[function(report.nodeid)] += took
             self.tests[function(report.nodeid)] += 1
+            self.of_files[report.nodeid.partition("::")[0]] += took
+            self.of_tests[report.nodeid] += took
 
     def pytest_sessionfinish(self) -> None:
         """Write what was run over what is there."""
-        if self._long:
+        write_processor(self.of_files, self.of_tests)
+        if self._asked == "processor":
+            return
+        if self._asked == "long":
             found = [
                 test
                 for test, took in self.processor.items()
@@ -116,9 +128,19 @@ class Recorder:
         TABLE.write_text(json.dumps(known, indent=1) + "\n")
 
 
+def write_processor(files: Counter[str], tests: Counter[str]) -> None:
+    """List the processor seconds of all that was run, files and then tests, what takes most first."""
+    parts = []
+    for name, took in (("files", files), ("tests", tests)):
+        lines = [f"{seconds:8.2f} {what}" for what, seconds in took.most_common() if seconds >= SHOWN]
+        parts.append(f"{sum(took.values()):8.2f} all {len(took)} {name}\n" + "".join(f"{line}\n" for line in lines))
+    PROCESSOR.parent.mkdir(exist_ok=True)
+    PROCESSOR.write_text("\n".join(parts))
+
+
 def recorders() -> list[Recorder | Meter]:
-    """None unless times are asked for: `ESAULT_DURATIONS=1` those of files, `ESAULT_DURATIONS=long` those of tests."""
+    """None unless times are asked for: `ESAULT_DURATIONS=1` those of files, `long` those of tests, `processor` neither: a list only."""
     asked = os.environ.get("ESAULT_DURATIONS")
     if not asked:
         return []
-    return [Meter(), *([] if "PYTEST_XDIST_WORKER" in os.environ else [Recorder(asked == "long")])]
+    return [Meter(), *([] if "PYTEST_XDIST_WORKER" in os.environ else [Recorder(asked)])]
