@@ -45,7 +45,9 @@ def _departures() -> dict[str, Load]:
     if path is None:
         return {}
     wanted = {name: (first.toordinal(), days, Counter[int]()) for name, (first, days) in _FLIGHTS.items()}
-    months = {str(month) for first, days in _FLIGHTS.values() for month in (first.month, (first + timedelta(days)).month)}
+    months = {
+        str(month) for first, days in _FLIGHTS.values() for month in (first.month, (first + timedelta(days)).month)
+    }
     with zipfile.ZipFile(path) as archive, archive.open(archive.namelist()[0]) as data:
         rows = csv.reader(io.TextIOWrapper(data, "utf-8"))
         head = next(rows)

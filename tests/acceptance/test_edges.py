@@ -13,6 +13,7 @@ import sys
 import threading
 from pathlib import Path
 
+import depth
 import pyarrow.parquet as pq
 import pytest
 from test_checkpointed_runs import checkpoint_of
@@ -99,7 +100,7 @@ def test_a_topology_that_prints_when_it_is_imported_runs_on_hosts(command, nodes
     assert "port of call: none" in nodes["a"].said()
 
 
-@pytest.mark.parametrize("checkpoint", [("--checkpoint", "1"), ()])
+@pytest.mark.parametrize("checkpoint", depth.chosen([("--checkpoint", "1"), ()], [("--checkpoint", "1")]))
 def test_a_signal_to_every_process_at_once_ends_the_run_in_order(command, tmp_path, checkpoint):
     """As systemd sends it, to all of a control group."""
     (tmp_path / "a.log").write_text("".join(f"line {i}\n" for i in range(500)))
@@ -170,7 +171,7 @@ def pipe():
     os.close(receiving)
 
 
-@pytest.mark.parametrize("checkpoint", [("--checkpoint", "0.5"), ()])
+@pytest.mark.parametrize("checkpoint", depth.chosen([("--checkpoint", "0.5"), ()], [("--checkpoint", "0.5")]))
 def test_a_run_on_a_pipe_that_is_stopped_loses_no_line_that_it_took(command, tmp_path, pipe, checkpoint):
     receiving, writer = pipe
     writer.start()

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 
+import depth
 import pytest
 from test_door import ROOT
 from test_runs import landed, run_dirs, write_lines
@@ -40,7 +41,7 @@ def unit(command, name):
     return next(u for u in command.status()["units"] if u["name"] == name)
 
 
-@pytest.mark.parametrize("victim", ["count", "split", "newest"])
+@pytest.mark.parametrize("victim", depth.chosen(["count", "split", "newest"], ["count", "newest"]))
 def test_who_is_killed_in_mid_change_loses_nothing(command, tmp_path, victim):
     write_lines(tmp_path, 60_000)
     command.start("words", "--policy", "none", path="in.txt", out="table", p=2, rate=400.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+import depth
 import one_commit
 import pytest
 from test_acknowledged import kill_run
@@ -42,7 +43,7 @@ class Given:
         self.command.until(lambda: not mark.exists())
 
 
-@pytest.mark.parametrize("kind", ["Versions", "Service"])
+@pytest.mark.parametrize("kind", depth.chosen(["Versions", "Service"], ["Service"]))
 def test_killed_behind_each_step(command, tmp_path, kind):
     out = str(tmp_path / "rows.sqlite")
     given = Given(command, out, kind)

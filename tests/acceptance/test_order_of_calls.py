@@ -20,7 +20,7 @@ def hooks(said, kind):
     return {call["hook"] for (each, _), calls in recorded.of_each(said).items() if each == kind for call in calls}
 
 
-@pytest.mark.parametrize("spout", depth.chosen(["numbers", "stream", "windows"], ["numbers", "windows"]))
+@pytest.mark.parametrize("spout", depth.chosen(["numbers", "stream", "windows"], ["windows"]))
 def test_in_a_run_that_loses_processes_is_paused_and_goes_on(command, tmp_path, spout):
     said = tmp_path / "said.jsonl"
     options = ("--checkpoint", "0.2", "--policy", "none")

@@ -17,6 +17,20 @@ from esault.sources import MicroBatches, Paced
 _numbers = count(1)
 
 
+#: the file that was written last, which stays open: a spout that waits is called some thousand times a second
+_open: tuple[str, int] = ("", -1)
+
+
+def append(path, line):
+    """Add a line to a file in one write, so that it is there when the process dies in the next moment."""
+    global _open
+    if _open[0] != str(path):
+        if _open[0]:
+            os.close(_open[1])
+        _open = (str(path), os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644))
+    os.write(_open[1], line.encode())
+
+
 class Recorded:
     """Names each object by its process and a number, made when the first of its hooks is called."""
 
@@ -27,8 +41,7 @@ class Recorded:
         if not self.name.startswith(f"{os.getpid()}-"):
             self.name = f"{os.getpid()}-{next(_numbers)}"
         line = {"who": self.name, "kind": type(self).__name__, "hook": hook, **more}
-        with Path(self.said).open("a") as out:
-            out.write(json.dumps(line) + "\n")
+        append(self.said, json.dumps(line) + "\n")
 
 
 class Stream(Recorded, Spout):

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import quick_spark
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -26,11 +27,12 @@ def blocks(page: Path) -> list[tuple[str, str, str]]:
     return [(m.group(1), m.group(2), "\n" * text.count("\n", 0, m.start(2))) for m in BLOCK.finditer(text)]
 
 
-def environment() -> dict[str, str]:
-    """A JVM among what it starts lives for seconds, which are not worth its best compiler."""
-    young = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+def environment(folder: Path) -> dict[str, str]:
+    """A JVM among what it starts lives for seconds."""
+    conf = folder / "spark conf"
+    conf.mkdir(exist_ok=True)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "JAVA_TOOL_OPTIONS": young}
+    return {**quick_spark.environment(conf), "PATH": path, "PYTHONPATH": str(ROOT)}
 
 
 @pytest.fixture
@@ -55,7 +57,7 @@ def run_script(folder: Path, source: list[str], block: str) -> str:
     done = subprocess.run(
         [sys.executable, "page.py"],
         cwd=folder,
-        env=environment(),
+        env=environment(folder),
         capture_output=True,
         text=True,
         timeout=250,
@@ -73,7 +75,7 @@ def run_console(folder: Path, block: str) -> None:
         done = subprocess.run(
             [sys.executable, "-m", *words] if words[0] == "esault" and ";" not in line else ["sh", "-c", line],
             cwd=folder,
-            env=environment(),
+            env=environment(folder),
             capture_output=True,
             text=True,
             timeout=200,

@@ -11,7 +11,7 @@ from tests.programs.timed import draw, many, run
 
 def test_random_joins_do_what_a_plain_loop_does_whatever_befalls_them():
     first = random.randrange(10**9)
-    count = depth.of(800)
+    count = len(depth.seeds(800))
     counts, failures = many(range(first, first + count))
     assert not failures, "\n".join(f"python -m tests.programs.timed --only {seed}: {why}" for seed, why in failures)
     if count >= 200:

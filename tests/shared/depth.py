@@ -1,37 +1,41 @@
 """How many examples and seeds a run of the tests takes of those that tests ask for, by the profile of Hypothesis.
 
 `HYPOTHESIS_PROFILE=deep` (`make test-deep`) takes all of them. `developer` looks elsewhere in each run, `ci` (chosen by
-`CI=1`) at the same place; both take a quarter, and each example that a test names. `quick` is that of `make quick`.
+`CI=1`) at the same place; both take an eighth of the examples, each example that a test names, and a quarter of the seeds.
+`quick` is that of `make quick`.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
+T = TypeVar("T")
 #: of so many examples that a test asks for, one is taken
-DIVISORS = {"deep": 1, "developer": 4, "ci": 4, "quick": 10}
+DIVISORS = {"deep": 1, "developer": 8, "ci": 8, "quick": 10}
+#: the same for seeds, each a whole run, of which a test that counts what happens needs six
+OF_SEEDS = {"deep": 1, "developer": 4, "ci": 4, "quick": 10}
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "developer")
 
 
 def of(asked: int) -> int:
-    """So many examples or seeds are taken of those that are asked for; one at least, and three unless in `quick`."""
+    """So many examples are taken of those that are asked for; one at least, and three unless in `quick`."""
     return min(asked, max(1 if PROFILE == "quick" else 3, asked // DIVISORS[PROFILE]))
 
 
-def chosen(names: Iterable[str], few: Iterable[str]) -> list[str]:
+def chosen(names: Iterable[T], few: Iterable[T]) -> list[T]:
     """All names in the deep run, and else only these few."""
     kept = set(few)
     return [name for name in names if PROFILE == "deep" or name in kept]
 
 
 def seeds(asked: int) -> range:
-    """Those that a test tries one after another."""
-    return range(of(asked))
+    """Those that a test tries one after another; one at least."""
+    return range(max(1, asked // OF_SEEDS[PROFILE]))
 
 
 def load(divided: bool = False) -> None:

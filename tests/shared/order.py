@@ -23,6 +23,8 @@ LONG_TESTS = Path(__file__).with_name("long.txt")
 PROCESSOR = Path(os.environ.get("ESAULT_PROCESSOR", Path(__file__).parents[2] / "out" / "processor.txt"))
 #: processor seconds from which on a file or test is listed
 SHOWN = 0.5
+#: after so many tests the list is written as it is by then
+OFTEN = 10
 #: seconds of processor time of a test, with a tenth of its examples, from which on it is long; the mean where it has parameters
 LONG = 0.1
 #: what is quick for the reader's sake: each of its tests reads all modules if it is the first
@@ -109,6 +111,8 @@ class Recorder:
             self.tests[function(report.nodeid)] += 1
             self.of_files[report.nodeid.partition("::")[0]] += took
             self.of_tests[report.nodeid] += took
+            if len(self.of_tests) % OFTEN == 0:  # all runs for long, and may be ended before
+                write_processor(self.of_files, self.of_tests)
 
     def pytest_sessionfinish(self) -> None:
         """Write what was run over what is there."""

@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+import quick_spark
 
 from esault.sinks.spark_table import SparkTable
 from esault.topology.context import Context
 from esault.topology.sink import RunInfo
 
 ROOT = str(Path(__file__).parents[2])
-#: less work for a JVM that lives for a minute; stacks are those of the Spark engine, whose plans are deep
+#: stacks are those of the Spark engine, whose plans are deep
 QUICK = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote -Xss8m",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.driver.memory": "512m",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
+    **quick_spark.SETTINGS,
+    "spark.driver.extraJavaOptions": f"{quick_spark.JAVA} -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote -Xss8m",
 }
 
 
-#: the same for commands in processes of their own
-YOUNG = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-
-
 @pytest.fixture
-def young() -> dict[str, str]:
-    """The environment of a command whose JVMs live for seconds, which are not worth the best compiler."""
-    return {**os.environ, **YOUNG, "PYTHONPATH": ROOT}
+def young(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a command whose JVMs live for seconds."""
+    return {**quick_spark.environment(tmp_path_factory.mktemp("conf")), "PYTHONPATH": ROOT}
 
 
 @pytest.fixture(scope="session")

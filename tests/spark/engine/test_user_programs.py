@@ -33,8 +33,8 @@ CHOSEN = (
 )
 
 
-#: a broadcast table, a pattern with timers, windows, a batch bolt
-FEW = ("limits", "helpdesk", "takings_by_hour", "stock")
+#: a broadcast table, a pattern with timers
+FEW = ("limits", "helpdesk")
 
 
 @pytest.mark.parametrize("name", depth.chosen(CHOSEN, FEW))
