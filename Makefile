@@ -1,7 +1,7 @@
 # make run    the main job: counts the words of Python's standard library, live, lands them, shows a unit that grows under
 #             load, and reports with Spark
 # make test   formatting, types and all tests, on a fresh machine
-# make test-deep  the same with all examples and seeds that tests ask for: `make test` takes a quarter of them
+# make test-deep  the same with all examples and seeds that tests ask for: `make test` takes some of them
 # make quick  formatting, types and the unit tests that need no other process, in less than a minute; what to run while writing
 # make coverage  which branches of each room the unit tests take, beside the floor that is kept in tests/coverage.json
 # make test-again  what failed in the last run once more, one after another

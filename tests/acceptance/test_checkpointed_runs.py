@@ -14,7 +14,7 @@ import pytest
 from test_runs import landed
 
 pytestmark = pytest.mark.slow
-LINES = 2000
+LINES = 4000
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "while", "it", "rains", "in", "paris"]
 
 
