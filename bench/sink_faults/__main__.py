@@ -81,7 +81,7 @@ def main() -> None:
     wrong = [sink for sink, found in result.items() if any(found[count] for count in WRONG)]
     wrong += [sink for sink, found in result.items() if found[ORDER] and not arguments.moves]
     lines = [
-        f"{'sink':18}{'faults':>7}{'rows':>9}{'lost':>6}{'doubled':>9}{'miscounts':>9}{'behind':>7}{'repeats':>7}",
+        f"{'sink':18}{'faults':>7}{'rows':>9}{'lost':>6}{'doubled':>9}{'miscounts':>10}{'behind':>8}{'repeats':>8}",
         *(_line(sink, found) for sink, found in result.items()),
         "behind: rows that stand behind a later row of their key; repeats: rows that came again, with the id that they had",
         f"faults: {_kinds(result)}{'; keys moved' if arguments.moves else ''}",
