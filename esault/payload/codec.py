@@ -23,6 +23,7 @@ an L and MessagePack (a dict of scalars, and of lists and dicts of them), or a p
 from __future__ import annotations
 
 import struct
+import threading
 from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -37,7 +38,7 @@ from esault.payload.pickles import NotPlain, PlainWriter, Writer, read
 from esault.payload.portable import ARROW, MAX_DEPTH, MAX_SET_DEPTH, NUMPY, OWN_CODES, PACKED_ROWS, RECORDS, explain
 from esault.payload.remedy import type_name
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_SET_DEPTH", "Codec", "explain"]
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_SET_DEPTH", "Codec", "explain", "of_thread"]
 
 #: bytes of one packed value or frame at most
 MAX_BYTES = 256 * 2**20
@@ -272,3 +273,18 @@ def _read_datetime(data: bytes) -> datetime:
         return datetime(*fields, fold=fold)
     *fields, fold, offset = _AWARE.unpack(data)
     return datetime(*fields, fold=fold).replace(tzinfo=timezone(timedelta(microseconds=offset)))
+
+
+_of_threads = threading.local()
+
+
+def of_thread() -> Codec:
+    """Return the codec of this thread, for what is packed now and then.
+
+    One holds 64 KB and refers to itself: those that are made and dropped stay until the collector finds them.
+    """
+    try:
+        codec: Codec = _of_threads.codec
+    except AttributeError:
+        codec = _of_threads.codec = Codec()
+    return codec

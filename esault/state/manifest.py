@@ -15,7 +15,7 @@ from zlib import crc32
 from esault.errors import CheckpointError, FrameError, PayloadError
 from esault.messages.checkpoint import CompletedCheckpoint, CompletedUnit, Handle, Piece
 from esault.messages.splits import SplitPlace
-from esault.payload.codec import Codec
+from esault.payload.codec import of_thread
 from esault.state.place import Place
 
 __all__ = ["FORMAT", "decode", "encode", "read"]
@@ -26,7 +26,7 @@ FORMAT = 3
 
 def encode(kept: CompletedCheckpoint) -> bytes:
     """The content of the file. Raises CheckpointError for a handle that cannot be written."""
-    codec = Codec()
+    codec = of_thread()
     try:
         handles = [[h.unit, h.sink, h.number, _text(codec.pack_value(h.handle))] for h in kept.handles]
     except PayloadError as error:
@@ -75,7 +75,7 @@ def _unit(unit: CompletedUnit) -> dict[str, Any]:
 
 def decode(data: bytes, path: Place) -> CompletedCheckpoint:
     """The checkpoint. Raises CheckpointError, which names `path`."""
-    codec = Codec()
+    codec = of_thread()
     try:
         text, checksum, *_ = data.decode().split("\n")
         if f"{crc32(text.encode()):08x}" != checksum:
