@@ -12,7 +12,8 @@ from bench.faults.kind import Kind
 from bench.faults.kinds import KINDS, of_hosts, of_programs
 from bench.faults.trial import CHECKPOINT
 from bench.kit.cluster import Cluster
-from bench.kit.victim import Victim, put
+from bench.kit.victim import Victim
+from esault.sinks.durable import replace_file
 
 __all__ = ["RATE", "FourUnits", "RandomProgram"]
 
@@ -38,7 +39,7 @@ class FourUnits:
 
     def end(self, folder: Path, seconds: float) -> None:
         """No more than that can have been read: what is missing up to there is read as fast as it goes."""
-        put(folder / topology.END, str(int(RATE * seconds) + 5000))
+        replace_file(f"{folder / topology.END}", b"%d" % (int(RATE * seconds) + 5000))
 
     def check(self, folder: Path) -> dict[str, int]:
         """Count."""

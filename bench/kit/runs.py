@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.kit.machine import facts
+from esault.sinks.durable import replace_file
 
 __all__ = ["Runs"]
 
@@ -79,6 +80,4 @@ class Runs:
         self._folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps({"bench": self._bench, "runs": self.all}, indent=1) + "\n"
         for path, content in ((self._file, text), (self._folder / "result.txt", "\n".join(lines) + "\n")):
-            draft = path.with_name(f".{path.name}")
-            draft.write_text(content, encoding="utf-8")
-            draft.replace(path)
+            replace_file(f"{path}", content.encode())

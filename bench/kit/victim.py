@@ -18,16 +18,9 @@ from esault.runtime.process.run_dir import living_run_dirs
 from esault.runtime.session.control_client import ask
 from esault.runtime.session.control_socket import NAME
 
-__all__ = ["Lost", "Victim", "put"]
+__all__ = ["Lost", "Victim"]
 
 ROOT = Path(__file__).parents[2]
-
-
-def put(path: Path, text: str) -> None:
-    """Write a file that a topology looks for: it is there whole, or not at all."""
-    draft = path.with_name(f".{path.name}.draft")
-    draft.write_text(text)
-    draft.replace(path)
 
 
 class Lost(Exception):

@@ -12,10 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.kit.victim import Lost, Victim, put
+from bench.kit.victim import Lost, Victim
 from bench.sink_faults.source import END, KEYS, READ
 from bench.sink_faults.targets import Landed, Target
 from bench.sink_faults.topology import ASKED, HOOKS
+from esault.sinks.durable import replace_file
 
 __all__ = ["KINDS", "Trial", "compare"]
 
@@ -88,7 +89,7 @@ class Trial:
             self.seconds[kind].append(time.monotonic() - at)
             told(done)
         # more than can have been read by now
-        put(self.folder / END, str(int((time.monotonic() - begun) * self.rate) + KEYS))
+        replace_file(f"{self.folder / END}", b"%d" % (int((time.monotonic() - begun) * self.rate) + KEYS))
         if (code := self.victim.wait(4 * PATIENCE)) != 0:
             raise Lost(f"the run ended with {code}: {self.victim.log()}")
         sent = json.loads((self.folder / READ).read_text())["next"]

@@ -32,7 +32,8 @@ from bench.faults.topology import READ, TOPOLOGY
 from bench.kit.arguments import parse
 from bench.kit.machine import facts
 from bench.kit.runs import Runs
-from bench.kit.victim import Lost, Victim, put
+from bench.kit.victim import Lost, Victim
+from esault.sinks.durable import replace_file
 
 __all__ = ["grown", "main"]
 
@@ -127,7 +128,7 @@ class Soak:
             else:
                 time.sleep(max(0.0, min(look, fault, change, self.seconds) - now))
         self.counts["seconds"] = round(time.monotonic() - begun)
-        put(self.victim.folder / END_FILE, str(int(2 * RATE * (time.monotonic() - begun)) + 1000))
+        replace_file(f"{self.victim.folder / END_FILE}", b"%d" % (int(2 * RATE * (time.monotonic() - begun)) + 1000))
         code = self.victim.wait(600)
         if code != 0:
             raise Lost(f"the run ended with {code}: {self.victim.log()}")
@@ -220,7 +221,7 @@ def main() -> None:
         if what in ALLOWED
     }
     grew = sorted(name for name, (_, _, much) in held.items() if much)
-    bad = {name: wrong[name] for name in BAD}
+    bad = {name: wrong[name] for name in BAD if name in wrong}
     soak.counts.update({**bad, "grew": len(grew)})
     said = [f"{n} {name}" for name, n in bad.items() if n] + [f"{name} grew" for name in grew]
     about = {

@@ -14,7 +14,7 @@ __all__ = ["Restarts"]
 
 
 class Restarts:
-    """The restarts of one run: with checkpoints all go back to the last one, without them who failed is replaced."""
+    """The restarts of one run: with checkpoints all go back to the last one, without them only what failed is replaced."""
 
     def __init__(self, driver: Driver, exactly: bool) -> None:
         """Raises UsageError for a strategy that cannot be."""
@@ -81,10 +81,8 @@ class Restarts:
     def tick(self, now: float) -> None:
         """Restart what is due."""
         driver = self._driver
-        for incarnation in [
-            i for i in self._due if self._name(i) is None
-        ]:  # it died meanwhile, which was answered already
-            del self._due[incarnation]
+        # Those that died meanwhile have been answered already.
+        self._due = {incarnation: due for incarnation, due in self._due.items() if self._name(incarnation) is not None}
         for incarnation, (at, why) in list(self._due.items()):
             if now < at:
                 continue

@@ -91,9 +91,8 @@ class OpenHooks:
             return
         if hook == "write":
             self._writing, self._began = rows, self._clock()
-            if (
-                not self._measured and not self.most
-            ):  # no more than these wait behind it, until it is known how long it takes
+            # Until it is known how long it takes, no more than these wait behind it.
+            if not self._measured and not self.most:
                 self._allow(rows)
         self._futures[hook] = future, done
         self._alone = self._alone or hook == "write" or future is not result
