@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from multiprocessing import connection  # noqa: F401  `join` imports it at its first call, when no file may be opened
 from multiprocessing.process import BaseProcess
 
 __all__ = ["LAST_THREADS", "exit_code", "how_ended"]

@@ -7,6 +7,8 @@ import multiprocessing
 import os
 import platform
 import signal
+import subprocess
+import sys
 import threading
 import time
 from types import SimpleNamespace
@@ -80,3 +82,21 @@ def test_what_a_process_ended_with_is_known_though_its_first_thread_ended_first(
 def test_another_thespian_may_not_tell():
     assert newest_child(object()) is None
     assert newest_child(SimpleNamespace(_myRef=SimpleNamespace(_child_procs=[]))) is None
+
+
+#: in a process of its own, since what is imported here may be imported already
+WITHOUT_DESCRIPTORS = """
+import multiprocessing, os, resource
+from esault.runtime.process.exits import exit_code
+
+child = multiprocessing.get_context("fork").Process(target=os._exit, args=(7,))
+child.start()
+os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+resource.setrlimit(resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+print(exit_code(child, 0.5))
+"""
+
+
+def test_the_exit_code_is_known_to_a_parent_that_may_open_no_file():
+    done = subprocess.run([sys.executable, "-c", WITHOUT_DESCRIPTORS], capture_output=True, text=True, check=False)
+    assert done.stdout == "7\n", done.stderr
