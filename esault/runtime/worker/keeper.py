@@ -6,7 +6,6 @@ It has no thread and no socket of the data path, so that what it forks inherits 
 from __future__ import annotations
 
 import contextlib
-import errno
 import gc
 import os
 import signal
@@ -23,7 +22,7 @@ from esault.runtime.process.exits import LAST_THREADS, exit_code, how_ended
 from esault.runtime.process.owner import Owner
 from esault.runtime.process.title import set_title
 from esault.runtime.worker.fork_retries import ForkRetries, shortage
-from esault.runtime.worker.sub_unit_actor import NO_THREAD, SubUnitActor
+from esault.runtime.worker.sub_unit_actor import NOT_BEGUN, SubUnitActor
 from esault.state.place import load_client, place_of
 
 __all__ = ["Keeper"]
@@ -149,8 +148,9 @@ class Keeper(ParentActor):
         fork = self._forked.pop(incarnation, None)
         child = self._children.pop(incarnation, None)
         code = exit_code(child, patience) if child is not None else None
-        if code == NO_THREAD and fork is not None and not condemned and not self._leaving:
-            self._not_forked(fork, shortage(OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))))
+        met = NOT_BEGUN.get(code) if code is not None else None
+        if met is not None and fork is not None and not condemned and not self._leaving:
+            self._not_forked(fork, shortage(OSError(met, os.strerror(met))))
             return
         self._retries.forget(incarnation)
         reason = how_ended(code)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+from types import MappingProxyType
 from typing import Any
 
 from esault.messages.control import Build, DumpThreads, Failed, ThreadDump
@@ -16,11 +18,19 @@ from esault.runtime.process.title import set_title
 from esault.runtime.process.waker import Waker
 from esault.runtime.worker.data_loop import AckerLoop, DataLoop, SubUnitLoop
 
-__all__ = ["NO_THREAD", "SubUnitActor"]
+__all__ = ["NOT_BEGUN", "SubUnitActor"]
 
 
-#: exit code of a process that could not begin its thread
-NO_THREAD = os.EX_TEMPFAIL
+#: exit codes of a process that could not begin, and the error that it met: no thread, no descriptor or none on the machine, no memory
+NOT_BEGUN = MappingProxyType(
+    {
+        os.EX_TEMPFAIL: errno.EAGAIN,
+        os.EX_OSFILE: errno.EMFILE,
+        os.EX_CANTCREAT: errno.ENFILE,
+        os.EX_UNAVAILABLE: errno.ENOMEM,
+    }
+)
+_EXIT_CODES = {error: code for code, error in NOT_BEGUN.items()}
 
 
 class SubUnitActor(ReportingActor):
@@ -30,10 +40,15 @@ class SubUnitActor(ReportingActor):
         super().__init__()
         birth = self._birth = requirements
         self.reporter = birth.driver
-        self._waker = Waker()
         # Made now, begun at `Wake`: that comes from the keeper, and the driver's first words may overtake it.
         loop = SubUnitLoop if birth.build.unit else AckerLoop
-        self._loop: DataLoop = loop(birth.spec, birth.build, self._waker.wake)
+        try:
+            self._waker = Waker()
+            self._loop: DataLoop = loop(birth.spec, birth.build, self._waker.wake)
+        except OSError as error:
+            if error.errno in _EXIT_CODES:  # the keeper tries again; a death would count against the run
+                os._exit(_EXIT_CODES[error.errno])
+            raise
 
     def receiveMsg_Wake(self, message: Wake, sender: Any) -> None:
         """Begin."""
@@ -47,7 +62,7 @@ class SubUnitActor(ReportingActor):
         try:
             self._loop.start()
         except RuntimeError:  # no further thread is allowed: the keeper tries again
-            os._exit(NO_THREAD)
+            os._exit(_EXIT_CODES[errno.EAGAIN])
         self.send(sender, Pid(build.incarnation, os.getpid()))  # the keeper can end it from now on
 
     def _name(self, build: Build) -> None:
