@@ -81,6 +81,8 @@ class MicroBatches(WindowedSpout[K, V]):
     """
 
     delivery_guarantee: ClassVar[str] = "as the source in it"
+    #: logs under the name of the spout in it
+    stands_for_another: ClassVar[bool] = True
 
     def __new__(cls, spout: Any = None, *arguments: Any, **named: Any) -> MicroBatches[Any, Any]:
         # whether a spout can go on after a restart shows in its class

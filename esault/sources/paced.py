@@ -31,6 +31,8 @@ class Paced(Spout[K, V]):
     """
 
     delivery_guarantee: ClassVar[str] = "as the source in it"
+    #: logs under the name of the spout in it
+    stands_for_another: ClassVar[bool] = True
 
     def __new__(cls, spout: Any = None, *arguments: Any, **named: Any) -> Paced[Any, Any]:
         # whether a spout has positions shows in its class

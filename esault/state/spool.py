@@ -79,6 +79,7 @@ class Spooled(Spout[Any, Any]):
     """Stands for a spout that has no positions, and has them."""
 
     parallel: ClassVar[bool] = True  # of the spout in it, which has been asked
+    stands_for_another: ClassVar[bool] = True
 
     def __init__(self, spout: Spout[Any, Any], folder: Path) -> None:
         self.spout = spout

@@ -24,9 +24,11 @@ def _never() -> float:
 
 
 def logger_of(made: Any) -> logging.Logger:
-    """Return the logger of the module that an object, a class or a factory comes from."""
+    """Return the logger of the module that an object, a class or a factory comes from; of a spout around another, that one's."""
     while isinstance(made, functools.partial):
         made = made.func
+    while getattr(type(made), "stands_for_another", False):
+        made = made.spout
     return logging.getLogger(getattr(made, "__module__", None) or "esault.user")
 
 

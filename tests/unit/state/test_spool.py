@@ -15,6 +15,7 @@ from esault.errors import CheckpointError, PayloadError
 from esault.messages.settings import Settings
 from esault.payload.column import plain
 from esault.sinks import Collect
+from esault.sources import MicroBatches, Paced
 from esault.state import spool
 from esault.state.spool import Spooled
 from esault.testing import LocalRuntime
@@ -40,6 +41,25 @@ class Wire(Spout):
 
 def rows(n, start=0):
     return [(f"k{i}", {"n": i, "pad": b"x" * 50}) for i in range(start, start + n)]
+
+
+class Warns(Wire):
+    """Says something of itself, as sources do whose server goes away."""
+
+    def read(self, limit):
+        self.context.logger.warning("the server is away")
+        return super().read(limit)
+
+
+def test_what_a_spout_logs_stands_under_its_own_name_whatever_stands_around_it(tmp_path, caplog):
+    t = Topology("warns")
+    around = Paced(MicroBatches(Warns(rows(3)), window=0.01, slice=0.01), rate=1e6)
+    t.spout("lines", Warns(rows(3))).sink("out", Collect())
+    t.spout("others", around).sink("more", Collect())
+    LocalRuntime(t, settings=Settings(delivery="eo", checkpoint_every=0.01), state_dir=tmp_path).run_until_drained()
+    said = [record for record in caplog.records if record.message == "the server is away"]
+    assert {record.name for record in said} == {__name__}
+    assert len(said) >= 4
 
 
 @pytest.fixture
