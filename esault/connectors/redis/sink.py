@@ -162,10 +162,10 @@ class RedisSink(Sink):
         self._client.run(lambda connection: self._staging.forget(connection, names))
 
     def end(self, ok: bool) -> None:
-        """Let go of the connection."""
-        if self._forgets:
+        """Let go of the connection. Nothing goes on from a run without a state folder, nor from one that has drained."""
+        if self._forgets or ok:
             with contextlib.suppress(SinkError):  # a server that is away has been waited for
-                self._client.once(self._staging.end)
+                self._client.once(self._staging.end if self._forgets else self._staging.expire)
         self._client.close()
 
     # in sub-units --------------------------------------------------------------------------------

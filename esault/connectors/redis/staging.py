@@ -37,6 +37,8 @@ return moved
 """
 #: names of what was moved last that are kept: a commit may come again
 _KNOWN_AS_MOVED = 10_000
+#: seconds until the server forgets a run that has drained
+_KEPT_BEHIND_THE_END = 86_400
 
 
 class Staging:
@@ -48,8 +50,11 @@ class Staging:
         self.moved = f"{self.names}:moved"
 
     def begin(self, connection: Any) -> bool:
-        """Mark the set as there; return whether it was marked before."""
-        return not connection.sadd(self.names, "")
+        """Mark the set as there, and to stay; return whether it was marked before."""
+        known = not connection.sadd(self.names, "")
+        for name in (self.names, self.moved):
+            connection.persist(name)
+        return known
 
     def stage(self, connection: Any, rows: Sequence[Sequence[bytes]]) -> str:
         """Store rows, each its fields and their values in turn, and return the name.
@@ -80,6 +85,11 @@ class Staging:
         """Delete the set of a run that leaves nothing to go on from."""
         self.forget(connection, ())
         connection.delete(self.names, self.moved)
+
+    def expire(self, connection: Any) -> None:
+        """Have the server forget the set of a run that has come to its end: by and by, since its last commit may come again."""
+        for name in (self.names, self.moved):
+            connection.expire(name, _KEPT_BEHIND_THE_END)
 
 
 def _pieces(rows: Sequence[Sequence[bytes]]) -> Iterator[bytes]:

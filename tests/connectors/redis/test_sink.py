@@ -85,6 +85,20 @@ def test_without_checkpoints_rows_are_there_as_well_and_nothing_stays_behind(ser
     assert {*server.client.keys("esault:*")} == before
 
 
+def test_what_tells_a_run_where_to_go_on_goes_a_day_after_it_has_drained_and_stays_while_it_goes_on(server, entries):
+    before = {*server.client.keys("esault:*")}
+    stream = written(server, [("a", 1)])
+    left = {*server.client.keys("esault:*")} - before
+    assert len(left) == 2 and all(0 < server.client.ttl(name) <= 86_400 for name in left)
+    assert len(entries(stream)) == 1
+    lineage = left.pop().split(":")[1]
+    sink = RedisSink(stream, server.url)
+    sink.begin(RunInfo("r", "into", "out", False, lineage))  # as with --restart: the folder's lineage stays
+    assert {server.client.ttl(name) for name in {*server.client.keys("esault:*")} - before} == {-1}
+    sink.end(False)
+    assert {server.client.ttl(name) for name in {*server.client.keys("esault:*")} - before} == {-1}
+
+
 def test_replace_deletes_the_stream_when_a_run_begins_anew_and_maxlen_trims_it(server, entries):
     stream = written(server, [("a", 1)])
     written(server, [("b", 2)], stream=stream)
