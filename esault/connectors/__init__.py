@@ -1,7 +1,7 @@
-"""Connectors by name: the sources and sinks of the engine, of a program, and of installed packages.
+"""Connectors by name: the sources, sinks and lookup tables of the engine, of a program, and of installed packages.
 
-Each folder here has those of one system that is reached over the network. Users import them from `esault.sources` and
-`esault.sinks`, which load them when they are asked for.
+Each folder here has those of one system that is reached over the network. Users import them from `esault.sources`,
+`esault.sinks` and `esault.lookups`, which load them when they are asked for.
 
 A topology takes objects: `.spout("lines", TextFiles(path))`. So a connector of one's own needs no registration to be
 used. A name makes it one of the listed connectors: a tool can ask what there is, and a package brings it along with an
@@ -14,6 +14,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from esault.connectors.lookup import Lookup
 from esault.errors import UsageError
 from esault.registry import Registry
 from esault.topology.sink import Sink
@@ -21,13 +22,13 @@ from esault.topology.spout import Spout
 
 __all__ = ["find", "names", "register", "unregister"]
 
-_Connector = type[Spout[Any, Any]] | type[Sink]
+_Connector = type[Spout[Any, Any]] | type[Sink] | type[Lookup]
 
 
 @cache
 def _connectors() -> Registry[_Connector]:
-    """All by name. The engine's own are what `esault.sources` and `esault.sinks` export."""
-    shelves = [import_module(name) for name in ("esault.sources", "esault.sinks")]
+    """All by name. The engine's own are what its three shelves export."""
+    shelves = [import_module(name) for name in ("esault.sources", "esault.sinks", "esault.lookups")]
     places = {name: f"{shelf.__name__}:{name}" for shelf in shelves for name in shelf.__all__ if name[0].isupper()}
     return Registry("connector", "esault.connectors", places)
 
@@ -53,6 +54,6 @@ def find(name: str) -> _Connector:
 
 
 def _checked(name: str, connector: Any) -> _Connector:
-    if not isinstance(connector, type) or not issubclass(connector, (Spout, Sink)):
+    if not isinstance(connector, type) or not issubclass(connector, (Spout, Sink, Lookup)):
         raise UsageError(f"connector {name!r}: {connector!r} is no class derived from Spout or Sink")
     return connector

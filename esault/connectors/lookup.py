@@ -15,7 +15,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 from esault.errors import EsaultError, SourceError, TopologyError
 from esault.topology.arguments import check_seconds
@@ -41,6 +41,10 @@ class Lookup:
         cache_missing_key: whether it is kept, too, that a key is not there.
         max_batch: keys in one question.
     """
+
+    delivery_guarantee: ClassVar[str] = (
+        "a tuple that comes again is looked up anew: the row may have changed; it is expire_after_write seconds old at most"
+    )
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ import pytest
 from packages import install
 
 from esault import Bolt, Sink, Spout, Topology, TopologyError, by_key, connectors
+from esault.connectors.lookup import Lookup
 from esault.errors import UsageError
 from esault.runtime.session.resolve_hosts import _check_plan, _written
 from esault.sources import Items, Lines, MicroBatches, Paced
@@ -114,10 +115,10 @@ def plan(spout, *sinks):
 
 def test_the_engines_connectors_have_names():
     names = connectors.names()
-    assert {"TextFiles", "Lines", "Collect", "SparkTable"} <= set(names)
+    assert {"TextFiles", "Lines", "Collect", "SparkTable", "PostgresLookup"} <= set(names)
     assert "read_collected" not in names
     for name in names:
-        assert issubclass(connectors.find(name), (Spout, Sink))
+        assert issubclass(connectors.find(name), (Spout, Sink, Lookup))
 
 
 def test_one_of_a_program_and_one_of_a_package(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from esault import Sink, connectors, sinks, sources
+from esault import Sink, connectors, lookups, sinks, sources
 from esault.cli.main import main
 
 
@@ -23,11 +23,15 @@ def printed(capsys, monkeypatch):
 
 def test_each_connector_of_the_engine_says_what_it_is_and_what_it_promises(printed):
     lines = {line.split()[0]: line for line in printed().splitlines()[1:] if line and line[0] != "`"}
-    exported = {name for name in (*sources.__all__, *sinks.__all__) if name[0].isupper()}
+    exported = {name for name in (*sources.__all__, *sinks.__all__, *lookups.__all__) if name[0].isupper()}
     assert exported <= set(lines)
     for name in exported:
         assert connectors.find(name).delivery_guarantee in lines[name], name
-    assert "source" in lines["Items"] and "sink" in lines["JsonLines"]
+        assert connectors.find(name).delivery_guarantee, name
+    kinds = [line.split()[1] for line in lines.values()]
+    assert kinds == sorted(kinds, key=["source", "sink", "lookup"].index)
+    assert (lines["Items"].split()[1], lines["JsonLines"].split()[1]) == ("source", "sink")
+    assert lines["RedisLookup"].split()[1] == "lookup" and lines["RedisLookup"].rstrip().endswith("esault[redis]")
     assert lines["SparkTable"].rstrip().endswith("esault[parquet]")
 
 
@@ -37,6 +41,13 @@ def test_one_is_explained_with_its_options_and_how_to_install_it(printed):
     assert "pip install 'esault[kafka]'" in text
     assert "bootstrap_servers: str = 'localhost:9092'" in text
     assert sinks.KafkaSink.delivery_guarantee in text
+
+
+def test_a_table_to_look_up_in_is_explained_too(printed):
+    text = printed("PostgresLookup")
+    assert text.startswith("PostgresLookup: a lookup\n  from esault.lookups import PostgresLookup")
+    assert "expire_after_write: float | None = 60.0" in text
+    assert lookups.PostgresLookup.delivery_guarantee in text
 
 
 class Silent(Sink):
