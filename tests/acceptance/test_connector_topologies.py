@@ -7,11 +7,14 @@ import contextlib
 import datetime
 import json
 import urllib.request
+from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from http_feed import feeding
 from ports import free_port
+from web_socket_feed import serving
 
 pytestmark = pytest.mark.slow
 FOLDER = Path(__file__).parents[2] / "topologies" / "connectors"
@@ -123,6 +126,95 @@ def test_http_orders(command, other_command, tmp_path):
         code, _, err = each.stop()
         assert code == 0, err
     assert json.loads(out.read_text()) == {"key": "ada", "value": {"customer": "ada", "euros": 120}}
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def test_sse_edits(command, tmp_path):
+    """The service hangs up behind every third event, and goes on behind the last id."""
+    pytest.importorskip("aiohttp")
+    wikis = ["nlwiki", "frwiki", "nlwiki", "nlwiki"]
+    events = [{"type": "edit", "wiki": wikis[n % 4], "user": "u", "bot": n % 5 == 0} for n in range(20)]
+    events[7] = {"type": "log", "wiki": "nlwiki", "user": "u", "bot": False}
+
+    def answer(asked):
+        begin = int(asked.get("Last-Event-ID", -1)) + 1
+        sent = [f"id: {n}\ndata: {json.dumps(events[n])}\n\n".encode() for n in range(begin, min(20, begin + 3))]
+        return (200, sent, {"Content-Type": "text/event-stream"}) if sent else (204, "", {})
+
+    with feeding(answer) as feed:
+        finished(command, "sse_edits.py", "--checkpoint", "0.2", url=feed.url, out=tmp_path / "edits.jsonl")
+    people = Counter(event["wiki"] for event in events if event["type"] == "edit" and not event["bot"])
+    rows = [(row["key"], row["value"]) for row in lines(tmp_path / "edits.jsonl")]
+    assert sorted(rows) == sorted((wiki, n) for wiki, count in people.items() for n in range(1, count + 1))
+
+
+def test_web_socket_trades(command):
+    pytest.importorskip("aiohttp")
+    import aiohttp
+
+    port, asked = free_port(), []
+
+    def match(second, price, size, product="BTC-USD"):
+        time = f"2026-02-03T09:{second // 60:02d}:{second % 60:02d}.500000Z"
+        return {"type": "match", "product_id": product, "time": time, "price": str(price), "size": str(size)}
+
+    # in another order than that of their times, within the lateness; the last ones close the minutes
+    trades = [(1, 100, 1), (5, 130, 2), (4, 90, 0.5), (59, 110, 1), (61, 50, 1), (60, 40, 3), (200, 1, 1)]
+
+    async def talk(connection):
+        asked.append(await connection.receive_json())
+        await connection.send_json({"type": "subscriptions"})
+        for each in trades:
+            await connection.send_json(match(*each))
+            await connection.send_json(match(*each, product="ETH-USD"))
+        await connection.receive()
+
+    async def candles():
+        found = []
+        async with aiohttp.ClientSession() as session, session.ws_connect(f"ws://127.0.0.1:{port}/") as connection:
+            while len(found) < 4:
+                found.append(json.loads((await connection.receive(120)).data)["data"])
+        return found
+
+    with serving(talk) as url:
+        command.start(place("web_socket_trades.py"), *CHECKPOINT, url=url, port=port)
+        command.running()
+        found = asyncio.run(candles())
+        code, _, err = command.stop()
+    assert code == 0, err
+    assert asked[0]["type"] == "subscribe"
+    begin = datetime.datetime(2026, 2, 3, 9, tzinfo=datetime.timezone.utc).timestamp()
+    first = {"from": begin, "open": 100, "high": 130, "low": 90, "close": 110, "volume": 4.5}
+    second = {"from": begin + 60, "open": 40, "high": 50, "low": 40, "close": 50, "volume": 4}
+    for product in ("BTC-USD", "ETH-USD"):
+        assert [each["value"] for each in found if each["key"] == product] == [first, second]
+
+
+def test_polled_earthquakes(command, tmp_path):
+    """The same answers come again and again: an earthquake is told once, and again when its magnitude changes."""
+    pytest.importorskip("aiohttp")
+
+    def quake(id, magnitude):
+        said = {"mag": magnitude, "place": f"near {id}", "time": 1_700_000_000_000}
+        return {"id": id, "properties": said, "geometry": {"coordinates": [4.5, 52.0, 10.0]}}
+
+    now = [quake("a", 3.0), quake("b", 1.0), quake("c", None)]
+    out = tmp_path / "quakes.jsonl"
+    with feeding(lambda asked: (200, {"type": "FeatureCollection", "features": now}, {})) as feed:
+        command.start(place("polled_earthquakes.py"), *CHECKPOINT, url=feed.url, every=0.05, out=out)
+        command.until(lambda: len(lines(out)) == 1)
+        now = [*now, quake("d", 4.0)]
+        command.until(lambda: len(lines(out)) == 2)
+        now = [quake("a", 3.2), *now[1:]]
+        command.until(lambda: len(lines(out)) == 3)
+        code, _, err = command.stop()
+    assert code == 0, err
+    assert [(row["key"], row["value"]["magnitude"]) for row in lines(out)] == [("a", 3.0), ("d", 4.0), ("a", 3.2)]
+    where = {"place": "near a", "latitude": 52.0, "longitude": 4.5, "km": 10.0}
+    assert lines(out)[0]["value"] == {"at": 1_700_000_000.0, "magnitude": 3.0, **where}
 
 
 def test_postgres_accounts(command):

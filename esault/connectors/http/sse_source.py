@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from esault.connectors.http.incoming import Incoming, answer_refused, tls_trouble
@@ -20,6 +20,8 @@ __all__ = ["Event", "EventParser", "SseSource"]
 
 #: bytes of an event at most: what is longer is no event
 _LONGEST = 16 << 20
+#: seconds in which an answer must begin
+_ANSWER_WITHIN = 30.0
 
 
 class Event(NamedTuple):
@@ -132,7 +134,7 @@ class SseSource(IncomingSpout[str]):
     async def _fill(self, incoming: Incoming) -> None:
         aiohttp = library("SseSource", SourceError)
         last_id: str = incoming.position
-        limit = aiohttp.ClientTimeout(total=None, sock_connect=30, sock_read=self._silence)
+        limit = aiohttp.ClientTimeout(total=None, sock_read=self._silence)
         retry: float | None = None
         async with aiohttp.ClientSession(timeout=limit, headers=self._service.headers) as session:
             while True:
@@ -141,7 +143,8 @@ class SseSource(IncomingSpout[str]):
                     headers["Last-Event-ID"] = last_id
                 asked = None
                 try:
-                    async with session.get(self._service.url, headers=headers) as answer:
+                    asking = session.get(self._service.url, headers=headers)
+                    async with await self._begun(asking) as answer:
                         if answer.status == 204:
                             return
                         if answer.status == 200:
@@ -165,6 +168,13 @@ class SseSource(IncomingSpout[str]):
                 except (aiohttp.ClientError, asyncio.TimeoutError) as error:
                     trouble = str(error) or f"nothing came for {self._silence:g} s"
                 await incoming.pause(trouble, asked if asked is not None else retry)
+
+    async def _begun(self, asking: Awaitable[Any]) -> Any:
+        """The answer, once its head has come."""
+        try:
+            return await asyncio.wait_for(asking, _ANSWER_WITHIN)
+        except asyncio.TimeoutError:
+            raise asyncio.TimeoutError(f"no answer within {_ANSWER_WITHIN:g} s") from None
 
     def _examine(self, content_type: str) -> None:
         if content_type != "text/event-stream":

@@ -19,7 +19,7 @@ __all__ = ["WebSocketSource"]
 
 #: seconds between two pings: where none is answered the connection is taken for gone
 _HEARTBEAT = 30.0
-#: seconds until a connection must stand, bytes of a message at most
+#: seconds until a connection must stand and the server has agreed to it, bytes of a message at most
 _CONNECT_WITHIN, _LONGEST = 30.0, 16 << 20
 
 
@@ -66,13 +66,12 @@ class WebSocketSource(IncomingSpout[None]):
 
     async def _fill(self, incoming: Incoming) -> None:
         aiohttp = library("WebSocketSource", SourceError)
-        limit = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_WITHIN)
+        limit = aiohttp.ClientTimeout(total=None)
         async with aiohttp.ClientSession(timeout=limit, headers=self._service.headers) as session:
             while True:
                 try:
-                    async with session.ws_connect(
-                        self._service.url, heartbeat=_HEARTBEAT, max_msg_size=_LONGEST
-                    ) as connection:
+                    asked = session.ws_connect(self._service.url, heartbeat=_HEARTBEAT, max_msg_size=_LONGEST)
+                    async with await asyncio.wait_for(asked, _CONNECT_WITHIN) as connection:
                         for message in self._first:
                             await connection.send_str(message)
                         incoming.answered()

@@ -213,10 +213,12 @@ class TestSseSource:
         ):
             read(spout, 1)
 
-    def test_a_server_that_says_nothing_is_left(self, caplog):
+    @pytest.mark.parametrize(("silence", "within"), [(0.05, 30.0), (300.0, 0.05)])
+    def test_a_server_that_says_nothing_is_left(self, caplog, monkeypatch, silence, within):
+        monkeypatch.setattr("esault.connectors.http.sse_source._ANSWER_WITHIN", within)
         with socket.create_server(("127.0.0.1", 0)) as silent, caplog.at_level(logging.WARNING):
             url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
-            with opened(SseSource(url, silence=0.05)) as spout:
+            with opened(SseSource(url, silence=silence)) as spout:
                 end = time.monotonic() + 20
                 while not caplog.records and time.monotonic() < end:
                     assert spout.read(9) == []

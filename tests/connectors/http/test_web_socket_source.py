@@ -2,54 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
+import socket
+import threading
 import time
 
 import pytest
 
 pytest.importorskip("aiohttp", reason="aiohttp is not installed: pip install 'esault[http]'")
 
-from aiohttp import web
+from web_socket_feed import serving
 
-from esault.background import BackgroundLoop
 from esault.connectors.http.web_socket_source import WebSocketSource
 from esault.errors import SourceError, TopologyError
 from esault.topology.context import Context
 from esault.topology.spout import EndOfStream
 
 pytestmark = pytest.mark.slow
-
-
-@contextlib.contextmanager
-def serving(talk):
-    """A server each of whose connections is `talk(connection)`; gives its url."""
-    background = BackgroundLoop()
-
-    async def handle(request):
-        if request.headers.get("Authorization") == "Bearer wrong":
-            return web.Response(status=401)
-        connection = web.WebSocketResponse()
-        await connection.prepare(request)
-        await talk(connection)
-        await connection.close()
-        return connection
-
-    async def begin():
-        server = web.Server(handle)
-        listening = await asyncio.get_running_loop().create_server(server, "127.0.0.1", 0)
-        return server, listening, listening.sockets[0].getsockname()[1]
-
-    async def end(server, listening):
-        listening.close()
-        await server.shutdown(1)
-
-    server, listening, port = background.submit(begin()).result(10)
-    try:
-        yield f"ws://127.0.0.1:{port}/feed"
-    finally:
-        background.submit(end(server, listening)).result(10)
-        background.close()
 
 
 @contextlib.contextmanager
@@ -92,6 +61,24 @@ class TestWebSocketSource:
 
         with serving(talk) as url, opened(WebSocketSource(url, format="text")) as spout:
             assert [value for _, value in read(spout, 3)] == ["0", "1", "2"]
+
+    def test_a_server_that_takes_a_connection_and_says_nothing_is_left_and_asked_again(self, monkeypatch):
+        """Such as one that was stopped, or has died behind what forwards its port: the connection stands, and no answer comes."""
+        monkeypatch.setattr("esault.connectors.http.web_socket_source._CONNECT_WITHIN", 0.3)
+        asked = []
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+
+            def listen():
+                for _ in range(2):
+                    asked.append(silent.accept()[0])
+
+            listening = threading.Thread(target=listen, daemon=True)
+            listening.start()
+            with opened(WebSocketSource(f"ws://127.0.0.1:{silent.getsockname()[1]}/feed")):
+                listening.join(20)
+        for each in asked:
+            each.close()
+        assert len(asked) == 2
 
     def test_a_reader_that_is_slow_holds_the_server_back(self, monkeypatch):
         monkeypatch.setattr("esault.connectors.http.incoming._MOST", 10)
