@@ -19,7 +19,7 @@ QUAKES = "https://earthquake.usgs.gov/earthquakes/feed/v1.0/summary/all_hour.geo
 
 
 def measured(feature):
-    """What is said of it; times are milliseconds since the epoch there."""
+    """Return what is said of it; times are milliseconds since the epoch there."""
     said = feature["properties"]
     longitude, latitude, depth = feature["geometry"]["coordinates"]
     where = {"place": said["place"], "latitude": latitude, "longitude": longitude, "km": depth}

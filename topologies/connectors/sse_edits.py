@@ -1,6 +1,6 @@
 """Edits of Wikipedia as they happen, by server-sent events: how many each wiki has had, those of bots left out.
 
-Shows `SseSource`. Out comes `out/edits.jsonl`: a line with the new number of a wiki each time that someone has edited it. The service
+Shows `SseSource`. Out comes `out/edits.jsonl`: a line with the new number of a wiki each time that it is edited. The service
 keeps events for days and goes on behind the last id: with checkpoints each edit counts once, through kills and pauses.
 
     esault run topologies/connectors/sse_edits.py --checkpoint 1          # Ctrl-C pauses it; --resume goes on
@@ -22,7 +22,7 @@ EDITS = "https://stream.wikimedia.org/v2/stream/recentchange"
 
 
 def by_people(event):
-    """Whether it is an edit, and not a bot's."""
+    """Return whether it is an edit, and not a bot's."""
     return event.get("type") == "edit" and not event.get("bot")
 
 

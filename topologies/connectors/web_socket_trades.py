@@ -1,6 +1,6 @@
 """Trades of an exchange by a WebSocket, and candles of them by another: open, high, low, close and volume of each minute.
 
-Shows `WebSocketSource` and `WebSocketSink`. Out comes, to whoever connects to ws://localhost:8091, the candle of each product when its
+Shows `WebSocketSource` and `WebSocketSink`. Out comes, to all who connect to ws://localhost:8091, the candle of each product when its
 minute is over, and first the last ones again. Trades that are made while it is not connected are missing: a WebSocket knows no position.
 
     esault run topologies/connectors/web_socket_trades.py --checkpoint 1
