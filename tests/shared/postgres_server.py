@@ -112,6 +112,25 @@ class Server:
             self._process.wait(60)
             self._process = None
 
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Let all of its processes stand still meanwhile: connections stay, and nothing answers."""
+        import psutil
+
+        assert self._process is not None
+        first = psutil.Process(self._process.pid)
+        first.suspend()  # it makes no others from here on
+        all = [first, *first.children(recursive=True)]
+        for each in all[1:]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.suspend()
+        try:
+            yield
+        finally:
+            for each in all:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    each.resume()
+
     def ask(self, statement: str, *values: object) -> list[tuple]:
         """Return the rows of a statement, by one connection as long as the server lives: passwords take it milliseconds to check."""
         import psycopg

@@ -9,9 +9,10 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from esault.connectors.postgres import pgoutput
+from esault.connectors.postgres.answer_watch import SILENT_AFTER
 from esault.connectors.postgres.client import Client, library, passes, qualified, quoted, table_name
 from esault.connectors.postgres.pgoutput import UNCHANGED, Begin, Change, Commit, Decoder, Truncate
 from esault.connectors.postgres.replication import Replication, lsn_of, lsn_text
@@ -23,6 +24,7 @@ from esault.topology.spout import EndOfStream, Spout
 
 __all__ = ["PostgresChanges"]
 
+T = TypeVar("T")
 #: seconds between two words to the server that this side is still there
 ALIVE_EVERY = 10.0
 #: waits while the server is away; the longest holds up checkpoints, too
@@ -34,7 +36,7 @@ class PostgresChanges(Spout[Any, Any]):
 
     `tables` are names ("orders", "shop.orders"), each with a primary key. A tuple's key is the primary key: the value of its column, or a
     tuple where it has several. The value is the row as a dict, or None where it was removed: as `join_table` and upsert sinks take it.
-    A row whose primary key changes is removed under the old key. With `metadata=True` the value is a dict of "kind" ("snapshot", "insert",
+    A row whose primary key changes is removed under the old key, and inserted under the new. With `metadata=True` the value is a dict of "kind" ("snapshot", "insert",
     "update", "delete"), "table", "row" (None where it was removed), "old" (what the server sent of the old row) and "time" (of the commit,
     seconds since the epoch).
 
@@ -44,7 +46,7 @@ class PostgresChanges(Spout[Any, Any]):
     `select pg_drop_replication_slot('...')`. `publication` says what is sent; without, one of the slot's name is made.
 
     No checkpoint is complete before the snapshot is: a crash during it begins it anew. `until="now"` ends with what was committed when
-    it began.
+    it began. A server that is away is waited for, `patience` seconds at most.
     """
 
     delivery_guarantee: ClassVar[str] = "with checkpoints each change counts once: the slot moves with them"
@@ -101,6 +103,8 @@ class PostgresChanges(Spout[Any, Any]):
         self._alive_at = 0.0
         self._away_since: float | None = None
         self._tries = 0
+        #: a server that stands still was said
+        self._silent = False
 
     # before a run --------------------------------------------------------------------------------
 
@@ -222,7 +226,9 @@ class PostgresChanges(Spout[Any, Any]):
             return self._client.run(self._make_slot) if there is None else there
         if there is not None:  # a run before this one had it: this one begins anew
             self._client.run(self._drop_slot)
-        self._reader = TableSnapshot(self._who, self.dsn, self.slot, self.tables, self._keys_of)
+        self._reader = self._of_snapshot(
+            lambda: TableSnapshot(self._who, self.dsn, self.slot, self.tables, self._keys_of)
+        )
         return self._reader.lsn
 
     def _make_publication(self, cursor: Any) -> None:
@@ -256,15 +262,30 @@ class PostgresChanges(Spout[Any, Any]):
         cursor.execute("select pg_drop_replication_slot(%s)", [self.slot])
 
     def _read_snapshot(self, limit: int) -> list[tuple[Any, Any]]:
-        assert self._reader is not None
-        rows = self._reader.read(limit)
+        reader = self._reader
+        assert reader is not None
+        rows = self._of_snapshot(lambda: reader.read(limit))
         if rows:
             self._read_rows += len(rows)
             return [(key, self._value("snapshot", table, row, None, 0.0)) for table, key, row in rows]
-        self._reader.keep_slot()
-        self._reader.close()
+        self._of_snapshot(reader.keep_slot)
+        reader.close()
         self._reader = None
         return []
+
+    def _of_snapshot(self, work: Callable[[], T]) -> T:
+        """Return `work()`. Raises SourceError; where the server went away one that passes: the snapshot begins anew."""
+        psycopg = library(self._who, SourceError)
+        try:
+            return work()
+        except psycopg.Error as error:
+            text = str(error).strip()
+            if not passes(psycopg, error):
+                raise SourceError(f"{self._who}: {text}") from error
+            said = SourceError(
+                f"{self._who}: the server went away while the snapshot of the tables was read, which begins anew: {text}"
+            )
+            raise said from ConnectionError(text)
 
     def _check_slot(self, cursor: Any) -> None:
         cursor.execute(
@@ -312,23 +333,24 @@ class PostgresChanges(Spout[Any, Any]):
                 self._stream = None
             if not passes(psycopg, error):
                 raise SourceError(f"{self._who}: {str(error).strip()}") from error
-            now = (
-                time.monotonic()
-            )  # also where a reader that was lost still holds the slot, for the server's wal_sender_timeout
+            # also where a reader that was lost still holds the slot, for the server's wal_sender_timeout
+            now = time.monotonic()
             if self._away_since is None:
                 self._away_since, self._tries = now, 0
-                self.context.logger.warning(
-                    "%s waits for the server: %s", self._who, str(error).strip().splitlines()[:1]
-                )
+                if not self._silent:
+                    self._say(f"waits for the server: {str(error).strip().partition(chr(10))[0]}")
             if now - self._away_since > self._patience:
                 raise SourceError(f"{self._who}: {str(error).strip()}") from error
             time.sleep(_AGAIN.wait(self._tries, random.random()))
             self._tries += 1
             return None
         if self._away_since is not None:
-            self._away_since = None
-            self.context.logger.warning("%s goes on: the server answers", self._who)
+            self._away_since, self._silent = None, False
+            self._say("goes on: the server answers")
         return found
+
+    def _say(self, line: str) -> None:
+        self.context.logger.warning("%s %s", self._who, line)
 
     def _receive(self, limit: int) -> None:
         """Decode messages until there are rows of a whole or of a long transaction, or there is none now."""
@@ -338,10 +360,21 @@ class PostgresChanges(Spout[Any, Any]):
             self._guarded(lambda stream: stream.confirm(self._confirmed))
         while len(self._waiting) < limit and self._end is None:
             message = self._guarded(lambda stream: stream.receive())
+            self._listen()
             if message is None:
                 self._idle()
                 return
             self._take(message)
+
+    def _listen(self) -> None:
+        """Say where a server that stands still is waited for: its connection stays, and no error tells."""
+        silent = 0.0 if self._stream is None else self._stream.silent_for
+        if silent >= SILENT_AFTER and not self._silent:
+            self._silent = True
+            self._say(f"waits for the server: no answer for {SILENT_AFTER:.0f} s")
+        elif self._silent and not silent and self._away_since is None:
+            self._silent = False
+            self._say("goes on: the server answers")
 
     def _idle(self) -> None:
         """Nothing is there: all that the server has said is handed out, between two transactions."""
@@ -389,9 +422,12 @@ class PostgresChanges(Spout[Any, Any]):
         before = None if change.old is None else self._key(relation, change.old)
         row = None if new is None else dict(zip(relation.columns, new))
         key = before if new is None else self._key(relation, new)
+        kind = change.kind
         if row is not None and before is not None and before != key:
+            # two rows, and what there was belongs to the first: a total must not lose it twice
             found.append((before, self._value("delete", relation.name, None, old, self._time)))
-        found.append((key, self._value(change.kind, relation.name, row, old, self._time)))
+            kind, old = "insert", None
+        found.append((key, self._value(kind, relation.name, row, old, self._time)))
         return found
 
     def _key(self, relation: pgoutput.Relation, row: tuple[Any, ...]) -> Any:

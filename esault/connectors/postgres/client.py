@@ -8,17 +8,21 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from esault.connectors.postgres.answer_watch import AnswerWatch
 from esault.errors import EsaultError
 from esault.topology.error_policy import Backoff
 
-__all__ = ["Client", "library", "passes", "qualified", "quoted", "table_name"]
+__all__ = ["Client", "connection_options", "library", "passes", "qualified", "quoted", "table_name"]
 
 T = TypeVar("T")
 #: seconds that one attempt to connect may take
 CONNECT_WITHIN = 10
+#: a machine that is gone without a word is given up after half a minute, not after the kernel's quarter of an hour
+_KEEPALIVES = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 4, "tcp_user_timeout": 30_000}
 #: waits between attempts; how many there are is decided by the time
 _AGAIN = Backoff()
 _logger = logging.getLogger(__name__)
+_watch = AnswerWatch()
 
 
 def library(who: str, error: type[EsaultError]) -> Any:
@@ -28,6 +32,15 @@ def library(who: str, error: type[EsaultError]) -> Any:
     except ImportError:
         raise error(f"{who} needs psycopg: pip install 'esault[postgres]'") from None
     return psycopg
+
+
+def connection_options(psycopg: Any, dsn: str) -> dict[str, Any]:
+    """Return what a connection is made with beside `dsn`, which goes before it."""
+    said = psycopg.conninfo.conninfo_to_dict(dsn)
+    asked = {"connect_timeout": CONNECT_WITHIN, "application_name": "esault", **_KEEPALIVES}
+    if psycopg.pq.version() < 120_000:
+        del asked["tcp_user_timeout"]
+    return {name: value for name, value in asked.items() if name not in said}
 
 
 def quoted(name: str) -> str:
@@ -87,28 +100,32 @@ class Client:
         psycopg = library(self._who, self._error)
         until: float | None = None
         tries = 0
-        while True:
-            try:
-                found = self._attempt(psycopg, work)
-            except psycopg.Error as error:
-                now = self._clock()
-                if until is None:
-                    until = now + self._patience
-                if not passes(psycopg, error) or now >= until:
-                    self.close()
-                    raise self._said(psycopg, error) from error
-                if tries == 0:
-                    _logger.warning("%s waits for the server: %s", self._who, _first_line(error))
-                self._sleep(min(until - now, _AGAIN.wait(tries, random.random())))
-                tries += 1
-            else:
-                if until is not None:
-                    _logger.warning("%s goes on: the server answers", self._who)
-                return found
+        with _watch.asking(self._say_silent) as question:
+            while True:
+                try:
+                    found = self._attempt(psycopg, work)
+                except psycopg.Error as error:
+                    now = self._clock()
+                    if until is None:
+                        until = now + self._patience
+                    if not passes(psycopg, error) or now >= until:
+                        self.close()
+                        raise self._said(psycopg, error) from error
+                    if question.first():
+                        _logger.warning("%s waits for the server: %s", self._who, _first_line(error))
+                    self._sleep(min(until - now, _AGAIN.wait(tries, random.random())))
+                    tries += 1
+                else:
+                    if not question.first():
+                        _logger.warning("%s goes on: the server answers", self._who)
+                    return found
+
+    def _say_silent(self, seconds: float) -> None:
+        _logger.warning("%s waits for the server: no answer for %.0f s", self._who, seconds)
 
     def _attempt(self, psycopg: Any, work: Callable[[Any], T]) -> T:
         if self._connection is None or self._connection.closed:
-            self._connection = psycopg.connect(self._dsn, connect_timeout=CONNECT_WITHIN, application_name="esault")
+            self._connection = psycopg.connect(self._dsn, **connection_options(psycopg, self._dsn))
         try:
             with self._connection.transaction(), self._connection.cursor() as cursor:
                 return work(cursor)

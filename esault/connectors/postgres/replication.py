@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import struct
 import time
+from collections.abc import Callable
 from typing import Any
+
+from esault.connectors.postgres.client import connection_options
 
 __all__ = ["Replication", "lsn_of", "lsn_text"]
 
@@ -26,15 +29,24 @@ def lsn_text(lsn: int) -> str:
 class Replication:
     """A stream of one slot, from a place in the log on."""
 
-    def __init__(self, psycopg: Any, dsn: str, slot: str, publication: str, lsn: int) -> None:
+    def __init__(
+        self,
+        psycopg: Any,
+        dsn: str,
+        slot: str,
+        publication: str,
+        lsn: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Begin it. Raises psycopg.Error."""
         self._psycopg, self._pq = psycopg, psycopg.pq
         #: behind all that the server had to say so far
         self.server_lsn = lsn
         self._replies = False
-        info = psycopg.conninfo.make_conninfo(
-            dsn, replication="database", application_name="esault", connect_timeout=10
-        )
+        self._clock = clock
+        #: when the server was asked for a word, where it has said nothing since
+        self._asked_at: float | None = None
+        info = psycopg.conninfo.make_conninfo(dsn, replication="database", **connection_options(psycopg, dsn))
         self._connection: Any = self._pq.PGconn.connect(info.encode())
         if self._connection.status != self._pq.ConnStatus.OK:
             text = self._connection.error_message.decode("utf-8", "replace")
@@ -64,6 +76,7 @@ class Replication:
                 self._connection.consume_input()
                 asked = True
                 continue
+            self._asked_at = None
             found = bytes(data)
             if found[:1] == b"w":
                 return found[1 + _HEAD.size :]
@@ -76,12 +89,19 @@ class Replication:
         """Return whether the server wants to know at once how far this side is."""
         return self._replies
 
+    @property
+    def silent_for(self) -> float:
+        """Return the seconds for which the server was asked for a word, and has said none. Read what is there before."""
+        return 0.0 if self._asked_at is None else self._clock() - self._asked_at
+
     def confirm(self, lsn: int) -> None:
-        """Tell the server that all before this place is done with, so that it may forget it. Raises psycopg.Error."""
+        """Tell the server that all before this place is done with, so that it may forget it, and ask for a word. Raises psycopg.Error."""
         self._replies = False
         now = time.time_ns() // 1000 - _EPOCH
-        self._connection.put_copy_data(_STATUS.pack(b"r", lsn, lsn, lsn, now, 0))
+        self._connection.put_copy_data(_STATUS.pack(b"r", lsn, lsn, lsn, now, 1))
         self._connection.flush()
+        if self._asked_at is None:
+            self._asked_at = self._clock()
 
     def close(self) -> None:
         """Hang up."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from esault.connectors.postgres.client import library, qualified, table_name
+from esault.connectors.postgres.client import connection_options, library, qualified, table_name
 from esault.connectors.postgres.replication import lsn_of
 from esault.errors import SourceError
 
@@ -17,30 +18,41 @@ FETCH = 2000
 
 
 class TableSnapshot:
-    """All rows as they were when a slot was made. Until it is whole the slot is a temporary one, which goes with its connection."""
+    """All rows as they were when a slot was made. Until it is whole the slot is a temporary one, which goes with its connection.
+
+    Raises psycopg.Error where the server goes away: a snapshot cannot be gone on with.
+    """
 
     def __init__(
         self, who: str, dsn: str, slot: str, tables: Sequence[str], keys_of: Callable[[Any, str], list[str]]
     ) -> None:
-        psycopg = library(who, SourceError)
+        self._psycopg = psycopg = library(who, SourceError)
         self._slot, self._temporary = slot, f"{slot}_snapshot"
-        info = psycopg.conninfo.make_conninfo(dsn, replication="database", application_name="esault")
+        info = psycopg.conninfo.make_conninfo(dsn, replication="database", **connection_options(psycopg, dsn))
         self._maker = psycopg.pq.PGconn.connect(info.encode())
+        self._check_there()
         asked = f'CREATE_REPLICATION_SLOT "{self._temporary}" TEMPORARY LOGICAL pgoutput EXPORT_SNAPSHOT'
         result = self._maker.exec_(asked.encode())
         if result.status != psycopg.pq.ExecStatus.TUPLES_OK:
+            self._check_there()
             text = (result.error_message or self._maker.error_message).decode("utf-8", "replace").strip()
             self._maker.finish()
             raise SourceError(f"{who}: {text}")
         #: changes behind this place are not in the snapshot
         self.lsn: int = lsn_of(result.get_value(0, 1).decode())
         name = result.get_value(0, 2).decode()
-        self._reader = psycopg.connect(dsn, application_name="esault")
+        self._reader = psycopg.connect(dsn, **connection_options(psycopg, dsn))
         self._reader.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         cursor = self._reader.cursor()
         cursor.execute(f"set transaction snapshot '{name}'")
         self._tables = deque((table, keys_of(cursor, table)) for table in tables)
         self._cursor: Any = None
+
+    def _check_there(self) -> None:
+        if self._maker.status != self._psycopg.pq.ConnStatus.OK:
+            text = self._maker.error_message.decode("utf-8", "replace").strip()
+            self._maker.finish()
+            raise self._psycopg.OperationalError(text)
 
     def read(self, limit: int) -> list[tuple[str, Any, dict[str, Any]]]:
         """Return (table, key, row) of the next rows; [] where there are no more."""
@@ -72,6 +84,7 @@ class TableSnapshot:
     def close(self) -> None:
         """Let go of the connections, and of the temporary slot."""
         if self._cursor is not None:
-            self._cursor.close()
+            with contextlib.suppress(self._psycopg.Error):  # the server is gone, and the cursor with it
+                self._cursor.close()
         self._reader.close()
         self._maker.finish()

@@ -6,12 +6,15 @@ import datetime
 import decimal
 import signal
 import uuid
+from collections import Counter
 
 import psycopg
 import pytest
 from waiting import until
 
 from esault import SourceError, TopologyError
+from esault.connectors.postgres import changes
+from esault.flow.operators.user_error import is_transient
 from esault.sources import PostgresChanges
 from esault.topology.context import Context
 from esault.topology.spout import EndOfStream
@@ -90,6 +93,25 @@ def test_with_metadata_each_change_says_what_it_was(server, table):
     assert [value["row"] and value["row"]["city"] for value in found] == ["a", "b", None]
     assert [value["old"] and value["old"]["city"] for value in found] == [None, "a", "b"]
     assert all(value["table"] == table and value["time"] > 1.7e9 for value in found)
+    source.close()
+
+
+def test_what_changes_take_away_and_add_is_the_table(server, table):
+    server.ask(f"alter table {table} replica identity full")
+    server.ask(f"insert into {table} select n, 'c' || n % 2, n from generate_series(1, 4) n")
+    source = opened(server, table, metadata=True)
+    found = rows_of(source, 4)
+    server.ask(f"update {table} set city = 'c9' where id = 1")
+    server.ask(f"update {table} set id = 20, price = 5 where id = 2")
+    server.ask(f"delete from {table} where id = 3")
+    found += rows_of(source, 4)
+    assert [value["kind"] for _, value in found[4:]] == ["update", "delete", "insert", "delete"]
+    sums: Counter[str] = Counter()
+    for _, change in found:
+        for sign, row in ((-1, change["old"]), (1, change["row"])):
+            if row is not None:
+                sums[row["city"]] += sign * row["price"]
+    assert +sums == dict(server.ask(f"select city, sum(price) from {table} group by city"))
     source.close()
 
 
@@ -187,6 +209,39 @@ def test_a_server_that_restarts_is_waited_for(server, table, caplog):
     waits = [record.message for record in caplog.records if "waits for the server" in record.message]
     assert len(waits) == 1
     source.close()
+
+
+def test_a_server_that_stands_still_is_said_and_gone_on_with(server, table, caplog, monkeypatch):
+    monkeypatch.setattr(changes, "SILENT_AFTER", 0.2)
+    monkeypatch.setattr(changes, "ALIVE_EVERY", 0.05)
+    source = opened(server, table, snapshot="never")
+    source.read(1)
+    with server.frozen():
+        until(lambda: source.read(1) or caplog.messages)
+    server.ask(f"insert into {table} values (1)")
+    assert [key for key, _ in rows_of(source, 1)] == [1]
+    who = f"PostgresChanges({table})"
+    assert caplog.messages == [
+        f"{who} waits for the server: no answer for 0 s",
+        f"{who} goes on: the server answers",
+    ]
+    source.close()
+
+
+@pytest.mark.parametrize("asked", [1, 3000])
+def test_a_server_that_goes_away_during_the_snapshot_has_it_begin_anew(server, table, asked):
+    server.ask(f"insert into {table} select n from generate_series(1, 5000) n")
+    source = opened(server, table)
+    assert len(rows_of(source, asked)) < 5000
+    server.stop()
+    with pytest.raises(SourceError, match="while the snapshot of the tables was read, which begins anew") as error:
+        rows_of(source, 5000)
+    assert is_transient(error.value)
+    source.close()
+    server.start()
+    again = opened(server, table)
+    assert len(rows_of(again, 5000)) == 5000
+    again.close()
 
 
 def test_a_slot_that_a_lost_reader_still_holds_is_waited_for_and_a_wrong_one_is_not(server, table, caplog):

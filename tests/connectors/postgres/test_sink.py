@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import os
+import socket
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+import psycopg
 import pytest
+from waiting import until
 
 from esault import SinkError, Topology, TopologyError, TopologyFailed, run
+from esault.connectors.postgres import client
+from esault.connectors.postgres.answer_watch import AnswerWatch
 from esault.sinks import PostgresSink
 from esault.sources import Items
 from esault.testing.contract import check_sink
@@ -251,3 +258,30 @@ def test_a_server_that_restarts_is_waited_for(server, ask, caplog):
         "PostgresSink('t') waits for the server",
         "PostgresSink('t') goes on",
     ]
+
+
+def test_a_server_that_stands_still_is_said_and_gone_on_with(server, caplog, monkeypatch):
+    monkeypatch.setattr(client, "_watch", AnswerWatch(0.1))
+    asking = client.Client("PostgresSink('t')", SinkError, server.dsn, 300)
+    with ThreadPoolExecutor(1) as other:
+        with server.frozen():
+            answer = other.submit(asking.run, lambda cursor: cursor.execute("select 7").fetchone())
+            until(lambda: caplog.messages)
+            assert not answer.done()
+        assert answer.result(60) == (7,)
+    asking.close()
+    assert caplog.messages == [
+        "PostgresSink('t') waits for the server: no answer for 0 s",
+        "PostgresSink('t') goes on: the server answers",
+    ]
+
+
+def test_a_machine_that_is_gone_without_a_word_is_given_up_and_the_dsn_goes_before(server):
+    asking = client.Client("PostgresSink('t')", SinkError, server.dsn, 300)
+    descriptor = asking.once(lambda cursor: cursor.connection.fileno())
+    with socket.socket(fileno=os.dup(descriptor)) as connection:
+        assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 30_000
+        assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    asking.close()
+    options = client.connection_options(psycopg, "host=a connect_timeout=3 tcp_user_timeout=5")
+    assert not options.keys() & {"connect_timeout", "tcp_user_timeout"} and options["keepalives_idle"] == 10
