@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
+import depth
 import kafka_broker
 import postgres_server
 import pytest
@@ -95,3 +97,40 @@ def test_every_order_and_every_alert_is_there_once(command, servers, tmp_path):
     ]
     assert Counter((card, alert["from"]) for card, alert in told) == Counter(list(alerts(orders)))
     assert {(card, alert["from"]): (alert["orders"], alert["cents"]) for card, alert in told} == alerts(orders)
+
+
+@pytest.mark.skipif(depth.PROFILE != "deep", reason="starts Kafka once more: make test-deep")
+def test_servers_with_the_settings_of_the_compose_file_carry_it(command, tmp_path):
+    """By the commands at the top of orders.py. There is no topic yet: the broker makes it, as that of the file does."""
+    yaml = pytest.importorskip("yaml")
+    from confluent_kafka.admin import AdminClient
+
+    import esault
+
+    for library in ("confluent_kafka", "psycopg", "deltalake"):
+        pytest.importorskip(library)
+    services = yaml.safe_load((ROOT / "topologies/orders/compose.yaml").read_text())["services"]
+
+    def properties(port, controller):
+        told = kafka_broker.properties_of(services["kafka"]["environment"])
+        return {name: value.replace("9092", str(port)).replace("9093", str(controller)) for name, value in told.items()}
+
+    asked = dict(each.split("=") for each in services["postgres"]["command"].split()[2::2])
+    try:
+        with kafka_broker.running(properties=properties) as kafka, postgres_server.running(**asked) as postgres:
+            postgres.ask("create database shop")
+            dsn = postgres.dsn.replace("dbname=postgres", "dbname=shop")
+            program = [sys.executable, str(ROOT / "topologies/orders/produce.py"), "--orders", "600", "--rate", "0"]
+            made = [*program, "--kafka", kafka.servers, "--postgres", dsn]
+            done = subprocess.run(made, capture_output=True, text=True, timeout=120, check=False)
+            assert done.returncode == 0, done.stderr
+            topics = AdminClient({"bootstrap.servers": kafka.servers}).list_topics(timeout=20).topics
+            assert len(topics["orders"].partitions) == 4
+            params = {"kafka": kafka.servers, "postgres": dsn, "out": tmp_path / "orders", "until_end": True}
+            code, _, err = command.run(PLACE, *OPTIONS, **params)
+            assert code == 0, err
+            found = [row["id"] for row in esault.read(tmp_path / "orders").to_pylist()]
+            assert sorted(found) == list(range(600))
+            assert kafka.messages("alerts")
+    except (kafka_broker.NotToBeHadError, postgres_server.NotToBeHadError) as error:
+        pytest.skip(str(error))

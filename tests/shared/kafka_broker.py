@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from ports import free_port
@@ -61,13 +61,52 @@ def jars() -> Path:
     return _CACHE
 
 
+def own_properties(port: int, guarded: int, tls: int, controller: int) -> dict[str, str]:
+    """Return what a broker of tests is told, at these ports."""
+    return {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        "listeners": f"PLAINTEXT://127.0.0.1:{port},SASL_PLAINTEXT://127.0.0.1:{guarded},SSL://127.0.0.1:{tls},CONTROLLER://127.0.0.1:{controller}",
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port},SASL_PLAINTEXT://127.0.0.1:{guarded},SSL://127.0.0.1:{tls}",
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL",
+        "ssl.keystore.type": "PEM",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+        "allow.everyone.if.no.acl.found": "true",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": _JAAS,
+        "offsets.topic.replication.factor": "1",
+        "offsets.topic.num.partitions": "4",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "transaction.state.log.num.partitions": "4",
+        "share.coordinator.state.topic.replication.factor": "1",
+        "share.coordinator.state.topic.min.isr": "1",
+        "group.initial.rebalance.delay.ms": "0",
+        "auto.create.topics.enable": "false",
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+    }
+
+
+def properties_of(environment: Mapping[str, object]) -> dict[str, str]:
+    """Return what the image apache/kafka makes of its environment: KAFKA_NODE_ID is node.id."""
+    names = {name: name.removeprefix("KAFKA_").lower().replace("_", ".") for name in environment}
+    return {names[name]: str(value) for name, value in environment.items() if name.startswith("KAFKA_")}
+
+
 class Broker:
     """One broker. `servers` is where it listens, `guarded` where it asks for a password, `tls` where it speaks TLS.
 
     Everybody may do all that no ACL says anything about, and who comes to `servers` all.
     """
 
-    def __init__(self, folder: Path, **settings: str) -> None:
+    def __init__(
+        self, folder: Path, properties: Callable[[int, int], dict[str, str]] | None = None, **settings: str
+    ) -> None:
+        """`properties`: those of its file in place of its own, from its port and that of the controller."""
         self.folder = folder
         port, guarded, tls, controller = (free_port() for _ in range(4))
         self.port = port
@@ -75,33 +114,13 @@ class Broker:
         self.certificate = folder / "certificate.pem"
         self._process: subprocess.Popen[bytes] | None = None
         self._classes = f"{jars()}/*"
+        if properties is not None:
+            lines = properties(port, controller)
+        else:
+            lines = {**own_properties(port, guarded, tls, controller), "ssl.keystore.location": str(self._keys())}
         lines = {
-            "process.roles": "broker,controller",
-            "node.id": "1",
-            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-            "listeners": f"PLAINTEXT://{self.servers},SASL_PLAINTEXT://{self.guarded},SSL://{self.tls},CONTROLLER://127.0.0.1:{controller}",
-            "advertised.listeners": f"PLAINTEXT://{self.servers},SASL_PLAINTEXT://{self.guarded},SSL://{self.tls}",
-            "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL",
-            "ssl.keystore.type": "PEM",
-            "ssl.keystore.location": str(self._keys()),
-            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-            "super.users": "User:ANONYMOUS",
-            "allow.everyone.if.no.acl.found": "true",
-            "inter.broker.listener.name": "PLAINTEXT",
-            "sasl.enabled.mechanisms": "PLAIN",
-            "listener.name.sasl_plaintext.plain.sasl.jaas.config": _JAAS,
+            **lines,
             "log.dirs": str(folder / "data"),
-            "offsets.topic.replication.factor": "1",
-            "offsets.topic.num.partitions": "4",
-            "transaction.state.log.replication.factor": "1",
-            "transaction.state.log.min.isr": "1",
-            "transaction.state.log.num.partitions": "4",
-            "share.coordinator.state.topic.replication.factor": "1",
-            "share.coordinator.state.topic.min.isr": "1",
-            "group.initial.rebalance.delay.ms": "0",
-            "auto.create.topics.enable": "false",
-            "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
             **{name.replace("_", "."): value for name, value in settings.items()},
         }
         self._properties = folder / "server.properties"

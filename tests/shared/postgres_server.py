@@ -15,6 +15,14 @@ from typing import Any
 from ports import free_port
 
 USER, PASSWORD = "shop", "wonder"
+#: what a server is told, but for its place
+SETTINGS = {
+    "wal_level": "logical",
+    "max_wal_senders": "10",
+    "max_replication_slots": "10",
+    "wal_sender_timeout": "60s",
+    "max_connections": "60",
+}
 
 
 class NotToBeHadError(Exception):
@@ -43,11 +51,7 @@ class Server:
             "port": str(self.port),
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": str(folder),
-            "wal_level": "logical",
-            "max_wal_senders": "10",
-            "max_replication_slots": "10",
-            "wal_sender_timeout": "60s",
-            "max_connections": "60",
+            **SETTINGS,
             **settings,
         }
         self._process: subprocess.Popen[bytes] | None = None
