@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from esault.connectors.http.incoming import Incoming, answer_refused, tls_trouble
@@ -23,7 +23,8 @@ __all__ = ["HttpPollSource"]
 class HttpPollSource(IncomingSpout[Any]):
     """Rows of the JSON that a web service answers, asked every `every` seconds; needs `esault[http]`.
 
-    `rows` is the path to the list of rows, such as "data.items"; "" where the answer is the list, or one row. `key` is a field of a row.
+    `rows` is the path to the list of rows, such as "data.items"; "" where the answer is the list, or one row. `key` is a field of a row,
+    or a function of it.
     `since=("updated_after", "updated_at")` asks for new rows alone: the greatest value of the field "updated_at" that has come is
     sent as the parameter "updated_after", and a row that has come is left out. Without `since` an answer that has changed gives all its
     rows. The service is sent the ETag and the Last-Modified of its last answer, and may say 304.
@@ -44,7 +45,7 @@ class HttpPollSource(IncomingSpout[Any]):
         *,
         every: float = 60.0,
         rows: str = "",
-        key: str | None = None,
+        key: str | Callable[[Any], Any] | None = None,
         since: tuple[str, str] | None = None,
         params: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
@@ -56,6 +57,10 @@ class HttpPollSource(IncomingSpout[Any]):
         super().__init__(Service("HttpPollSource", url, "https://example.org/orders", headers, token))
         if since is not None and (not isinstance(since, (tuple, list)) or len(since) != 2):
             raise TopologyError(f"{who}: since={since!r}: write (parameter, field of a row)")
+        if not isinstance(rows, str):
+            raise TopologyError(f'{who}: rows={rows!r}: write a path with dots, such as "data.items", or ""')
+        if key is not None and not callable(key) and not isinstance(key, str):
+            raise TopologyError(f"{who}: key={key!r}: write a field's name, a function of a row, or None")
         self._every, self._timeout = check_seconds(who, "every", every), check_seconds(who, "timeout", timeout)
         self._path = [step for step in rows.split(".") if step]
         self._key, self._since, self._once = key, since, once
@@ -166,6 +171,13 @@ class HttpPollSource(IncomingSpout[Any]):
         return found if isinstance(found, list) else [found]
 
     def _pair(self, row: Any) -> tuple[Any, Any]:
+        if callable(self._key):
+            try:
+                return self._key(row), row
+            except Exception as error:
+                raise SourceError(
+                    f"{self._who}: key raises {type(error).__name__}: {error} for {str(row)[:200]}; correct key="
+                ) from error
         return (None if self._key is None else self._field(row, self._key)), row
 
     def _since_of(self, row: Any) -> Any:

@@ -72,7 +72,9 @@ class HttpServerSource(Spout[Any, Any]):
     ) -> None:
         who = "HttpServerSource"
         if not isinstance(host, str) or not host:
-            raise TopologyError(f'{who}: host={host!r}: write a name or an address such as "127.0.0.1"')
+            raise TopologyError(
+                f'{who}: host={host!r}: write a name or an address such as "127.0.0.1"; a port is port=8080'
+            )
         if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port <= 65535:
             raise TopologyError(f"{who}: port={port!r}: write a number from 0 (any that is free) to 65535")
         if not isinstance(path, str) or not path.startswith("/"):

@@ -28,6 +28,8 @@ class Service:
         scheme = example.partition(":")[0].removesuffix("s")
         if parts is None or parts.scheme not in (scheme, f"{scheme}s") or not parts.hostname:
             raise TopologyError(f'{who}: url={url!r}: write one such as "{example}"')
+        if headers is not None and not isinstance(headers, Mapping):
+            raise TopologyError(f'{who}: headers={headers!r}: write a dict, such as {{"Accept-Language": "en"}}')
         self._class, self.url, self._host = who, url, parts.hostname
         #: the class with the address, for messages
         self.who = f"{who} {url}"

@@ -254,6 +254,10 @@ class TestHttpServerSource:
         with pytest.raises(TopologyError, match="HttpServerSource"):
             HttpServerSource(**wrong)
 
+    def test_a_port_that_stands_in_place_of_the_host_is_told_how_to_be_written(self):
+        with pytest.raises(TopologyError, match="a port is port=8080"):
+            HttpServerSource(8080)
+
     def test_in_a_topology_an_answer_waits_for_the_sink(self):
         source = HttpServerSource(port=free_port(), answer="durable")
         t = Topology("posts")

@@ -148,10 +148,23 @@ class TestHttpPollSource:
         ):
             read(spout, 1)
 
+    def test_a_key_may_be_a_function_of_the_row(self):
+        rows = [{"of": {"id": 3}}, {"of": None}]
+        with feeding(lambda asked: (200, rows, {})) as feed:
+            with opened(HttpPollSource(feed.url, key=lambda row: (row["of"] or {}).get("id"))) as spout:
+                assert [key for key, _ in read(spout, 2)] == [3, None]
+            source = HttpPollSource(feed.url, key=lambda row: row["of"]["id"])
+            with (
+                opened(source) as spout,
+                pytest.raises(SourceError, match=r"key raises TypeError: .* for .*'of': None"),
+            ):
+                read(spout, 2)
+
     def test_what_makes_no_sense_is_refused(self):
-        for wrong in ({"url": "x"}, {"url": "http://a/", "since": "at"}, {"url": "http://a/", "every": 0}):
+        wrong = [{"since": "at"}, {"every": 0}, {"rows": ["data", "items"]}, {"key": 7}, {"headers": [("a", "b")]}]
+        for options in ({"url": "x"}, *({"url": "http://a/", **each} for each in wrong)):
             with pytest.raises(TopologyError, match="HttpPollSource"):
-                HttpPollSource(**wrong)
+                HttpPollSource(**options)
         with pytest.raises(SourceError, match="the host is not known"):
             HttpPollSource("http://no.such.host.invalid/").check()
 
