@@ -44,7 +44,7 @@ from esault.state.state_store import FileStateStore
 from esault.testing.local_process import LocalAcker, LocalProber, LocalSubUnit
 from esault.testing.local_sinks import LocalSinks
 from esault.testing.manual_clock import ManualClock
-from esault.testing.memory_connectors import DeadLetterList, GivenRows, collecting
+from esault.testing.memory_connectors import DeadLetterList, collecting, given
 from esault.testing.memory_state_store import MemoryStateStore
 from esault.testing.memory_wire import MemoryWire
 from esault.topology.builder import Topology, plan_maker
@@ -64,7 +64,7 @@ class LocalRuntime:
     assert sorted(local.emitted("count")) == [("a", 1), ("a", 2), ("b", 1)]
     ```
 
-    `spouts` gives tuples in place of spouts, by name; sinks are collected, not written (`landed`). Values that are
+    `spouts` gives tuples, or other spouts, in place of spouts, by name; sinks are collected, not written (`landed`). Values that are
     changed after they were emitted are found. The same `seed` gives the same order of events.
     """
 
@@ -72,7 +72,7 @@ class LocalRuntime:
         self,
         topology: Topology | Plan | Callable[[], Topology | Plan],
         *,
-        spouts: Mapping[str, Iterable[tuple[Any, Any]]] | None = None,
+        spouts: Mapping[str, Iterable[tuple[Any, Any]] | Spout[Any, Any]] | None = None,
         seed: int = 0,
         clock: ManualClock | None = None,
         parallelism: Mapping[str, int] | None = None,
@@ -103,7 +103,7 @@ class LocalRuntime:
             apart |= set() if kept is None else kept.apart
             self._plan_of = lambda: chain(unchained(), apart)
             plan = None if plan is None else chain(plan, apart)
-        self._given = {name: list(rows) for name, rows in (spouts or {}).items()}
+        self._given = {name: rows if isinstance(rows, Spout) else list(rows) for name, rows in (spouts or {}).items()}
         self.plan = plan or self._plan_of()
         for name in self._given:
             if name not in self.plan.units or self.plan.units[name].kind != "spout":
@@ -133,7 +133,7 @@ class LocalRuntime:
         # A given spout can seek, whatever the one can that it stands for.
         units = {name: unit if real else self._collecting(unit) for name, unit in self.plan.units.items()}
         for name, rows in self._given.items():
-            units[name] = replace(units[name], spout=GivenRows(rows))
+            units[name] = replace(units[name], spout=given(rows))
         kept_in = None if state_dir is None else StateDir(state_dir, locked=False, last_number=last_number)
         self.driver = Driver(
             replace(self.plan, units=units),
@@ -339,9 +339,8 @@ class LocalRuntime:
             self._made.append(unit)
             return unit
         if unit.kind == "spout":
-            given = self._given.get(name)
             # Each sub-unit has an object of its own, as it has where each is a process.
-            spout = GivenRows(given) if given is not None else copy.deepcopy(unit.spout)
+            spout = given(self._given[name]) if name in self._given else copy.deepcopy(unit.spout)
             unit = replace(unit, spout=spout)
         return self._collecting(unit)
 

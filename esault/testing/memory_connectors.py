@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ from esault.topology.plan import Outlet, SinkPlan, UnitPlan
 from esault.topology.sink import Sink
 from esault.topology.spout import EndOfStream, Spout
 
-__all__ = ["CollectingSink", "DeadLetterList", "GivenRows", "collecting"]
+__all__ = ["CollectingSink", "DeadLetterList", "GivenRows", "collecting", "given"]
 
 
 class GivenRows(Spout[Any, Any]):
@@ -34,6 +35,11 @@ class GivenRows(Spout[Any, Any]):
 
     def seek(self, position: int) -> None:
         self._next = position
+
+
+def given(rows: Iterable[tuple[Any, Any]] | Spout[Any, Any]) -> Spout[Any, Any]:
+    """Return a spout of these tuples; of a spout, such as a table, one of its own."""
+    return copy.deepcopy(rows) if isinstance(rows, Spout) else GivenRows(rows)
 
 
 _HANDLES = itertools.count(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pyarrow as pa
 import pytest
 from commands_asked import some_change
 from counting import Count, Landed, Nothing
@@ -11,7 +12,7 @@ from counting import Count, Landed, Nothing
 from esault import Bolt, Topology, TopologyError, TopologyFailed, UsageError, by_key
 from esault.messages.settings import Settings
 from esault.sinks import Collect
-from esault.sources import Items
+from esault.sources import CsvFiles, Items, Table
 from esault.testing import LocalRuntime
 
 
@@ -34,6 +35,18 @@ def test_it_takes_a_topology_a_plan_or_what_makes_one():
         local = LocalRuntime(topology, spouts={"rows": ROWS})
         local.run_until_drained()
         assert sorted(local.emitted("echo")) == ROWS
+
+
+@pytest.mark.parametrize("settings", [None, Settings(delivery="eo", checkpoint_every=0.01)])
+def test_another_source_may_stand_in_place_of_a_spout_also_one_of_splits(settings, tmp_path):
+    frame = pa.table({"word": [key for key, _ in ROWS], "n": [n for _, n in ROWS]})
+    (tmp_path / "rows.csv").write_text("word,n\na,1\nb,2\n")
+    csv = CsvFiles(str(tmp_path), key="word", types={"n": int})
+    for source in (Table(frame, key="word"), csv, Items(ROWS)):
+        local = LocalRuntime(echoing(), spouts={"rows": source}, settings=settings)
+        local.run_until_drained()
+        found = sorted((key, value if isinstance(value, int) else value["n"]) for key, value in local.emitted("echo"))
+        assert found == ROWS
 
 
 def test_names_that_are_not_there_are_refused_with_those_that_are():
