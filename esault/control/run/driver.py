@@ -494,7 +494,7 @@ class Driver:
         if self.phase == "running":
             for _, receiver, sender, text in list(self._lost_frames.find(self.units, self.places.hosts, now)):
                 self.handle(Broken(receiver, sender, text), now)
-            self.unresponsive.tick(now)
             self.scaling.sampler.forget({incarnation for unit in self.units.values() for incarnation in unit.subs})
+        self.unresponsive.tick(now)
         self.deliver(now)
         self._step_pipelines(now)

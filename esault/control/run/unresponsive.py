@@ -17,6 +17,8 @@ __all__ = ["SILENCE", "MissedHeartbeat", "Unresponsive"]
 SILENCE = 5.0
 #: seconds that its process has to answer that
 ANSWER = 1.0
+#: seconds within which all first sub-units must have answered that they know each other
+WIRED = 60.0
 #: of a run that the report has: a bolt of 6 s a tuple misses one for each
 MOST = 100
 
@@ -49,6 +51,8 @@ class Unresponsive:
         self.all: deque[MissedHeartbeat] = deque(maxlen=MOST)
         #: what was told of units, so that it is told once
         self._told: set[tuple[str, str]] = set()
+        #: when those that are told of each other must have answered; None: that is over
+        self._wired_by: float | None = None
 
     def take(self, message: Any, now: float) -> bool:
         """Note that a sub-unit said something; True for a message that is for this alone."""
@@ -74,6 +78,12 @@ class Unresponsive:
 
     def tick(self, now: float) -> None:
         """Look for silence. Sub-units that wait for a restart may be silent."""
+        if self._driver.phase == "wiring":
+            self._wiring(now)
+            return
+        self._wired_by = None
+        if self._driver.phase != "running":
+            return
         for incarnation in self._driver.restarts.waiting:
             self._heard[incarnation] = now
             self._end(incarnation, now)
@@ -86,6 +96,18 @@ class Unresponsive:
                     self._look(self._open.get(incarnation), unit.name, incarnation, heard, now)
         for incarnation in self._heard.keys() - living:
             self.gone(incarnation, now)
+
+    def _wiring(self, now: float) -> None:
+        """Have those replaced that do not answer while all are told of each other: the run has not begun, and waits for them."""
+        if self._wired_by is None:
+            self._wired_by = now + WIRED
+        if now < self._wired_by:
+            return
+        self._wired_by = now + WIRED
+        names = {i: f"{name}/{i}" for name, unit in self._driver.units.items() for i in sorted(unit.unwired())}
+        said = ", ".join(names.values())
+        self._driver.notices.append(f"no answer for {WIRED:g} s from {said}, told of each other: ended and replaced")
+        self._driver.outbox.extend(("keeper", Kill(incarnation)) for incarnation in names)
 
     def _look(self, missed: MissedHeartbeat | None, unit: str, incarnation: int, heard: float, now: float) -> None:
         if missed is None:

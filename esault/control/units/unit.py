@@ -184,6 +184,11 @@ class Unit:
         """Return whether all first sub-units have the first tables of those they send to."""
         return self.targets.wired
 
+    def unwired(self) -> set[int]:
+        """Return the sub-units that have not confirmed all senders, or lack the tables of a unit that they send to."""
+        records = self.subs.values()
+        return {r.incarnation for r in records if not (self.targets.know(r) and self.senders.knows(r.incarnation))}
+
     @property
     def unsettled(self) -> bool:
         """Return whether senders are being registered or told of a table."""

@@ -36,7 +36,7 @@ from thespian.system.messages.admin import PendingActorResponse
 from thespian.system.messages.multiproc import EndpointConnected, LoggerConnected
 from thespian.system.multiprocCommon import MultiProcAdmin, MultiProcManager, closeFileNums
 from thespian.system.timing import ExpirationTimer
-from thespian.system.transport import TransmitIntent
+from thespian.system.transport import Thespian__UpdateWork, TransmitIntent
 
 from esault.runtime.actors import guard
 from esault.runtime.process.owner import Owner
@@ -216,6 +216,8 @@ class Manager(MultiProcManager):  # type: ignore[misc]
     """Thespian's shell around one actor, with an eye on the run's owner. A child's death is told exactly once."""
 
     def handleMessages(self, envelope: Any) -> Any:
+        if isinstance(envelope, Thespian__UpdateWork):
+            return True  # of a connection that could not be taken: it is no message, and Thespian's own shell ends here
         message = envelope.message
         if isinstance(message, WakeupMessage) and message.payload == _CHECK_OWNER:
             if not _inherited().owner.alive() or os.getppid() != _parent_pid():

@@ -332,6 +332,7 @@ def _tune(log_file: Path | None) -> None:
     from thespian.system.transport.TCPTransport import TCPTransport
 
     descriptors.install(sys.modules[TCPTransport.__module__])
+    descriptors.look_again(transport.TransmitIntent)
     if not getattr(TCPTransport.close, "closes_sockets", False):
         TCPTransport.close = _closing_sockets(TCPTransport.close)
     _set(asyncTransportBase, "MAX_PENDING_TRANSMITS", _MAX_UNDER_WAY)

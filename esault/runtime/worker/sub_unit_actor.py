@@ -30,6 +30,8 @@ NOT_BEGUN = MappingProxyType(
         os.EX_UNAVAILABLE: errno.ENOMEM,
     }
 )
+#: exit code of one whose messages did not reach the driver
+UNHEARD = os.EX_PROTOCOL
 _EXIT_CODES = {error: code for code, error in NOT_BEGUN.items()}
 
 
@@ -49,6 +51,12 @@ class SubUnitActor(ReportingActor):
             if error.errno in _EXIT_CODES:  # the keeper tries again; a death would count against the run
                 os._exit(_EXIT_CODES[error.errno])
             raise
+
+    def undelivered(self, address: Any, number: int) -> None:
+        """End this process: what the driver was told would be waited for ever. A death is dealt with."""
+        if address == self._birth.driver:
+            print(f"{number} messages did not reach the driver: this process ends", file=sys.stderr, flush=True)
+            os._exit(UNHEARD)
 
     def receiveMsg_Wake(self, message: Wake, sender: Any) -> None:
         """Begin."""

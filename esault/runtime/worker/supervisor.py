@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from esault.messages.control import Kill
 from esault.runtime.actors.actor import HandlerFailed, ReportingActor, UnknownMessage
 from esault.runtime.messages import ForkedChild, KeeperStarted, Messages
 from esault.runtime.process.owner import Owner
@@ -33,6 +34,19 @@ class Supervisor(ReportingActor):
             self._waiting[incarnation].extend(messages)
         else:
             self.send(address, Messages(tuple(messages)))
+
+    def undelivered(self, address: Any, number: int) -> None:
+        """End the process that misses messages: what they were to bring about would be waited for ever. Its death is dealt with."""
+        super().undelivered(address, number)
+        for incarnation, known in self.addresses.items():
+            if known == address:
+                self.unreachable(incarnation, number)
+                return
+
+    def unreachable(self, incarnation: int, number: int) -> None:
+        """Have a process ended that so many messages did not reach, unless it is on its way out."""
+        if self.keeper is not None:
+            self.send(self.keeper, Kill(incarnation))
 
     def keeper_died(self) -> bool:
         """Return True, once, when the keeper's process is gone."""

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 import kafka_broker
@@ -68,6 +69,9 @@ def _fill(broker, small, guarantee, state):
         until(lambda: broker._process.poll() is not None, 120)
         ended.append(broker._process.returncode)
         broker.stop()
+        time.sleep(
+            4
+        )  # whoever makes room takes longer than the client, which says it when it has looked for another broker
         subprocess.run(["mount", "-o", "remount,size=200m", str(small)], check=True)
         broker.start()
 

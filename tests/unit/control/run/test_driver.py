@@ -44,13 +44,15 @@ class Run:
         self.driver = Driver(plan_of_words(), "run", "here", settings or Settings(), **options)
         self.said = deque()
         self.silent = set()
+        #: kinds of messages that nobody answers
+        self.deaf = set()
 
     def answer(self):
         """Until nothing is asked any more."""
         while self.driver.outbox:
             to, message = self.driver.outbox.popleft()
             self.said.append((to, message))
-            if to in self.silent or isinstance(message, Build):
+            if to in self.silent or isinstance(message, Build) or type(message) in self.deaf:
                 continue
             for answer in self.answers(to, message):
                 assert self.driver.handle(answer, self.now)
@@ -118,6 +120,29 @@ def test_one_process_that_never_stands_keeps_the_run_from_beginning():
     run.driver.start(run.now)
     run.answer()
     assert run.driver.phase == "building"
+
+
+def test_one_that_does_not_answer_while_all_are_told_of_each_other_is_replaced():
+    run = Run()
+    run.deaf = {Add}
+    run.driver.start(run.now)
+    run.answer()
+    assert run.driver.phase == "wiring"
+    run.driver.tick(run.now + 1)
+    run.driver.tick(run.now + 60)
+    assert not run.driver.notices
+    run.driver.tick(run.now + 61)
+    (said,) = run.driver.notices
+    assert said.startswith("no answer for 60 s from ")
+    killed = {message.incarnation for to, message in run.driver.outbox if to == "keeper" and isinstance(message, Kill)}
+    assert killed == {i for name, unit in run.driver.units.items() for i in unit.unwired()}
+    assert killed
+    run.driver.outbox.clear()
+    run.deaf = set()
+    for incarnation in sorted(killed):
+        run.driver.handle(Exited(incarnation, "the run ended it"), run.now)
+    run.answer()
+    assert run.driver.phase == "beginning"
 
 
 def test_a_death_is_told_of_and_made_up_for_and_then_there_is_a_grace():

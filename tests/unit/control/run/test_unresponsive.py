@@ -16,6 +16,7 @@ from esault.messages.settings import Settings
 def driver():
     def made(timeout=0.0):
         return SimpleNamespace(
+            phase="running",
             settings=Settings(heartbeat_timeout=timeout),
             restarts=SimpleNamespace(waiting=()),
             units={"slow": SimpleNamespace(name="slow", subs={7: None, 8: None})},

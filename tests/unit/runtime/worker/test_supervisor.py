@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from esault.messages.control import Kill
 from esault.runtime.actors.actor import HandlerFailed, UnknownMessage
 from esault.runtime.messages import ForkedChild, KeeperStarted, Messages
 from esault.runtime.worker.supervisor import Supervisor
@@ -45,6 +46,15 @@ def test_messages_wait_for_the_process_that_they_are_for(actor):
 def test_a_process_for_which_nothing_waits_is_sent_nothing(actor):
     actor.receiveMsg_ForkedChild(ForkedChild(3, "there"), None)
     assert actor.sent == []
+
+
+def test_a_process_that_a_message_does_not_reach_is_ended(actor):
+    actor.keeper = "keeper"
+    actor.receiveMsg_ForkedChild(ForkedChild(3, "there"), None)
+    actor.undelivered("elsewhere", 1)  # its death is known already
+    assert actor.sent == []
+    actor.undelivered("there", 2)
+    assert actor.sent == [("keeper", Kill(3))]
 
 
 def test_the_death_of_the_keeper_is_told_once(actor):
