@@ -109,12 +109,12 @@ class Statements:
                 )
 
     def move(self, cursor: Any, handles: Sequence[str]) -> None:
-        """Move what is staged under these handles; of a primary key the newest row."""
+        """Move what is staged under these handles, in the order in which it was written; of a primary key the newest row."""
         cursor.execute("select pg_advisory_xact_lock(hashtext(%s))", [self.staging])
         if not self.primary_key:
             cursor.execute(
                 f"with moved as (delete from {self.staging} where _esault_handle = any(%s) returning *) "
-                f"insert into {self.table} ({self._listed}) select {self._listed} from moved",
+                f"insert into {self.table} ({self._listed}) select {self._listed} from moved order by _esault_stamp",
                 [list(handles)],
             )
             return
