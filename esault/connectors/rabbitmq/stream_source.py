@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from esault.connectors.rabbitmq.client import address, ask
@@ -96,6 +97,8 @@ class RabbitMQStreamSource(SplitSource[Any, Any]):
                     if error.reply_code == 406 and OFFSET in error.reply_text:
                         raise SourceError(f"{who} is a queue: take RabbitMQSource, or correct the name") from None
                     raise
+                with suppress(Exception):  # pika gives back what has come meanwhile, which a stream does not take
+                    channel.connection.close()
 
             ask(who, SourceError, self._url, question)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import threading
 import time
 
 import pytest
@@ -151,6 +152,25 @@ def test_a_stream_that_was_made_anew_is_said_and_read(server, opened, caplog):
         channel.queue_delete(stream)
     with pytest.raises(SourceError, match="was deleted while it was read"):
         anew.take(1)
+
+
+def test_a_stream_that_gets_messages_meanwhile_is_asked_like_any(server):
+    stream, over = server.stream(), threading.Event()
+
+    def publish():
+        with server.channel() as channel:
+            while not over.is_set():
+                channel.basic_publish("", stream, b"1")
+                channel.connection.process_data_events(0)
+
+    publisher = threading.Thread(target=publish)
+    publisher.start()
+    try:
+        for _ in range(5):
+            RabbitMQStreamSource(stream, server.url).check()
+    finally:
+        over.set()
+        publisher.join()
 
 
 def test_what_is_amiss_is_said(server):
