@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from esault.answer_watch import AnswerWatch
 from esault.errors import EsaultError
 from esault.object_store.refusals import code_of, explained, first_line, passes, replaced
 from esault.object_store.stored_object import StoredObject
@@ -22,7 +23,10 @@ T = TypeVar("T")
 PATIENCE = 300.0
 #: seconds between two attempts: the first wait, which doubles, and the longest. A half of each is left to chance
 AGAIN_AFTER, AGAIN_AT_MOST = 0.2, 5.0
+#: before a store is said to stand still: bytes of a second that it moves at least, and seconds that a listing of many may take
+_SLOWEST, _LISTING = 1 << 20, 50.0
 _logger = logging.getLogger(__name__)
+_watch = AnswerWatch()
 #: those of this process; none outlives a fork, for its client's thread does not
 _stores: dict[tuple[int, type[EsaultError], str, str], ObjectStore] = {}
 
@@ -64,14 +68,14 @@ class ObjectStore:
                     objects[address] = StoredObject.described(address, info)
             return objects
 
-        return self._run(url, look, None if wait else _NEVER)
+        return self._run(url, look, None if wait else _NEVER, _LISTING)
 
     def fetch(self, of: StoredObject, begin: int, end: int, stop: threading.Event | None = None) -> bytes:
         """Return bytes `begin` to `end` of this version of the object, fewer at its end. `stop` ends a wait for the store."""
         end = min(end, of.size)
         if begin >= end:
             return b""
-        return self._run(of.url, lambda client: self._read(client, of, begin, end), stop)
+        return self._run(of.url, lambda client: self._read(client, of, begin, end), stop, (end - begin) / _SLOWEST)
 
     def read(self, url: str) -> bytes | None:
         """Return the whole object at this address; None where there is none."""
@@ -101,7 +105,7 @@ class ObjectStore:
 
     def write(self, url: str, data: bytes) -> None:
         """Put an object there, in place of what is: a reader sees all of it or nothing of it. It is durable behind this."""
-        self._run(url, lambda client: client.pipe_file(client._strip_protocol(url), data), None)
+        self._run(url, lambda client: client.pipe_file(client._strip_protocol(url), data), None, len(data) / _SLOWEST)
 
     def write_absent(self, url: str, data: bytes) -> bool:
         """Put an object there, if none is; return whether it is this one: of several who try one succeeds."""
@@ -115,11 +119,12 @@ class ObjectStore:
                 return bytes(client.cat_file(path)) == data
             return True
 
-        return self._run(url, put, None)
+        return self._run(url, put, None, len(data) / _SLOWEST)
 
     def upload(self, url: str, file: str) -> None:
         """Put the content of a file there, in place of what is: a reader sees all of it or nothing of it. It is durable behind this."""
-        self._run(url, lambda client: client.put_file(file, client._strip_protocol(url)), None)
+        size = os.path.getsize(file)
+        self._run(url, lambda client: client.put_file(file, client._strip_protocol(url)), None, size / _SLOWEST)
 
     def children(self, url: str) -> dict[str, int | None]:
         """Return what is directly below `url`: name -> bytes, None for a "folder"; {} where nothing is."""
@@ -181,14 +186,15 @@ class ObjectStore:
             raise ConnectionResetError(f"{len(data)} bytes of {end - begin} came")
         return bytes(data)
 
-    def _run(self, url: str, work: Callable[[Any], T], stop: threading.Event | None) -> T:
-        """Return `work(client)`, again while the store is away, until `stop` is set."""
+    def _run(self, url: str, work: Callable[[Any], T], stop: threading.Event | None, allowed: float = 0.0) -> T:
+        """Return `work(client)`, again while the store is away, until `stop` is set. It may take `allowed` seconds."""
         until: float | None = None
         longest = AGAIN_AFTER
         while True:
             began = time.monotonic()
             try:
-                found = work(self._client())
+                with _watch.asking(self._silent(url, began), allowed):
+                    found = work(self._client())
             except EsaultError:
                 raise
             except Exception as error:
@@ -223,6 +229,9 @@ class ObjectStore:
                     made.retries = 2
                 self._made = made
             return self._made
+
+    def _silent(self, url: str, began: float) -> Callable[[float], None]:
+        return lambda seconds: self._say_away(url, TimeoutError(f"its answer takes longer than {seconds:.0f} s"), began)
 
     def _say_away(self, url: str, error: Exception, began: float) -> None:
         with self._saying:

@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
+from esault.answer_watch import SILENT_AFTER
 from esault.connectors.postgres import pgoutput
-from esault.connectors.postgres.answer_watch import SILENT_AFTER
 from esault.connectors.postgres.client import Client, library, passes, qualified, quoted, table_name
 from esault.connectors.postgres.pgoutput import UNCHANGED, Begin, Change, Commit, Decoder, Truncate
 from esault.connectors.postgres.replication import Replication, lsn_of, lsn_text

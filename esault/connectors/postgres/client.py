@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from esault.connectors.postgres.answer_watch import AnswerWatch
+from esault.answer_watch import AnswerWatch
 from esault.errors import EsaultError
 from esault.topology.error_policy import Backoff
 

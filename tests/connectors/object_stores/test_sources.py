@@ -6,17 +6,21 @@ import gzip
 import io
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 import s3_server
 from tcp_proxy import Proxy
+from waiting import until
 
-from esault import SourceError, Topology, TopologyError, TopologyFailed
+from esault import SinkError, SourceError, Topology, TopologyError, TopologyFailed
+from esault.answer_watch import AnswerWatch
 from esault.object_store import object_file, store
 from esault.sinks import Collect
 from esault.sources import (
@@ -258,6 +262,31 @@ def test_a_store_that_is_away_is_waited_for_and_that_is_said_once(server, bucket
         assert said == ["waits for the object store", "goes on"]
     finally:
         door.shut()
+
+
+def test_a_store_that_stands_still_is_said_and_gone_on_with(server, bucket, monkeypatch):
+    told = []
+    monkeypatch.setattr(store, "_logger", SimpleNamespace(warning=lambda text, *of: told.append(text % of)))
+    monkeypatch.setattr(store, "_watch", AnswerWatch(0.1))
+    monkeypatch.setattr(store, "_SLOWEST", 1 << 40)
+    address = f"s3://{bucket}/out/a"
+    asked = store.ObjectStore(SinkError, "s3", {"endpoint_url": server.url})
+    asked.write(address, b"1")
+    process = psutil.Process(server._process.pid)
+    with ThreadPoolExecutor(1) as other:
+        process.suspend()
+        try:
+            written = other.submit(asked.write, address, b"2")
+            until(lambda: told)
+            assert not written.done()
+        finally:
+            process.resume()
+        written.result(60)
+    assert told == [
+        f"{address}: waits for the object store: its answer takes longer than 0 s",
+        f"{address}: goes on: the object store answers",
+    ]
+    assert server.body(bucket, "out/a") == b"2"
 
 
 def test_other_stores_are_read_by_the_same_code(tmp_path):

@@ -16,8 +16,8 @@ import pytest
 from waiting import until
 
 from esault import SinkError, Topology, TopologyError, TopologyFailed, run
+from esault.answer_watch import AnswerWatch
 from esault.connectors.postgres import client
-from esault.connectors.postgres.answer_watch import AnswerWatch
 from esault.sinks import PostgresSink
 from esault.sources import Items
 from esault.testing.contract import check_sink

@@ -42,11 +42,11 @@ class AnswerWatch:
         self._thread: threading.Thread | None = None
 
     @contextlib.contextmanager
-    def asking(self, silent: Callable[[float], None]) -> Iterator[Question]:
-        """Call `silent(seconds)` once, in another thread, where what is done meanwhile takes long."""
+    def asking(self, silent: Callable[[float], None], allowed: float = 0.0) -> Iterator[Question]:
+        """Call `silent(seconds)` once, in another thread, where what is done meanwhile takes long: so many seconds longer than `allowed`."""
         if self._process != os.getpid():  # forked: the thread is not here, and what was asked there is not ours
             self._begin()
-        question = Question(self._clock(), silent)
+        question = Question(self._clock() + allowed, silent)
         with self._lock:
             self._open.add(question)
             if self._thread is None:

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from esault.connectors.postgres.answer_watch import AnswerWatch
+from esault.answer_watch import AnswerWatch
 
 
 @pytest.fixture
@@ -31,6 +31,17 @@ def test_a_question_that_is_open_for_long_is_said_once(watch, now):
         assert watch.look() and said == [10.0]
         assert not question.first()
     assert not watch.look()
+
+
+def test_what_may_take_its_time_is_said_later(watch, now):
+    said = []
+    with watch.asking(said.append, allowed=5.0):
+        now[0] += 14.9
+        watch.look()
+        assert said == []
+        now[0] += 0.1
+        watch.look()
+    assert said == [10.0]
 
 
 def test_one_whose_error_was_said_is_not_said_again(watch, now):
