@@ -53,7 +53,9 @@ def check_spout(
     The laws: making, checking and copying one opens nothing; `read(limit)` gives `limit` rows at most, and the same rows whatever the
     limits are; between reads every other hook may be called, and changes nothing; nothing comes before the time that `next_due` names. Of one with positions: there is one before the
     first read; one can travel; right after `seek` the position is the one that was sought; behind `seek` come the rows that came
-    behind that position, no more and no less, and none behind the end. Of one with parts: together they have each row once.
+    behind that position, no more and no less, and none behind the end. Of one that is acknowledged and cannot seek: where the one before was
+    killed, and nothing acknowledged, a new one is told the last position that was kept, by `commit` right behind `open`. Rows before it do
+    not come again, or by `row_ids` have the names that they had. Of one with parts: together they have each row once.
 
     Of a `SplitSource`: all objects name the same splits, each once; each split keeps the laws of positions; splits that are read in several
     objects, and handed over from one to another, have each row once. `grow` adds a split outside: an object that is open names it then.
@@ -90,6 +92,9 @@ class _Checked:
         if has_position(made):
             for limits in _LIMITS:
                 self._check_positions(limits)
+        elif is_acknowledged(made):
+            for limits in _LIMITS:
+                self._check_acknowledged(limits)
         if made.parallel:
             divided = [row for part in range(parts) for row in self._all(self._make(), part=part, parts=parts)]
             assert sorted(map(repr, divided)) == sorted(map(repr, whole)), (
@@ -108,6 +113,40 @@ class _Checked:
         spout.close()
         for count, position in [*places[:: max(1, len(places) // self._positions)], places[-1]]:
             self._go_on(position, rows[:count], rows, limits)
+
+    def _check_acknowledged(self, limits: Sequence[int]) -> None:
+        places: list[tuple[int, Any]] = []
+        rows, names = self._named(self._make(), limits, places)
+        for count, position in places[:: max(1, len(places) // self._positions)]:
+            known = set(names[:count]) - {None}
+            again, called = self._named(self._make(), limits, [], told=[position])
+            after = [row for row, name in zip(again, called) if name is None or name not in known]
+            law = (
+                f"told commit({position!r}) right behind open, rows before it come not, or by row_ids with their names"
+            )
+            self._same(rows[:count] + after, rows, law)
+
+    def _named(
+        self, spout: Spout[Any, Any], limits: Sequence[int], places: list[tuple[int, Any]], told: Sequence[Any] = ()
+    ) -> tuple[list[Any], list[str | None]]:
+        """Return all rows and their names, None where it names none; `places`: where it stood behind how many rows. Nothing is acknowledged."""
+        self._opened(spout)
+        for position in told:
+            spout.commit(position)
+        rows: list[Any] = []
+        names: list[str | None] = []
+        named = type(spout).row_ids is not Spout.row_ids
+        for portion in self._portions(spout, limits, acknowledges=False):
+            rows += portion
+            ids: Sequence[str] | None = spout.row_ids() if named else None
+            assert ids is None or len(ids) == len(portion), (
+                f"row_ids names each row of the last read: {len(portion)} rows, {len(ids or ())} names"
+            )
+            names += [None] * len(portion) if ids is None else ids
+            if portion:
+                places.append((len(rows), _travelled(spout.position(), f"behind row {len(rows)}")))
+        spout.close()
+        return rows, names
 
     def _go_on(self, position: Any, before: list[Any], whole: list[Any], limits: Sequence[int]) -> None:
         """Seek this position, be killed before anything was read, seek what was told then, and read on from there."""
@@ -138,9 +177,11 @@ class _Checked:
         spout.open(spout.context)
         return spout
 
-    def _portions(self, spout: Spout[Any, Any], limits: Sequence[int]) -> Iterator[list[Any]]:
+    def _portions(
+        self, spout: Spout[Any, Any], limits: Sequence[int], acknowledges: bool = True
+    ) -> Iterator[list[Any]]:
         """Yield what each read gives, with all other hooks called between; ends where the stream does, or with many empty reads."""
-        empty, turn, positioned, nothing_before = 0, 0, is_acknowledged(spout), 0.0
+        empty, turn, positioned, nothing_before = 0, 0, acknowledges and is_acknowledged(spout), 0.0
         while empty < self._idle:
             limit = limits[turn % len(limits)]
             turn += 1

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from esault.connectors.http.poll_source import HttpPollSource
 from esault.connectors.http.sse_source import EventParser, SseSource
 from esault.errors import SourceError, TopologyError
+from esault.testing.contract import check_spout
 from esault.topology.context import Context
 from esault.topology.spout import EndOfStream
 
@@ -148,6 +149,13 @@ class TestHttpPollSource:
         ):
             read(spout, 1)
 
+    @pytest.mark.parametrize("since", [None, ("from", "n")])
+    def test_it_keeps_the_contract_of_spouts(self, since):
+        rows = [{"n": n // 3, "id": n} for n in range(12)]
+        with feeding(lambda asked: (200, rows, {})) as feed:
+            made = check_spout(lambda: HttpPollSource(feed.url, since=since, once=True), positions=4, idle=10**9)
+            assert made == 12
+
     def test_a_key_may_be_a_function_of_the_row(self):
         rows = [{"of": {"id": 3}}, {"of": None}]
         with feeding(lambda asked: (200, rows, {})) as feed:
@@ -174,6 +182,16 @@ def events(begin, end):
 
 
 class TestSseSource:
+    def test_it_keeps_the_contract_of_spouts(self, monkeypatch):
+        monkeypatch.setattr("esault.connectors.http.incoming._FIRST_BACKOFF", 0.001)
+
+        def answer(asked):
+            begin = int(asked.get("Last-Event-ID", -1)) + 1
+            return (200, events(begin, min(10, begin + 6)), EVENTS) if begin < 10 else (204, b"", {})
+
+        with feeding(answer) as feed:
+            assert check_spout(lambda: SseSource(feed.url), positions=4, idle=10**9) == 10
+
     def test_events_are_rows_by_their_type_until_204(self):
         once = iter([(200, [b": hello\n\n", *events(0, 3), b'data: {"a":\ndata: 1}\n\n'], EVENTS)])
         with feeding(lambda asked: next(once, (204, b"", {}))) as feed, opened(SseSource(feed.url)) as spout:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from esault import EndOfStream, Spout
@@ -105,8 +107,72 @@ class NothingYet(Numbers):
         return super().read(limit) if self.next < self.n else None
 
 
-def test_a_spout_that_keeps_it_is_counted():
-    assert check_spout(Numbers) == 20
+class Acknowledged(Spout):
+    """A queue gives all again that was not acknowledged; its positions name messages for good."""
+
+    seekable = False
+
+    def __init__(self):
+        self.next, self.known = 0, -1
+
+    def read(self, limit):
+        if self.next >= 20:
+            raise EndOfStream
+        given = range(self.next, min(20, self.next + limit))
+        self.next = given.stop
+        return [(n, n) for n in given if n > self.known]
+
+    def position(self):
+        return self.next - 1
+
+    def commit(self, position):
+        if not self.next:
+            self.next, self.known = 0, position
+
+
+class Named(Acknowledged):
+    """Its positions are of a connection; messages have names."""
+
+    def commit(self, position):
+        pass
+
+    def read(self, limit):
+        self.rows = super().read(limit)
+        return self.rows
+
+    def row_ids(self):
+        return [f"m{n}" for n, _ in self.rows]
+
+
+class GivesAllAgain(Acknowledged):
+    def commit(self, position):
+        pass
+
+
+class LeavesOneMoreOut(Acknowledged):
+    def commit(self, position):
+        super().commit(position + 1)
+
+
+class NamesThemAnew(Named):
+    made = itertools.count()
+
+    def __init__(self):
+        super().__init__()
+        self.number = next(self.made)
+
+    def row_ids(self):
+        return [f"{self.number}-{n}" for n, _ in self.rows]
+
+
+class NamesTooFew(Named):
+    def row_ids(self):
+        return super().row_ids()[:-1]
+
+
+@pytest.mark.parametrize("spout", [Numbers, Acknowledged, Named])
+def test_a_spout_that_keeps_it_is_counted(spout):
+    assert check_spout(spout) == 20
 
 
 @pytest.mark.parametrize(
@@ -122,6 +188,10 @@ def test_a_spout_that_keeps_it_is_counted():
         (ComesBefore, "said that there is nothing before"),
         (NamesNoTime, "seconds since the epoch, or None"),
         (NothingYet, r"return \[\] when there is nothing yet"),
+        (GivesAllAgain, "rows before it come not, or by row_ids with their names"),
+        (LeavesOneMoreOut, "rows before it come not, or by row_ids with their names"),
+        (NamesThemAnew, "rows before it come not, or by row_ids with their names"),
+        (NamesTooFew, "row_ids names each row of the last read"),
     ],
 )
 def test_what_breaks_it_is_found_by_name(broken, law):
