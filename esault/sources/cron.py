@@ -38,7 +38,7 @@ class Cron(Ticks):
             next(cronsim.CronSim(expression, datetime(2024, 1, 1)))
         except (cronsim.CronSimError, AttributeError) as error:
             raise TopologyError(
-                f"Cron: {expression!r} is no crontab line ({error}); write minute, hour, day of month, month and day of week, such as "
+                f"Cron: {expression!r} is no crontab line ({error}); write minute, hour, day of month, month and day of week, or seconds before them, such as "
                 '"*/5 * * * *"'
             ) from None
         except StopIteration:

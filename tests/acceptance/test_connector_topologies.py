@@ -238,6 +238,74 @@ def test_postgres_accounts(command):
         assert code == 0, err
 
 
+def test_rabbitmq_invoices(command):
+    import rabbitmq_server
+
+    with started(rabbitmq_server, "pika") as server:
+        rows = [("ada", 1200), ("bob", 50), ("ada", -1000), ("ada", 30)]
+        with server.channel() as channel:
+            channel.queue_declare("invoices", durable=True, arguments={"x-queue-type": "stream"})
+        server.send("invoices", *(json.dumps({"customer": who, "cents": cents}).encode() for who, cents in rows))
+        user, password = rabbitmq_server.USER, rabbitmq_server.PASSWORD
+        streams = f"rabbitmq-stream://{user}:{password}@127.0.0.1:{server.stream_port}/%2F"
+        params = {"url": server.url, "streams": streams, "until": "end"}
+        finished(command, "rabbitmq_invoices.py", "--checkpoint", "0.2", **params)
+        found = []
+        with server.channel() as channel:
+            channel.basic_qos(prefetch_count=10)
+            offset = {"x-stream-offset": "first"}
+            for method, properties, body in channel.consume("balances", arguments=offset, inactivity_timeout=20):
+                assert method is not None, found
+                found.append(json.loads(body))
+                channel.basic_ack(method.delivery_tag)
+                if len(found) == 4:
+                    break
+        assert sorted(found) == [50, 200, 230, 1200]
+
+
+def test_inbox_with_customers(command, tmp_path):
+    import postgres_server
+
+    (tmp_path / "inbox").mkdir()
+    for half in range(2):
+        orders = [json.dumps({"order": n, "customer": n % 4}) for n in range(half, 12, 2)]
+        (tmp_path / "inbox" / f"{half}.jsonl").write_text("\n".join(orders))
+    with started(postgres_server, "psycopg") as server:
+        server.ask("create table customers (id int primary key, city text)")
+        server.ask("insert into customers values (0, 'Delft'), (1, 'Rome'), (2, 'Delft')")
+        out = tmp_path / "cities.jsonl"
+        params = {"dsn": server.dsn, "inbox": tmp_path / "inbox", "every": "none", "out": out}
+        finished(command, "inbox_with_customers.py", "--checkpoint", "0.2", **params)
+    rows = [(row["key"], row["value"]) for row in lines(out)]
+    assert sorted(rows) == [*(("Delft", n) for n in range(1, 7)), *(("Rome", n) for n in range(1, 4))]
+
+
+def test_services_watched(command, tmp_path):
+    pytest.importorskip("aiohttp")
+    pytest.importorskip("cronsim")
+    status = 200
+
+    def times(url):
+        return [row["value"]["times_away"] for row in lines(tmp_path / "days.jsonl") if row["key"] == url]
+
+    with feeding(lambda asked: (status, "", {})) as feed, feeding(lambda asked: (404, "", {})) as other:
+        params = {"services": f"{feed.url},{other.url}", "every": 0.05, "morning": "* * * * * *", "out": tmp_path}
+        command.start(place("services_watched.py"), *CHECKPOINT, **params)
+        command.until(lambda: feed.asked and other.asked)
+        status = 503
+        command.until(lambda: len(lines(tmp_path / "changes.jsonl")) == 1)
+        status = 200
+        command.until(lambda: len(lines(tmp_path / "changes.jsonl")) == 2)
+        command.until(lambda: sum(times(feed.url)) == 1 and times(other.url))  # it is morning each second, here
+        code, _, err = command.stop()
+    assert code == 0, err
+    assert [(row["key"], row["value"]["well"]) for row in lines(tmp_path / "changes.jsonl")] == [
+        (feed.url, False),
+        (feed.url, True),
+    ]
+    assert (sum(times(feed.url)), sum(times(other.url))) == (1, 0)
+
+
 def test_visits_to_delta(command, tmp_path):
     pytest.importorskip("deltalake")
     import esault

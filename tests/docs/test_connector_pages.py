@@ -77,6 +77,12 @@ def test_guarantees_and_errors_stand_under_the_same_headings(page):
     assert len(re.findall(r"^\| .* \|$", errors, re.M)) > 5
 
 
+def test_a_topology_shows_each_of_them():
+    shown = " ".join(file.read_text() for file in (ROOT / "topologies").rglob("*.py"))
+    missing = [name for names in PAGES.values() for name in names if not re.search(rf"\b{name}\(", shown)]
+    assert not missing
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_all_options_stand_in_a_table(page):
     named = "".join(re.findall(r"^\| ([^|]*) \|", written(page), re.M))
