@@ -85,7 +85,7 @@ class Server:
             self._process = subprocess.Popen(
                 [str(self._program)], env=self._environment, start_new_session=True, cwd=self._folder, **streams
             )
-        for _ in range(1200):
+        for _ in range(3600):
             assert self._process.poll() is None, (self._folder / "server.log").read_text()[-3000:]
             if _answers(self.port) and _answers(self.stream_port, b""):
                 return
@@ -175,6 +175,25 @@ class Server:
                 if method is None:
                     return found
                 found.append((properties, body))
+
+    def in_stream(self, stream: str) -> list[bytes]:
+        """Return the bodies of a stream's messages."""
+        import pika
+
+        with self.channel() as channel:
+            channel.confirm_delivery()
+            channel.basic_publish("", stream, b"end", mandatory=True)
+        connection, found = pika.BlockingConnection(pika.URLParameters(self.url)), []
+        channel = connection.channel()
+        channel.basic_qos(prefetch_count=1000)
+        for method, _, body in channel.consume(stream, arguments={"x-stream-offset": "first"}):
+            channel.basic_ack(method.delivery_tag)
+            if body == b"end":
+                break
+            found.append(body)
+        with contextlib.suppress(Exception):  # pika gives back what has come ahead, which a stream does not take
+            connection.close()
+        return found
 
     def ready(self, queue: str) -> int:
         """Return the number of messages that nobody has taken."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, InvalidStateError
@@ -26,6 +27,8 @@ _AT_ONCE = 200
 _FULL = 5_000
 #: seconds after which a message that the server did not take is given to it again
 _AGAIN = 0.5
+#: seconds behind a new connection in which a queue may not be there yet: the server answers before its streams have leaders
+_RECOVERS_WITHIN = 30.0
 #: how a queue of markers is made: what it held longest goes first, and what was not used for 30 days goes as a whole
 MARKER_OPTIONS = {"x-max-length": 1000, "x-expires": 30 * 86_400_000}
 _RENEW_EVERY = 86_400.0
@@ -49,13 +52,21 @@ class _Outgoing:
     message: Message
     #: it is published when all before it are confirmed
     behind: bool = False
+    #: no queue took it, and it is given to the server again
+    returned: bool = False
 
 
 class Publisher:
     """One connection with publisher confirms. `marker`: a queue that names what has been published. `drops`: what no queue takes is dropped."""
 
     def __init__(
-        self, who: str, url: str, say: Callable[[str], None], marker: str | None = None, drops: bool = False
+        self,
+        who: str,
+        url: str,
+        say: Callable[[str], None],
+        marker: str | None = None,
+        drops: bool = False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._who, self._say, self._marker, self._drops = who, say, marker, drops
         self._lock = threading.Lock()
@@ -66,7 +77,11 @@ class Publisher:
         self._channel: Any = None
         self._open: dict[int, _Outgoing] = {}
         self._number = 0
-        self._pausing = self._said_refused = False
+        self._pausing = False
+        self._said: set[str] = set()
+        #: exchanges and routing keys whose queues have taken a message since a restart
+        self._taken: set[tuple[str, str]] = set()
+        self._clock, self._recovers_until = clock, 0.0
         self._link = Link(who, url, SinkError, say, ready=self._ready, lost=self._lost, failed=self._failed)
         self._link.start()
 
@@ -101,6 +116,8 @@ class Publisher:
 
     def _ready(self, channel: Any) -> None:
         self._channel, self._number = channel, 0
+        if self._recovers_until:  # not the first one
+            self._recovers_until = self._clock() + _RECOVERS_WITHIN
         channel.add_on_return_callback(self._returned)
         channel.confirm_delivery(self._answered, callback=lambda _: self._pump())
         self._renew(channel)
@@ -112,8 +129,11 @@ class Publisher:
 
     def _lost(self) -> None:
         """Publish again what was not confirmed: the server may have it."""
-        self._channel = None
+        self._channel, self._recovers_until = None, float("inf")
+        self._taken.clear()
         back, self._open = list(self._open.values()), {}
+        for outgoing in back:
+            outgoing.returned = False
         with self._lock:
             self._todo.extendleft(reversed(back))
 
@@ -138,7 +158,7 @@ class Publisher:
             if self._channel is None or not self._channel.is_open or self._pausing or len(self._open) >= _WINDOW:
                 return
             with self._lock:
-                if not self._todo or (self._todo[0].behind and self._open):
+                if not self._todo or (self._open and self._goes_alone(self._todo[0])):
                     break
                 outgoing = self._todo.popleft()
             if outgoing.job.over:
@@ -157,29 +177,47 @@ class Publisher:
         for room in rooms:
             room.set_result(None)
 
+    def _goes_alone(self, outgoing: _Outgoing) -> bool:
+        """Return whether it waits for the confirmation of all before it.
+
+        Behind a restart so do those to a queue until it has taken one: of many at once it could take the last ones alone.
+        """
+        unproven = self._recovering and not self._drops and outgoing.message[:2] not in self._taken
+        return outgoing.behind or unproven
+
+    @property
+    def _recovering(self) -> bool:
+        return self._clock() < self._recovers_until
+
     def _answered(self, frame: Any) -> None:
         method = frame.method
         numbers = [n for n in self._open if n <= method.delivery_tag] if method.multiple else [method.delivery_tag]
         answered = [self._open.pop(n) for n in numbers if n in self._open]
         if method.NAME.endswith("Nack"):
-            self._refused(answered)
+            self._again(answered, "the server refuses messages (a queue that is full, with overflow=reject-publish?)")
             return
+        returned = [outgoing for outgoing in answered if outgoing.returned]
         for outgoing in answered:
+            if outgoing.returned:
+                outgoing.returned = False
+                continue
+            if self._recovering:
+                self._taken.add(outgoing.message[:2])
             job = outgoing.job
             job.left -= 1
             if not job.left and not job.over:
                 job.done.set_result(None)
+        if returned:
+            self._again(returned, "no queue takes messages yet behind the restart")
         self._pump()
 
-    def _refused(self, messages: list[_Outgoing]) -> None:
-        """A queue is full, or the server failed: it is asked again."""
+    def _again(self, messages: list[_Outgoing], why: str) -> None:
+        """Give messages to the server once more, in a moment."""
         with self._lock:
             self._todo.extendleft(reversed(messages))
-        if not self._said_refused:
-            self._said_refused = True
-            self._say(
-                "the server refuses messages (a queue that is full, with overflow=reject-publish?): they are given to it again"
-            )
+        if why not in self._said:
+            self._said.add(why)
+            self._say(f"{why}: they are given to it again")
         self._pausing = True
         self._link.later(_AGAIN, self._resume)
 
@@ -193,6 +231,11 @@ class Publisher:
             f"{self._who}: {where} takes no message with routing key {method.routing_key!r} ({method.reply_text}): make the queue, or "
             'bind one, or say on_unroutable="drop"'
         )
-        for outgoing in list(self._open.values()):
-            if outgoing.message[:3] == (method.exchange, method.routing_key, body):
-                self._fail(outgoing.job, error)
+        theirs = (method.exchange, method.routing_key, body)
+        found = [each for each in self._open.values() if each.message[:3] == theirs and not each.returned]
+        if self._recovering:
+            for outgoing in found[:1]:  # its confirmation comes behind this
+                outgoing.returned = True
+            return
+        for outgoing in found:
+            self._fail(outgoing.job, error)

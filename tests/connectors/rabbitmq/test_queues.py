@@ -6,15 +6,19 @@ import json
 import logging
 import time
 
+import depth
 import pytest
 
 from esault import Topology
+from esault.connectors.rabbitmq import link
+from esault.connectors.waits import Waits
 from esault.errors import EsaultError, SinkError, SourceError, TopologyError
 from esault.sinks import RabbitMQSink
 from esault.sources import Items, RabbitMQSource
 from esault.testing import LocalRuntime
 from esault.testing.contract import check_sink, check_spout
 from esault.topology.context import Context
+from esault.topology.error_policy import Backoff
 from esault.topology.sink import Row
 
 
@@ -287,3 +291,25 @@ def test_a_server_that_restarts_is_waited_for_and_nothing_is_lost(server, caplog
     assert caplog.text.count("answers again") == 2
     assert {json.loads(body) for _, body in server.messages(there)} == set(range(-1, 50))
     assert server.ready(here) == 0
+
+
+@pytest.mark.skipif(depth.PROFILE != "deep", reason="restarts the server; the rules are tested in unit/connectors")
+def test_a_queue_that_takes_nothing_for_a_while_behind_a_restart_is_waited_for(server, caplog, monkeypatch):
+    """As a stream, which has no leader yet when the server answers again: it drops what comes, and confirms it."""
+    caplog.set_level(logging.WARNING)
+    monkeypatch.setattr(link, "Waits", lambda: Waits(Backoff(most=0.05)))
+    there = server.stream()
+    sink = opened(RabbitMQSink(there, server.url))
+
+    def write(first):
+        sink.write([Row("k", n, 0.0, f"1:{n}") for n in range(first, first + 50)])
+        return sink.commit(1, sink.prepare(1))
+
+    write(0).result(60)
+    server.stop()
+    waiting = write(50)
+    server.start()
+    waiting.result(60)
+    sink.close()
+    assert caplog.text.count("no queue takes messages yet") <= 1  # it may have been quick
+    assert server.in_stream(there) == [b"%d" % n for n in range(100)]
