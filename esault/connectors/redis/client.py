@@ -18,6 +18,8 @@ __all__ = ["Client", "library"]
 T = TypeVar("T")
 #: seconds that one attempt to connect may take
 CONNECT_WITHIN = 5
+#: seconds in which a server that was away must give a sign of life before anything else is asked
+_SIGN_WITHIN = 1.0
 #: waits between attempts; how many there are is decided by the time
 _AGAIN = Backoff()
 #: seconds that a server has for an answer before anything starts: one that is asked for a TLS that it does not speak says nothing
@@ -91,6 +93,8 @@ class Client:
         if self._until is not None and now < self._next:
             return False, None
         try:
+            if self._until is not None:
+                self._ask_for_a_sign(redis)
             found = work(self._connected(redis))
         except redis.RedisError as error:
             self.close()
@@ -109,21 +113,34 @@ class Client:
 
     def _connected(self, redis: Any, answer_within: float | None = None) -> Any:
         if self._connection is None:
-            from redis.backoff import NoBackoff
-            from redis.retry import Retry
-
-            try:
-                self._connection = redis.Redis.from_url(
-                    self._url,
-                    protocol=2,  # one shape of answers in all versions
-                    socket_connect_timeout=CONNECT_WITHIN,
-                    socket_timeout=answer_within or self._answer_within,
-                    retry=Retry(NoBackoff(), 0),  # here it is said, and counted
-                    client_name="esault",
-                )
-            except ValueError as error:
-                raise self._error(f"{self._who}: url={self._shown}: {error}; write redis://localhost:6379/0") from None
+            within = answer_within or self._answer_within
+            self._connection = self._made(redis, min(CONNECT_WITHIN, within), within)
         return self._connection
+
+    def _ask_for_a_sign(self, redis: Any) -> None:
+        """Raise where it does not answer at once: one that stands still holds up who asks, which may be a data loop."""
+        connection = self._made(redis, _SIGN_WITHIN, _SIGN_WITHIN)
+        try:
+            connection.ping()
+        finally:
+            connection.close()
+            connection.connection_pool.disconnect()
+
+    def _made(self, redis: Any, connect_within: float, answer_within: float) -> Any:
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
+
+        try:
+            return redis.Redis.from_url(
+                self._url,
+                protocol=2,  # one shape of answers in all versions
+                socket_connect_timeout=connect_within,
+                socket_timeout=answer_within,
+                retry=Retry(NoBackoff(), 0),  # here it is said, and counted
+                client_name="esault",
+            )
+        except ValueError as error:
+            raise self._error(f"{self._who}: url={self._shown}: {error}; write redis://localhost:6379/0") from None
 
     @property
     def _shown(self) -> str:

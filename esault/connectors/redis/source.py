@@ -15,6 +15,9 @@ from esault.topology.split_source import SplitReader, SplitSource
 
 __all__ = ["RedisSource"]
 
+#: seconds that a server has for an answer: the data loop waits for it
+_ANSWER_WITHIN = 4.0
+
 _ID = re.compile(r"\d+(-\d+)?")
 
 
@@ -76,7 +79,7 @@ class RedisSource(SplitSource[Any, Any]):
         self._patterns = [name for name in self.streams if set("*?[") & set(name)]
         self._start, self._ends = start, until == "end"
         self._reading = Reading(key, encoding, metadata, on_trimmed == "fail")
-        self._client = Client("RedisSource", SourceError, url, patience, answer_within=15.0)
+        self._client = Client("RedisSource", SourceError, url, patience, _ANSWER_WITHIN)
         every = check_seconds("RedisSource", "every", every)
         self.discovery_interval = every if self._patterns and not self._ends else None
         self._found: list[str] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import time
 import uuid
@@ -12,7 +13,7 @@ import pytest
 import redis_server
 from http_receiver import certificate_of
 
-from esault import EsaultError, SinkError, Topology, TopologyFailed, run
+from esault import EsaultError, SinkError, SourceError, Topology, TopologyFailed, run
 from esault.connectors.redis import client
 from esault.lookups import RedisLookup
 from esault.sinks import RedisSink
@@ -59,6 +60,23 @@ def test_a_certificate_that_is_not_trusted_is_said_and_one_that_is_named_is(tmp_
                 ).check()  # no TLS where it is asked for
     finally:
         running.__exit__(None, None, None)
+
+
+def test_a_server_that_stands_still_holds_up_who_asks_once_and_then_for_a_moment(monkeypatch, caplog):
+    """Connections are taken by the system, and nothing answers: a data loop that asks is to go on with all else."""
+    monkeypatch.setattr("esault.connectors.redis.client._SIGN_WITHIN", 0.05)
+    took = []
+    with socket.create_server(("127.0.0.1", 0)) as still:
+        asks = client.Client("Source", SourceError, f"redis://127.0.0.1:{still.getsockname()[1]}", 60.0, 2.0)
+        while len(took) < 4:
+            began = time.monotonic()
+            assert asks.attempt(lambda connection: connection.xlen("s")) == (False, None)
+            if time.monotonic() - began > 0.04:  # it was asked
+                took.append(time.monotonic() - began)
+            time.sleep(0.01)
+        asks.close()
+    assert took[0] >= 2.0 > max(took[1:])
+    assert caplog.text.count("waits for the server") == 1
 
 
 def test_a_full_memory_ends_the_run_with_the_remedy(server):
