@@ -39,6 +39,14 @@ SLOTS = 12
 AT_LEAST_ONCE = "at least once: tuples_lost"
 #: seconds that a frozen process stands still
 HOLD, QUICK_HOLD = 10.0, 1.0
+#: what the run does by itself, and what takes somebody who starts it again
+RECOVERY = "recovery, from the fault until tuples flow"
+ANOTHER = "where the run had ended, until another command that goes on with it runs"
+TIMES = {
+    "own_recovery_seconds": RECOVERY,
+    "recovery_seconds_of_hosts": "recovery from the loss of a host",
+    "another_command_seconds": ANOTHER,
+}
 
 
 def _run(subject: Subject, faults: int, hold: float, order: random.Random, hosts: int) -> dict[str, Any]:
@@ -63,22 +71,24 @@ def _run(subject: Subject, faults: int, hold: float, order: random.Random, hosts
     return result
 
 
+def _times(what: str, seconds: list[float]) -> str:
+    p50, p99, longest = percentile(seconds, 0.5), percentile(seconds, 0.99), max(seconds, default=0.0)
+    return f"  {what}: p50 {p50:.2f} s, p99 {p99:.2f} s, max {longest:.2f} s"
+
+
 def _lines(name: str, result: dict[str, Any], counts: tuple[str, ...]) -> list[str]:
     lines = [
         f"{name}: {result['faults']:,} faults in {result['seconds'] / 60:.0f} minutes, {result['numbers']:,} tuples read, "
         f"{result['commands']:,} commands"
     ]
     lines += [f"  {count.replace('_', ' ')}: {result[count]:,}" for count in counts]
-    every = [s for kind in result["by_kind"].values() for s in kind["seconds"]]
-    lines.append(
-        f"  recovery, from the fault until tuples flow: p50 {percentile(every, 0.5):.2f} s, p99 {percentile(every, 0.99):.2f} s, "
-        f"max {max(every, default=0.0):.2f} s"
-    )
+    for key, what in (("seconds", RECOVERY), ("seconds_of_another_command", ANOTHER)):
+        lines.append(_times(what, [s for kind in result["by_kind"].values() for s in kind[key]]))
     for kind, its in result["by_kind"].items():
         if its["injected"]:
             followed = ", ".join(f"{what} {n}" for what, n in its["followed"].items() if what != "nothing")
-            times = its["recovery_seconds"]
-            took = f"  p50 {times['p50']:.2f} s  p99 {times['p99']:.2f} s" if its["seconds"] else ""
+            times = its["recovery_seconds" if its["seconds"] else "another_command_seconds"]
+            took = f"  p50 {times['p50']:.2f} s  p99 {times['p99']:.2f} s" if times["max"] else ""
             lines.append(f"  {its['injected']:5,}  {kind:34}  {followed or 'went on':14}{took}")
     return lines
 
@@ -95,7 +105,7 @@ def _more(parser: argparse.ArgumentParser) -> None:
 def _add(total: Runs, seed: int, results: list[tuple[str, dict[str, Any]]], load: float) -> None:
     """Add what happened to all that has happened so far, and write it. `results`: what each is called, and what it was."""
     counts: Counter[str] = Counter()
-    recovery: dict[str, Counter[str]] = {"recovery_seconds": Counter(), "recovery_seconds_of_hosts": Counter()}
+    recovery: dict[str, Counter[str]] = {name: Counter() for name in TIMES}
     wrong: Counter[str] = Counter(dict.fromkeys(BAD, 0))
     wrong[AT_LEAST_ONCE] = 0
     of_hosts = {kind.name for kind in HOSTS}
@@ -106,8 +116,9 @@ def _add(total: Runs, seed: int, results: list[tuple[str, dict[str, Any]]], load
         counts["tuples"] += result["numbers"]
         for kind, its in result["by_kind"].items():
             counts[f"fault: {kind}"] += its["injected"]
-            times = recovery["recovery_seconds_of_hosts" if kind in of_hosts else "recovery_seconds"]
-            times.update(f"{seconds:.2f}" for seconds in its["seconds"])
+            own = "recovery_seconds_of_hosts" if kind in of_hosts else "own_recovery_seconds"
+            recovery[own].update(f"{seconds:.2f}" for seconds in its["seconds"])
+            recovery["another_command_seconds"].update(f"{s:.2f}" for s in its["seconds_of_another_command"])
         if said == "at least once":
             wrong[AT_LEAST_ONCE] += result["tuples_lost"]
         else:
@@ -129,16 +140,10 @@ def said_of_all(total: Runs) -> None:
         f"{', '.join(f'{n:,} {name}' for n, name in reversed(which))}; {counts['tuples']:,} tuples, {counts['commands']:,} commands",
         *(f"  {name.replace('_', ' ')}: {counts[name]:,}" for name in (*BAD, AT_LEAST_ONCE)),
     ]
-    for name, what in (
-        ("recovery_seconds", "recovery"),
-        ("recovery_seconds_of_hosts", "recovery from the loss of a host"),
-    ):
+    for name, what in {**TIMES, "recovery_seconds": "of runs that did not tell these two from each other"}.items():
         seconds = [float(each) for run in total.all for each, n in run.get(name, {}).items() for _ in range(n)]
         if seconds:
-            lines.append(
-                f"  {what}, from the fault until tuples flow: p50 {percentile(seconds, 0.5):.2f} s, p99 {percentile(seconds, 0.99):.2f} s, "
-                f"max {max(seconds):.2f} s"
-            )
+            lines.append(_times(what, seconds))
     total.write([*lines, *(f"  {n:6,}  {name}" for n, name in reversed(kinds)), *total.lines()])
 
 

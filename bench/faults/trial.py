@@ -28,6 +28,10 @@ def percentile(values: list[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
 
+def _summed_up(seconds: list[float]) -> dict[str, float]:
+    return {"p50": percentile(seconds, 0.5), "p99": percentile(seconds, 0.99), "max": max(seconds, default=0.0)}
+
+
 class Subject(Protocol):
     """What faults are done to: a topology that can be told to end, and counted then."""
 
@@ -155,15 +159,14 @@ class Trial:
         found = {}
         for kind in self.kinds:
             happened = self.happened[kind.name]
-            seconds = [each["seconds"] for each in happened if "seconds" in each]
+            seconds = [each["seconds"] for each in happened if each["followed"] == "restored"]
+            again = [each["seconds"] for each in happened if each["followed"] == "resumed"]
             found[kind.name] = {
                 "injected": len(happened),
                 "followed": dict(Counter(each["followed"] for each in happened)),
-                "recovery_seconds": {
-                    "p50": percentile(seconds, 0.5),
-                    "p99": percentile(seconds, 0.99),
-                    "max": max(seconds, default=0.0),
-                },
+                "recovery_seconds": _summed_up(seconds),
+                "another_command_seconds": _summed_up(again),
                 "seconds": seconds,
+                "seconds_of_another_command": again,
             }
         return found

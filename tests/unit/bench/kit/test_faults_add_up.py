@@ -10,8 +10,8 @@ from bench.faults.topology import EACH, KEYS
 from bench.kit.runs import Runs
 
 
-def result(faults, seconds, **wrong):
-    kinds = {"kill the keeper": {"injected": faults, "seconds": seconds}}
+def result(faults, seconds, again=(), **wrong):
+    kinds = {"kill the keeper": {"injected": faults, "seconds": seconds, "seconds_of_another_command": again}}
     return {"faults": faults, "commands": 2, "numbers": 1000, "by_kind": kinds, **dict.fromkeys(BAD, 0), **wrong}
 
 
@@ -25,7 +25,7 @@ def test_runs_of_faults_add_up(tmp_path):
         1.5,
     )
     second = Runs(folder, "faults")
-    _add(second, second.next_seed, [("of random programs on 3 hosts", result(6, [3.0], rows_doubled=1))], 60.0)
+    _add(second, second.next_seed, [("of random programs on 3 hosts", result(6, [3.0], [4.0], rows_doubled=1))], 60.0)
     lines = (tmp_path / "total" / "result.txt").read_text().splitlines()
     assert lines[0].startswith(
         "12 faults in 2 runs, checkpoints every 0.25 s: 6 of random programs on 3 hosts, 4 with checkpoints, 2 at least once; 3,000 tuples, "
@@ -34,6 +34,10 @@ def test_runs_of_faults_add_up(tmp_path):
     assert "  rows doubled: 1" in lines
     assert "  tuples lost: 0" in lines
     assert "  recovery, from the fault until tuples flow: p50 0.25 s, p99 3.00 s, max 3.00 s" in lines
+    again = (
+        "  where the run had ended, until another command that goes on with it runs: p50 4.00 s, p99 4.00 s, max 4.00 s"
+    )
+    assert again in lines
     assert "      12  kill the keeper" in lines
     assert "    2: 1 rows_doubled" in lines
     assert [run["failures"] for run in Runs(folder, "faults").all] == [{}, {"2": "1 rows_doubled"}]
