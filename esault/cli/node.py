@@ -35,6 +35,11 @@ __all__ = ["command"]
 @click.option("--name", help="What this host is called; unique in the cluster.  [default: host name and port]")
 @click.option("--offers", metavar="WORD", multiple=True, help="What sub-units find here, such as gpu; may be repeated.")
 @click.option(
+    "--drain-when",
+    metavar="COMMAND",
+    help="Run each 5 seconds; when it ends with 0, as where a cloud is about to take this host away, the node drains.",
+)
+@click.option(
     "--audit",
     metavar="FILE",
     type=click.Path(dir_okay=False),
@@ -51,18 +56,21 @@ def command(
     join: str | None,
     name: str | None,
     offers: tuple[str, ...],
+    drain_when: str | None,
     audit: str | None,
     log_level: str,
     log_format: str,
 ) -> None:
     """Offer this host's slots to runs of other hosts.
 
-    Ends with SIGTERM or Ctrl-C, when its sub-units have moved to other hosts; a second one ends it at once.
+    Ends with SIGTERM or Ctrl-C, or as --drain-when says, when its sub-units have moved to other hosts; a second signal ends it at
+    once.
     """
 
     from esault.cluster.audit import AuditLog
     from esault.cluster.key import ClusterKey, loopback_key
     from esault.cluster.node import Node
+    from esault.cluster.termination import TerminationNotice
 
     configure(log_level, log_format, dated=True)
     os.environ[LOG_FORMAT] = log_format
@@ -78,6 +86,7 @@ def command(
         join=join,
         loopback_only=key is None,
         audit=None if audit is None else AuditLog(audit),
+        notice=None if drain_when is None else TerminationNotice(drain_when),
     )
     print(f"node {node.name}: {node.slots} slots at {node.address}", flush=True)
     node.serve()

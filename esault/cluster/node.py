@@ -1,8 +1,8 @@
 """The node: offers a host's slots. One per host, one thread; a process of its own for each run that has slots here.
 
 It listens on one port, lets in who holds the cluster's key, says what it has, and starts a host process (`runtime.remote.host_process`) for a run that
-asks for slots. What the run then does is between its driver and the host process. The first SIGTERM or Ctrl-C drains: runs move their
-sub-units elsewhere, and the node ends when none is left. A second one ends it at once. When the node dies its host processes die with it.
+asks for slots. What the run then does is between its driver and the host process. The first SIGTERM or Ctrl-C drains, and so does
+a notice that the host goes: runs move their sub-units elsewhere, and the node ends when none is left. A second one ends it at once. When the node dies its host processes die with it.
 
 It is one module of over 300 lines: callers, members and runs change one account of free slots, in one thread.
 """
@@ -39,6 +39,7 @@ from esault.cluster.messages import (
 )
 from esault.cluster.shared import read_mark
 from esault.cluster.shipment import check_versions
+from esault.cluster.termination import TerminationNotice
 from esault.cluster.tls import Refused
 from esault.cluster.versions import PYTHON, differences, hello, installed
 from esault.errors import UsageError
@@ -81,6 +82,7 @@ class Node:
         join: str | None = None,
         loopback_only: bool = False,
         audit: AuditLog | None = None,
+        notice: TerminationNotice | None = None,
     ) -> None:
         """Listens at once. Raises UsageError when it cannot."""
         installed()  # while it is what runs here: it may be replaced under a living node
@@ -107,6 +109,7 @@ class Node:
         self.draining = False
         self._key = key
         self._audit = audit
+        self._notice = notice
         self._join = join
         self._joined: Connection | None = None
         self._join_at = 0.0
@@ -134,13 +137,20 @@ class Node:
         try:
             while self._signals < 2 and not (self.draining and not self._host_processes):
                 self.turn(_LOOK_EVERY)
-                if self._signals and not self.draining:
+                if not self.draining and (self._signals or self._about_to_go()):
                     self.drain()
         finally:
             signal.set_wakeup_fd(-1)
             self.close()
             wake_read.close()
             wake_write.close()
+
+    def _about_to_go(self) -> bool:
+        """Return whether this host is about to be taken away."""
+        if self._notice is None or not self._notice.look():
+            return False
+        log.warning("node %s: this host is about to be taken away: %s", self.name, self._notice.command)
+        return True
 
     def turn(self, seconds: float) -> None:
         """Deal with what has come, or comes within so long."""
@@ -173,6 +183,8 @@ class Node:
         self._select.close()
         if self._audit is not None:
             self._audit.close()
+        if self._notice is not None:
+            self._notice.close()
 
     @property
     def slots(self) -> int:

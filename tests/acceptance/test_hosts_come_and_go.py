@@ -96,20 +96,22 @@ def test_a_run_begins_without_hosts_that_are_away_and_takes_them_when_they_are_t
 
 
 def test_a_host_with_the_spout_drains_by_going_back_to_a_checkpoint(command, nodes, tmp_path):
-    nodes.start("a", "b", slots=6)
+    for name in "ab":  # as where a cloud takes a spot instance away
+        nodes.start(name, slots=6, more=("--drain-when", f"test -e '{tmp_path}/{name}-is-taken-away'"))
     write_text(tmp_path, 3000)
     start(command, nodes, "--checkpoint", "0.3")
     until(lambda: checkpoint_of(command) >= 1)
     leaving = next(
         name for name, host in hosts(command).items() if any(n.startswith("lines") for n in host["sub_units"])
     )
-    nodes[leaving].kill(signal.SIGTERM)
+    (tmp_path / f"{leaving}-is-taken-away").touch()
     assert nodes[leaving].process.wait(PATIENCE) == 0
     assert set(hosts(command)) == {"a", "b"} - {leaving}
     err = end(command)
     check(tmp_path / "out.jsonl", wanted(tmp_path))
     assert len(report_of(tmp_path)["restores"]) == 1
     assert f"host {leaving} drains and lines/1 cannot be moved: all go back to checkpoint" in err
+    assert "this host is about to be taken away" in nodes[leaving].said()
 
 
 @pytest.mark.parametrize("how", depth.chosen(["killed", "frozen"], ["killed"]))
