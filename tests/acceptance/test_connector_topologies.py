@@ -142,7 +142,7 @@ def test_sse_edits(command, tmp_path):
     def answer(asked):
         begin = int(asked.get("Last-Event-ID", -1)) + 1
         sent = [f"id: {n}\ndata: {json.dumps(events[n])}\n\n".encode() for n in range(begin, min(20, begin + 3))]
-        return (200, sent, {"Content-Type": "text/event-stream"}) if sent else (204, "", {})
+        return (200, sent, {"Content-Type": "text/event-stream"}) if sent else (204, b"", {})
 
     with feeding(answer) as feed:
         finished(command, "sse_edits.py", "--checkpoint", "0.2", url=feed.url, out=tmp_path / "edits.jsonl")
