@@ -1,6 +1,6 @@
 """Servers that are away for 30 s while a run reads from them and writes to them: said, waited for, nothing lost or doubled.
 
-That of Kafka is in `test_kafka.py`.
+That of Kafka is in `test_kafka.py`, those of Redis, NATS and web services in `test_outages_of_services.py`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ import contextlib
 import json
 import signal
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,32 +21,13 @@ import pytest
 import rabbitmq_server
 import s3_server
 import through_outages
+from outages import OPTIONS, ROWS, Flow, outlast
 from tcp_proxy import Proxy
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(depth.PROFILE != "deep", reason="takes a minute each: make test-deep"),
 ]
-ROWS, SECONDS = 2000, 30
-OPTIONS = ("--checkpoint", "0.5", "--policy", "none")
-#: how a wait is said, and its end
-WAITS, GOES_ON = ("waits for", "waiting until"), ("goes on", "answers again")
-
-
-@dataclass
-class Flow:
-    """What a run through a server needs: its parameters, how the server goes and comes back, and the numbers that stand there then."""
-
-    params: dict[str, Any]
-    away: Callable[[], object]
-    back: Callable[[], object]
-    there: Callable[[], list[int]]
-    #: how many say that they wait: source and sink at least
-    said: int = 2
-    #: rows may come again behind the outage
-    again: bool = False
-    ends: bool = True
-    before: Callable[[Any], dict[str, Any]] = field(default=lambda start: {})
 
 
 @contextlib.contextmanager
@@ -88,12 +68,14 @@ def queue() -> Iterator[Flow]:
                 channel.basic_publish("", here, json.dumps({"n": n}).encode(), named)
             channel.tx_commit()
 
+        server.sync()
+
         def read() -> list[int]:
             """As one does who drops repeats by their id."""
             found = {properties.message_id: body for properties, body in server.messages(there)}
             return [json.loads(body)["n"] for body in found.values()]
 
-        yield Flow({"url": server.url, "here": here, "there": there}, server.stop, server.start, read)
+        yield Flow({"url": server.url, "here": here, "there": there}, server.kill, server.start, read)
 
 
 @contextlib.contextmanager
@@ -104,6 +86,7 @@ def stream() -> Iterator[Flow]:
         rows = [json.dumps({"n": n}).encode() for n in range(ROWS)]
         here = server.stream(*rows[: ROWS // 2])
         there = server.stream()
+        server.sync()
         user, password = rabbitmq_server.USER, rabbitmq_server.PASSWORD
         streams = f"rabbitmq-stream://{user}:{password}@127.0.0.1:{server.stream_port}/%2F"
 
@@ -123,7 +106,7 @@ def stream() -> Iterator[Flow]:
                             break
                         time.sleep(0.1)
 
-        yield Flow(params, server.stop, back, read, ends=False)
+        yield Flow(params, server.kill, back, read, ends=False)
 
 
 @contextlib.contextmanager
@@ -189,37 +172,4 @@ def test_a_server_that_is_away_for_thirty_seconds_loses_and_doubles_nothing(comm
     pytest.importorskip(module)
     for variable, value in s3_server.KEYS.items():
         monkeypatch.setenv(variable, value)
-
-    def landed() -> list[int]:
-        path = tmp_path / "out.jsonl"
-        return [json.loads(line)["value"]["n"] for line in path.read_text().splitlines()] if path.exists() else []
-
-    with contextlib.ExitStack() as stack:
-        try:
-            flow = stack.enter_context(served())
-        except Exception as error:
-            if type(error).__name__ == "NotToBeHadError":
-                pytest.skip(str(error))
-            raise
-        stack.callback(command.end)
-        asked = flow.before(command)
-        resume = ("--resume",) if asked.pop("resume", False) else ()
-        command.start(f"{PLACE}:{function}", *OPTIONS, *resume, **flow.params, **asked)
-        command.until(lambda: len(landed()) > 200)
-        flow.away()
-        before = landed()
-        time.sleep(SECONDS)
-        assert command.status().get("phase") == "running"
-        assert len(landed()) < ROWS, f"{len(before)} had landed when it went away"
-        flow.back()
-        if flow.ends:
-            code, _, err = command.wait()
-        else:
-            command.until(lambda: len(set(landed())) == ROWS)
-            code, _, err = command.stop()
-        assert code == 0, err
-        assert sum(err.count(each) for each in WAITS) >= flow.said, err
-        assert sum(err.count(each) for each in GOES_ON) >= flow.said, err
-        assert set(landed()) == set(flow.there()) == set(range(ROWS))
-        if not flow.again:
-            assert len(landed()) == len(flow.there()) == ROWS
+    outlast(command, tmp_path, f"{PLACE}:{function}", served())

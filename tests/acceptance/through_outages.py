@@ -33,9 +33,11 @@ class Slowly(Bolt):
         self.emit(key, value)
 
 
-def _counted(name: str, source: Any, sink: Any) -> Topology:
+def counted(name: str, source: Any, sink: Any) -> Topology:
+    """Return the topology that numbers the rows of a source, each with a number "n", for a sink and the file."""
     t = Topology(name)
-    rows = t.spout("rows", source).key_by(lambda value: value["n"] % KEYS)
+    numbers = t.spout("rows", source).map(lambda value: {"n": int(value["n"])})  # Redis has texts
+    rows = numbers.key_by(lambda value: value["n"] % KEYS)
     if not isinstance(source, Paced):
         rows = rows.bolt("slowly", Slowly, grouping=by_key())
     counts = rows.bolt("count", Count, grouping=by_key(), parallelism=2)
@@ -46,27 +48,27 @@ def _counted(name: str, source: Any, sink: Any) -> Topology:
 
 def postgres(dsn: str, until: str | None = None, name: str = "outage") -> Topology:
     source = PostgresChanges(dsn, "here", slot="outage", until=until)
-    return _counted(name, Paced(source, rate=RATE), PostgresSink(dsn, "there", {"key": int, "n": int, "count": int}))
+    return counted(name, Paced(source, rate=RATE), PostgresSink(dsn, "there", {"key": int, "n": int, "count": int}))
 
 
 def queue(url: str, here: str, there: str, name: str = "outage") -> Topology:
     source = RabbitMQSource(here, url, unique_ids=True, until="empty")
-    return _counted(name, Paced(source, rate=RATE), RabbitMQSink(there, url))
+    return counted(name, Paced(source, rate=RATE), RabbitMQSink(there, url))
 
 
 def stream(url: str, here: str, there: str, streams: str, name: str = "outage") -> Topology:
     """Return it; it has no end."""
     source = RabbitMQStreamSource(here, url)
-    return _counted(name, source, RabbitMQStreamSink(there, streams))
+    return counted(name, source, RabbitMQStreamSink(there, streams))
 
 
 def mqtt(port: int, name: str = "outage") -> Topology:
     """Return it; it has no end."""
     source = MqttSource("here/#", "127.0.0.1", port, client_id=name)
-    return _counted(name, Paced(source, rate=RATE), MqttSink("there", "127.0.0.1", port))
+    return counted(name, Paced(source, rate=RATE), MqttSink("there", "127.0.0.1", port))
 
 
 def objects(endpoint: str, name: str = "outage") -> Topology:
     options = {"endpoint_url": endpoint}
     source = JsonFiles("s3://bucket/here", key="n", storage_options=options)
-    return _counted(name, Paced(source, rate=RATE), JsonLines("s3://bucket/there", storage_options=options))
+    return counted(name, Paced(source, rate=RATE), JsonLines("s3://bucket/there", storage_options=options))

@@ -93,21 +93,23 @@ class Server:
         raise AssertionError("the server does not answer: " + (self._folder / "server.log").read_text()[-3000:])
 
     def stop(self) -> None:
-        """End its processes, by the id of their group, as in a crash.
-
-        What was declared is on its disk by then: the server writes that a moment later, and forgot a queue in 1 of 24 tries.
-        """
+        """End its processes, by the id of their group, as in a crash; what was declared is on its disk by then."""
         if self._process is not None:
-            subprocess.run(
-                [str(self._program.with_name("rabbitmqctl")), "-q", "eval", "mnesia:sync_log()."],
-                env=self._environment,
-                cwd=self._folder,
-                stdout=subprocess.DEVNULL,
-                check=True,
-            )
-            self._kill()
+            self.sync()
+            self.kill()
 
-    def _kill(self) -> None:
+    def sync(self) -> None:
+        """Have it write what was declared: it does so a moment later, and forgot a queue in 1 of 24 tries. Takes seconds."""
+        subprocess.run(
+            [str(self._program.with_name("rabbitmqctl")), "-q", "eval", "mnesia:sync_log()."],
+            env=self._environment,
+            cwd=self._folder,
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+
+    def kill(self) -> None:
+        """End its processes at once, by the id of their group."""
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -116,7 +118,7 @@ class Server:
 
     def end(self) -> None:
         """End it, and its epmd."""
-        self._kill()
+        self.kill()
         if self._epmd is not None:
             self._epmd.kill()
             self._epmd.wait()
