@@ -48,9 +48,9 @@ def postgres(how: str) -> Iterator[Flow]:
             return [n for (n,) in server.ask("select n from there")]
 
         if how == "frozen":
-            yield Flow(
-                {"dsn": server.dsn}, lambda: frozen.enter_context(server.frozen()), frozen.close, there, before=before
-            )
+            stand = lambda: frozen.enter_context(server.frozen())
+            # what the source had read ahead may be all that there is: then it waits for nothing
+            yield Flow({"dsn": server.dsn}, stand, frozen.close, there, said=1, before=before)
         else:
             yield Flow({"dsn": server.dsn}, lambda: server.stop(signal.SIGQUIT), server.start, there, before=before)
 
