@@ -252,7 +252,7 @@ class Stream(StreamOperators[K, V], Joinable[K, V]):
         Args:
             name: as in `bolt`, as are the arguments not named here.
             factory: makes a `Bolt`; its objects have `self.key` and `self.window`, with `.start` and `.end`.
-            window: `TumblingWindow(size)`, `SlidingWindow(size, every)`, `SessionWindow(gap)` or `CountWindow(n)`.
+            window: `TumblingWindow(size)`, `SlidingWindow(size, every)`, `SessionWindow(gap)` or `CountWindow(n, every=None)`.
             time: gives a value's time, seconds since the epoch; None: what was said further up, for the same values.
             lateness, idle, ahead: as in `timed`, which starts event time right before the window, unless it has started further up.
             by: "event", or "processing": a tuple is in the window of the moment, and the clock closes it.

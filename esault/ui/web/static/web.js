@@ -65,7 +65,7 @@ function show() {
   problem(snapshot.failure ?? "");
   graph.draw(units, snapshot.report ? null : state.rates, state.chosen, (unit) => state.windows.at(-1)?.units[unit.name]?.[2] ?? unit.p99_ms, state.loads);
   showUnit(units.find((u) => u.name === state.chosen));
-  const trouble = ["errors", "dead_letters", "dropped", "late", "state_lost"].filter((name) => units.some((u) => u[name]));
+  const trouble = ["dropped", "late", "errors", "dead_letters", "skipped", "state_lost"].filter((name) => units.some((u) => u[name]));
   fill("units", ["unit", text("kind"), "sub-units", "in", "out", "waiting", "p50 ms, whole run", "p99 ms, whole run", "watermark", ...trouble.map((t) => t.replace("_", " "))],
     units.map((u) => [u.name, text(u.kind), u.sub_units, u.kind === "spout" ? "" : short(u.tuples_in), short(u.tuples_out), short(u.backlog),
       u.p50_ms ? u.p50_ms.toFixed(2) : "", u.p99_ms ? u.p99_ms.toFixed(2) : "",

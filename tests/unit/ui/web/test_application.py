@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 import esault.ui.web
+from esault.counters import UnitCounts, declared
 from esault.errors import UsageError
 from esault.runtime.session.control_client import Running
 from esault.ui.web import dead_letter_pages
@@ -240,3 +241,8 @@ def test_beyond_this_machine_state_needs_the_token_and_several_runs_a_name(runs,
     monkeypatch.setattr(runs, "list", lambda: [{"run": f"r{i}", "topology": "words"} for i in (1, 2)])
     said = call(WebApplication(runs), "/state/count/cat")
     assert said["status"] == 404 and b"?run=" in said["body"]
+
+
+def test_the_page_has_a_column_for_each_counter_that_is_something_to_look_at():
+    (named,) = re.findall(r"const trouble = (\[.*?\])", (STATIC / "web.js").read_text())
+    assert json.loads(named) == [name for name, counter in declared(UnitCounts).items() if counter.trouble]
