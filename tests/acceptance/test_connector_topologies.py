@@ -33,6 +33,22 @@ def started(module, library):
         yield server
 
 
+@pytest.fixture(scope="module")
+def rabbitmq():
+    import rabbitmq_server
+
+    with started(rabbitmq_server, "pika") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    import postgres_server
+
+    with started(postgres_server, "psycopg") as server:
+        yield server
+
+
 def place(file):
     return f"{FOLDER / file}:topology"
 
@@ -55,17 +71,14 @@ def test_redis_orders(command):
         assert sorted(totals) == [("cup", 900), ("tea", 500), ("tea", 1250)]
 
 
-def test_rabbitmq_sign_ups(command, tmp_path):
-    import rabbitmq_server
-
-    with started(rabbitmq_server, "pika") as server:
-        people = [{"name": f"n{n}", "country": "GB" if n % 3 else "NL"} for n in range(9)]
-        with server.channel() as channel:
-            channel.queue_declare("sign-ups", durable=True)
-        server.send("sign-ups", *(json.dumps(person).encode() for person in people))
-        finished(command, "rabbitmq_sign_ups.py", url=server.url, until="empty", out=tmp_path / "countries.jsonl")
-        greetings = [json.loads(body)["text"] for _, body in server.messages("greetings")]
-        assert sorted(greetings) == [f"Welcome, n{n}!" for n in range(9)]
+def test_rabbitmq_sign_ups(command, rabbitmq, tmp_path):
+    people = [{"name": f"n{n}", "country": "GB" if n % 3 else "NL"} for n in range(9)]
+    with rabbitmq.channel() as channel:
+        channel.queue_declare("sign-ups", durable=True)
+    rabbitmq.send("sign-ups", *(json.dumps(person).encode() for person in people))
+    finished(command, "rabbitmq_sign_ups.py", url=rabbitmq.url, until="empty", out=tmp_path / "countries.jsonl")
+    greetings = [json.loads(body)["text"] for _, body in rabbitmq.messages("greetings")]
+    assert sorted(greetings) == [f"Welcome, n{n}!" for n in range(9)]
     rows = [json.loads(line) for line in (tmp_path / "countries.jsonl").read_text().splitlines()]
     assert {row["key"]: row["value"] for row in rows} == {"GB": 6, "NL": 3}
 
@@ -217,65 +230,58 @@ def test_polled_earthquakes(command, tmp_path):
     assert lines(out)[0]["value"] == {"at": 1_700_000_000.0, "magnitude": 3.0, **where}
 
 
-def test_postgres_accounts(command):
-    import postgres_server
+def test_postgres_accounts(command, postgres):
+    postgres.ask("create table accounts (id int primary key, city text, euros numeric)")
+    postgres.ask("insert into accounts values (1, 'Delft', 50), (2, 'Rome', 70.5), (3, 'Delft', 5), (4, 'Oslo', 9)")
+    command.start(place("postgres_accounts.py"), *CHECKPOINT, dsn=postgres.dsn)
+    command.running()
 
-    with started(postgres_server, "psycopg") as server:
-        server.ask("create table accounts (id int primary key, city text, euros numeric)")
-        server.ask("insert into accounts values (1, 'Delft', 50), (2, 'Rome', 70.5), (3, 'Delft', 5), (4, 'Oslo', 9)")
-        command.start(place("postgres_accounts.py"), *CHECKPOINT, dsn=server.dsn)
-        command.running()
+    def totals():
+        there = postgres.ask("select to_regclass('city_totals') is not null")[0][0]
+        return dict(postgres.ask("select city, euros from city_totals")) if there else {}
 
-        def totals():
-            there = server.ask("select to_regclass('city_totals') is not null")[0][0]
-            return dict(server.ask("select city, euros from city_totals")) if there else {}
-
-        command.until(lambda: totals() == {"Delft": Decimal(55), "Rome": Decimal("70.5"), "Oslo": Decimal(9)})
-        server.ask("update accounts set city = 'Rome', euros = 51 where id = 1")
-        server.ask("delete from accounts where id = 4")
-        command.until(lambda: totals() == {"Delft": Decimal(5), "Rome": Decimal("121.5"), "Oslo": Decimal(0)})
-        code, _, err = command.stop()
-        assert code == 0, err
+    command.until(lambda: totals() == {"Delft": Decimal(55), "Rome": Decimal("70.5"), "Oslo": Decimal(9)})
+    postgres.ask("update accounts set city = 'Rome', euros = 51 where id = 1")
+    postgres.ask("delete from accounts where id = 4")
+    command.until(lambda: totals() == {"Delft": Decimal(5), "Rome": Decimal("121.5"), "Oslo": Decimal(0)})
+    code, _, err = command.stop()
+    assert code == 0, err
 
 
-def test_rabbitmq_invoices(command):
+def test_rabbitmq_invoices(command, rabbitmq):
     import rabbitmq_server
 
-    with started(rabbitmq_server, "pika") as server:
-        rows = [("ada", 1200), ("bob", 50), ("ada", -1000), ("ada", 30)]
-        with server.channel() as channel:
-            channel.queue_declare("invoices", durable=True, arguments={"x-queue-type": "stream"})
-        server.send("invoices", *(json.dumps({"customer": who, "cents": cents}).encode() for who, cents in rows))
-        user, password = rabbitmq_server.USER, rabbitmq_server.PASSWORD
-        streams = f"rabbitmq-stream://{user}:{password}@127.0.0.1:{server.stream_port}/%2F"
-        params = {"url": server.url, "streams": streams, "until": "end"}
-        finished(command, "rabbitmq_invoices.py", "--checkpoint", "0.2", **params)
-        found = []
-        with server.channel() as channel:
-            channel.basic_qos(prefetch_count=10)
-            offset = {"x-stream-offset": "first"}
-            for method, properties, body in channel.consume("balances", arguments=offset, inactivity_timeout=20):
-                assert method is not None, found
-                found.append(json.loads(body))
-                channel.basic_ack(method.delivery_tag)
-                if len(found) == 4:
-                    break
-        assert sorted(found) == [50, 200, 230, 1200]
+    rows = [("ada", 1200), ("bob", 50), ("ada", -1000), ("ada", 30)]
+    with rabbitmq.channel() as channel:
+        channel.queue_declare("invoices", durable=True, arguments={"x-queue-type": "stream"})
+    rabbitmq.send("invoices", *(json.dumps({"customer": who, "cents": cents}).encode() for who, cents in rows))
+    user, password = rabbitmq_server.USER, rabbitmq_server.PASSWORD
+    streams = f"rabbitmq-stream://{user}:{password}@127.0.0.1:{rabbitmq.stream_port}/%2F"
+    params = {"url": rabbitmq.url, "streams": streams, "until": "end"}
+    finished(command, "rabbitmq_invoices.py", "--checkpoint", "0.2", **params)
+    found = []
+    with rabbitmq.channel() as channel:
+        channel.basic_qos(prefetch_count=10)
+        offset = {"x-stream-offset": "first"}
+        for method, properties, body in channel.consume("balances", arguments=offset, inactivity_timeout=20):
+            assert method is not None, found
+            found.append(json.loads(body))
+            channel.basic_ack(method.delivery_tag)
+            if len(found) == 4:
+                break
+    assert sorted(found) == [50, 200, 230, 1200]
 
 
-def test_inbox_with_customers(command, tmp_path):
-    import postgres_server
-
+def test_inbox_with_customers(command, postgres, tmp_path):
     (tmp_path / "inbox").mkdir()
     for half in range(2):
         orders = [json.dumps({"order": n, "customer": n % 4}) for n in range(half, 12, 2)]
         (tmp_path / "inbox" / f"{half}.jsonl").write_text("\n".join(orders))
-    with started(postgres_server, "psycopg") as server:
-        server.ask("create table customers (id int primary key, city text)")
-        server.ask("insert into customers values (0, 'Delft'), (1, 'Rome'), (2, 'Delft')")
-        out = tmp_path / "cities.jsonl"
-        params = {"dsn": server.dsn, "inbox": tmp_path / "inbox", "every": "none", "out": out}
-        finished(command, "inbox_with_customers.py", "--checkpoint", "0.2", **params)
+    postgres.ask("create table customers (id int primary key, city text)")
+    postgres.ask("insert into customers values (0, 'Delft'), (1, 'Rome'), (2, 'Delft')")
+    out = tmp_path / "cities.jsonl"
+    params = {"dsn": postgres.dsn, "inbox": tmp_path / "inbox", "every": "none", "out": out}
+    finished(command, "inbox_with_customers.py", "--checkpoint", "0.2", **params)
     rows = [(row["key"], row["value"]) for row in lines(out)]
     assert sorted(rows) == [*(("Delft", n) for n in range(1, 7)), *(("Rome", n) for n in range(1, 4))]
 
