@@ -42,13 +42,15 @@ def check_spout(
     idle: int = 60,
     now: Callable[[], Callable[[], float]] = _Clock,
     grow: Callable[[], object] | None = None,
+    repeats: bool = False,
 ) -> int:
     """Check that a spout keeps what the engine relies on, and return the number of its rows. Raises AssertionError, which names the law.
 
     `make` returns a new spout, not opened, over the same data each time: a few dozen rows are plenty. `order="key"`: only the
     order of rows with the same key is the same each time. `parts`: sub-units to divide it among, where it says `parallel`.
     `positions`: as many are gone on from, evenly chosen. `idle`: so many empty reads in a row are the end of a spout that
-    never ends. `now` makes the clock that the spout finds in its context, in seconds.
+    never ends. `now` makes the clock that the spout finds in its context, in seconds. `repeats`: of one that is acknowledged, and gives no
+    names, all may come again behind a kill: at least once.
 
     The laws: making, checking and copying one opens nothing; `read(limit)` gives `limit` rows at most, and the same rows whatever the
     limits are; between reads every other hook may be called, and changes nothing; nothing comes before the time that `next_due` names. Of one with positions: there is one before the
@@ -64,7 +66,7 @@ def check_spout(
     if isinstance(made, SplitSource):
         return check_splits(make, now, grow, parts, positions, idle)  # type: ignore[arg-type]
     assert grow is None, f"grow is for a SplitSource, which {type(made).__name__} is not"
-    return _Checked(make, order, positions, idle, now).check(parts)
+    return _Checked(make, order, positions, idle, now, repeats).check(parts)
 
 
 class _Checked:
@@ -75,9 +77,11 @@ class _Checked:
         positions: int,
         idle: int,
         now: Callable[[], Callable[[], float]],
+        repeats: bool,
     ) -> None:
         assert order in ("all", "key"), f"order={order!r}: write 'all' or 'key'"
         self._make, self._by_key, self._positions, self._idle, self._now = make, order == "key", positions, idle, now
+        self._repeats = repeats
 
     def check(self, parts: int) -> int:
         made = self._make()
@@ -120,6 +124,12 @@ class _Checked:
         for count, position in places[:: max(1, len(places) // self._positions)]:
             known = set(names[:count]) - {None}
             again, called = self._named(self._make(), limits, [], told=[position])
+            if self._repeats:
+                behind = again[max(0, len(again) - len(rows) + count) :]
+                self._same(
+                    behind, rows[count:], f"told commit({position!r}) right behind open, all rows behind it come"
+                )
+                continue
             after = [row for row, name in zip(again, called) if name is None or name not in known]
             law = (
                 f"told commit({position!r}) right behind open, rows before it come not, or by row_ids with their names"

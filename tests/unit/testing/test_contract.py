@@ -170,6 +170,12 @@ class NamesTooFew(Named):
         return super().row_ids()[:-1]
 
 
+def test_of_one_that_may_give_all_again_nothing_may_be_missing():
+    assert check_spout(GivesAllAgain, repeats=True) == 20
+    with pytest.raises(AssertionError, match="all rows behind it come"):
+        check_spout(LeavesOneMoreOut, repeats=True)
+
+
 @pytest.mark.parametrize("spout", [Numbers, Acknowledged, Named])
 def test_a_spout_that_keeps_it_is_counted(spout):
     assert check_spout(spout) == 20
