@@ -73,10 +73,11 @@ class ArrowShape:
             if fit != kind:
                 self._casts[column] = fit
             what = "keys" if column == self._key else "values"
+            # `pa.array([], fit)` cannot make each of these: not categories of large strings, as Polars has them, up to Arrow 20
             empty = (
-                pa.array([], fit)
-                if not isinstance(fit, pa.BaseExtensionType)
-                else fit.wrap_array(pa.array([], fit.storage_type))
+                fit.wrap_array(pa.nulls(0, fit.storage_type))
+                if isinstance(fit, pa.BaseExtensionType)
+                else pa.nulls(0, fit)
             )
             reason = arrow_reason(empty, what)
             if reason is not None:

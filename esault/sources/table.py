@@ -89,6 +89,11 @@ class Table(Spout[Any, dict[str, Any]]):
     def _table(self) -> Any:
         pa = arrow("Table")
         given = self._given
-        if type(given).__module__.partition(".")[0] == "pandas":
+        library = type(given).__module__.partition(".")[0]
+        if library == "pandas":
             return pa.Table.from_pandas(given, preserve_index=False)
+        if library == "polars":  # its own stream has views of strings, which pyarrow could not make strings of until 18
+            from polars import CompatLevel
+
+            return given.to_arrow(compat_level=CompatLevel.oldest())
         return given if isinstance(given, pa.Table) else pa.table(given)

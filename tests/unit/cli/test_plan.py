@@ -43,8 +43,8 @@ def files(tmp_path):
 
 def planned(folder, *options, report="report.json"):
     given = [str(folder / each) if each.endswith(".csv") else each for each in options]
-    done = CliRunner(catch_exceptions=False)
-    return done.invoke(cli, ["plan", str(folder / "asked.py"), "--report", str(folder / report), *given]).output
+    words = ["plan", str(folder / "asked.py"), "--report", str(folder / report), *given]
+    return CliRunner().invoke(cli, words, catch_exceptions=False).output
 
 
 def test_it_says_what_a_load_takes(files):
