@@ -7,16 +7,19 @@ import re
 import time
 from pathlib import Path
 
+from mosquitto_server import Reader
+
 from esault.testing import LocalRuntime
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "mqtt.md"
 
 
-def test_the_first_lines_of_the_page_run(broker, tmp_path, monkeypatch):
+def test_the_lines_of_the_page_run(broker, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    block = re.search(r"^```python\n(.*?)^```$", PAGE.read_text(), re.M | re.S)[1]
     page = {}
-    exec(compile(block.replace('"localhost"', f'"127.0.0.1", {broker.port}'), str(PAGE), "exec"), page)
+    for block in re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.M | re.S):
+        exec(compile(block.replace('"localhost"', f'"127.0.0.1", {broker.port}'), str(PAGE), "exec"), page)
+    alarms = Reader(broker, "alarms/#")
     local = LocalRuntime(page["t"], real=True)
     local.plan.units["readings"].spout.check()
     hot, end = tmp_path / "hot.jsonl", time.monotonic() + 60
@@ -26,3 +29,4 @@ def test_the_first_lines_of_the_page_run(broker, tmp_path, monkeypatch):
             local.step()
     local.drain()
     assert json.loads(hot.read_text().splitlines()[0]) == {"key": "plant/oven/temperature", "value": {"celsius": 150}}
+    assert alarms.rows()[0] == ("alarms/plant/oven/temperature", {"celsius": 150})
