@@ -45,6 +45,7 @@ MAX_BYTES = 256 * 2**20
 #: bytes; shorter input cannot make the unpacker allocate much, whatever it claims
 _HARMLESS = 8192
 
+_NO_VALUE = "bytes that are no packed value"
 #: begins what is pickled; MessagePack has no word of this byte
 _PICKLED = b"\xc1"
 #: begins MessagePack in which each array is a list; no pickle begins so
@@ -131,7 +132,7 @@ class Codec:
         try:
             return read(data, start)
         except Exception as error:
-            raise FrameError(f"bytes that are no packed value: {type(error).__name__}: {error}") from None
+            raise FrameError(f"{_NO_VALUE}: {type(error).__name__}: {error}") from None
 
     def pack_value(self, value: Any, owner: Any = None) -> bytes:
         """A value, or the state of `owner`, as bytes that `unpack` reads as exactly that: types, and what stands in it twice.
@@ -179,8 +180,11 @@ class Codec:
             return self._read(data)
         except LibraryMissing:
             raise  # the bytes are all right
+        except (AttributeError, ImportError) as error:
+            said = "a value of a class that is not to be found here" if data[0] == _PICKLED[0] else _NO_VALUE
+            raise FrameError(f"{said}: {error}") from None
         except Exception as error:
-            raise FrameError(f"bytes that are no packed value: {type(error).__name__}: {error}") from None
+            raise FrameError(f"{_NO_VALUE}: {type(error).__name__}: {error}") from None
 
     def _read(self, data: bytes | bytearray | memoryview, lists: bool = False) -> Any:
         if len(data) > _HARMLESS:

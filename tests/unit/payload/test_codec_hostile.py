@@ -129,3 +129,13 @@ def test_a_million_random_bytes_do_no_harm():
     for _ in range(20_000):
         size = draw.randrange(1, 100)
         harmless(bytes(draw.choice(marks) if draw.random() < 0.7 else draw.randrange(256) for _ in range(size)))
+
+
+@pytest.mark.parametrize("name", ["no_such_module", "sys"])
+def test_a_value_whose_class_is_gone_says_so(name):
+    with pytest.raises(FrameError, match="^a value of a class that is not to be found here: .*no_such|Gone"):
+        codec.unpack(codec.pack_value(Gone())[:1] + f"c{name}\nGone\n.".encode())
+
+
+class Gone:
+    """Travels as a pickle does."""
