@@ -277,12 +277,13 @@ def test_a_store_that_stands_still_is_said_and_gone_on_with(server, bucket, monk
         process.suspend()
         try:
             written = other.submit(asked.write, address, b"2")
-            until(lambda: told)
+            until(lambda: [line for line in told if line.startswith(address)])
             assert not written.done()
         finally:
             process.resume()
         written.result(60)
-    assert told == [
+    # a thread of a test before may still ask a server of its own
+    assert [line for line in told if line.startswith(address)] == [
         f"{address}: waits for the object store: its answer takes longer than 0 s",
         f"{address}: goes on: the object store answers",
     ]
