@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from esault.cli.main import main
+from esault.runtime.process import run_dir
 
 
 def call(capsys, *arguments):
@@ -36,8 +37,8 @@ def test_help_names_all_commands(capsys):
 
 @pytest.mark.parametrize("command", [["status"], ["stop"], ["logs"], ["checkpoint", "create", "--name", "s"]])
 def test_a_run_is_named_alone_or_by_the_option_that_all_commands_have(capsys, monkeypatch, tmp_path, command):
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(run_dir, "_parent", lambda: tmp_path)  # others may run topologies meanwhile
     monkeypatch.chdir(tmp_path)
     said = [call(capsys, *command, *named) for named in (["none"], ["--run", "none"], ["none", "--run", "none"])]
     assert said[0] == said[1] == said[2] and said[0][0] == 2
