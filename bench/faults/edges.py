@@ -97,7 +97,8 @@ def _no_descriptors(victim: Victim, order: random.Random, hold: float) -> str:
         kill(order.choice([pid for pids in victim.sub_units().values() for pid in pids]))
         time.sleep(1.0)
     finally:
-        for process in [keeper, *victim.processes()]:  # those that it forked meanwhile have its limit, too
+        keeper.rlimit(resource.RLIMIT_NOFILE, before)
+        for process in victim.processes():  # those that it forked meanwhile have its limit, too
             with contextlib.suppress(psutil.Error):
                 process.rlimit(resource.RLIMIT_NOFILE, before)
     return DEATH

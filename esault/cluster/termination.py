@@ -32,9 +32,12 @@ class TerminationNotice:
         self._began = clock()
         self._process: subprocess.Popen[bytes] | None = self._start()
         self._next = 0.0
-        self._given = False
+        self._given = self._told = False
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._take(self._process.wait(WITHIN))
+            code = self._process.wait(WITHIN)
+            if code in _NO_COMMAND:
+                raise UsageError(f"--drain-when {command!r}: the shell cannot run it (exit code {code}): name it whole")
+            self._take(code)
 
     def _start(self) -> subprocess.Popen[bytes]:
         quiet = subprocess.DEVNULL
@@ -49,7 +52,11 @@ class TerminationNotice:
             return True
         if self._process is None:
             if now >= self._next:
-                self._began, self._process = now, self._start()
+                try:
+                    self._began, self._process = now, self._start()
+                except OSError as error:  # no descriptor or process is to be had: the runs here must not end for that
+                    self._next = now + EVERY
+                    log.warning("--drain-when %r cannot be run just now: %s", self.command, error)
             return False
         code = self._process.poll()
         if code is not None:
@@ -62,10 +69,9 @@ class TerminationNotice:
 
     def _take(self, code: int) -> None:
         self._process, self._next = None, self._clock() + EVERY
-        if code in _NO_COMMAND:
-            raise UsageError(
-                f"--drain-when {self.command!r}: the shell cannot run it (exit code {code}): name it whole"
-            )
+        if code in _NO_COMMAND and not self._told:  # it was there when the node began
+            self._told = True
+            log.warning("--drain-when %r: the shell cannot run it any more (exit code %d)", self.command, code)
         self._given = code == 0
 
     def close(self) -> None:

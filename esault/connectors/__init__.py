@@ -55,5 +55,5 @@ def find(name: str) -> _Connector:
 
 def _checked(name: str, connector: Any) -> _Connector:
     if not isinstance(connector, type) or not issubclass(connector, (Spout, Sink, Lookup)):
-        raise UsageError(f"connector {name!r}: {connector!r} is no class derived from Spout or Sink")
+        raise UsageError(f"connector {name!r}: {connector!r} is no class derived from Spout, Sink or Lookup")
     return connector

@@ -132,13 +132,13 @@ def test_one_of_a_program_and_one_of_a_package(tmp_path, monkeypatch):
     install(tmp_path, "queue_connector", source, "esault.connectors", Queue="Queue", Nothing="Nothing")
     monkeypatch.syspath_prepend(str(tmp_path))
     assert connectors.find("Queue").__name__ == "Queue"
-    with pytest.raises(UsageError, match="no class derived from Spout or Sink"):
+    with pytest.raises(UsageError, match="no class derived from Spout, Sink or Lookup"):
         connectors.find("Nothing")
 
 
 @pytest.mark.parametrize("wrong", [dict, 7, Plain()])
 def test_what_is_no_connector_is_refused(wrong):
-    with pytest.raises(UsageError, match="no class derived from Spout or Sink"):
+    with pytest.raises(UsageError, match="no class derived from Spout, Sink or Lookup"):
         connectors.register("mine", wrong)
 
 

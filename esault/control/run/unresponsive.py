@@ -105,8 +105,11 @@ class Unresponsive:
             return
         self._wired_by = now + WIRED
         names = {i: f"{name}/{i}" for name, unit in self._driver.units.items() for i in sorted(unit.unwired())}
-        said = ", ".join(names.values())
-        self._driver.notices.append(f"no answer for {WIRED:g} s from {said}, told of each other: ended and replaced")
+        if names:
+            said = ", ".join(names.values())
+            self._driver.notices.append(
+                f"no answer for {WIRED:g} s from {said}, told of each other: ended and replaced"
+            )
         self._driver.outbox.extend(("keeper", Kill(incarnation)) for incarnation in names)
 
     def _look(self, missed: MissedHeartbeat | None, unit: str, incarnation: int, heard: float, now: float) -> None:

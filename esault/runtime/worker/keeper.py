@@ -22,7 +22,7 @@ from esault.runtime.process.exits import LAST_THREADS, exit_code, how_ended
 from esault.runtime.process.owner import Owner
 from esault.runtime.process.title import set_title
 from esault.runtime.worker.fork_retries import ForkRetries, shortage
-from esault.runtime.worker.sub_unit_actor import NOT_BEGUN, SubUnitActor
+from esault.runtime.worker.sub_unit_actor import NOT_BEGUN, UNHEARD, SubUnitActor
 from esault.state.place import load_client, place_of
 
 __all__ = ["Keeper"]
@@ -153,7 +153,7 @@ class Keeper(ParentActor):
             self._not_forked(fork, shortage(OSError(met, os.strerror(met))))
             return
         self._retries.forget(incarnation)
-        reason = how_ended(code)
+        reason = "what it said did not reach the driver" if code == UNHEARD else how_ended(code)
         if incarnation in self._killed:
             self._killed.discard(incarnation)
             reason = "the run ended it"

@@ -18,7 +18,7 @@ from esault.runtime.process.title import set_title
 from esault.runtime.process.waker import Waker
 from esault.runtime.worker.data_loop import AckerLoop, DataLoop, SubUnitLoop
 
-__all__ = ["NOT_BEGUN", "SubUnitActor"]
+__all__ = ["NOT_BEGUN", "UNHEARD", "SubUnitActor"]
 
 
 #: exit codes of a process that could not begin, and the error that it met: no thread, no descriptor or none on the machine, no memory

@@ -38,15 +38,9 @@ class Supervisor(ReportingActor):
     def undelivered(self, address: Any, number: int) -> None:
         """End the process that misses messages: what they were to bring about would be waited for ever. Its death is dealt with."""
         super().undelivered(address, number)
-        for incarnation, known in self.addresses.items():
-            if known == address:
-                self.unreachable(incarnation, number)
-                return
-
-    def unreachable(self, incarnation: int, number: int) -> None:
-        """Have a process ended that so many messages did not reach, unless it is on its way out."""
-        if self.keeper is not None:
-            self.send(self.keeper, Kill(incarnation))
+        missed = next((incarnation for incarnation, known in self.addresses.items() if known == address), None)
+        if missed is not None:
+            self.send(self.keeper, Kill(missed))
 
     def keeper_died(self) -> bool:
         """Return True, once, when the keeper's process is gone."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import subprocess
 
 import psutil
 import pytest
@@ -75,3 +77,26 @@ def test_a_command_that_hangs_is_ended_with_all_that_it_started_and_asked_again(
     assert notice._process.pid != first
     notice.close()
     assert notice._process is None
+
+
+def test_a_command_that_goes_away_meanwhile_or_finds_no_process_ends_no_node(clock, monkeypatch, caplog):
+    notice = TerminationNotice("false", clock)
+    notice.command = "no-such-command-here"
+    for _ in range(2):
+        clock.now += EVERY
+        assert not notice.look()
+        assert not asked(notice)
+    assert caplog.text.count("the shell cannot run it any more") == 1
+
+    def none(*args, **options):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(subprocess, "Popen", none)
+    clock.now += EVERY
+    assert not notice.look()
+    assert "cannot be run just now" in caplog.text
+    monkeypatch.undo()
+    notice.command = "true"
+    clock.now += EVERY
+    notice.look()
+    assert asked(notice)

@@ -8,10 +8,11 @@ import selectors
 from datetime import timedelta
 from types import SimpleNamespace
 
-from thespian.system.transport import TransmitIntent
+from thespian.system.transport import Thespian__UpdateWork, TransmitIntent
 
 from esault.runtime.actors import descriptors
 from esault.runtime.actors.descriptors import selector
+from esault.runtime.actors.processes import Manager
 from esault.runtime.process.descriptors import Reserve
 
 
@@ -77,3 +78,8 @@ def test_a_message_that_finds_no_descriptor_is_sent_later_and_no_socket_is_close
     intent = SimpleNamespace(stage=1)
     assert Transport()._next_XMIT_1(intent) == "later"
     assert intent.stage == Transport._XMITStepRetry
+
+
+def test_a_connection_that_could_not_be_taken_ends_no_actor():
+    """Thespian hands on what is no message then, at which its own shell fails."""
+    assert Manager.handleMessages(object.__new__(Manager), Thespian__UpdateWork())

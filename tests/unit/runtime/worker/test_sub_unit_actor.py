@@ -8,7 +8,7 @@ import resource
 from types import SimpleNamespace
 
 from esault.runtime.messages import ChildSpec, Messages
-from esault.runtime.worker.sub_unit_actor import NOT_BEGUN, SubUnitActor
+from esault.runtime.worker.sub_unit_actor import NOT_BEGUN, UNHEARD, SubUnitActor
 
 
 def test_what_the_driver_says_before_the_keeper_wakes_it_is_not_lost():
@@ -34,3 +34,17 @@ def test_one_that_finds_no_descriptor_at_its_start_says_so_by_its_exit_code():
         finally:
             os._exit(1)
     assert NOT_BEGUN[os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])] == errno.EMFILE
+
+
+def test_one_whose_messages_do_not_reach_the_driver_ends():
+    """What it told would be waited for ever, and its death is dealt with."""
+    build = SimpleNamespace(unit="count", incarnation=3)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            actor = SubUnitActor(ChildSpec(SimpleNamespace(clock_offset=0.0, name="t"), build, "driver"))
+            actor.undelivered("keeper", 1)
+            actor.undelivered("driver", 1)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == UNHEARD
