@@ -44,13 +44,11 @@ def add_up(readings: Iterable[MetricReading]) -> Iterator[MetricReading]:
     for each in readings:
         key = each.name, each.labels
         before = found.get(key)
-        if before is None or before.kind != each.kind or each.kind == "gauge":
-            found[key] = each
-        elif each.kind == "counter":
-            found[key] = replace(each, value=before.value + each.value)
-        elif before.value[0] == each.value[0]:
-            counts = tuple(a + b for a, b in zip(before.value[1], each.value[1]))
-            found[key] = replace(each, value=(each.value[0], counts, before.value[2] + each.value[2]))
-        else:
-            found[key] = each
+        if before is not None and before.kind == each.kind:
+            if each.kind == "counter":
+                each = replace(each, value=before.value + each.value)
+            elif each.kind == "histogram" and before.value[0] == each.value[0]:
+                counts = tuple(a + b for a, b in zip(before.value[1], each.value[1]))
+                each = replace(each, value=(each.value[0], counts, before.value[2] + each.value[2]))
+        found[key] = each
     yield from found.values()
