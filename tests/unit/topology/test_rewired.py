@@ -8,6 +8,10 @@ from esault.sources import Items
 from esault.topology.rewired import is_beside, sinks_of, spouts_of, with_other_ends, with_sinks_beside
 
 
+class Parts(Items):
+    parallel = True
+
+
 class Same(Bolt):
     def process(self, key, value):
         self.emit(key, value)
@@ -15,7 +19,7 @@ class Same(Bolt):
 
 def topology():
     t = Topology("mine", moved={"old": "same", "here": "mine"})
-    rows = t.spout("rows", Items([("a", 1)]), parallelism=1)
+    rows = t.spout("rows", Parts([("a", 1)]), parallelism=2, max_parallelism=4)
     rows.sink("raw", Collect())
     bolt = rows.bolt("same", Same, shuffle(), parallelism=3, on_error=dead_letter("dead.jsonl"))
     bolt.map(lambda value: value + 1, on_error=dead_letter("step.jsonl")).sink("out", Collect())

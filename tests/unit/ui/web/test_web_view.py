@@ -37,6 +37,7 @@ class Server:
 
     def __init__(self, option, host, port, application, tls, guarded):
         self.asked = (option, host, port, guarded)
+        self.read_too = application._read_too
         self.starts, self.closed = 0, False
 
     def start(self, notice):
@@ -101,17 +102,22 @@ def test_it_listens_with_the_first_snapshot_and_says_where_once(made, token, sho
     assert list(view.list()) == [{"run": "this", "topology": "words", "control": True}]
 
 
-def test_only_this_machine_is_answered_without_a_token(made):
-    assert made()._server.asked == ("--ui", "127.0.0.1", 8080, True)
-    assert made(host="192.0.2.1")._server.asked == ("--ui", "192.0.2.1", 8080, False)
+def test_only_this_machine_looks_without_a_token(made):
+    here, there = made()._server, made(host="192.0.2.1")._server
+    assert (here.asked, here.read_too) == (("--ui", "127.0.0.1", 8080, True), False)
+    assert (there.asked, there.read_too) == (("--ui", "192.0.2.1", 8080, False), True)
 
 
 def test_a_window_is_kept_and_the_end_is_told(made):
     view = made()
-    view.page(Page(7.0, ()))
+    view.page(
+        Page(7.0, (SimpleNamespace(unit="count", t=6.5, processed=1, p50_ms=2, p99_ms=3, sub_units=4, waiting=5),))
+    )
     view.close()
     assert view._server.closed
-    assert b"".join(view.history("this").events()) == b"event: end\ndata: {}\n\n"
+    assert b"".join(view.history("this").events()) == (
+        b'event: window\ndata: [{"t": 6.5, "units": {"count": [1, 2, 3, 4, 5]}}]\n\nevent: end\ndata: {}\n\n'
+    )
 
 
 def test_requests_go_to_this_process_own_run(made, monkeypatch):
