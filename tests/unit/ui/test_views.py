@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import signal
+from dataclasses import replace
 
 import pytest
 
@@ -127,3 +128,65 @@ def test_a_view_that_cannot_be_shown_ends_the_run_in_order_only_if_nobody_reads_
     finally:
         signal.signal(signal.SIGTERM, before)
     assert (len(signals), len(calls)) == (ended, shown)
+
+
+def test_below_the_picture_stands_what_is_wrong_and_how_far_it_is():
+    after = replace(
+        snapshot(101.0, errors=3),
+        draining=True,
+        roots_open=1,
+        roots_replayed=2,
+        deaths=1,
+        checkpoint=7,
+        restores=1,
+        scaling=("count: grows",),
+    )
+    late = replace(after.units[1], late=1500)
+    words = " ".join(text_of(picture(replace(after, units=(after.units[0], late)), {})).split())
+    assert (
+        "words ending in order 1 s 1 batch in flight 2 sent again 1.5 k late 1 process replaced checkpoint 7" in words
+    )
+    assert "went back 1 time 50 % read (Ctrl-C ends it in order)" in words
+    assert "count: grows" in words
+    assert "read" not in text_of(picture(replace(after, units=(late,)), {})), "where no source knows how far it is"
+
+
+def test_the_live_view_shows_notices_and_takes_its_table_away_once():
+    from rich.console import Console
+
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    view = LiveView(console)
+    view.close()
+    view.update(snapshot(100.5))
+    view.update(snapshot(101.5))
+    view.notice("a [b] c")
+    view.close()
+    view.close()
+    assert "a [b] c" in console.file.getvalue()
+
+
+def test_a_shielded_view_hands_on_until_its_reader_is_gone_and_ends_without_a_run():
+    heard = []
+
+    class Gone:
+        def line(self, mark, text):
+            heard.append((mark, text))
+
+        def notice(self, text):
+            heard.append(text)
+
+        def update(self, snapshot):
+            raise OSError(errno.EPIPE, "nobody reads")
+
+        def close(self):
+            heard.append("closed")
+            raise OSError(errno.EPIPE, "nobody reads")
+
+    view = ShieldedView(Gone())
+    view.line("count/1", "a")
+    view.notice("b")
+    view.update(snapshot(100.5))  # no run is under way in this process, so that no signal ends it
+    view.notice("c")
+    view.close()
+    assert heard == [("count/1", "a"), "b", "closed"]
+    ShieldedView(PlainView()).close()

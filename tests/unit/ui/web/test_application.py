@@ -14,7 +14,7 @@ import esault.ui.web
 from esault.counters import UnitCounts, declared
 from esault.errors import UsageError
 from esault.runtime.session.control_client import Running
-from esault.ui.web import dead_letter_pages
+from esault.ui.web import application, dead_letter_pages
 from esault.ui.web.application import _FILES, WebApplication
 from esault.ui.web.history import History
 
@@ -246,3 +246,21 @@ def test_beyond_this_machine_state_needs_the_token_and_several_runs_a_name(runs,
 def test_the_page_has_a_column_for_each_counter_that_is_something_to_look_at():
     (named,) = re.findall(r"const trouble = (\[.*?\])", (STATIC / "web.js").read_text())
     assert json.loads(named) == [name for name, counter in declared(UnitCounts).items() if counter.trouble]
+
+
+def test_dead_letters_that_cannot_be_read_are_said(runs, monkeypatch):
+    def refused(paths):
+        raise UsageError("it is no folder")
+
+    monkeypatch.setattr(application, "shown", refused)
+    answer = call(WebApplication(runs), "/deadletters?run=r1")
+    assert (answer["status"], b"it is no folder" in answer["body"]) == (409, True)
+
+
+def test_what_policies_would_have_done_is_told_or_why_not(runs):
+    page = WebApplication(runs)
+    assert call(page, "/whatif?run=other")["status"] == 404
+    refused = json.loads(call(page, "/whatif?run=r1")["body"])
+    assert refused == {"error": "the run has just begun: there is no load yet to try policies on"}
+    page._what_if = SimpleNamespace(ask=lambda recorded: [recorded["slots"]])
+    assert json.loads(call(page, "/whatif?run=r1")["body"]) == {"tried": [0]}

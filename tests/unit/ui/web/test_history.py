@@ -89,3 +89,40 @@ def test_a_silent_run_says_that_it_is_still_there(monkeypatch):
     monkeypatch.setattr(module, "SILENCE", 0.01)
     events = History().events()
     assert next(events).startswith(b":")
+
+
+def test_what_policies_are_tried_on_is_the_load_with_who_sends_to_whom():
+    history = History()
+    assert history.recorded() == {"units": [], "slots": 0, "windows": []}
+    unit = lambda name, kind="bolt", edges=(), chained_to="": SimpleNamespace(
+        name=name,
+        kind=kind,
+        edges=[SimpleNamespace(target=target) for target in edges],
+        chained_to=chained_to,
+        min_parallelism=1,
+        max_parallelism=None,
+        dead_letter_paths=("dead.jsonl",),
+    )
+    units = [unit("lines", "spout", ["count", "count"]), unit("count"), unit("added", chained_to="lines")]
+    history.see(SimpleNamespace(units=units, slots=4))
+    load = {"arrivals": 1, "processed": 2, "emitted": 3, "busy": 0.5, "sub_units": 1, "lag": None}
+    history.page(Page(1.0, (record("lines", **load), record("count", **{**load, "t": 2.0}))))
+    history.page(Page(2.0, ()))
+    found = history.recorded()
+    about = {"least": 1, "most": None}
+    assert found["units"] == [
+        {"name": "lines", "kind": "spout", "senders": [], **about},
+        {"name": "count", "kind": "bolt", "senders": ["lines"], **about},
+    ]
+    assert (found["slots"], found["windows"]) == (4, [{"t": 2.0, "units": {"lines": load, "count": load}}])
+    assert history.dead_letter_paths == ["dead.jsonl"]
+
+
+def test_windows_and_changes_that_another_process_has_measured_are_told_as_they_are():
+    history = History()
+    history.window(3.0, {"count": (1.0, None, 2.0, 1, 0)})
+    history.change({"t": 3.5, "unit": "count"})
+    history.end(patience=0.0)
+    found = dict(read(history))
+    assert found["window"] == [{"t": 3.0, "units": {"count": [1.0, None, 2.0, 1, 0]}}]
+    assert found["change"] == [{"t": 3.5, "unit": "count"}]

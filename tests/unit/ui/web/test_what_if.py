@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
 
 import pytest
 
 from esault.elasticity.policy import POLICIES
 from esault.errors import UsageError
+from esault.ui.web import what_if
 from esault.ui.web.what_if import WhatIf, _model, answers
 
 
@@ -78,3 +84,35 @@ def test_a_process_of_its_own_answers_and_one_at_a_time():
     asked._busy.release()
     tried = {each["policy"] for each in asked.ask(recorded([20.0] * 3))}
     assert {"none", "auto", "ds2"} <= tried <= {"none", *POLICIES.names()}, "none that this program alone has"
+
+
+@pytest.mark.parametrize(
+    ("done", "said"),
+    [
+        (SimpleNamespace(returncode=1, stderr="Traceback\nValueError: no\n", stdout=""), "the simulator failed: .*no"),
+        (SimpleNamespace(returncode=-9, stderr="", stdout=""), "the simulator failed: -9"),
+        (subprocess.TimeoutExpired("what_if", 1), "it took more than 120 s, and was given up"),
+    ],
+)
+def test_a_process_that_fails_is_said_and_another_one_may_be_asked(done, said, monkeypatch):
+    def run(*words, **options):
+        if isinstance(done, Exception):
+            raise done
+        return done
+
+    monkeypatch.setattr(subprocess, "run", run)
+    asked = WhatIf()
+    for _ in range(2):
+        with pytest.raises(UsageError, match=said):
+            asked.ask(recorded([1.0] * 3))
+
+
+def test_what_the_process_reads_and_writes_are_lines_of_json(monkeypatch, capsys):
+    monkeypatch.setattr(what_if, "answers", lambda record: iter([{"policy": "none"}, {"policy": record["x"]}]))
+    monkeypatch.setattr(sys, "stdin", io.StringIO('{"x": "auto"}'))
+    monkeypatch.setattr(os, "nice", lambda by: None)
+    what_if.main()
+    lines = capsys.readouterr().out
+    assert lines.splitlines() == ['{"policy": "none"}', '{"policy": "auto"}']
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=0, stdout=lines, stderr=""))
+    assert WhatIf().ask(recorded([1.0] * 3)) == [{"policy": "none"}, {"policy": "auto"}]
