@@ -42,13 +42,13 @@ def add_up(readings: Iterable[MetricReading]) -> Iterator[MetricReading]:
     """Yield one for each name and labels. Of gauges, and of histograms with other bounds, the last counts."""
     found: dict[tuple[str, tuple[tuple[str, str], ...]], MetricReading] = {}
     for each in readings:
-        key = each.name, each.labels
+        key, value = (each.name, each.labels), each.value
         before = found.get(key)
         if before is not None and before.kind == each.kind:
             if each.kind == "counter":
-                each = replace(each, value=before.value + each.value)
-            elif each.kind == "histogram" and before.value[0] == each.value[0]:
-                counts = tuple(a + b for a, b in zip(before.value[1], each.value[1]))
-                each = replace(each, value=(each.value[0], counts, before.value[2] + each.value[2]))
-        found[key] = each
+                value += before.value
+            elif each.kind == "histogram" and before.value[0] == value[0]:
+                counts = tuple(a + b for a, b in zip(before.value[1], value[1]))
+                value = (value[0], counts, before.value[2] + value[2])
+        found[key] = replace(each, value=value)
     yield from found.values()

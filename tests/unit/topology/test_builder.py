@@ -6,6 +6,8 @@ import re
 import pytest
 
 from esault.errors import TopologyError
+from esault.sinks import Collect
+from esault.sources import Items
 from esault.topology.bolt import BatchBolt, Bolt
 from esault.topology.builder import Topology
 from esault.topology.error_policy import fail, skip
@@ -330,3 +332,13 @@ def test_a_topology_shows_its_units(t):
     assert repr(t) == "<Topology 'numbers': empty>"
     t.spout("lines", Numbers())
     assert repr(t) == "<Topology 'numbers': lines>"
+
+
+def test_a_notebook_gets_a_tree_and_a_flowchart_or_what_is_wrong(t):
+    shown = t._repr_mimebundle_()
+    assert list(shown) == ["text/plain"]
+    assert "has no spout" in shown["text/plain"]
+    t.spout("rows", Items([("a", 1)])).sink("out", Collect())
+    shown = t._repr_mimebundle_()
+    assert "rows" in shown["text/plain"]
+    assert shown["text/markdown"].startswith("```mermaid\n") and shown["text/markdown"].endswith("```")

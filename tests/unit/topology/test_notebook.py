@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from esault.errors import LocateError
+from esault.topology import notebook
 from esault.topology.notebook import module_text
 
 
@@ -98,3 +101,34 @@ def test_plain_data_is_what_it_was(value):
     names: dict = {}
     exec(text, names)
     assert repr(names["f"]()) == repr(value)
+
+
+@pytest.mark.parametrize("value", [float("nan"), [float("inf")], list(range(200_000)), {"a": object()}])
+def test_what_is_no_plain_data_or_much_of_it_is_made_by_its_statement_again(value):
+    assert not notebook._is_plain(value)
+    assert "X = make()" in module_text(
+        "f", ["def make():\n    return 1", "X = make()", "def f():\n    return X"], {"X": value}
+    )
+
+
+def test_a_function_of_a_cell_gets_a_file_that_is_written_where_it_has_changed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sources = ["def f():\n    return 1"]
+    path = notebook.write_module("f", sources, run(sources))
+    assert (path.name, path.is_relative_to(tmp_path)) == ("f.py", True)
+    os.utime(path, (0, 0))
+    notebook.write_module("f", sources, run(sources))
+    assert path.stat().st_mtime == 0, "what has not changed stays as it is"
+    sources = ["def f():\n    return 2"]
+    notebook.write_module("f", sources, run(sources))
+    assert "return 2" in path.read_text()
+    assert [each.name for each in path.parent.iterdir()] == ["f.py"]
+
+
+def test_where_no_file_can_be_written_it_is_said(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / notebook.FOLDER).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / notebook.FOLDER).write_text("a file")
+    sources = ["def f():\n    return 1"]
+    with pytest.raises(LocateError, match="f.py, which the processes of a run import, cannot be written"):
+        notebook.write_module("f", sources, run(sources))

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from esault import Bolt, Topology, TopologyError, by_key, shuffle
+from esault import BatchBolt, Bolt, Topology, TopologyError, by_key, shuffle
 from esault.sources import Items
 from esault.topology.declared import misfits
 from esault.windows import SessionWindow, TumblingWindow
@@ -28,6 +28,19 @@ class Total(Bolt[str, int, str, int]):
 
 class Alone(Bolt):
     def process(self, key, value):
+        pass
+
+
+class Whole(BatchBolt):
+    def process_batch(self, rows):
+        pass
+
+
+class Waits(Bolt):
+    async def process(self, key, value):
+        pass
+
+    def combine(self, other):
         pass
 
 
@@ -58,6 +71,8 @@ def test_there_is_a_unit_for_parts_which_is_as_wide_as_was_asked_for_and_one_tha
         ({"by": "processing", "ordered": True}, "does not go with by and ordered"),
         ({"updates": "discard", "allowed_lateness": 5}, "does not go with updates and allowed_lateness"),
         ({"tick_every": 1.0}, "does not go with tick_every"),
+        ({"factory": Whole}, "a BatchBolt has one object for all keys"),
+        ({"factory": Waits}, "its process is async, which windows do not take"),
         ({"grouping": shuffle()}, "split_hot_keys goes with by_key(), not with shuffle()"),
         ({"streams": ("partial",)}, "choose another name for the stream 'partial'"),
     ],

@@ -6,6 +6,8 @@ import math
 from functools import partial
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from esault import BatchBolt, Bolt, Spout, Topology, TopologyError, by_key, partial_key, shuffle
 from esault.bolts import TopK
@@ -195,3 +197,16 @@ class Waits(Bolt):
 def test_windows_take_no_async_bolt(rows):
     with refused("unit 'w': its process is async, which windows do not take"):
         rows.window("w", Waits, TumblingWindow(60), time=at)
+
+
+NUMBER = st.one_of(st.integers(1, 20), st.sampled_from([0.1, 0.3, 0.7, 1.1, 2.5, 1 / 3]))
+
+
+@given(size=NUMBER, every=NUMBER, part=st.floats(-0.9, 0.9), time=st.floats(-1e9, 1e9))
+def test_a_time_is_in_the_windows_whose_bounds_are_around_it_and_in_no_others(size, every, part, time):
+    every = min(every, size)
+    kind = SlidingWindow(size, every, offset=part * every)
+    numbers = kind.indices(time)
+    assert numbers, "each time is in a window"
+    around = range(numbers[0] - 2, numbers[-1] + 3)
+    assert [k for k in around if kind.window(k).start <= time < kind.window(k).end] == list(numbers)

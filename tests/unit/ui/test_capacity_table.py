@@ -85,7 +85,7 @@ def test_without_an_objective_one_is_asked_for():
 
 @pytest.mark.parametrize(("price", "cost"), [(None, None), (0.5, 2.0)])
 def test_as_plain_values_what_is_not_known_is_none(price, cost):
-    found = plain(FIXED, spouts=1, slots=2, price=price)
+    found = dict(plain(FIXED, spouts=1, slots=2, price=price))
     trials = found.pop("trials")
     assert found == {"policy": "none", "widths": {"count": 3}, "kept": 2, "hosts": 2, "cost_an_hour": cost}
     assert [each["p99"] for each in trials] == [None, 0.05]

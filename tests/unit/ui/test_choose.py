@@ -12,6 +12,7 @@ from esault.ui.choose import choose
 from esault.ui.json_view import JsonView
 from esault.ui.live import LiveView
 from esault.ui.plain import PlainView
+from esault.ui.shielded import ShieldedView
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,7 @@ def test_by_the_terminal_and_the_log(plain, terminal, formatter, kind, monkeypat
     if log is not None:
         log.setFormatter(formatter)
     with choose(plain, log) as view:
+        assert isinstance(view, ShieldedView)
         assert type(view._view) is kind
 
 
@@ -39,4 +41,5 @@ def test_what_stands_on_the_terminal_is_taken_away_also_where_the_run_fails(monk
     monkeypatch.setattr(LiveView, "close", lambda self: closed.append(self))
     with pytest.raises(KeyError), choose(False) as view:
         raise KeyError
+    assert isinstance(view, ShieldedView)
     assert closed == [view._view]

@@ -35,6 +35,7 @@ def test_the_page_goes_when_the_run_ends_or_fails(monkeypatch):
     monkeypatch.setattr(web_view, "WebView", View)
     view = Quiet()
     with pytest.raises(KeyError), web_ui(view, "8080", control=True) as found:
+        assert isinstance(found, View)
         assert found.made == ("127.0.0.1", 8080, True, view, True)
         raise KeyError
-    assert closed == [found.made]
+    assert len(closed) == 1
