@@ -223,3 +223,44 @@ def test_whatever_befalls_a_run_nothing_is_lost(faults, seed, exactly):
     else:
         assert landed(local, "doubled") >= DOUBLED
         assert landed(local, "evens") >= EVENS
+
+
+def few(**options):
+    given = Settings(chaining=True, watch_values=True, reload_state=True, root_rows=16, **options)
+    return LocalRuntime(topology(), spouts={"rows": ROWS[:96]}, settings=given)
+
+
+def values(local, sink):
+    return sorted(row.value for row in local.landed(sink))
+
+
+def test_one_for_which_no_process_can_be_made_stays_chained_and_may_be_asked_for_again():
+    local = few()
+    read(local, 16)
+    begun = local.driver.commands.scale("twice", 2, local.now())
+    unit, unchaining = local.driver.units["twice"], local.driver.unchaining
+    assert unchaining.drop("twice", "no more processes are allowed", local.now())
+    assert unchaining.dropped == {begun: "no more processes are allowed"}
+    assert "twice" in local.driver.plan.chained and "twice" not in local.driver.units
+    assert local.driver.notices[-1] == "twice stays chained to rows: no more processes are allowed"
+    assert not unit.state.wiring
+    local.scale("twice", 1)
+    local.wait_for_change("twice")
+    assert not unchaining.drop("twice", "too late", local.now()), "what is known to others is not chained again"
+    local.run_until_drained()
+    assert values(local, "doubled") == sorted(2 * (value + 1) for _, value in ROWS[:96])
+
+
+@pytest.mark.parametrize("steps", [0, 12, 40])
+def test_all_go_back_while_one_gets_its_processes_and_it_has_them_behind_that(steps):
+    local = few(delivery="eo")
+    read(local, 16)
+    local.driver.commands.scale("twice", 1, local.now())
+    for _ in range(steps):
+        local.step()
+    local.driver.go_back("it is asked for", local.now())
+    assert "twice" not in local.driver.plan.chained
+    local.run_until_drained()
+    assert values(local, "doubled") == sorted(2 * (value + 1) for _, value in ROWS[:96])
+    (change,) = [change for change in local.report().changes if change.kind == "unchain"]
+    assert (change.unit, change.dropped) == ("twice", "")
