@@ -24,8 +24,8 @@ JOBS ?= 4
 # these compute, and each worker imports and collects all of them first
 QUICK_JOBS ?= 2
 PYTEST := $(BIN)/python -m pytest -q --dist loadfile --no-loadscope-reorder
-# without Spark, hosts, real processes and whole benches
-QUICK := tests/unit tests/peers --ignore=tests/unit/spark --ignore=tests/unit/bench
+# without runs of Spark, hosts, real processes and whole benches
+QUICK := tests/unit tests/peers --ignore=tests/unit/spark/engine --ignore=tests/unit/bench
 export VENV
 # Tests start hundreds of Pythons, each of which would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
@@ -86,13 +86,13 @@ test-oldest:
 	@python3 .ci/oldest parquet,hosts,learn,sketches,metrics,test > out/oldest.txt
 	@VENV=.venv-oldest PIP_CONSTRAINT=$(CURDIR)/out/oldest.txt .ci/venv parquet,hosts,learn,sketches,metrics,test
 	@HYPOTHESIS_PROFILE=quick ESAULT_PROOF=2 $(subst $(VENV)/,.venv-oldest/,$(PYTEST)) -n $(QUICK_JOBS) \
-		-m "not slow" $(QUICK)
+		-m "not slow" $(QUICK) --ignore=tests/unit/spark
 
 test-newest:
 	@rm -rf .venv-newest
 	@VENV=.venv-newest .ci/venv parquet,hosts,learn,sketches,metrics,test
 	@HYPOTHESIS_PROFILE=quick ESAULT_PROOF=2 $(subst $(VENV)/,.venv-newest/,$(PYTEST)) -n $(QUICK_JOBS) \
-		-m "not slow" $(QUICK)
+		-m "not slow" $(QUICK) --ignore=tests/unit/spark
 
 # Every extra that a user may install. --strict: a package that nothing is known of is no package without vulnerabilities.
 audit:
