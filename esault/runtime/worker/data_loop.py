@@ -46,6 +46,8 @@ __all__ = ["AckerLoop", "DataLoop", "SubUnitLoop"]
 TURNS, LONGEST_TURNS = 4, 0.02
 #: longest wait, seconds
 LONGEST_WAIT = 0.25
+#: seconds in which the run's folder is there again, where another program has removed it
+FOLDER_WITHIN = 10.0
 #: seconds that the actor's thread keeps the interpreter at most, once this one wants it; of the 5 ms that Python gives, p99 is
 #: half as long again
 SWITCH = 0.0005
@@ -111,6 +113,16 @@ class DataLoop(threading.Thread):
 
     def sockets(self) -> tuple[Inlets, UnixWire]:
         """The ways in and out of this sub-unit or ack server."""
+        until = time.monotonic() + FOLDER_WITHIN
+        while True:
+            try:
+                return self._sockets()
+            except FileNotFoundError:  # another program removes the run's folder, which the command makes again
+                if time.monotonic() >= until:
+                    raise
+                time.sleep(0.05)
+
+    def _sockets(self) -> tuple[Inlets, UnixWire]:
         here, folder, incarnation = self.spec.host_context, self.spec.run_dir, self.build.incarnation
         if here is None:
             return Inlets(folder, incarnation), UnixWire()

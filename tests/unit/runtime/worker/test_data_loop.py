@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from esault.errors import CheckpointError
+from esault.runtime.worker import data_loop
 from esault.runtime.worker.data_loop import DataLoop
 
 
@@ -44,3 +45,24 @@ def test_a_piece_that_cannot_be_read_for_want_of_descriptors_is_not_damaged(numb
 def test_any_other_error_of_the_engine_is_told_with_its_traceback_and_ends_the_run():
     said = failed_by(OSError(errno.EBADF, os.strerror(errno.EBADF)))
     assert not said.transient and said.text.startswith("the engine itself failed in count:\nTraceback")
+
+
+def test_a_folder_that_is_being_removed_is_waited_for(tmp_path, monkeypatch):
+    folder, pauses = tmp_path / "run", []
+
+    def pause(seconds):
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            folder.mkdir()
+
+    spec = SimpleNamespace(clock_offset=0.0, host_context=None, run_dir=str(folder))
+    loop = DataLoop(spec, SimpleNamespace(incarnation=7, unit="count"), lambda: None)
+    monkeypatch.setattr(data_loop, "time", SimpleNamespace(sleep=pause, monotonic=lambda: sum(pauses)))
+    inlets, wire = loop.sockets()
+    assert len(pauses) == 3 and len(list(folder.iterdir())) == 2
+    inlets.close()
+    wire.close()
+    spec.run_dir = str(tmp_path / "never")
+    with pytest.raises(FileNotFoundError):
+        loop.sockets()
+    assert sum(pauses) >= data_loop.FOLDER_WITHIN
