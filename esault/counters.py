@@ -76,6 +76,7 @@ class UnitCounts:
     dropped_frames: int = counter("Frames that were not for the sub-unit that got them.", "frames")
     busy_seconds: float = counter("Seconds in which sub-units were busy, added up.", "seconds", default=0.0)
     backlog: int = counter("Tuples that wait in inboxes.", gauge=True)
+    keys_on_disk: int = counter("Keys whose state is on a disk, and not in memory.", "keys", gauge=True)
 
 
 @dataclass(frozen=True)

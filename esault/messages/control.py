@@ -48,6 +48,7 @@ __all__ = [
     "SendAgain",
     "SenderSwitched",
     "SentAgain",
+    "Spill",
     "Start",
     "Stop",
     "Stopped",
@@ -181,6 +182,11 @@ class Throttle:
 
     rate: float
     seconds: float
+
+
+@value(frozen=True)
+class Spill:
+    """To a bolt with an object per key: hold half of the keys in memory that are there now, and the states of the others on a disk."""
 
 
 @value(frozen=True)

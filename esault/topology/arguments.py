@@ -58,8 +58,7 @@ def check_buffer(where: str, buffer: object, overflow: object) -> int | None:
             f"{where}: overflow={overflow!r} says what happens when an inbox is full, and nothing says when it is; write "
             "buffer=N with it, a number of tuples"
         )
-    if isinstance(buffer, bool) or not isinstance(buffer, int) or buffer < 1:
-        raise TopologyError(f"{where}: buffer={buffer!r} must be a whole number of tuples from 1 on")
+    most = check_whole(where, "buffer", buffer, "tuples")
     if overflow is None:
         raise TopologyError(
             f"{where}: buffer={buffer!r} lacks overflow='drop': what comes when so many tuples wait is lost, and counted. "
@@ -69,7 +68,14 @@ def check_buffer(where: str, buffer: object, overflow: object) -> int | None:
         raise TopologyError(
             f"{where}: overflow is 'drop', not {overflow!r}; leave it and buffer out to have senders wait"
         )
-    return buffer
+    return most
+
+
+def check_whole(where: str, argument: str, value: object, unit: str) -> int | None:
+    """The number, of so many of `unit` at most; None: any number."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise TopologyError(f"{where}: {argument}={value!r} must be a whole number of {unit} from 1 on")
+    return value
 
 
 def check_streams(unit: str, streams: object) -> tuple[str, ...]:

@@ -122,6 +122,7 @@ class Topology:
         buffer: int | None = None,
         overflow: str | None = None,
         chain: bool = True,
+        keys_in_memory: int | None = None,
     ) -> Stream[KO, VO]:
         """A bolt where several streams meet: `inputs` gives each one its grouping. The rest as in `Stream.bolt`.
 

@@ -117,7 +117,7 @@ def why_not_chained(unit: UnitPlan) -> str | None:
         return "the topology has replicas"
     if unit.parallelism > 1 or unit.min_parallelism > 1 or unit.max_parallelism is not None:
         return "its parallelism is said"
-    for argument in ("concurrency", "buffer", "window", "tick_every", "idle_after", "expire_after"):
+    for argument in ("concurrency", "buffer", "window", "tick_every", "idle_after", "expire_after", "keys_in_memory"):
         if getattr(unit, argument) is not None:
             return f"it has {argument}"
     if unit.batch:

@@ -34,6 +34,7 @@ from esault.topology.landing_places import check_places
 from esault.topology.parallelism import Parallelism
 from esault.topology.plan import Edge, Input, Outlet, Plan, SinkPlan, UnitPlan
 from esault.topology.replicas import check_replicas, expanded
+from esault.topology.states_on_disk import why_not_on_disk
 from esault.topology.step import Step
 from esault.topology.timers import with_timers
 from esault.topology.unit_options import UnitOptions, WindowOptions
@@ -178,6 +179,7 @@ class Draft:
             inputs=tuple(Input(outlet.unit, label, grouping) for (outlet, grouping), label in zip(checked, labels)),
             on_error=options.on_error,
             idle_after=options.idle_after,
+            keys_in_memory=options.keys_in_memory,
             expire_after=options.expire_after,
             tick_every=options.tick_every,
             buffer=options.buffer,
@@ -187,6 +189,9 @@ class Draft:
         settings = dataclasses.replace(settings, concurrency=check_concurrency(settings, options.concurrency))
         if window is not None and settings.concurrency is not None:
             raise TopologyError(f"{where}: its process is async, which windows do not take; write a plain def")
+        why = why_not_on_disk(settings)
+        if settings.keys_in_memory is not None and why is not None:
+            raise TopologyError(f"{where}: keys_in_memory is for bolts with an object per key: {why}")
         times = [outlet.time if start is None else start.time for (outlet, _), start in zip(checked, starts)]
         settings = with_timers(settings, options, times)
         check_broadcast(settings, options.replicas)

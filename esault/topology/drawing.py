@@ -105,6 +105,8 @@ def _about(unit: UnitPlan) -> str:
         seconds = getattr(unit, argument)
         if seconds is not None:
             words.append(f"{argument} {seconds:g} s")
+    if unit.keys_in_memory is not None:
+        words.append(f"{unit.keys_in_memory:,} keys in memory")
     if unit.buffer is not None:
         words.append(f"buffer {unit.buffer}, overflow drop")
     if unit.on_error != fail():

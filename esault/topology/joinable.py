@@ -172,6 +172,7 @@ class Joinable(Generic[K, V]):
         idle_after: float | None = None,
         expire_after: float | None = None,
         expire_by: str = "processing",
+        keys_in_memory: int | None = None,
     ) -> Stream[K, tuple[V, W | None]]:
         """Emit each tuple with the value that `table` has for its key: `(value, found)`.
 
@@ -232,6 +233,7 @@ class Joinable(Generic[K, V]):
         idle_after: float | None = None,
         expire_after: float | None = None,
         expire_by: str = "processing",
+        keys_in_memory: int | None = None,
     ) -> Stream[K, tuple[V | None, W | None] | None]:
         """Join two tables into a third: `(left, right)`, the newest values of a key, whenever one of them changes.
 

@@ -104,6 +104,8 @@ class UnitPlan:
     on_error: ErrorPolicy = field(default_factory=fail)
     #: seconds after which an object without tuples is put away, its state kept; None: never
     idle_after: float | None = None
+    #: keys whose objects one sub-unit holds in memory at most, the states of the others being on a disk; None: any number
+    keys_in_memory: int | None = None
     #: seconds after which an object without tuples is finished and forgotten; None: never
     expire_after: float | None = None
     #: seconds between two calls of `tick`; None: no ticks

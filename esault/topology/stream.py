@@ -99,6 +99,7 @@ class Stream(StreamOperators[K, V], Joinable[K, V]):
         buffer: int | None = None,
         overflow: str | None = None,
         chain: bool = True,
+        keys_in_memory: int | None = None,
     ) -> Stream[KO, VO]:
         """Process the tuples with objects that `factory` makes; the stream of what they emit.
 
@@ -123,6 +124,8 @@ class Stream(StreamOperators[K, V], Joinable[K, V]):
             buffer: tuples that wait in one sub-unit's inbox at most, with `overflow="drop"`: what comes when it is full is
                 dropped and counted. None: nothing is dropped, senders wait.
             overflow: "drop", with `buffer`.
+            keys_in_memory: keys whose objects one sub-unit holds in memory at most; the states of the others are on a disk until
+                a tuple of theirs comes. None: all are in memory, until that runs short.
             chain: it may run in the process of the unit before it, where it keeps nothing and takes `shuffle()`; False: never.
         """
         options = UnitOptions.of_call(locals())
@@ -177,6 +180,7 @@ class Stream(StreamOperators[K, V], Joinable[K, V]):
         expire_by: str = "processing",
         buffer: int | None = None,
         overflow: str | None = None,
+        keys_in_memory: int | None = None,
     ) -> Stream[K, T]:
         """Keep a total per key and emit each new one: `function(total, value)`, the first from a copy of `initial`.
 

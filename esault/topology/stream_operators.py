@@ -124,6 +124,7 @@ class StreamOperators(Generic[K, V]):
         max_parallelism: int | None = None,
         on_error: ErrorPolicy = FAIL,
         idle_after: float | None = None,
+        keys_in_memory: int | None = None,
     ) -> Stream[Any, V]:
         """The tuples without those that repeat their key: one is left out less than `within` seconds from one that was emitted.
 
@@ -153,6 +154,7 @@ class StreamOperators(Generic[K, V]):
         idle_after: float | None = None,
         expire_after: float | None = None,
         expire_by: str = "processing",
+        keys_in_memory: int | None = None,
     ) -> Stream[K, V]:
         """The tuples whose value, or `of(value)`, is another than that of the key's tuple before; the first one of each key as well."""
         if of is not None:
@@ -170,6 +172,7 @@ class StreamOperators(Generic[K, V]):
         idle_after: float | None = None,
         expire_after: float | None = None,
         expire_by: str = "processing",
+        keys_in_memory: int | None = None,
     ) -> Stream[K, tuple[V, V]]:
         """Pairs `(before, value)` of each tuple of a key with the one before it."""
         return self._unit(name, Pairwise, UnitOptions.of_call(locals()))
@@ -186,6 +189,7 @@ class StreamOperators(Generic[K, V]):
         max_parallelism: int | None = None,
         on_error: ErrorPolicy = FAIL,
         idle_after: float | None = None,
+        keys_in_memory: int | None = None,
     ) -> Stream[K, V]:
         """At most `count` tuples of each key in any `seconds`; the others go to the stream "throttled" beside the main one.
 
@@ -209,6 +213,7 @@ class StreamOperators(Generic[K, V]):
         max_parallelism: int | None = None,
         on_error: ErrorPolicy = FAIL,
         idle_after: float | None = None,
+        keys_in_memory: int | None = None,
     ) -> Stream[K, V]:
         """The last tuple of each burst: one of whose key nothing comes for `seconds`. At the end of the stream the last of each key.
 
@@ -235,6 +240,7 @@ class StreamOperators(Generic[K, V]):
         max_parallelism: int | None = None,
         on_error: ErrorPolicy = FAIL,
         idle_after: float | None = None,
+        keys_in_memory: int | None = None,
     ) -> Stream[K, list[V]]:
         """Lists of the values of a key: of `count`, or of fewer when `seconds` by the clock have passed since the first of them.
 
@@ -310,6 +316,7 @@ class StreamOperators(Generic[K, V]):
         idle_after: float | None = None,
         expire_after: float | None = None,
         expire_by: str = "processing",
+        keys_in_memory: int | None = None,
     ) -> Stream[K, dict[str, Any]]:
         """A dict of aggregates of each key, by their names: `aggregate("sales", {"n": count(), "paid": sum("paid")})`.
 
@@ -322,7 +329,7 @@ class StreamOperators(Generic[K, V]):
             combine: tuples of a batch that go into the same windows of time are combined before they travel, where that makes them
                 fewer. The stream "late" then has dicts of aggregates of what was late, in place of the tuples.
             split_hot_keys: as in `window`: sub-units share the tuples of a key that brings too many for one.
-            idle_after, expire_after, expire_by: as in `bolt`, without a window.
+            idle_after, expire_after, expire_by, keys_in_memory: as in `bolt`, without a window.
         """
         where = f"unit {name!r}"
         _check_aggregates(
@@ -343,8 +350,10 @@ class StreamOperators(Generic[K, V]):
                 name, functools.partial(Aggregated, aggregates, False, False, False), UnitOptions.of_call(locals())
             )
         else:
-            if idle_after is not None or expire_after is not None:
-                raise TopologyError(f"{where}: a window ends by itself; leave idle_after and expire_after out")
+            if any(given is not None for given in (idle_after, expire_after, keys_in_memory)):
+                raise TopologyError(
+                    f"{where}: a window ends by itself; leave idle_after, expire_after and keys_in_memory out"
+                )
             outlets = self._outlets()
             known: set[Any] = {outlet.time for outlet in outlets} if time is None else {time}
             # A tuple that is too far ahead to be believed stands for itself alone.

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-from esault.topology.arguments import check_buffer, check_on_error, check_seconds, check_streams
+from esault.topology.arguments import check_buffer, check_on_error, check_seconds, check_streams, check_whole
 from esault.topology.error_policy import ErrorPolicy, fail
 from esault.topology.event_time import Idle
 from esault.topology.parallelism import Parallelism
@@ -42,6 +42,7 @@ class UnitOptions:
     buffer: int | None = None
     overflow: str | None = None
     chain: bool = True
+    keys_in_memory: int | None = None
 
     @classmethod
     def of_call(cls, keywords: Mapping[str, Any], **fixed: Any) -> UnitOptions:
@@ -70,6 +71,7 @@ class UnitOptions:
             streams=check_streams(name, self.streams),
             on_error=check_on_error(where, self.on_error),
             buffer=check_buffer(where, self.buffer, self.overflow),
+            keys_in_memory=check_whole(where, "keys_in_memory", self.keys_in_memory, "keys"),
             **seconds,
         )
 

@@ -59,6 +59,8 @@ class Unit:
     changes: bool = True
     idle: float | None = None
     window: Any = None
+    #: keys in memory
+    most: int | None = None
 
 
 @dataclass
@@ -85,7 +87,7 @@ class Program:
             places = ", ".join(" > ".join((sender, *steps)) for sender, steps in unit.inputs)
             lines.append(
                 f"  {name}: {unit.kind} of {places}; {unit.grouping} x{unit.parallelism}"
-                f"{' idle' if unit.idle else ''} {unit.window or ''} {unit.how.shape}"
+                f"{' idle' if unit.idle else ''}{f' {unit.most} keys' if unit.most else ''} {unit.window or ''} {unit.how.shape}"
                 f"{' lanes' if unit.how.lanes else ''}{' ordered' if unit.how.ordered else ''}"
                 f"{' rekeyed' if unit.how.pool else ''}{'' if unit.changes else ' still'}"
             )
@@ -221,6 +223,7 @@ def draw(seed, alike=False):
             if kind in ("keyed", "says", "by_stream", "row", "ticks", "waits") and r.random() < 0.4
             else None,
             window=window,
+            most=_most_keys(random.Random(f"{seed} {name} keys"), kind, grouping),
         )
         # Rows of two sub-units come in some order: what has been changed has had two senders for one key.
         ordered[name] = kind != "bag" and window is None and not (changes and grouping == "by_key") and not rekeyed
@@ -229,6 +232,12 @@ def draw(seed, alike=False):
         program.chains = True
         program.settings = replace(program.settings, chaining=True)
     return program
+
+
+def _most_keys(chance, kind, grouping):
+    """Keys of a unit that are in memory; None: all, as where they must be."""
+    may = kind in ("keyed", "says", "by_stream", "row") and grouping in ("by_key", "partial_key")
+    return chance.choice([1, 2, 5]) if may and chance.random() < 0.3 else None
 
 
 # building ---------------------------------------------------------------------------------------------
@@ -302,7 +311,7 @@ def build(program, more=None, spout=lambda name: units.Nothing(), sink=lambda na
                 stream["late"].sink(f"{name}-late", sink(f"{name}-late"))
         else:
             grouping = GROUPINGS[unit.grouping]
-            options = {"parallelism": unit.parallelism, "idle_after": unit.idle}
+            options = {"parallelism": unit.parallelism, "idle_after": unit.idle, "keys_in_memory": unit.most}
             if unit.kind == "ticks":
                 options["tick_every"] = tick_every
             if len(incoming) == 1:

@@ -15,6 +15,7 @@ from user_programs import FEW, NAMES, Program
 
 from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
+from esault.topology.states_on_disk import why_not_on_disk
 
 SIZE = 150
 #: tuples a second of the manual clock
@@ -137,7 +138,7 @@ def test_processes_that_die_bring_all_back_to_a_checkpoint_and_it_gives_the_same
 def test_objects_that_are_put_away_between_two_tuples_give_the_same(program):
     plan = program.plan(size=SIZE, rate=RATE)
     units = {
-        name: replace(unit, idle_after=0.005)
+        name: replace(unit, idle_after=0.005, keys_in_memory=2 if why_not_on_disk(unit) is None else None)
         if unit.objects == "key" and not (unit.batch or unit.window or unit.expire_after or unit.tick_every)
         else unit
         for name, unit in plan.units.items()

@@ -58,6 +58,7 @@ class Unit:
     """What `Run` asks of a unit that may be changed."""
 
     idle: None = None
+    most: None = None
     changes: bool = True
     grouping: str = "by_key"
 

@@ -1,8 +1,8 @@
-"""Hosts that run short of memory: a sub-unit is moved or split while there is time, or the run ends with the numbers.
+"""Hosts that run short of memory: a sub-unit is moved, split or put on disk while there is time, or the run ends with the numbers.
 
 The kernel kills without a word, and in an order of its own. So it is looked at before how much is left and how fast that
 becomes less. Where another host has room, the sub-unit that takes most goes there; what fits nowhere is split, and one half goes there.
-Where neither can be, the run fails, and one with checkpoints may be resumed with more memory or hosts; what other programs take is
+Where neither can be, the one that takes most keeps half of its keys on disk. Where that is no help either, the run fails, and one with checkpoints may be resumed with more memory or hosts; what other programs take is
 told of alone.
 """
 
@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from esault.control.run.driver import Driver
 from esault.control.units.unit import Unit
 from esault.errors import UsageError
+from esault.messages.control import Spill
 from esault.messages.probe import HostUsage
+from esault.topology.states_on_disk import why_not_on_disk
 
 __all__ = ["MemoryWatch"]
 
@@ -32,6 +34,8 @@ WORTH = 0.2
 SPARE = 0.3
 #: seconds in which a change shows in what is in use
 SETTLE = 3.0
+#: keys in memory below which a sub-unit's memory is not taken by them
+FEWEST = 256
 MEGABYTE = 1e6
 
 
@@ -62,6 +66,8 @@ class MemoryWatch:
     def __init__(self) -> None:
         self._hosts: dict[str, _Host] = {}
         self._next_at = 0.0
+        #: sub-units that have keys on disk
+        self._spilled: set[int] = set()
 
     def step(self, driver: Driver, now: float) -> None:
         """Look at all hosts, and begin what can begin now."""
@@ -108,7 +114,11 @@ class MemoryWatch:
             return
         if now < host.acted_at + SETTLE or driver.busy or any(each.changing for each in driver.units.values()):
             pass
-        elif self._move(driver, usage.name, here, now) or self._split(driver, usage.name, here, now):
+        elif (
+            self._move(driver, usage.name, here, now)
+            or self._split(driver, usage.name, here, now)
+            or (usage.memory >= SHORT * usage.memory_total and self._spill(driver, usage.name, here, now))
+        ):
             host.acted_at = now
             return
         if usage.memory >= FULL * usage.memory_total and own >= OWN * usage.memory and now >= host.acted_at + SETTLE:
@@ -149,6 +159,25 @@ class MemoryWatch:
                 unit.split(incarnation, now, None, reason, "memory")
             except UsageError:
                 continue
+            driver.deliver(now)
+            return True
+        return False
+
+    def _spill(self, driver: Driver, host: str, here: list[tuple[int, int, Unit]], now: float) -> bool:
+        """Have the largest whose keys can be on a disk put half of them there, or half of what is left."""
+        for memory, incarnation, unit in here:
+            last = unit.measurements.last(incarnation)
+            if why_not_on_disk(unit.plan) is not None or last is None:
+                continue
+            if last.rows.elements - last.rows.keys_on_disk < FEWEST:
+                continue
+            unit.state.tell(incarnation, Spill())
+            if incarnation not in self._spilled:
+                self._spilled.add(incarnation)
+                driver.notices.append(
+                    f"host {host} runs short of memory: {unit.name}/{incarnation}, which has {_bytes(memory)}, has the states of "
+                    "keys on disk from now on"
+                )
             driver.deliver(now)
             return True
         return False

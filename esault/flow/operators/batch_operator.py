@@ -8,7 +8,7 @@ from typing import Any
 
 from esault.errors import PayloadError
 from esault.flow.operators.batch_emitter import BatchEmitter
-from esault.flow.operators.elements import maker
+from esault.flow.operators.derived_class import maker
 from esault.flow.operators.keyed import Keyed
 from esault.flow.operators.operator import STOPPING, Operator
 from esault.flow.operators.operator_parameters import OperatorParameters

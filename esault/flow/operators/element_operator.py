@@ -10,11 +10,13 @@ from esault.errors import StateError
 from esault.flow.operators.elements import Elements, pack_state, put_state
 from esault.flow.operators.idle import IdleSweep
 from esault.flow.operators.keyed_operator import KeyedOperator
+from esault.flow.operators.memory_bound import MemoryBound
 from esault.flow.operators.operator import STOPPING, by_stream, defines
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import UserError
 from esault.routing.many_keys import names_of
 from esault.routing.ring import Name
+from esault.topology.states_on_disk import why_not_on_disk
 
 __all__ = ["ElementOperator"]
 
@@ -32,6 +34,12 @@ class ElementOperator(KeyedOperator):
         self._expiry = IdleSweep(by_clock, now, generations=4) if by_clock else None
         #: each row is a call of `_process`
         self._row_by_row = self._careful or self._partial or bool(plan.times)
+        if why_not_on_disk(plan) is None:
+            self.memory = MemoryBound(
+                plan.name, self.elements, lambda: parameters.states_on_disk(self.codec), self.context.logger
+            )
+            if plan.keys_in_memory is not None:
+                self.memory.set(plan.keys_in_memory)
         self._used: set[Name] | None = set() if self._idle or self._expiry else None
         self._used_idle: set[Name] = set()
         self._used_expiry: set[Name] = set()
@@ -67,6 +75,8 @@ class ElementOperator(KeyedOperator):
                 raise self._fail(error, key, "process") from error
         if self._used is not None:
             self._used.update(names_of(keys))
+        if self.memory is not None and self.memory.most is not None:
+            self.memory.use(names_of(keys))
         if not self._tried_state:
             self._try_state(keys)
 
@@ -129,11 +139,24 @@ class ElementOperator(KeyedOperator):
     def finishing(self) -> Iterator[None]:
         if not self._finishes:
             return
+        if self.memory is not None and self.memory.most is not None:
+            yield from self._finishing_by_name(self.memory)
+            return
         self.elements.wake_all()
         for name, element in self._each():
             self.context.finish_for("drained")
             self._finish(name, element)
             yield
+
+    def _finishing_by_name(self, memory: MemoryBound) -> Iterator[None]:
+        """Finish all, of which not all have room in memory at once."""
+        for name in self.elements.all_names():
+            element = self.elements.wake(name)
+            if element is not None:
+                self.context.finish_for("drained")
+                self._finish(name, element)
+                yield
+            memory.keep(self.context.now(), 1)
 
     def _finish(self, name: Name, element: Any) -> None:
         self._outside_process(element.finish, element.key, "finish")

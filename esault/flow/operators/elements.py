@@ -5,52 +5,22 @@ An element is the user's object for one key, made on the key's first tuple and p
 
 from __future__ import annotations
 
-import functools
+import contextlib
 from collections.abc import Callable, Iterator, Sized
+from itertools import islice
 from typing import Any
 
 from esault.errors import EsaultError, FrameError, PayloadError, StateError
+from esault.flow.operators.packed_states import InMemory, PackedStates
 from esault.flow.operators.user_error import say_hook
 from esault.payload.codec import Codec, explain
 from esault.routing.ring import Canonical, Name, canonical, encode, key_of
 
-__all__ = ["Elements", "derive", "maker", "pack_state", "put_state"]
+__all__ = ["Elements", "pack_state", "put_state"]
 
 
-def derive(cls: type[Any], members: dict[str, Any]) -> type[Any]:
-    """A unit's own class: the user's with `emit` and `context` on it.
-
-    They are set on a class and not on the objects, so that `vars(element)` is the user's alone, and on a class
-    of the unit's own, so that two units that share a class do not share them.
-    """
-    named = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__, "__slots__": ()}
-    return type(cls.__name__, (cls,), {**named, **members})
-
-
-def maker(factory: Callable[[], Any], members: dict[str, Any], base: type[Any]) -> tuple[Callable[[], Any], Any]:
-    """A factory whose objects are of the unit's own class, and that class where it is known beforehand.
-
-    A class, or a partial of one, is derived before it is called: the object is born in the derived class,
-    which is cheaper than changing its class. Objects of any other factory have their class changed.
-    """
-    if isinstance(factory, type) and issubclass(factory, base):
-        cls: Callable[[], Any] = derive(factory, members)
-        return cls, cls
-    if isinstance(factory, functools.partial) and isinstance(factory.func, type) and issubclass(factory.func, base):
-        kind: Callable[..., Any] = derive(factory.func, members)
-        return functools.partial(kind, *factory.args, **factory.keywords), kind
-    derived: dict[type[Any], type[Any]] = {}
-    of: Callable[[], Any] = factory
-
-    def make() -> Any:
-        element = of()
-        cls = derived.get(type(element))
-        if cls is None:
-            cls = derived[type(element)] = derive(type(element), members)
-        element.__class__ = cls
-        return element
-
-    return make, None
+#: so many elements are looked at for each that is put away, at most
+LOOKED_AT = 4
 
 
 def pack_state(unit: str, element: Any, codec: Codec) -> bytes:
@@ -119,7 +89,7 @@ class Elements(dict[Any, Any]):
         self._codec = codec
         self._look_alikes: dict[Canonical, Any] = {}
         #: states of elements that were put away, packed
-        self._away: dict[Name, bytes] = {}
+        self._away: PackedStates = InMemory()
         #: elements made or restored so far
         self.made = 0
         #: makes an element that needs nothing else; None where some do
@@ -137,11 +107,10 @@ class Elements(dict[Any, Any]):
 
     def __missing__(self, key: Any) -> Any:
         # 0 and 1 are False and True to Python, and so are slower.
-        if (
-            self._plain is not None
-            and (type(key) is str or (type(key) is int and not 0 <= key <= 1))
-            and key not in self._away
-        ):
+        if self._plain is not None and (type(key) is str or (type(key) is int and not 0 <= key <= 1)):
+            state = self._away.pop(key, None) if self._away else None
+            if state is not None:
+                return self._insert(key, key, state)
             emitted = len(self._emitted)
             try:
                 element = self._plain()
@@ -183,7 +152,17 @@ class Elements(dict[Any, Any]):
     @property
     def count(self) -> int:
         """Elements, present or put away."""
-        return len(self) + len(self._look_alikes) + len(self._away)
+        return self.here + self.away
+
+    @property
+    def here(self) -> int:
+        """Elements that are present."""
+        return len(self) + len(self._look_alikes)
+
+    @property
+    def away(self) -> int:
+        """Elements that were put away."""
+        return len(self._away)
 
     def live(self) -> Iterator[tuple[Name, Any]]:
         """(name, element) of all that are present."""
@@ -207,23 +186,59 @@ class Elements(dict[Any, Any]):
         yield from list(self._look_alikes)
         yield from list(self._away)
 
+    def all_names(self) -> list[Name]:
+        """Names of all, by key if `ordered`."""
+        names = list(self.names())
+        return sorted(names, key=lambda name: encode(key_of(name))) if self.ordered else names
+
     # leaving and coming ------------------------------------------------------------------------
 
     def put_away(self, name: Name) -> None:
         """Close an idle element and keep its state, packed."""
         element = self._take(name)
         if element is not None:
-            self._away[name] = pack_state(self._unit, element, self._codec)
+            state = pack_state(self._unit, element, self._codec)
             self._close(element)
+            self._away[name] = state
+
+    def put_states_in(self, states: PackedStates) -> None:
+        """Keep the states of elements that are put away there from now on, those that have been, too."""
+        before, self._away = self._away, states
+        for name in before:
+            state = before.get(name)
+            assert state is not None
+            with contextlib.suppress(OSError):  # then it is in memory, as before
+                states[name] = state
+
+    def spill(self, most: int, used: set[Name]) -> None:
+        """Put away so many of those that are here longest. Raises StateError, and OSError where states cannot be written.
+
+        A name in `used` is passed over once, and taken from there: a second chance, by which keys that come often stay.
+        """
+        table: dict[Name, Any] = self if len(self) >= len(self._look_alikes) else self._look_alikes
+        goes: list[Name] = []
+        stays: list[Name] = []
+        for name in islice(table, LOOKED_AT * most):
+            (stays if name in used else goes).append(name)
+            if len(goes) == most:
+                break
+        used.difference_update(stays)
+        goes += stays[: most - len(goes)]
+        for name in goes:
+            self.put_away(name)
+        for name in stays:
+            if name in table:
+                table[name] = table.pop(name)
 
     def wake_all(self) -> None:
         """Restore all that were put away, to finish them."""
         for name in list(self._away):
-            self._insert(name, key_of(name), self._away.pop(name))
+            self._insert(name, key_of(name), self._away.pop(name, None))
 
     def take_state(self, name: Name) -> bytes | None:
         """Remove an element and give its packed state, closing it; None if there is none."""
         state = self._away.pop(name, None)
+        self._away.discard(name)
         if state is not None:
             return state
         element = self._take(name)
@@ -247,8 +262,8 @@ class Elements(dict[Any, Any]):
 
     def forget(self, name: Name) -> None:
         """Remove an element without a word to it."""
-        if self._take(name) is None:
-            self._away.pop(name, None)
+        self._take(name)
+        self._away.discard(name)
 
     def forget_all(self) -> None:
         """Remove all elements without a word to them."""
@@ -259,7 +274,7 @@ class Elements(dict[Any, Any]):
     def wake(self, name: Name) -> Any:
         """The element of this name, restored if it was put away; None if there is none."""
         if name in self._away:
-            return self._insert(name, key_of(name), self._away.pop(name))
+            return self._insert(name, key_of(name), self._away.pop(name, None))
         return self.present(name)
 
     def _take(self, name: Name) -> Any:

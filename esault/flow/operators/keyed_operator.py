@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from esault.errors import StateError
-from esault.flow.operators.elements import Elements, maker
+from esault.flow.operators.derived_class import maker
+from esault.flow.operators.elements import Elements
 from esault.flow.operators.operator import Operator, by_stream
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import UserError

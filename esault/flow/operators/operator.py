@@ -12,6 +12,7 @@ from typing import Any
 
 from esault.errors import FrameError, StateError
 from esault.flow.operators.dead_letter import dead_letter, rows_of
+from esault.flow.operators.memory_bound import MemoryBound
 from esault.flow.operators.opened_state import OpenedState
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import UserError, described, hook_of, say_hook
@@ -36,6 +37,8 @@ class Operator:
     leaving = False
     #: of the tuple that is processed; None where that is not known any more
     input: int | None = 0
+    #: how many keys it holds in memory; None where all are, always
+    memory: MemoryBound | None = None
 
     def __init__(self, parameters: OperatorParameters) -> None:
         plan = self.plan = parameters.plan

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from esault.flow.operators.emitter import Emitter
+from esault.flow.operators.packed_states import PackedStates, memory_states
 from esault.flow.operators.user_error import DeadLetters
 from esault.payload.codec import Codec
 from esault.topology.context import Context
@@ -27,3 +28,5 @@ class OperatorParameters:
     now: float
     #: waits for so many seconds, before a tuple is tried again
     pause: Callable[[float], None] = lambda seconds: None
+    #: makes a place for states that have no room in memory
+    states_on_disk: Callable[[Codec], PackedStates] = memory_states

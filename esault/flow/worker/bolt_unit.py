@@ -29,7 +29,7 @@ from esault.flow.worker.state_peek import peeked
 from esault.flow.worker.sub_unit import SubUnit
 from esault.messages.change import Cancel, HandOverRanges, HandOverTo, HoldRanges, Leave, LostOldOwner
 from esault.messages.checkpoint import Abandon, Restore
-from esault.messages.control import Build, PeekState, Start
+from esault.messages.control import Build, PeekState, Spill, Start
 from esault.messages.status import Status, SubUnitCounts
 from esault.routing.many_keys import names_of
 from esault.topology.plan import UnitPlan
@@ -91,6 +91,8 @@ class BoltSubUnit(SubUnit):
         #: state goes through bytes after some batches; how many there were
         self._reload = build.settings.reload_state
         self._turns = 0
+        #: not all keys may be in memory; those that are too many are being put away, since memory runs short
+        self._bounded, self._spilling = plan.keys_in_memory is not None, False
         #: seconds that a turn spends on writing state
         self._snapshot_turn = SNAPSHOT_TURN
         self.key_load = self.reader.key_load = KeyLoadSampler()
@@ -136,7 +138,14 @@ class BoltSubUnit(SubUnit):
         dead_letters = environment.dead_letters(self.plan.on_error.path)
         return operator(
             OperatorParameters(
-                self.plan, self.context, self.emitter, self.codec, dead_letters, self.clock(), environment.pause
+                self.plan,
+                self.context,
+                self.emitter,
+                self.codec,
+                dead_letters,
+                self.clock(),
+                environment.pause,
+                environment.states_on_disk,
             )
         )
 
@@ -174,7 +183,7 @@ class BoltSubUnit(SubUnit):
         reader, metrics = self.reader, self.metrics
         if not reader.inbox:
             self._check_ended()
-            return more or self.writer.snapshot is not None
+            return self._keep_bound(now, 0) or more or self.writer.snapshot is not None
         if self.rate_limit.cap is not None:
             most = self.rate_limit.allowed(now, self._most_rows or max(1, len(reader.inbox[0].batch.keys)))
             if not most:
@@ -205,6 +214,8 @@ class BoltSubUnit(SubUnit):
             touched = (None,) if batch.input in self._to_all else names_of(batch.keys) if self._seen_changes else ()
             writer.process(touched)
         self.operator.run(batch.input, batch.keys, batch.values, ids)
+        if self._bounded:
+            self._keep_bound(now, count)
         if self._reload:
             self._turns += 1
             if not self._turns & (self._turns - 1):  # the first, second, fourth, eighth ...
@@ -240,6 +251,22 @@ class BoltSubUnit(SubUnit):
         if metrics.leaf:
             metrics.durations.end_to_end.record(done - batch.due, count)
         return True
+
+    def _keep_bound(self, now: float, came: int) -> bool:
+        """Put keys on disk that are too many in memory; whether there are more."""
+        memory = self.operator.memory
+        if memory is None or memory.most is None:
+            return False
+        more = memory.keep(now, came)
+        if not more and self._spilling:
+            self._spilling = False
+            self._environment.free_memory()
+        return more
+
+    def _on_spill(self, message: Spill) -> None:
+        if self.operator.memory is not None:
+            self.operator.memory.halve()
+            self._bounded = self._spilling = True
 
     def _slice(self, entry: Entry) -> Entry:
         """Return the first rows of a batch; the rest stays first in the inbox."""
@@ -357,6 +384,7 @@ class BoltSubUnit(SubUnit):
     _HANDLERS: ClassVar[dict[type, str]] = {
         **SubUnit._HANDLERS,
         PeekState: "_on_peek_state",
+        Spill: "_on_spill",
         HoldRanges: "_on_hold_ranges",
         HandOverRanges: "_on_hand_over_ranges",
         HandOverTo: "_on_hand_over_to",
@@ -428,4 +456,5 @@ class BoltSubUnit(SubUnit):
             errors=counts.errors + operator.errors,
             dead_letters=counts.dead_letters + operator.dead_letters,
             elements=operator.states,
+            keys_on_disk=operator.memory.away if operator.memory is not None else 0,
         )

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from esault.flow.channel.wire import Wire
 from esault.flow.checkpoint.snapshot import StateStore
 from esault.flow.operators.event_loop import EventLoop
+from esault.flow.operators.packed_states import PackedStates, memory_states
 from esault.flow.operators.user_error import DeadLetters
 from esault.flow.send.sink_call import Background
+from esault.payload.codec import Codec
 
 __all__ = ["Environment"]
 
@@ -35,5 +37,9 @@ class Environment:
     background: Background | None = None
     #: called from any thread: a sink is done with what it was asked for, so that a turn has something to do
     wake: Callable[[], None] = lambda: None
+    #: makes a place for states that have no room in memory
+    states_on_disk: Callable[[Codec], PackedStates] = memory_states
+    #: gives memory back to the system that was freed
+    free_memory: Callable[[], None] = lambda: None
     #: waits for so many seconds, before a tuple is tried again
     pause: Callable[[float], None] = lambda seconds: None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import sys
 
-__all__ = ["keep_freed"]
+__all__ = ["give_back", "keep_freed"]
 
 #: freed bytes at the end of a heap that stay with the process
 KEPT = 16 << 20
@@ -25,3 +25,10 @@ def keep_freed() -> bool:
     """Keep freed memory in this process from now on; return whether the C library can be told so (glibc can)."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform.startswith("linux") else None
     return mallopt is not None and bool(mallopt(_M_TRIM_THRESHOLD, KEPT) and mallopt(_M_MMAP_THRESHOLD, OWN_MAP))
+
+
+def give_back() -> None:
+    """Give freed memory back to the system, all of it: what was kept in memory is on a disk, and others need the room."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform.startswith("linux") else None
+    if trim is not None:
+        trim(0)

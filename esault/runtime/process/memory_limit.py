@@ -8,15 +8,16 @@ __all__ = ["memory_limit"]
 
 #: files of (limit, use, statistics, pages there that can be dropped), by version
 _FILES = {
-    1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-    2: ("memory.max", "memory.current", "inactive_file"),
+    1: ("memory.limit_in_bytes", "memory.usage_in_bytes", ("total_inactive_file", "total_active_file")),
+    2: ("memory.max", "memory.current", ("inactive_file", "active_file")),
 }
 
 
 def memory_limit(proc: Path = Path("/proc/self"), mounts: Path = Path("/sys/fs/cgroup")) -> tuple[int, int] | None:
     """Bytes in use and bytes allowed of the closest control group that is limited; None where none is.
 
-    What is only kept because there is room, such as files that were read, does not count as in use.
+    What is only kept because there is room does not count as in use: pages of files that were read or written, also those that
+    are read often, for the system drops them before it kills a process.
     """
     found = [each for group in _groups(proc, mounts) if (each := _read(*group)) is not None]
     return min(found, key=lambda each: each[1] - each[0], default=None)
@@ -55,4 +56,4 @@ def _read(folder: Path, version: int) -> tuple[int, int] | None:
         return None
     if most >= 1 << 60:  # how version 1 says that there is none
         return None
-    return max(0, taken - int(statistics.get(droppable, 0))), most
+    return max(0, taken - sum(int(statistics.get(each, 0)) for each in droppable)), most

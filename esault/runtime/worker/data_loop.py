@@ -29,7 +29,7 @@ from esault.messages.control import AckRouting, Build, Built, Failed, Stop
 from esault.runtime.messages import RunSpec
 from esault.runtime.net.inlets import LOOK_EVERY, Inlets
 from esault.runtime.net.links import UnixWire
-from esault.runtime.process.heap import keep_freed
+from esault.runtime.process.heap import give_back, keep_freed
 from esault.runtime.process.lease import Lease
 from esault.runtime.process.usage import process_usage
 from esault.runtime.process.waker import Waker
@@ -38,6 +38,7 @@ from esault.state.dead_letter_file import DeadLetterFile
 from esault.state.place import place_of
 from esault.state.spool import spooled
 from esault.state.state_store import FileStateStore
+from esault.state.states_on_disk import StatesOnDisk
 from esault.topology.inherited_plan import take_plan
 
 __all__ = ["AckerLoop", "DataLoop", "SubUnitLoop"]
@@ -194,6 +195,8 @@ class SubUnitLoop(DataLoop):
             _event_loop,
             self._background,
             self._waker.wake,
+            StatesOnDisk,
+            give_back,
             time.sleep,
         )
         core = self.core = sub_unit(build, unit, environment)

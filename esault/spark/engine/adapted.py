@@ -21,7 +21,7 @@ def _unit(unit: UnitPlan) -> UnitPlan:
     spout = unit.spout
     if isinstance(spout, WindowedSpout):
         spout = spout.spout
-    return replace(unit, spout=spout, replicas=1, buffer=None)
+    return replace(unit, spout=spout, replicas=1, buffer=None, keys_in_memory=None)
 
 
 def notices(topology: Topology) -> list[str]:
@@ -37,4 +37,6 @@ def notices(topology: Topology) -> list[str]:
             found.append(
                 f"{where}: buffer={unit.buffer} is left out: Spark reads as much as it can process, and nothing is dropped"
             )
+        if unit.keys_in_memory is not None:
+            found.append(f"{where}: keys_in_memory={unit.keys_in_memory} is left out: Spark keeps state in RocksDB")
     return found

@@ -17,7 +17,7 @@ GB = 1_000_000_000
 class Run:
     """A driver as far as memory is concerned: one unit, whose sub-units have `memory` on `hosts`."""
 
-    def __init__(self, memory, hosts, keyed=True, free=4, most=8):
+    def __init__(self, memory, hosts, keyed=True, free=4, most=8, on_disk=False, in_memory=1000):
         self.phase, self.draining, self.busy, self.completed = "running", False, False, None
         self.memory, self.free = memory, free
         self.begun, self.failure, self.notices = [], None, deque()
@@ -25,12 +25,17 @@ class Run:
         self.resources = SimpleNamespace(short=frozenset())
         self.scaling = SimpleNamespace(sampler=SimpleNamespace(memory=lambda i: self.memory[i]))
         self.commands = SimpleNamespace(elastic=self.elastic)
-        plan = SimpleNamespace(keyed=keyed, replicas=1)
+        plan = SimpleNamespace(
+            keyed=keyed, replicas=1, window=None, batch=not on_disk, objects="key", concurrency=None, tick_every=None
+        )
         self.unit = SimpleNamespace(
             name="count", plan=plan, subs=dict.fromkeys(memory), width=len(memory), changing=False
         )
         self.unit.move = lambda *change: self.begun.append(("move", change[0], change[4]))
         self.unit.split = lambda *change: self.begun.append(("split", change[0]))
+        rows = SimpleNamespace(elements=in_memory + 100, keys_on_disk=100)
+        self.unit.measurements = SimpleNamespace(last=lambda i: SimpleNamespace(rows=rows))
+        self.unit.state = SimpleNamespace(tell=lambda i, message: self.begun.append((type(message).__name__, i)))
         self.unit.check_change = lambda n: self.check(n <= most)
         self.units = {"count": self.unit}
         self.hosts = ()
@@ -126,3 +131,25 @@ def test_nothing_is_begun_while_a_change_or_checkpoint_is_on():
         run = Run({1: GB}, {1: "a"})
         setattr(run if target == "run" else run.unit, attribute, True)
         assert go(run, lambda t: 3.5 * GB, other=(0, 8 * GB)).begun == []
+
+
+def test_where_nothing_can_move_keys_go_to_a_disk_before_the_run_ends():
+    run = go(Run({1: GB, 2: 2 * GB}, {1: "a", 2: "a"}, on_disk=True), lambda t: 3.9 * GB, 0.0)
+    assert (run.begun, run.failure) == ([("Spill", 2)], None)
+    assert run.notices[-1] == (
+        "host a runs short of memory: count/2, which has 2.0 GB, has the states of keys on disk from now on"
+    )
+    run = go(Run({1: GB}, {1: "a"}, on_disk=True), lambda t: 3.9 * GB, 7.0)
+    assert run.begun == [("Spill", 1)] * 3  # what one has brought shows before the next
+    assert len(run.notices) == 2
+
+
+def test_few_keys_are_not_what_takes_the_memory():
+    run = go(Run({1: GB}, {1: "a"}, on_disk=True, in_memory=255), lambda t: 3.5 * GB, 0.0)
+    assert run.begun == []
+    run = go(Run({1: 2 * GB}, {1: "a"}, on_disk=True, in_memory=255), lambda t: 3.9 * GB, 0.0)
+    assert "the run ends" in run.failure
+
+
+def test_growth_alone_puts_nothing_on_disk():
+    assert go(Run({1: GB}, {1: "a"}, on_disk=True), lambda t: 2.2 * GB + t * 0.1 * GB, 3.0).begun == []

@@ -28,7 +28,7 @@ def v2(folder, limit, used, cache=0):
     return {
         f"{folder}memory.max": f"{limit}\n",
         f"{folder}memory.current": f"{used}\n",
-        f"{folder}memory.stat": f"anon 5\ninactive_file {cache}\n",
+        f"{folder}memory.stat": f"anon 5\ninactive_file {cache // 4}\nactive_file {cache - cache // 4}\n",
     }
 
 
@@ -36,7 +36,7 @@ def v1(folder, limit, used, cache=0):
     return {
         f"{folder}memory.limit_in_bytes": f"{limit}\n",
         f"{folder}memory.usage_in_bytes": f"{used}\n",
-        f"{folder}memory.stat": f"cache 9\ntotal_inactive_file {cache}\n",
+        f"{folder}memory.stat": f"cache 9\ntotal_inactive_file {cache // 4}\ntotal_active_file {cache - cache // 4}\n",
     }
 
 

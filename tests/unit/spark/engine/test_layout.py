@@ -165,11 +165,12 @@ def test_what_spark_has_in_a_way_of_its_own_is_said_and_left_out():
     source = t.spout("s", MicroBatches(Items([(1, 1)])))
     source.bolt("twins", Plain, grouping=by_key(), replicas=2).sink("out", _sink())
     source.bolt("small", Plain, grouping=by_key(), buffer=10, overflow="drop")
+    source.bolt("few", Plain, grouping=by_key(), keys_in_memory=10)
     on_spark = adapted(t)
     check_topology(on_spark)
-    assert list(on_spark.units) == ["s", "twins", "small"]
+    assert list(on_spark.units) == ["s", "twins", "small", "few"]
     assert isinstance(on_spark.units["s"].spout, Items)
-    assert [said.partition(":")[0] for said in notices(t)] == ["unit 's'", "unit 'twins'", "unit 'small'"]
+    assert [said.partition(":")[0] for said in notices(t)] == ["unit 's'", "unit 'twins'", "unit 'small'", "unit 'few'"]
     assert notices(locate(f"{FLOWS}:everything").build({})) == []
 
 

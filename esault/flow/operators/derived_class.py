@@ -1,0 +1,45 @@
+"""A unit's own class of the user's objects, and the factory that makes them of it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["derive", "maker"]
+
+
+def derive(cls: type[Any], members: dict[str, Any]) -> type[Any]:
+    """A unit's own class: the user's with `emit` and `context` on it.
+
+    They are set on a class and not on the objects, so that `vars(element)` is the user's alone, and on a class
+    of the unit's own, so that two units that share a class do not share them.
+    """
+    named = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__, "__slots__": ()}
+    return type(cls.__name__, (cls,), {**named, **members})
+
+
+def maker(factory: Callable[[], Any], members: dict[str, Any], base: type[Any]) -> tuple[Callable[[], Any], Any]:
+    """A factory whose objects are of the unit's own class, and that class where it is known beforehand.
+
+    A class, or a partial of one, is derived before it is called: the object is born in the derived class,
+    which is cheaper than changing its class. Objects of any other factory have their class changed.
+    """
+    if isinstance(factory, type) and issubclass(factory, base):
+        cls: Callable[[], Any] = derive(factory, members)
+        return cls, cls
+    if isinstance(factory, functools.partial) and isinstance(factory.func, type) and issubclass(factory.func, base):
+        kind: Callable[..., Any] = derive(factory.func, members)
+        return functools.partial(kind, *factory.args, **factory.keywords), kind
+    derived: dict[type[Any], type[Any]] = {}
+    of: Callable[[], Any] = factory
+
+    def make() -> Any:
+        element = of()
+        cls = derived.get(type(element))
+        if cls is None:
+            cls = derived[type(element)] = derive(type(element), members)
+        element.__class__ = cls
+        return element
+
+    return make, None
