@@ -30,7 +30,7 @@ export VENV
 # Tests start hundreds of Pythons, each of which would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test spark-classes bytecode processor test-again test-deep test-oldest test-newest audit durations quick coverage lint bench soak release docs clean
+.PHONY: run test tests style types spark-classes bytecode processor test-again test-deep test-oldest test-newest audit durations quick coverage lint bench soak release docs clean
 
 run:
 	@.ci/venv parquet
@@ -47,10 +47,13 @@ ifneq ($(SPARK),0)
 endif
 
 # Spark starts in two thirds of the time on classes that are kept, and tests begin at once where their bytecode is: on a fresh
-# clone each worker would compile all of it. Both are written beside lint, which is one process.
+# clone each worker would compile all of it. mypy, which takes a minute of one processor there, runs beside the tests.
 test:
 	@.ci/venv parquet,spark,bench,test
-	@$(MAKE) -s -j2 lint spark-classes bytecode
+	@$(MAKE) -s -j3 style spark-classes bytecode
+	@$(MAKE) -s -j2 tests types
+
+tests:
 	@ESAULT_CLASS_ARCHIVE=`cat out/spark-classes` $(PYTEST) -n $(JOBS)
 
 spark-classes:
@@ -112,8 +115,14 @@ coverage:
 
 lint:
 	@.ci/venv parquet,spark,bench,test
+	@$(MAKE) -s style
+	@$(MAKE) -s types
+
+style:
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+
+types:
 	@$(BIN)/mypy
 
 bench:
