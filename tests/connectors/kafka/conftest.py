@@ -21,7 +21,9 @@ def _sockets_of_refused_connections() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[kafka_broker.Broker]:
+    # Both before a check forks: each of its processes would load them anew.
     pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed: pip install 'esault[kafka]'")
+    pytest.importorskip("kafka.admin", reason="kafka-python is not installed: pip install 'esault[kafka]'")
     try:
         started = kafka_broker.running()
         running = started.__enter__()
