@@ -93,7 +93,7 @@ def test_a_chained_bolt_dies_with_the_unit_before_it_then_gets_its_own_processes
     check(tmp_path / "out.jsonl", wanted(tmp_path))
 
 
-@pytest.mark.parametrize("victim", depth.chosen(["command", "driver", "keeper"], ["command", "driver"]))
+@pytest.mark.parametrize("victim", depth.chosen(["command", "driver", "keeper"], ["driver"]))
 def test_after_the_death_of_everything_resume_goes_on_with_another_parallelism(command, tmp_path, victim):
     write_text(tmp_path)
     more = gated(tmp_path)

@@ -6,6 +6,7 @@ import contextlib
 import json
 from pathlib import Path
 
+import depth
 import from_mqtt
 import mosquitto_server
 import pytest
@@ -13,14 +14,17 @@ from test_acknowledged import kill_run
 
 pytestmark = pytest.mark.slow
 PLACE = f"{Path(from_mqtt.__file__)}:topology"
+#: options of a run, and readers that share the topic
+CASES = {
+    "acks, shared": ((), 2),
+    "checkpoints": (("--checkpoint", "0.3"), 1),
+    "checkpoints, shared": (("--checkpoint", "0.3"), 2),
+}
 
 
-@pytest.mark.parametrize(
-    ("options", "readers"),
-    [((), 2), (("--checkpoint", "0.3"), 1), (("--checkpoint", "0.3"), 2)],
-    ids=["acks, shared", "checkpoints", "checkpoints, shared"],
-)
-def test_nothing_is_missing(command, tmp_path, options, readers):
+@pytest.mark.parametrize("case", depth.chosen(CASES, ("acks, shared", "checkpoints, shared")))
+def test_nothing_is_missing(command, tmp_path, case):
+    options, readers = CASES[case]
     pytest.importorskip("paho.mqtt.client", reason="paho-mqtt is not installed: pip install 'esault[mqtt]'")
     try:
         running = mosquitto_server.running()

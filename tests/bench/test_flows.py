@@ -28,7 +28,7 @@ def _python(name):
     ("kind", "name", "arguments"),
     [
         ("sentences", "bytewax", ["--processes", "1"]),
-        ("records", "bytewax", ["--processes", "2"]),
+        pytest.param("records", "bytewax", ["--processes", "2"], marks=deep),
         ("sentences", "pathway", ["--threads", "1"]),
         ("records", "pathway", ["--threads", "1"]),
         ("sentences", "flink", ["--how", "sql"]),
@@ -58,7 +58,9 @@ def test_a_peers_flow_puts_out_what_it_must(name, arguments, kind, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "what"), [("sentences", "words_batch"), ("records", "sums_batch")])
+@pytest.mark.parametrize(
+    ("kind", "what"), [("sentences", "words_batch"), pytest.param("records", "sums_batch", marks=deep)]
+)
 def test_vectorised_user_code_counts_the_same(kind, what, tmp_path):
     from bench.kit.measure import command
     from bench.workloads.loads import make

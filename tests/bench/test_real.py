@@ -30,7 +30,7 @@ def work_of(name, folder, share=SHARE):
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", depth.chosen(WORKLOADS, ("words_landed", "steps")))
+@pytest.mark.parametrize("name", depth.chosen(WORKLOADS, ("words_landed",)))
 def test_engines_put_out_the_rows_of_the_plain_loop(name, tmp_path):
     work = work_of(name, tmp_path)
     _, right = work.checked(PLAIN)

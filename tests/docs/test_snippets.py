@@ -13,11 +13,14 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import depth
 import pytest
 import quick_spark
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+#: a JVM with a Python for each task, for a topology of the kind that tests/spark/engine/ runs: in the deep run
+RUN = [page for page in PAGES if depth.PROFILE == "deep" or page.name != "run-on-spark.md"]
 BLOCK = re.compile(r"^```(python script|python|console)\n(.*?)^```$", re.M | re.S)
 
 
@@ -90,7 +93,7 @@ def run_console(folder: Path, block: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("page", RUN, ids=lambda p: str(p.relative_to(ROOT)))
 def test_what_the_page_shows_runs(page, folder, monkeypatch):
     # `dont_inherit`: the pages are read as plain Python, as a user's file would be. A module, where values find their classes.
     module = ModuleType("page")

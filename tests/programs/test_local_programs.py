@@ -31,6 +31,18 @@ def program(request):
     return Program(request.param)
 
 
+@pytest.fixture(params=depth.chosen(NAMES, FEW[::2]))
+def changed(request):
+    """One in two: units of all of them are changed where processes die as well."""
+    return Program(request.param)
+
+
+@pytest.fixture(params=depth.chosen(NAMES, FEW[1::2]))
+def resumed(request):
+    """One in two: all of them come back out of a checkpoint where processes die."""
+    return Program(request.param)
+
+
 def found(*runs):
     return {
         sink.name: [(row.key, row.value) for local in runs for row in local.landed(sink.name)]
@@ -116,11 +128,11 @@ def test_what_it_gives_is_what_a_plain_loop_gives(name):
 
 
 @pytest.mark.parametrize("number", range(2 if depth.PROFILE == "deep" else 1))
-def test_units_that_are_split_merged_moved_and_scaled_in_mid_stream_give_the_same(program, number):
-    seed = seed_of(program, number)
-    local = LocalRuntime(program.plan(size=SIZE, rate=RATE), seed=seed, settings=AT_LEAST)
+def test_units_that_are_split_merged_moved_and_scaled_in_mid_stream_give_the_same(changed, number):
+    seed = seed_of(changed, number)
+    local = LocalRuntime(changed.plan(size=SIZE, rate=RATE), seed=seed, settings=AT_LEAST)
     made = run(local, seed, changes=0.15)
-    program.check(found(local), SIZE)
+    changed.check(found(local), SIZE)
     assert {name for name, _ in made} == {unit.name for unit in scalable(local.plan)}
     assert len(local.report().changes) == len(made)
 
@@ -152,12 +164,12 @@ def test_objects_that_are_put_away_between_two_tuples_give_the_same(program):
 
 
 @pytest.mark.parametrize("number", range(2 if depth.PROFILE == "deep" else 1))
-def test_another_run_goes_on_with_another_parallelism(program, number):
-    seed = seed_of(program, number)
-    width = (1, 3)[(seed_of(program) + number) % 2]  # half of the programs become narrower, and half wider
-    if any(unit.spooled for unit in program.plan(size=1).units.values()):
+def test_another_run_goes_on_with_another_parallelism(resumed, number):
+    seed = seed_of(resumed, number)
+    width = (1, 3)[(seed_of(resumed) + number) % 2]  # half of the programs become narrower, and half wider
+    if any(unit.spooled for unit in resumed.plan(size=1).units.values()):
         pytest.skip("what it has read is in the memory of a process that is gone")
-    before = LocalRuntime(program.plan(size=SIZE, rate=RATE), seed=seed, settings=exactly(seed))
+    before = LocalRuntime(resumed.plan(size=SIZE, rate=RATE), seed=seed, settings=exactly(seed))
     order = random.Random(seed)
     enough = order.randrange(SIZE // 8, SIZE // 2)
     spouts = [name for name, unit in before.plan.units.items() if unit.kind == "spout"]
@@ -167,7 +179,7 @@ def test_another_run_goes_on_with_another_parallelism(program, number):
 
     run(before, seed, changes=0.1, checkpoints=0.2, until=far)
     assert before.driver.phase != "ended"
-    plan = program.plan(size=SIZE, rate=RATE)
+    plan = resumed.plan(size=SIZE, rate=RATE)
     wide = {unit.name: min(width, unit.max_parallelism or width) for unit in scalable(plan) if unit.objects != "unit"}
     later = LocalRuntime(
         plan,
@@ -184,4 +196,4 @@ def test_another_run_goes_on_with_another_parallelism(program, number):
         {h.handle: before._prepared[h.handle] for h in before.driver.completed.handles if h.handle in before._prepared}
     )
     run(later, seed, changes=0.1, checkpoints=0.1)
-    program.check(found(before, later), SIZE)
+    resumed.check(found(before, later), SIZE)

@@ -11,6 +11,7 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+import depth
 import psycopg
 import pytest
 from waiting import until
@@ -63,7 +64,7 @@ def ask(server, tmp_path, monkeypatch):
     return server.ask
 
 
-@pytest.mark.parametrize("primary_key", [None, "k"])
+@pytest.mark.parametrize("primary_key", depth.chosen([None, "k"], (None,)))
 def test_the_laws_of_a_sink_hold(server, primary_key):
     salt = named()
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import depth
 import pytest
 
 BOLTS = """
@@ -45,6 +46,9 @@ def topology(path: str = "texts/*.txt") -> Topology:
 """
 
 
+@pytest.mark.skipif(
+    depth.PROFILE != "deep", reason="three JVMs for a minute; what goes along: tests/unit/spark/engine/test_shipping.py"
+)
 @pytest.mark.timeout(300)
 def test_a_cluster_gets_the_topology_and_what_lies_beside_it(young: dict[str, str], tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'esault[spark]'")

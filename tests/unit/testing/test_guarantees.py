@@ -323,7 +323,7 @@ class SlowlyArrays(Slowly):
         return Columns(*map(of, zip(*rows))) if rows else []
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8 if depth.PROFILE == "deep" else 1, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.integers(0, 4))
 @example(seed=4, kills=4)
 @example(seed=193, kills=3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import depth
 import pytest
 from run_views import run as view_of
 
@@ -16,7 +17,7 @@ from esault.topology.grouping import by_key, shuffle
 from esault.topology.plan import Input, UnitPlan
 
 #: a jump from work for one sub-unit to work for six, and back
-SERVICES = [0.001, 0.0125, 0.1, 1.0, 10.0]
+SERVICES = depth.chosen([0.001, 0.0125, 0.1, 1.0, 10.0], (0.001, 1.0))
 RIVALS = ["ds2:policy_interval=2,warm_up_time=1", "hpa:sync_period=2,policy_period=2,scale_down_stabilization_window=6"]
 
 

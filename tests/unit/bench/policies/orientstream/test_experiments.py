@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import depth
 import pytest
 
 
@@ -149,6 +150,7 @@ def test_the_trial_has_every_model_in_every_variant():
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(depth.PROFILE != "deep", reason="its parts have tests of their own; all of it: make test-deep")
 def test_the_experiment_says_of_every_claim_whether_it_came_out():
     from bench.policies.orientstream.experiments import experiment, lines
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
+import depth
 import pytest
 
 from esault import UsageError
@@ -114,7 +115,7 @@ def test_while_untrained_capacity_decides_for_all_units_at_once():
     assert line.waiting["count"] == 0
 
 
-@pytest.mark.parametrize("ensemble", ["od", "blend"])
+@pytest.mark.parametrize("ensemble", depth.chosen(["od", "blend"], ("od",)))
 def test_trained_it_keeps_up_with_a_load_that_moves_and_uses_less_than_capacity_takes(ensemble):
     line = Line(OrientStream(ensemble=ensemble))
     load = [200.0 + 200.0 * ((i // 8) % 3) for i in range(110)]
