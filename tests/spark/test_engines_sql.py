@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import depth
 import pytest
 
 from bench.engines.answers import answer, difference
@@ -7,7 +8,7 @@ from bench.engines.data import make, missing_data
 from bench.engines.spark import SQL, found, tables
 
 
-@pytest.mark.parametrize("name", list(SQL))
+@pytest.mark.parametrize("name", depth.chosen(SQL, ("tpch_q3", "traffic")))
 def test_plain_spark_sql_answers_what_a_database_answers(spark, name, tmp_path):
     pytest.importorskip("duckdb")
     if why := missing_data(name):
