@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from esault.sinks.landing.schema import ADDED, Schema
 from esault.sinks.landing.table import LandedTable
@@ -43,27 +41,3 @@ class SparkTable(LandedTable):
     extra: ClassVar[str] = "parquet"
     wants_id: ClassVar[bool] = True
     added: ClassVar[Schema] = ADDED
-
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        columns: Mapping[str, Any] | type[Any],
-        mode: str = "error",
-        *,
-        key: str | Mapping[str, Any] | None = None,
-        primary_key: str | Sequence[str] | None = None,
-        deleted: str | None = None,
-        storage_options: Mapping[str, Any] | None = None,
-    ) -> None:
-        super().__init__(
-            path,
-            columns,
-            mode,
-            key=key,
-            primary_key=primary_key,
-            deleted=deleted,
-            storage_options=storage_options,
-        )
-        if self.primary_key:
-            # the newest row is told by when it was written: ids would cost the units before for nothing
-            self.wants_id = False  # type: ignore[misc]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
@@ -128,15 +128,6 @@ class BatchOperator(Operator):
                 raise UserError(
                     f"unit {unit!r}: the state of key {key!r} in {cls}.keyed cannot be moved or saved: {error}"
                 ) from error
-
-    def ticking(self, now: float) -> Iterator[None]:
-        self._outside_process(lambda: self.object.tick(now), None, "tick")
-        yield
-
-    def finishing(self) -> Iterator[None]:
-        self.context.finish_for("drained")
-        self._outside_process(self.object.finish, None, "finish")
-        yield
 
     def close(self) -> None:
         self._close(self.object)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from esault.errors import StateError
@@ -84,15 +84,6 @@ class ObjectOperator(Operator):
         except StateError as error:
             raise UserError(str(error)) from error
         self._try_opened(self.object)
-
-    def ticking(self, now: float) -> Iterator[None]:
-        self._outside_process(lambda: self.object.tick(now), None, "tick")
-        yield
-
-    def finishing(self) -> Iterator[None]:
-        self.context.finish_for("drained")
-        self._outside_process(self.object.finish, None, "finish")
-        yield
 
     def close(self) -> None:
         if not self._given:

@@ -39,6 +39,8 @@ class Operator:
     input: int | None = 0
     #: how many keys it holds in memory; None where all are, always
     memory: MemoryBound | None = None
+    #: of those with one object
+    object: Any
 
     def __init__(self, parameters: OperatorParameters) -> None:
         plan = self.plan = parameters.plan
@@ -173,11 +175,14 @@ class Operator:
 
     def ticking(self, now: float) -> Iterator[None]:
         """Call `tick` on every object, one a step, so that what they emit can be sent in between."""
-        raise NotImplementedError
+        self._outside_process(lambda: self.object.tick(now), None, "tick")
+        yield
 
     def finishing(self) -> Iterator[None]:
         """Call `finish` on every object, one a step."""
-        raise NotImplementedError
+        self.context.finish_for("drained")
+        self._outside_process(self.object.finish, None, "finish")
+        yield
 
     def close(self) -> None:
         """Call `close` on every object."""

@@ -91,6 +91,9 @@ class LandedTable(Sink):
         declared = parse_columns(name, columns, [column.name for column in added], key)
         self.schema = declared + added
         self.primary_key = parse_primary_key(name, declared, primary_key, deleted)
+        if self.primary_key:
+            # the newest row is told by when it was written: ids would cost the units before for nothing
+            self.wants_id = False  # type: ignore[misc]
         self.deleted = deleted
         self._changelog: Changelog | None = None
         self._compactor: Compactor | None = None
