@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any, ClassVar, TypeVar
@@ -19,7 +19,7 @@ from esault.errors import SourceError, TopologyError
 from esault.topology.columns import Columns
 from esault.topology.context import Context
 from esault.topology.split_source import refuse_splits
-from esault.topology.spout import EndOfStream, Spout, has_position
+from esault.topology.spout import EndOfStream, Spout, SpoutAround, has_position
 from esault.topology.windowed_spout import WindowedSpout
 
 __all__ = ["MicroBatches"]
@@ -67,7 +67,7 @@ class _Window:
     closed_at: float = 0.0
 
 
-class MicroBatches(WindowedSpout[K, V]):
+class MicroBatches(SpoutAround[K, V], WindowedSpout[K, V]):
     """Collects the tuples of `spout` in windows of `window` seconds, and emits a window when it has closed.
 
     Within a window tuples are collected in slices of `slice` seconds by the engine's clock (by when they were due, where the
@@ -343,22 +343,6 @@ class MicroBatches(WindowedSpout[K, V]):
         """The spout within may forget what is before the oldest window that has not wholly gone out."""
         if position is None or position[0] is not None:
             self.spout.commit(None if position is None else position[0])
-
-    def progress(self) -> tuple[float, float] | None:
-        """As the spout within, which is ahead by what was collected."""
-        return self.spout.progress()
-
-    def counters(self) -> Mapping[str, int]:
-        """As the spout within."""
-        return self.spout.counters()
-
-    def lag(self) -> int | None:
-        """As the spout within: what was collected is not counted."""
-        return self.spout.lag()
-
-    def close(self) -> None:
-        """Closes the spout within."""
-        self.spout.close()
 
 
 class _MicroBatchesOn(MicroBatches[K, V]):

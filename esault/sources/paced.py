@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, TypeVar
 
 from esault.errors import TopologyError
@@ -10,7 +10,7 @@ from esault.sources.rate import Rate, RateSpec
 from esault.topology.columns import Columns
 from esault.topology.context import Context
 from esault.topology.split_source import refuse_splits
-from esault.topology.spout import Spout, is_acknowledged
+from esault.topology.spout import Spout, SpoutAround, is_acknowledged
 
 __all__ = ["Paced"]
 
@@ -18,7 +18,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Paced(Spout[K, V]):
+class Paced(SpoutAround[K, V]):
     """Offers the tuples of `spout` at `rate`, open loop: it does not slow down because the topology does.
 
     `rate` is tuples per second, for all parts of a parallel spout together: a number; a list of steps (seconds since
@@ -122,14 +122,6 @@ class Paced(Spout[K, V]):
         """As the spout within."""
         self.spout.commit(position)
 
-    def progress(self) -> tuple[float, float] | None:
-        """As the spout within."""
-        return self.spout.progress()
-
-    def counters(self) -> Mapping[str, int]:
-        """As the spout within."""
-        return self.spout.counters()
-
     def lag(self) -> int | None:
         """Tuples that are due by now and have not been offered."""
         if self._rate is None:
@@ -139,10 +131,6 @@ class Paced(Spout[K, V]):
     def without_pace(self) -> Spout[K, V]:
         """As the spout within."""
         return self.spout.without_pace()
-
-    def close(self) -> None:
-        """Closes the spout within."""
-        self.spout.close()
 
 
 class _PacedOn(Paced[K, V]):

@@ -40,7 +40,7 @@ from esault.state.row_names import RowNames
 from esault.topology.columns import Columns
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
-from esault.topology.spout import EndOfStream, Spout, is_acknowledged
+from esault.topology.spout import EndOfStream, Spout, SpoutAround, is_acknowledged
 
 __all__ = ["SPOOL", "SpoolReader", "Spooled", "rename_spools", "spool_folder", "spooled"]
 
@@ -75,7 +75,7 @@ def rename_spools(state_dir: Path, units: Mapping[str, str]) -> None:
                 folder.rename(spool_folder(state_dir, new, int(part)))
 
 
-class Spooled(Spout[Any, Any]):
+class Spooled(SpoutAround[Any, Any]):
     """Stands for a spout that has no positions, and has them."""
 
     parallel: ClassVar[bool] = True  # of the spout in it, which has been asked
@@ -289,15 +289,6 @@ class Spooled(Spout[Any, Any]):
     def next_due(self) -> float | None:
         """As the spout."""
         return None if self._again is not None else self.spout.next_due()
-
-    def progress(self) -> tuple[float, float] | None:
-        return self.spout.progress()
-
-    def counters(self) -> Mapping[str, int]:
-        return self.spout.counters()
-
-    def lag(self) -> int | None:
-        return self.spout.lag()
 
     def close(self) -> None:
         try:

@@ -143,6 +143,25 @@ class Spout(Generic[K, V]):
         """The object leaves this process; not called in a crash."""
 
 
+class SpoutAround(Spout[K, V]):
+    """Base of a spout that reads another one, and tells of the source what that one does."""
+
+    #: the spout within
+    spout: Spout[K, V]
+
+    def progress(self) -> tuple[float, float] | None:
+        return self.spout.progress()
+
+    def counters(self) -> Mapping[str, int]:
+        return self.spout.counters()
+
+    def lag(self) -> int | None:
+        return self.spout.lag()
+
+    def close(self) -> None:
+        self.spout.close()
+
+
 def has_position(spout: Spout[Any, Any]) -> bool:
     """Return whether this spout can go on after a restart: its class defines `position`, and it can seek."""
     return is_acknowledged(spout) and spout.seekable
