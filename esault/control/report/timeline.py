@@ -6,8 +6,10 @@ and are cut at the same instants for all units. Counts of all windows together a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 from esault.control.report.unit_counts import UnitCounted, counted
 from esault.control.run.driver import Driver
@@ -22,6 +24,8 @@ __all__ = ["IN_WINDOWS", "Page", "Timeline", "UnitRecord"]
 
 #: the counters that have a column in the table `windows`
 IN_WINDOWS = [name for name, each in declared(UnitCounts).items() if each.in_windows]
+#: the counts of `Totals`, which only grow
+_COUNTED = ("arrivals", "processed", "emitted", "dropped", "busy", "backpressured")
 #: seconds of a window
 PERIOD = 1.0
 #: seconds after the end of a window when it is cut: the reports of sub-units around that moment are there by then
@@ -113,7 +117,7 @@ class Timeline:
             totals[each.name] = _counted(driver, each)
             if not each.head:
                 seen = sampler.totals(driver.units[each.name], end).plus(_totals(each.chained, False, 0))
-                totals[each.name] = _least(seen, totals[each.name])
+                totals[each.name] = _of_both(min, seen, totals[each.name])
         return self._page(driver, end, totals)
 
     def last(self, driver: Driver, now: float) -> Page | None:
@@ -147,7 +151,7 @@ class Timeline:
         seconds = end - start
         window = totals.since(told.totals, start, end)
         # what was foreseen too high is not told again: the next window has as much less
-        told.totals = _highest(told.totals, totals)
+        told.totals = _of_both(max, totals, told.totals)
         bolt = bool(each.head) or unit.plan.kind == "bolt"
         latency = each.durations.latency if bolt else each.durations.end_to_end
         recent = latency if told.latency is None else latency.since(told.latency)
@@ -197,26 +201,10 @@ def _totals(counts: SubUnitCounts, spout: bool, width: int) -> Totals:
     )
 
 
-def _least(seen: Totals, counted: Totals) -> Totals:
-    return seen._replace(
-        arrivals=min(seen.arrivals, counted.arrivals),
-        processed=min(seen.processed, counted.processed),
-        emitted=min(seen.emitted, counted.emitted),
-        dropped=min(seen.dropped, counted.dropped),
-        busy=min(seen.busy, counted.busy),
-        backpressured=min(seen.backpressured, counted.backpressured),
-    )
-
-
-def _highest(before: Totals, now: Totals) -> Totals:
-    return now._replace(
-        arrivals=max(before.arrivals, now.arrivals),
-        processed=max(before.processed, now.processed),
-        emitted=max(before.emitted, now.emitted),
-        dropped=max(before.dropped, now.dropped),
-        busy=max(before.busy, now.busy),
-        backpressured=max(before.backpressured, now.backpressured),
-    )
+def _of_both(choose: Callable[[float, float], float], known: Totals, other: Totals) -> Totals:
+    """Return `known`, with each of its counts chosen from both."""
+    chosen: dict[str, Any] = {name: choose(getattr(known, name), getattr(other, name)) for name in _COUNTED}
+    return known._replace(**chosen)
 
 
 def _mean(history: list[tuple[float, int]], start: float, end: float) -> float:
