@@ -18,6 +18,7 @@ __all__ = [
     "Change",
     "Checkpoints",
     "Decision",
+    "HostCost",
     "Latency",
     "Objective",
     "Report",
@@ -175,6 +176,18 @@ class Objective:
 
 
 @dataclass(frozen=True)
+class HostCost:
+    """The cost of a run on one host."""
+
+    #: seconds for which sub-units and ack servers were there, added up
+    slot_seconds: float
+    #: what a slot costs there an hour, as `esault node --slot-price` says
+    slot_price: float
+    #: in that money
+    cost: float
+
+
+@dataclass(frozen=True)
 class Checkpoints:
     """The checkpoints of a run, to which all could go back."""
 
@@ -210,6 +223,8 @@ class Report:
     changes: list[Change] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     objectives: list[Objective] = field(default_factory=list)
+    #: what the run has cost by host, of those that there were; empty where all was on one machine
+    costs: dict[str, HostCost] = field(default_factory=dict)
     #: processes that died and were replaced
     deaths: int = 0
     #: restarts after transient errors of sinks and sources
@@ -295,6 +310,11 @@ class Report:
         e2e, roots = self.end_to_end_ms, self.roots
         lines.append(f"  end to end: p50 {e2e.p50:.2f} ms, p99 {e2e.p99:.2f} ms, max {e2e.max:.2f} ms")
         lines += [f"  {each}" for each in self.objectives]
+        if any(each.slot_price for each in self.costs.values()):
+            of = [
+                f"{name} {each.cost:.4g} ({each.slot_seconds:,.0f} slot seconds)" for name, each in self.costs.items()
+            ]
+            lines.append(f"  cost: {sum(each.cost for each in self.costs.values()):.4g}: {', '.join(of)}")
         if self.engine != "spark":
             lines.append(f"  {_batches(roots)}")
         if len(self.changes) > _SHOWN:

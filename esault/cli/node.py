@@ -35,6 +35,12 @@ __all__ = ["command"]
 @click.option("--name", help="What this host is called; unique in the cluster.  [default: host name and port]")
 @click.option("--offers", metavar="WORD", multiple=True, help="What sub-units find here, such as gpu; may be repeated.")
 @click.option(
+    "--slot-price",
+    type=click.FloatRange(0),
+    default=0.0,
+    help='What a slot costs an hour here, in any money: reports add it up, and strategy = "cheapest" goes by it.',
+)
+@click.option(
     "--drain-when",
     metavar="COMMAND",
     help="Run each 5 seconds; when it ends with 0, as where a cloud is about to take this host away, the node drains.",
@@ -56,6 +62,7 @@ def command(
     join: str | None,
     name: str | None,
     offers: tuple[str, ...],
+    slot_price: float,
     drain_when: str | None,
     audit: str | None,
     log_level: str,
@@ -83,6 +90,7 @@ def command(
         slots or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else slots or os.cpu_count() or 1,
         name=name,
         offers=offers,
+        slot_price=slot_price,
         join=join,
         loopback_only=key is None,
         audit=None if audit is None else AuditLog(audit),

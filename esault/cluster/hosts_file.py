@@ -4,7 +4,7 @@
 hosts = ["10.0.0.2:7420", "10.0.0.3:7420"]    # nodes; those that have joined them are found by themselves
 key = "cluster.key"                           # or --key; a relative path means the folder of this file
 shared = ["/mnt/data"]                        # folders that all hosts see as one and the same
-strategy = "spread"                           # or "pack": few hosts, little traffic between them
+strategy = "spread"                           # or "pack": few hosts, little traffic; "cheapest": by --slot-price
 
 [needs]
 count = ["gpu"]                               # hosts that were started with --offers gpu
@@ -28,7 +28,7 @@ from esault.errors import UsageError
 
 __all__ = ["HostsFile", "read_hosts"]
 
-STRATEGIES = ("spread", "pack")
+STRATEGIES = ("spread", "pack", "cheapest")
 _KEYS = {"hosts", "key", "shared", "strategy", "needs", "apart"}
 
 
@@ -65,7 +65,7 @@ def read_hosts(path: str | os.PathLike[str]) -> HostsFile:
         split(each)
     strategy = found.get("strategy", "spread")
     if strategy not in STRATEGIES:
-        raise UsageError(f"{path}: strategy = {strategy!r} is not known; it is {' or '.join(STRATEGIES)}")
+        raise UsageError(f"{path}: strategy = {strategy!r} is not known; it is one of {', '.join(STRATEGIES)}")
     key = found.get("key")
     if key is not None and not isinstance(key, str):
         raise UsageError(f"{path}: key = {key!r} is no path")

@@ -88,6 +88,8 @@ class Welcome:
     wall: float
     #: run -> slots it has here
     runs: dict[str, int] = field(default_factory=dict)
+    #: what a slot costs an hour, in any money
+    slot_price: float = 0.0
 
 
 @dataclass(frozen=True)

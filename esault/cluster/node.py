@@ -79,6 +79,7 @@ class Node:
         *,
         name: str | None = None,
         offers: tuple[str, ...] = (),
+        slot_price: float = 0.0,
         join: str | None = None,
         loopback_only: bool = False,
         audit: AuditLog | None = None,
@@ -106,6 +107,7 @@ class Node:
         self.address = addresses.join(host, self._listener.getsockname()[1])
         self.name = name or f"{socket.gethostname()}-{self._listener.getsockname()[1]}"
         self.offers = offers
+        self.slot_price = slot_price
         self.draining = False
         self._key = key
         self._audit = audit
@@ -313,6 +315,7 @@ class Node:
                 PYTHON,
                 time.time(),
                 self._host_processes.runs,
+                self.slot_price,
             )
         )
         caller.hello = message

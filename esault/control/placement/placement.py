@@ -7,7 +7,7 @@ In this order, the first that tells two hosts apart decides:
 3. one with a free slot before one without: a sub-unit that replaces a dead one is made even where all slots are taken
 4. fewer sub-units that it should be apart from: other replicas of the same unit, and what the rules name
 5. `spread`: the smaller share of slots taken; then more neighbours (units that it gets from or sends to).
-   `pack`: more neighbours; then the larger share of slots taken
+   `pack`: more neighbours; then the larger share of slots taken. `cheapest`: the lower price of a slot; then as `pack`
 6. the name
 """
 
@@ -19,14 +19,14 @@ from dataclasses import dataclass, field
 from esault.control.placement.resources import Slot, SlotRequest
 from esault.errors import UsageError
 
-__all__ = ["Cluster", "HostRecord", "PlacementRules"]
+__all__ = ["Cluster", "HostRecord", "PlacementRules", "SlotCost"]
 
 
 @dataclass(frozen=True)
 class PlacementRules:
     """The rules of a run about its hosts."""
 
-    #: "spread" or "pack"
+    #: "spread", "pack" or "cheapest"
     strategy: str = "spread"
     #: unit -> what its hosts must offer
     needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -41,6 +41,8 @@ class HostRecord:
     name: str
     slots: int
     offers: frozenset[str]
+    #: what a slot costs an hour
+    slot_price: float = 0.0
     draining: bool = False
     #: numbers of the slots that are free
     free: set[int] = field(default_factory=set)
@@ -53,6 +55,21 @@ class HostRecord:
         return sum(self.units.values())
 
 
+@dataclass
+class SlotCost:
+    """The cost of the run's sub-units on one host."""
+
+    #: what a slot costs there an hour
+    slot_price: float
+    #: seconds for which sub-units were there, added up
+    slot_seconds: float = 0.0
+
+    @property
+    def cost(self) -> float:
+        """Return the money."""
+        return self.slot_price * self.slot_seconds / 3600
+
+
 class Cluster:
     """The slots of several hosts, which come and go."""
 
@@ -62,12 +79,16 @@ class Cluster:
         self.hosts: dict[str, HostRecord] = {}
         #: names of those that run short of memory
         self.short: frozenset[str] = frozenset()
+        #: by host, of all that there were
+        self.costs: dict[str, SlotCost] = {}
+        self._charged_at: float | None = None
 
     # hosts come and go -------------------------------------------------------------------------------
 
-    def join(self, name: str, slots: int, offers: Iterable[str] = ()) -> None:
+    def join(self, name: str, slots: int, offers: Iterable[str] = (), slot_price: float = 0.0) -> None:
         """Add a host, which offers slots from now on."""
-        self.hosts[name] = HostRecord(name, slots, frozenset(offers), free=set(range(slots)))
+        self.hosts[name] = HostRecord(name, slots, frozenset(offers), slot_price, free=set(range(slots)))
+        self.costs.setdefault(name, SlotCost(slot_price)).slot_price = slot_price
 
     def drain(self, name: str) -> None:
         """Have a host take no new sub-units any more."""
@@ -77,6 +98,13 @@ class Cluster:
     def lose(self, name: str) -> None:
         """Forget a host that is gone, with all that was on it."""
         self.hosts.pop(name, None)
+
+    def charge(self, now: float) -> None:
+        """Add up what sub-units have cost since the last call, in which they were where they are now."""
+        seconds = 0.0 if self._charged_at is None else max(0.0, now - self._charged_at)
+        self._charged_at = now
+        for name, host in self.hosts.items():
+            self.costs[name].slot_seconds += host.used * seconds
 
     # slots -------------------------------------------------------------------------------------------
 
@@ -121,6 +149,13 @@ class Cluster:
         """Return whether a host that does not drain offers what is needed."""
         return any(not host.draining and not self._missing(host, request) for host in self.hosts.values())
 
+    def fits(self, request: SlotRequest, name: str) -> bool:
+        """Return whether this host would take a newcomer: it has a free slot, what is needed, and nothing to be apart from."""
+        host = self.hosts[name]
+        avoided = {*request.replicas, *self.rules.apart.get(request.original, ())}
+        room = bool(host.free) and not host.draining and name not in self.short
+        return room and not self._missing(host, request) and not any(host.units.get(unit) for unit in avoided)
+
     def _named(self, request: SlotRequest) -> HostRecord:
         assert request.host is not None
         host = self.hosts.get(request.host)
@@ -147,7 +182,7 @@ class Cluster:
                 f"unit {request.unit!r} needs {what}, which no host offers" if what else "there is no host (any more)"
             )
         taking = [host for host in fitting if not host.draining] or fitting
-        pack = self.rules.strategy == "pack"
+        strategy = self.rules.strategy
         avoided = {*request.replicas, *self.rules.apart.get(request.original, ())}
 
         def badness(host: HostRecord) -> tuple[object, ...]:
@@ -158,7 +193,8 @@ class Cluster:
                 host.name in self.short,
                 not host.free,
                 unwanted,
-                *((near, -share) if pack else (share, near)),
+                host.slot_price if strategy == "cheapest" else 0.0,
+                *((share, near) if strategy == "spread" else (near, -share)),
                 host.name,
             )
 

@@ -25,6 +25,7 @@ from esault.report import (
     Change,
     Checkpoints,
     Decision,
+    HostCost,
     Latency,
     MissedHeartbeat,
     Report,
@@ -227,6 +228,12 @@ def _checkpoint_at(driver: Driver) -> float:
     return completed.completed_at if completed is not None and driver.run_checkpoints.taken else 0.0
 
 
+def _costs(driver: Driver) -> dict[str, HostCost]:
+    if not isinstance(driver.resources, Cluster):
+        return {}
+    return {name: HostCost(c.slot_seconds, c.slot_price, c.cost) for name, c in driver.resources.costs.items()}
+
+
 def _hosts(driver: Driver) -> dict[str, HostSnapshot]:
     if not isinstance(driver.resources, Cluster):
         return {}
@@ -346,6 +353,7 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
     driver.scaling.look_at_objectives(driver.units, until, last=True)
     details: dict[str, Any] = {
         "objectives": reported(driver, until),
+        "costs": _costs(driver),
         "changes": changes,
         "decisions": decisions,
         "deaths": driver.deaths,

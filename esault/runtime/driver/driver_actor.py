@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from esault.background import BackgroundLoop
 from esault.control.report.summary import how_ended, may_repeat, report, snapshot
 from esault.control.report.timeline import Page, Timeline
+from esault.control.run.cheaper_hosts import CheaperHosts
 from esault.control.run.driver import Driver
 from esault.control.run.memory_watch import MemoryWatch
 from esault.control.run.savepoints import SavepointRequests
@@ -94,6 +95,7 @@ class DriverActor(Supervisor):
         self._hosts: Hosts | None = None
         self._timeline: Timeline | None = None
         self._memory_watch = MemoryWatch()
+        self._cheaper_hosts = CheaperHosts()
 
     def _now(self) -> float:
         assert self._spec is not None
@@ -333,6 +335,9 @@ class DriverActor(Supervisor):
         now = self._now()
         self._measure(self._core, now)
         self._memory_watch.step(self._core, now)
+        self._cheaper_hosts.step(self._core, now)
+        if self._hosts is not None:
+            self._hosts.cluster.charge(now)
         # Before the tick, which may begin the next checkpoint.
         if self._later and not self._core.busy:
             self.receiveMsg_Requested(self._later.pop(0), None)

@@ -219,7 +219,7 @@ class Hosts:
         self._refusals.pop(link.address, None)
         sharing = self._hosts.sharing
         own = [share.folder for _, share in sharing.pinned] if event.name == sharing.host else []
-        self.cluster.join(event.name, event.slots, (*event.offers, *own))
+        self.cluster.join(event.name, event.slots, (*event.offers, *own), event.slot_price)
         if event.remark:
             self.notices.append(event.remark)
         self.notices.append(f"host {event.name} ({link.address}) offers {event.slots} slots")

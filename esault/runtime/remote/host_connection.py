@@ -63,6 +63,7 @@ class Joined:
     offers: tuple[str, ...]
     #: something the user should know about it
     remark: str = ""
+    slot_price: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,7 @@ class HostConnection(threading.Thread):
             remark = ""
             if abs(ahead) > _CLOCKS:
                 remark = f"the clock of host {welcome.name} is {ahead:+.0f} s off; times of this run are this machine's: set the clocks (NTP)"
-            self._tell(Joined(welcome.name, order.slots, welcome.offers, remark))
+            self._tell(Joined(welcome.name, order.slots, welcome.offers, remark, welcome.slot_price))
             self._serve(node, host_process)
         finally:
             node.close()

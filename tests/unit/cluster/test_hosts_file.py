@@ -28,7 +28,7 @@ def test_what_stands_in_it_is_read(tmp_path):
         ('hosts = ["a:b"]', "no address"),
         ('hosts = ["a"]\nslots = 3', "'slots' is not known"),
         ('hosts = ["a"]\nshared = ["mnt"]', "no absolute path"),
-        ('hosts = ["a"]\nstrategy = "x"', "spread or pack"),
+        ('hosts = ["a"]\nstrategy = "x"', "one of spread, pack, cheapest"),
         ('hosts = ["a"]\nneeds = 3', r"\[needs\] holds lines"),
         ("hosts = [", "cannot be read"),
     ],

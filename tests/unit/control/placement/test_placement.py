@@ -43,6 +43,50 @@ def test_pack_keeps_neighbours_together_and_fills_a_host():
     assert hosts(made, SPLIT, COUNT, COUNT, COUNT) == ["a", "a", "a", "b"]
 
 
+def priced(rules, **prices):
+    made = Cluster(rules)
+    for name, (slots, price) in prices.items():
+        made.join(name, slots, (), price)
+    return made
+
+
+def test_cheapest_fills_hosts_by_what_a_slot_costs():
+    made = priced(PlacementRules("cheapest"), a=(2, 0.5), b=(2, 0.1), c=(9, 0.2))
+    assert hosts(made, *[SPLIT] * 4) == ["b", "b", "c", "c"]
+    made = priced(PlacementRules("spread"), a=(2, 0.5), b=(2, 0.1))
+    assert hosts(made, SPLIT, SPLIT) == ["a", "b"]
+
+
+def test_a_host_fits_that_takes_newcomers_and_has_what_they_ask_for():
+    made = priced(PlacementRules(apart={"count": ("split",)}), a=(1, 0.0), b=(1, 0.0), c=(1, 0.0))
+    assert all(made.fits(COUNT, name) for name in "abc")
+    made.take(SlotRequest("other", "other", host="a"))
+    made.drain("b")
+    made.short = frozenset("c")
+    assert not any(made.fits(COUNT, name) for name in "abc")
+    made = priced(PlacementRules(apart={"count": ("split",)}), a=(9, 0.0))
+    made.take(SPLIT)
+    assert not made.fits(COUNT, "a") and made.fits(SPLIT, "a")
+    made.rules = PlacementRules(needs={"split": ("gpu",)})
+    assert not made.fits(SPLIT, "a")
+
+
+def test_slots_are_charged_while_they_are_taken_on_hosts_that_have_gone_as_well():
+    made = priced(None, a=(4, 3.6), b=(4, 0.0))
+    made.charge(100.0)
+    first, second = made.take(COUNT), made.take(COUNT)
+    made.charge(110.0)
+    made.leave(COUNT, *second)
+    made.charge(115.0)
+    assert {name: (c.slot_seconds, round(c.cost, 6)) for name, c in made.costs.items()} == {
+        "a": (15.0, 0.015),
+        "b": (10.0, 0.0),
+    }
+    made.lose(first[0])
+    made.charge(200.0)
+    assert made.costs["a"].slot_seconds == 15.0
+
+
 def test_copies_and_those_that_are_named_are_kept_apart():
     made = cluster(PlacementRules(apart={"sink": ("count~1",)}), a=9, b=1)
     assert hosts(made, SlotRequest("count~1", "count", replicas=frozenset({"count~2"}))) == ["a"]
