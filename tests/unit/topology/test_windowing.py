@@ -6,7 +6,7 @@ import math
 from functools import partial
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from esault import BatchBolt, Bolt, Spout, Topology, TopologyError, by_key, partial_key, shuffle
@@ -202,11 +202,24 @@ def test_windows_take_no_async_bolt(rows):
 NUMBER = st.one_of(st.integers(1, 20), st.sampled_from([0.1, 0.3, 0.7, 1.1, 2.5, 1 / 3]))
 
 
-@given(size=NUMBER, every=NUMBER, part=st.floats(-0.9, 0.9), time=st.floats(-1e9, 1e9))
-def test_a_time_is_in_the_windows_whose_bounds_are_around_it_and_in_no_others(size, every, part, time):
+@given(
+    size=NUMBER,
+    every=NUMBER,
+    part=st.sampled_from([0, 0, 0.5, -0.3]),
+    index=st.integers(-(10**10), 10**10),
+    beside=st.sampled_from([-math.inf, None, math.inf]),
+    end=st.booleans(),
+)
+@example(size=0.1, every=0.1, part=-0.3, index=-92422, beside=None, end=False)
+@example(size=2, every=1 / 3, part=0, index=-275014, beside=None, end=True)
+@example(size=1, every=0.1, part=-0.3, index=-163848, beside=-math.inf, end=True)
+def test_a_time_is_in_the_windows_whose_bounds_are_around_it_and_in_no_others(size, every, part, index, beside, end):
+    """Also a time right at a bound, and the ones beside it, however the bound was rounded."""
     every = min(every, size)
     kind = SlidingWindow(size, every, offset=part * every)
+    bound = kind.window(index).end if end else kind.window(index).start
+    time = bound if beside is None else math.nextafter(bound, beside)
     numbers = kind.indices(time)
-    assert numbers, "each time is in a window"
     around = range(numbers[0] - 2, numbers[-1] + 3)
-    assert [k for k in around if kind.window(k).start <= time < kind.window(k).end] == list(numbers)
+    there = [k for k in around if kind.window(k).start <= time < kind.window(k).end]
+    assert list(numbers) == there or (not there and len(numbers) == 1), "rounding leaves no time without a window"

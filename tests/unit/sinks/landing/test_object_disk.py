@@ -54,5 +54,6 @@ def test_what_is_written_appears_whole_under_its_own_name_and_once():
     for ask in (disk.read, disk.modified):
         with pytest.raises(FileNotFoundError):
             ask(f"{url}/part")
+    assert disk._scratch == {}, "what was written or removed is not kept in memory"
     with pytest.raises(SinkError, match="is not compacted"):
         disk.touch(f"{url}/log/1")
