@@ -14,16 +14,18 @@ from pyarrow import feather
 from esault.errors import SourceError, TopologyError
 from esault.sources import (
     ArrowFiles,
+    Cron,
     CsvFiles,
     Directory,
     Items,
     JsonFiles,
+    Paced,
     ParquetFiles,
     Table,
     TextFiles,
     Ticker,
 )
-from esault.sources.dead_letter_files import DeadLetter, parse_line
+from esault.sources.dead_letter_files import DeadLetter, DeadLetterFiles, mark_sent, parse_line
 from esault.testing.split_contract import pairs
 from esault.topology.context import Context
 from esault.topology.split_source import SplitSource
@@ -122,3 +124,33 @@ def test_one_that_was_undone_is_left_out_and_one_that_was_sent_is_marked():
     line = json.dumps(record).encode()
     assert parse_line("dead.jsonl", line, undone=[record]) is None
     assert [parse_line("dead.jsonl", line, sent).sent for sent in ([], ["d1"])] == [False, True]
+
+
+def test_dead_letters_that_cannot_be_read_or_marked_are_said(tmp_path):
+    (tmp_path / "dead.jsonl").mkdir()
+    with pytest.raises(SourceError, match="dead letters cannot be read"):
+        list(DeadLetterFiles(tmp_path).read())
+    with pytest.raises(SourceError):
+        mark_sent(str(tmp_path / "none" / "dead.jsonl"), ["d1"])
+
+
+def test_a_date_that_never_comes_is_no_line_of_a_crontab():
+    pytest.importorskip("cronsim")
+    with pytest.raises(TopologyError, match="is no crontab line"):
+        Cron("0 0 30 2 *").check()
+
+
+def test_a_paced_spout_knows_no_next_time_before_it_began_and_what_is_within_it_has_no_pace():
+    within = Items([("a", 1)])
+    spout = Paced(within, rate=10)
+    assert spout.next_due() is None
+    assert spout.without_pace() is within
+
+
+def test_a_table_that_has_fewer_rows_than_were_read_of_it_is_another_one():
+    table = Table(ROWS)
+    table.open(Context("rows"))
+    with pytest.raises(SourceError, match="an earlier run has read 4 rows, and now there are only 3"):
+        table.seek(4)
+    table.seek(3)
+    assert table.progress() == (3.0, 3.0)

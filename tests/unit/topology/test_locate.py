@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import types
 
 import pytest
 
@@ -225,3 +226,21 @@ def test_a_script_without_a_guard_is_told_to_have_one(tmp_path):
     )
     assert "topology is run while count.py is being imported" in said
     assert 'put the run(...) under `if __name__ == "__main__":`' in said
+
+
+def test_a_function_whose_module_has_no_python_file_is_refused(monkeypatch):
+    def made():
+        pass
+
+    made.__qualname__ = "made"
+    place = types.ModuleType("place")
+    made.__module__ = "place"
+    with pytest.raises(LocateError, match="made is in 'place', which has no file"):
+        locate_function(made)
+    monkeypatch.setitem(sys.modules, "place", place)
+    place.__file__ = "/somewhere/place.so"
+    with pytest.raises(LocateError, match="made comes from /somewhere/place.so, which is no .py file"):
+        locate_function(made)
+    place.__file__ = "/somewhere/place.py"
+    with pytest.raises(LocateError, match="has another 'made' at its top level"):
+        locate_function(made)

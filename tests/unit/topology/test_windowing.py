@@ -223,3 +223,10 @@ def test_a_time_is_in_the_windows_whose_bounds_are_around_it_and_in_no_others(si
     around = range(numbers[0] - 2, numbers[-1] + 3)
     there = [k for k in around if kind.window(k).start <= time < kind.window(k).end]
     assert list(numbers) == there or (not there and len(numbers) == 1), "rounding leaves no time without a window"
+
+
+def test_a_count_window_has_whole_numbers_and_leaves_no_tuple_out():
+    assert (CountWindow(3).step, CountWindow(3, every=2).step) == (3, 2)
+    for size, every in ((0, None), (3, 0), (2.5, None), (True, None), (3, 4)):
+        with pytest.raises(TopologyError, match="CountWindow: "):
+            CountWindow(size, every=every)
