@@ -108,9 +108,10 @@ class Elements(dict[Any, Any]):
     def __missing__(self, key: Any) -> Any:
         # 0 and 1 are False and True to Python, and so are slower.
         if self._plain is not None and (type(key) is str or (type(key) is int and not 0 <= key <= 1)):
-            state = self._away.pop(key, None) if self._away else None
-            if state is not None:
-                return self._insert(key, key, state)
+            if self._away:
+                state = self._away.pop(key, None)
+                if state is not None:
+                    return self._insert(key, key, state)
             emitted = len(self._emitted)
             try:
                 element = self._plain()

@@ -5,7 +5,7 @@ A bolt sets it by `keys_in_memory`; where a host runs short of memory the driver
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from logging import Logger
 
 from esault.errors import StateError
@@ -20,6 +20,8 @@ __all__ = ["LEAST", "MemoryBound"]
 LEAST = 64
 #: elements that go at once, beside as many as have come
 SLICE = 64
+#: names that are known to be used, to a key in memory, at most
+USED = 2
 #: seconds until states are written again that could not be
 AGAIN = 5.0
 
@@ -55,8 +57,11 @@ class MemoryBound:
         if self.most is None or self._elements.here <= self.most:
             self.set(max(LEAST, self._elements.here // 2))
 
-    def use(self, names: Iterable[Name]) -> None:
-        """Note whose tuples were processed."""
+    def use(self, names: Collection[Name]) -> None:
+        """Note whose tuples were processed. Call it only where there is a bound."""
+        assert self.most is not None
+        if len(self._used) > USED * self.most:  # names of keys that have expired or moved, for the most part
+            self._used.clear()
         self._used.update(names)
 
     def keep(self, now: float, came: int = 0) -> bool:

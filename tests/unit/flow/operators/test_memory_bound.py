@@ -152,6 +152,15 @@ def test_what_was_put_away_before_goes_along():
     assert not places[0]
 
 
+def test_names_of_keys_that_have_gone_do_not_pile_up():
+    memory, elements, _ = bound(4)
+    for i in range(100):
+        elements[f"k{i}"]
+        memory.use([f"k{i}"])
+        elements.forget(f"k{i}")
+        assert len(memory._used) <= memory_bound.USED * 4 + 1
+
+
 class Full(InMemory):
     def __setitem__(self, name, state):
         super().__setitem__(name, state)

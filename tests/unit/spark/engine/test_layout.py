@@ -195,7 +195,10 @@ def _sink():
     [
         ({"settings": Settings(delivery="none")}, "--acks off: the Spark engine has no acks"),
         ({"settings": Settings(ackers=2)}, "--ackers 2"),
-        ({"settings": Settings(budget=3)}, "--budget 3: the Spark engine has no slots; say how many cores with --master"),
+        (
+            {"settings": Settings(budget=3)},
+            "--budget 3: the Spark engine has no slots; say how many cores with --master",
+        ),
         ({"settings": Settings(objectives=("p99 < 1 s",))}, "--objective 'p99 < 1 s': Spark cannot change"),
         ({"slots": 4}, "--master 'local\\[4\\]'"),
         ({"policies": {"": "auto"}}, "--policy auto: Spark cannot change"),
