@@ -220,7 +220,7 @@ class Unchaining:
         del self._on[name]
         for incarnation in unit.subs:
             driver.outbox.append(("keeper", Kill(incarnation)))
-            del driver.unit_of[incarnation]  # of its end nobody needs to hear
+            del driver.unit_of[incarnation]  # its end is no news to the run
         for target in unit.state.targets:
             receiver = driver.units[target]
             receiver.senders.expect(name, 0)
