@@ -211,6 +211,16 @@ def test_a_socket_file_that_was_removed_is_made_again_and_callers_find_it(inlet,
     assert sorted(_read(inlet, 2)) == [b"called again", b"went on"]
 
 
+def test_what_was_sent_to_a_socket_before_its_file_was_removed_is_read_whoever_had_been_accepted(inlet, wire):
+    early = wire.link(inlet.endpoint)
+    assert early.send(b"not accepted yet")
+    os.unlink(path_of(inlet.endpoint))
+    assert inlet.mend()
+    assert _read(inlet, 1) == [b"not accepted yet"]
+    assert early.send(b"went on")
+    assert _read(inlet, 1) == [b"went on"]
+
+
 def test_a_socket_whose_folder_was_removed_is_made_again_when_the_folder_is(tmp_path, wire):
     folder = tmp_path / "run"
     folder.mkdir()

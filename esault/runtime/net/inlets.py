@@ -10,7 +10,8 @@ import os
 import select
 import socket
 import sys
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from esault.runtime.net.links import HEADER, LONGEST_FRAME, PREFACE
@@ -81,7 +82,9 @@ class Inlet:
             self._listen()
         except OSError:  # its folder is gone as well, which the command looks after
             return False
-        # No sender can call the old one any more. Those that wait there to be accepted are hung up on, and call again.
+        # No sender can call the old one any more. Those that wait there have sent already, and take it for received.
+        with contextlib.suppress(OSError):
+            deque(self._let_in(before), 0)
         self._poll.unregister(before)
         before.close()
         return True
@@ -107,14 +110,19 @@ class Inlet:
 
     def _accept(self, take: Take) -> bool:
         came = False
+        for connection in self._let_in(self._listener):
+            came = self._receive(connection, take) or came
+        return came
+
+    def _let_in(self, listener: socket.socket) -> Iterator[Connection]:
+        """Accept those that wait, one by one."""
         with contextlib.suppress(BlockingIOError):
             while True:
-                made, _ = self._listener.accept()
+                made, _ = listener.accept()
                 made.setblocking(False)
                 connection = self._connections[made.fileno()] = Connection(made)
                 self._poll.register(made, select.EPOLLIN)
-                came = self._receive(connection, take) or came
-        return came
+                yield connection
 
     def _receive(self, connection: Connection, take: Take) -> bool:
         room = self._room(connection)
