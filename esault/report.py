@@ -15,6 +15,7 @@ from typing import Any
 from esault.counters import UnitCounts, counted, declared
 
 __all__ = [
+    "BudgetSpent",
     "Change",
     "Checkpoints",
     "Decision",
@@ -179,12 +180,33 @@ class Objective:
 class HostCost:
     """The cost of a run on one host."""
 
-    #: seconds for which sub-units and ack servers were there, added up
+    #: seconds for which sub-units and ack servers had slots there, added up
     slot_seconds: float
     #: what a slot costs there an hour, as `esault node --slot-price` says
     slot_price: float
     #: in that money
     cost: float
+
+
+@dataclass(frozen=True)
+class BudgetSpent:
+    """A budget, and what the run held of it."""
+
+    #: as it was written, such as "8" or "3.5/h"
+    budget: str
+    #: sub-units, or money an hour
+    limit: float
+    #: held at most at a time, and on average
+    most: float
+    mean: float
+    #: money, and what could have been spent in this time; 0 where the budget is in sub-units
+    cost: float = 0.0
+    allowed: float = 0.0
+
+    def __str__(self) -> str:
+        unit = "/h" if self.allowed else " sub-units"
+        money = f"; {self.cost:.4g} spent of {self.allowed:.4g}" if self.allowed else ""
+        return f"budget {self.budget}: at most {self.most:.4g}{unit} at a time, {self.mean:.3g}{unit} on average{money}"
 
 
 @dataclass(frozen=True)
@@ -225,6 +247,8 @@ class Report:
     objectives: list[Objective] = field(default_factory=list)
     #: what the run has cost by host, of those that there were; empty where all was on one machine
     costs: dict[str, HostCost] = field(default_factory=dict)
+    #: with a budget
+    budget: BudgetSpent | None = None
     #: processes that died and were replaced
     deaths: int = 0
     #: restarts after transient errors of sinks and sources
@@ -310,6 +334,8 @@ class Report:
         e2e, roots = self.end_to_end_ms, self.roots
         lines.append(f"  end to end: p50 {e2e.p50:.2f} ms, p99 {e2e.p99:.2f} ms, max {e2e.max:.2f} ms")
         lines += [f"  {each}" for each in self.objectives]
+        if self.budget is not None:
+            lines.append(f"  {self.budget}")
         if any(each.slot_price for each in self.costs.values()):
             of = [
                 f"{name} {each.cost:.4g} ({each.slot_seconds:,.0f} slot seconds)" for name, each in self.costs.items()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from esault.api.log_level import at_level
+from esault.elasticity.budget import Budget
 from esault.elasticity.scaling import EVERY_UNIT
 from esault.errors import UsageError
 from esault.messages.delivery import Delivery
@@ -48,7 +49,7 @@ def run(
     allow_dropped_state: bool = False,
     policy: str | Mapping[str, str] | None = None,
     objective: str | Iterable[str] | None = None,
-    budget: int | None = None,
+    budget: int | str | None = None,
     fixed: Iterable[str] | Mapping[str, int] = (),
     hosts: str | Path | None = None,
     key: str | Path | None = None,
@@ -73,7 +74,7 @@ def run(
     takes any function. `acks="off"` tracks and replays nothing, and counts losses. `policy` says what scales units while they run: a name
     for all ("auto" is the default, "none" keeps them as they are) or a name by unit; units in `fixed` stay as wide as they start, or at the
     number that is given for them. `objective` is a latency to keep, such as "p99 < 100 ms" or "count=p99 < 50 ms", or several of them; `budget` the most sub-units that it may hold
-    at any time. `engine="spark"` runs it on Spark's Structured
+    at any time, or "3.50/h": the most that their slots may cost an hour. `engine="spark"` runs it on Spark's Structured
     Streaming, `master` naming the cluster (all cores of this machine by default) and `conf` its settings.
 
     With `checkpoint=S` all state and positions are kept every S seconds in `state` (.esault/NAME), and after a death all go
@@ -103,11 +104,13 @@ def run(
         settings = replace(settings, delivery=Delivery.NONE)
     said: dict[str, Any] = {
         "objectives": (objective,) if isinstance(objective, str) else None if objective is None else tuple(objective),
-        "budget": budget,
         "chaining": chaining,
         "restart_strategy": restart_strategy,
         "heartbeat_timeout": heartbeat_timeout,
     }
+    if budget is not None:
+        asked = Budget.parse(budget)
+        said |= {"budget": asked.sub_units, "hourly_budget": asked.hourly}
     settings = replace(settings, **{name: value for name, value in said.items() if value is not None})
     settings = with_checkpoints(settings, checkpoint, checkpoint_timeout, aligned_checkpoint_timeout)
     place = topology if engine == "local" else locate_function(topology)

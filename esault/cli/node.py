@@ -37,8 +37,7 @@ __all__ = ["command"]
 @click.option(
     "--slot-price",
     type=click.FloatRange(0),
-    default=0.0,
-    help='What a slot costs an hour here, in any money: reports add it up, and strategy = "cheapest" goes by it.',
+    help='What a slot costs an hour here, in any money: reports add it up, strategy = "cheapest" and budgets in money go by it.',
 )
 @click.option(
     "--drain-when",
@@ -62,7 +61,7 @@ def command(
     join: str | None,
     name: str | None,
     offers: tuple[str, ...],
-    slot_price: float,
+    slot_price: float | None,
     drain_when: str | None,
     audit: str | None,
     log_level: str,

@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ import click
 from esault.cli.completion import complete_policies
 from esault.cli.topology_argument import params_of, place_of, set_option, topology_argument
 from esault.counters import counted
+from esault.elasticity.budget import Budget
 from esault.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,6 +65,11 @@ QUARTER = 900.0
 )
 @click.option("--slots", type=click.IntRange(1), default=64, show_default=True, help="Sub-units of bolts at most.")
 @click.option("--host-slots", type=click.IntRange(1), help="Slots of a host.  [default: processors of this one]")
+@click.option(
+    "--budget",
+    metavar="N|MONEY/h",
+    help="Say what the best use of so many sub-units gives, or of as many as the money buys: as of `esault run`.",
+)
 @click.option("--slot-price", type=float, help="What a slot costs an hour, in any money.")
 @click.option(
     "--margin",
@@ -86,6 +93,7 @@ def command(
     policies: tuple[str, ...],
     slots: int,
     host_slots: int | None,
+    budget: str | None,
     slot_price: float | None,
     margin: float,
     seeds: int,
@@ -104,22 +112,28 @@ def command(
     """
     from esault.elasticity.objective import LatencyObjective
     from esault.sim.capacity_plan import CapacityPlanner, Scenario
-    from esault.ui.capacity_table import conclusion, measured, plain, table
+    from esault.ui.capacity_table import conclusion, measured, plain, table, within_budget
 
     place = place_of(topology)
     plan = place.build(params_of(place, settings)).plan()
     profiles = _profiles(plan, Path(report))
     offered, length, told = _offered(plan, loads, rates, per, peak, seconds)
+    spouts = sum(unit.parallelism for unit in plan.units.values() if unit.kind == "spout")
+    bought = None if budget is None else _bought(plan, Budget.parse(budget), slot_price)
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     # Forked: policies that the topology's file registers are known there.
     with ProcessPoolExecutor(processors, multiprocessing.get_context("fork")) as pool:
-        scenario = Scenario(
-            tuple(profiles), offered, length, LatencyObjective.parse(objective) if objective else None, slots
-        )
-        planner = CapacityPlanner(scenario, margin=margin, seeds=range(1, seeds + 1), mapped=pool.map)
+        wanted = LatencyObjective.parse(objective) if objective else None
+        most = slots if bought is None else min(slots, bought - spouts)
+        scenario = Scenario(tuple(profiles), offered, length, wanted, most, bought is not None)
+        trying: dict[str, Any] = {"margin": margin, "seeds": range(1, seeds + 1), "mapped": pool.map}
+        planner = CapacityPlanner(scenario, **trying)
         outcomes = list(_tried(planner, policies or ("auto",)))
+        best = None if bought is None else max(outcomes, key=planner.rank)
+        enough = None
+        if best is not None and not planner.sure(best):
+            enough = CapacityPlanner(replace(scenario, slots=slots, budget=False), **trying).cheapest_fixed(_silent)
     hosts = host_slots or processors
-    spouts = sum(unit.parallelism for unit in plan.units.values() if unit.kind == "spout")
     if as_json:
         print(json.dumps([plain(each, spouts, hosts, slot_price) for each in outcomes], allow_nan=False, indent=1))
         return
@@ -129,6 +143,25 @@ def command(
     print("\n".join(table(planner, outcomes, spouts, hosts, slot_price)))
     print()
     print("\n".join(conclusion(planner, outcomes)))
+    if best is not None and budget is not None:
+        print("\n".join(within_budget(planner, best, enough, Budget.parse(budget), spouts, slot_price)))
+
+
+def _bought(plan: Plan, budget: Budget, price: float | None) -> int:
+    """Return how many sub-units the budget allows. Raises UsageError."""
+    from esault.runtime.session.budget_check import least_of
+
+    if budget.hourly and not (price and price > 0):
+        raise UsageError(f"--budget {budget}: say what a slot costs an hour, by --slot-price")
+    allowed, least = budget.bought(price or 1.0), least_of(plan)
+    if allowed < least:
+        buys = f" buys {counted(allowed, 'sub-unit')}" if budget.hourly else ""
+        raise UsageError(f"--budget {budget}{buys}: {plan.name} takes {least} at the least, one for each unit")
+    return allowed
+
+
+def _silent(text: str) -> None:
+    pass
 
 
 def _profiles(plan: Plan, path: Path) -> list[UnitProfile]:
@@ -234,6 +267,8 @@ def _tried(planner: CapacityPlanner, policies: Sequence[str]) -> Iterator[Outcom
             tell(policy)
             yield planner.outcome(policy)
         fixed = planner.cheapest_fixed(tell)
+        if fixed is None and planner.scenario.budget:
+            fixed = planner.best_fixed()
         if fixed is not None:
             yield fixed
     finally:

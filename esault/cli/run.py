@@ -18,6 +18,7 @@ from esault.cli.log_format_option import log_format_option
 from esault.cli.main import DIFFERENT, FAILED, STOPPED, WRONG_USE, Outcome
 from esault.cli.named_values import counts, policies, renames, spark_conf
 from esault.cli.topology_argument import params_of, place_of, set_option, topology_argument
+from esault.elasticity.budget import Budget
 from esault.errors import EsaultError, TopologyFailed, UsageError
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
@@ -106,10 +107,9 @@ class _Run(click.Command):
 )
 @click.option(
     "--budget",
-    type=click.IntRange(1),
-    metavar="N",
-    help="The most sub-units that the run may hold at any time, spouts' among them. The policy auto divides them among the units so that "
-    "tuples wait least, and says when they are spent and how many would do.",
+    metavar="N|MONEY/h",
+    help="The most sub-units that the run may hold at any time, spouts' among them; or what their slots may cost an hour, as in 3.50/h. "
+    "The policy auto divides them among the units so that tuples wait least, and says when they are spent and how many would do.",
 )
 @click.option(
     "--acks",
@@ -266,7 +266,7 @@ def command(
     fixed: tuple[str, ...],
     policy: tuple[str, ...],
     objective: tuple[str, ...],
-    budget: int | None,
+    budget: str | None,
     acks: str,
     ackers: int,
     checkpoint: float | None,
@@ -313,6 +313,7 @@ def command(
     )
     place = place_of(topology)
     params = params_of(place, settings)
+    most = Budget() if budget is None else Budget.parse(budget)
     # The engine starts with these processes' memory: what is imported only to show things comes later.
     from esault.runtime.session.request import Request
     from esault.runtime.session.run import execute, with_checkpoints
@@ -357,7 +358,8 @@ def command(
                     chaining=chaining,
                     heartbeat_timeout=heartbeat_timeout,
                     objectives=objective,
-                    budget=budget or 0,
+                    budget=most.sub_units,
+                    hourly_budget=most.hourly,
                 ),
                 checkpoint,
                 checkpoint_timeout,

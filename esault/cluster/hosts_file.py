@@ -39,7 +39,8 @@ class HostsFile:
     hosts: tuple[str, ...]
     key: str | None = None
     shared: tuple[str, ...] = ()
-    strategy: str = "spread"
+    #: empty: it is not said
+    strategy: str = ""
     #: unit -> what its hosts must offer
     needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: unit -> units whose hosts it avoids
@@ -63,8 +64,8 @@ def read_hosts(path: str | os.PathLike[str]) -> HostsFile:
         raise UsageError(f'{path} names no host; write hosts = ["HOST:PORT", ...]')
     for each in hosts:
         split(each)
-    strategy = found.get("strategy", "spread")
-    if strategy not in STRATEGIES:
+    strategy = found.get("strategy", "")
+    if "strategy" in found and strategy not in STRATEGIES:
         raise UsageError(f"{path}: strategy = {strategy!r} is not known; it is one of {', '.join(STRATEGIES)}")
     key = found.get("key")
     if key is not None and not isinstance(key, str):

@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 #: changes when one of these messages does
-PROTOCOL = 2
+PROTOCOL = 3
 #: what `Detach` says when all went well
 ENDED = "the run has ended"
 
@@ -88,8 +88,8 @@ class Welcome:
     wall: float
     #: run -> slots it has here
     runs: dict[str, int] = field(default_factory=dict)
-    #: what a slot costs an hour, in any money
-    slot_price: float = 0.0
+    #: what a slot costs an hour, in any money; None: it was not said
+    slot_price: float | None = None
 
 
 @dataclass(frozen=True)

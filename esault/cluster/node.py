@@ -79,7 +79,7 @@ class Node:
         *,
         name: str | None = None,
         offers: tuple[str, ...] = (),
-        slot_price: float = 0.0,
+        slot_price: float | None = None,
         join: str | None = None,
         loopback_only: bool = False,
         audit: AuditLog | None = None,

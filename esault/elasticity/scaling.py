@@ -125,7 +125,6 @@ class Scaling:
         notice: Callable[[str], None],
         ask: Ask | None = None,
         objectives: Iterable[str] = (),
-        budget: int = 0,
         samples: Samples | None = None,
         slack: float = SLACK,
         latencies: Callable[[Mapping[str, Any], str], Histogram] = latencies,
@@ -133,8 +132,7 @@ class Scaling:
         """`policies`: specs by unit, `EVERY_UNIT` for the rest; units of the same spec are judged together where a policy does that.
 
         `ask` calls a policy with a limit of time, where there is a clock; `samples`: where views come from; `objectives`: as they
-        are written, of what `latencies` gives for all units and a name; `budget`: slots that the run may hold (0: any), which free slots are
-        within already. Raises UsageError.
+        are written, of what `latencies` gives for all units and a name. Raises UsageError.
         """
         check_policies(plan, {name: spec for name, spec in policies.items() if isinstance(spec, str)})
         self._plan = plan
@@ -142,7 +140,6 @@ class Scaling:
         self._notice, self._ask = notice, ask
         self._probe_every = probe_every
         self._slack = slack
-        self._budget = budget or None
         self.sampler = Sampler()
         self._samples: Samples = samples or self.sampler
         self._latencies = latencies
@@ -256,8 +253,9 @@ class Scaling:
         since_start: float,
         hosts: tuple[HostUsage, ...],
         free_slots: Callable[[], int],
+        budget: int | None = None,
     ) -> None:
-        """Ask every policy whose time has come."""
+        """Ask every policy whose time has come. `budget`: slots that the run may hold, which free slots are within already."""
         units = {name: unit for name, unit in units.items() if name in self._spouts}  # but those that are on their way
         self.look_at_objectives(units, now)
         due = [schedule for schedule in self._schedules if now >= schedule.due]
@@ -293,7 +291,7 @@ class Scaling:
                 self._senders,
                 refusals,
                 objectives,
-                self._budget,
+                budget,
             )
             if schedule.aligned:
                 schedule.judge.decide(RunView(*seen_by_all), units, now)

@@ -64,6 +64,8 @@ class Settings:
     objectives: tuple[str, ...] = ()
     #: the most slots that the run may hold at any time; 0: as many as there are
     budget: int = 0
+    #: ... and the most that they may cost an hour together, by `esault node --slot-price`; 0: any
+    hourly_budget: float = 0.0
     #: bolts that can be run in the process of the unit before them, but those of these names
     chaining: bool = False
     unchained: tuple[str, ...] = ()

@@ -57,6 +57,8 @@ class HostsSpec:
     absent: tuple[str, ...]
     #: what a host must see to take part
     sharing: Sharing
+    #: what a slot of each of `nodes` costs an hour, and how many there are
+    prices: tuple[tuple[float, int], ...] = ()
 
 
 @value(frozen=True)

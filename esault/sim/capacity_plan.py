@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from esault.elasticity.estimators.budget_division import Share, divided
 from esault.elasticity.objective import LatencyObjective
 from esault.elasticity.policy import NONE
 from esault.errors import UsageError
@@ -60,6 +61,13 @@ class Trial:
     #: tuples that waited at the end, and seconds of the mean load that they are
     waiting: float
     behind: float
+    #: tuples that waited at most at a time, as seen once a second
+    backlog: float = 0.0
+
+    @property
+    def keeps_up(self) -> bool:
+        """Return whether no more waits at the end than comes in a second."""
+        return self.behind <= 1.0
 
 
 @dataclass(frozen=True)
@@ -78,6 +86,11 @@ class Outcome:
     def safe(self) -> bool:
         """Return whether all trials kept it."""
         return self.kept == len(self.trials)
+
+    @property
+    def keeping_up(self) -> int:
+        """Return how many trials kept up with what came."""
+        return sum(each.keeps_up for each in self.trials)
 
     def span(self, what: str) -> tuple[float, float, float]:
         """Return a field of the trials: of the first one, the least and the greatest."""
@@ -108,6 +121,8 @@ class Scenario:
     objective: LatencyObjective | None
     #: sub-units of bolts at most
     slots: int
+    #: policies are told that this is a budget, which they divide
+    budget: bool = False
 
     def operators(self, cost: float = 1.0) -> list[Operator]:
         """Return the parts that process, where a tuple takes `cost` times what was measured."""
@@ -133,6 +148,7 @@ class Scenario:
             policies=dict.fromkeys(steps, NONE),
             step=STEP,
             objectives=() if self.objective is None else (str(self.objective),),
+            budget=len(sources) + len(steps) + self.slots if self.budget else None,
         )
         return self._counted(run, steps)
 
@@ -142,6 +158,7 @@ class Scenario:
         status = run.objectives[0] if run.objectives else None
         # What waits at the end has not been counted as slow: a candidate that falls behind keeps nothing.
         behind = waiting / (run.offered / run.seconds) if run.offered else 0.0
+        seen = zip(*([waits for *_, waits in each.series] for each in units.values()))
         patience = math.inf if self.objective is None else max(1.0, self.objective.seconds)
         return Trial(
             p99=run.latency.percentile(0.99),
@@ -152,6 +169,7 @@ class Scenario:
             changes=sum(len(each.changes) for each in units.values()),
             waiting=waiting,
             behind=behind,
+            backlog=max([waiting, *map(sum, seen)]),
         )
 
 
@@ -222,6 +240,25 @@ class CapacityPlanner:
                 if outcome.safe:
                     return outcome
         return None
+
+    def best_fixed(self) -> Outcome:
+        """Return the division of all slots at which tuples wait least at the load's peak."""
+        latency = 0.1 if self.scenario.objective is None else self.scenario.objective.seconds
+        services = {part.name: part.service for part in self.scenario.operators()}
+        shares = {
+            name: Share(1, self.scenario.slots, 1, rate, services[name], latency=latency)
+            for name, rate in self.arriving().items()
+        }
+        return self._tried(Candidate(NONE, divided(self.scenario.slots, shares)))
+
+    def sure(self, outcome: Outcome) -> bool:
+        """Return whether all trials keep up, and the objective."""
+        return outcome.keeping_up == len(outcome.trials) and outcome.safe
+
+    def rank(self, outcome: Outcome) -> tuple[float, ...]:
+        """Return how good an outcome is; the greater the better: what is kept, then what is sure to be quick."""
+        (_, _, slowest), (_, _, backlog) = outcome.span("p99"), outcome.span("backlog")
+        return (outcome.kept, outcome.keeping_up, -math.inf if math.isnan(slowest) else -slowest, -backlog)
 
     def outcome(self, policy: str) -> Outcome:
         """Try a policy, by its words on the command line, from one sub-unit each. Raises UsageError."""

@@ -159,7 +159,6 @@ class _Simulation:
             samples=self.samples,
             slack=0.0,
             latencies=self.samples.latencies,
-            budget=budget or 0,
         )
         self.units = {n: p for n, p in self.parts.items() if isinstance(p, ModelledUnit)}
         self.sources = {n: p for n, p in self.parts.items() if isinstance(p, ModelledSource)}
@@ -180,14 +179,14 @@ class _Simulation:
         per_second = max(1, round(1.0 / self.step))
         bounded = any(s.part.max_pending is not None for s in self.sources.values())
         self.samples.note(self.parts, 0.0)
-        self.scaling.decide(self.parts, 0.0, 0.0, self._hosts(), self._free)
+        self.scaling.decide(self.parts, 0.0, 0.0, self._hosts(), self._free, self._budget)
         for i in range(1, steps + 1):
             now = i * self.step
             flying = sum(u.waiting + u.on_line for u in self.units.values()) if bounded else 0.0
             self._flow(now, flying)
             if i % per_tick == 0:
                 self.samples.note(self.parts, now)
-                self.scaling.decide(self.parts, now, now, self._hosts(), self._free)
+                self.scaling.decide(self.parts, now, now, self._hosts(), self._free, self._budget)
             if i % per_second == 0:
                 self._note_second(now)
         return self._result(seconds)

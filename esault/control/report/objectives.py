@@ -6,7 +6,7 @@ from esault.control.run.driver import Driver
 from esault.elasticity.objective import ObjectiveStatus
 from esault.report import Objective
 
-__all__ = ["reported", "standing"]
+__all__ = ["reported", "standing", "sub_unit_seconds"]
 
 
 def standing(status: ObjectiveStatus) -> str:
@@ -23,7 +23,7 @@ def standing(status: ObjectiveStatus) -> str:
 
 def reported(driver: Driver, until: float) -> list[Objective]:
     """Return what has become of each by this time, with what the run cost."""
-    cost = _sub_unit_seconds(driver, until)
+    cost = sub_unit_seconds(driver, until)
     return [
         Objective(
             objective=str(each.objective),
@@ -40,7 +40,7 @@ def reported(driver: Driver, until: float) -> list[Objective]:
     ]
 
 
-def _sub_unit_seconds(driver: Driver, until: float) -> float:
+def sub_unit_seconds(driver: Driver, until: float) -> float:
     """Return the seconds for which sub-units were there, of all units together: what the run cost."""
     total = 0.0
     for unit in driver.units.values():

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from esault.control.placement.placement import Cluster
+from esault.control.report.budget import spent
 from esault.control.report.objectives import reported, standing
 from esault.control.report.unit_counts import counted
 from esault.control.report.unit_graph import EdgeSnapshot, SubUnitSnapshot, edges, sinks, sub_units
@@ -210,7 +211,7 @@ def snapshot(driver: Driver, now: float) -> Snapshot:
         checkpoint_seconds=driver.run_checkpoints.seconds,
         checkpoint_bytes=driver.run_checkpoints.bytes,
         checkpoints=tuple(driver.run_checkpoints.newest_ones),
-        slots=min(driver.resources.total, driver.places.budget or driver.resources.total),
+        slots=min(driver.resources.total, driver.places.allowed or driver.resources.total),
         free_slots=driver.places.free(),
         hosts=_hosts(driver),
     )
@@ -354,6 +355,7 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
     details: dict[str, Any] = {
         "objectives": reported(driver, until),
         "costs": _costs(driver),
+        "budget": spent(driver, until - since, until),
         "changes": changes,
         "decisions": decisions,
         "deaths": driver.deaths,

@@ -57,7 +57,8 @@ class Commands:
         free, total = self._driver.places.free(), self._driver.resources.total
         if more > free:
             budget = self._driver.places.budget
-            within = f" within the budget of {budget}" if budget and free < self._driver.resources.free else ""
+            spent = budget.hourly or (budget.sub_units and free < self._driver.resources.free)
+            within = f" within the budget of {budget}" if spent else ""
             raise UsageError(f"unit {name!r} would need {more} more slots, and {free} of {total} are free{within}")
 
     def scale(self, name: str, n: int, now: float, reason: str = "", policy: str = "by hand") -> int | None:

@@ -34,6 +34,7 @@ from esault.control.run.unchaining import Unchaining
 from esault.control.run.unforked import Unforked
 from esault.control.run.unresponsive import Unresponsive
 from esault.control.units.unit import Unit
+from esault.elasticity.budget import Budget
 from esault.elasticity.judge import Ask
 from esault.elasticity.scaling import EVERY_UNIT, Scaling
 from esault.errors import UsageError
@@ -85,7 +86,7 @@ class Driver:
         self.settings = replace(settings, replay_after=plan.replay_after)
         self.epoch = epoch
         self.resources = resources or OneHost(host, slots)  # places for sub-units
-        self.places = Places(self.resources, settings.budget)
+        self.places = Places(self.resources, Budget(settings.budget, settings.hourly_budget))
         self._probes = probes
         self.hosts: tuple[HostUsage, ...] = ()  # how busy they are, as far as the runtime can tell
         self.outbox: deque[tuple[Any, Any]] = deque()
@@ -110,7 +111,7 @@ class Driver:
                     "checkpoint; group it by_key, make it a Bolt, or run without checkpoints"
                 )
         policies, tell = policies or {EVERY_UNIT: "none"}, self.notices.append
-        self.scaling = Scaling(plan, policies, settings.probe_every, tell, ask, settings.objectives, settings.budget)
+        self.scaling = Scaling(plan, policies, settings.probe_every, tell, ask, settings.objectives)
         self.commands = Commands(self)
         self.pipelines = PipelineDriver(
             plan, self.scaling.judges, self.commands.scale, lambda i, message: self.outbox.append((i, message))
@@ -133,10 +134,9 @@ class Driver:
         self.died_late = False  # a process died when the run was ending
         self._deadline: float | None = None
         self.unresponsive = Unresponsive(self)
-        self.started_at = 0.0
+        self.started_at, self.deaths = 0.0, 0
         self.running_since: float | None = None
         self.ended_at: float | None = None
-        self.deaths = 0
 
     @property
     def completed(self) -> CompletedCheckpoint | None:
@@ -366,8 +366,7 @@ class Driver:
         """Return whether no change can begin just now, and one can in a moment."""
         if self.draining or self.phase in ("stopping", "ended"):
             return False
-        going_back = self.restores.lasting is not None
-        return going_back or self.checkpoints.current is not None or self.checkpoints.wanted(self.now)
+        return bool(self.restores.lasting or self.checkpoints.current is not None or self.checkpoints.wanted(self.now))
 
     @property
     def may_checkpoint(self) -> bool:
@@ -490,7 +489,8 @@ class Driver:
         if self.phase == "running" and not self.restarts:
             self.checkpoints.tick(self.units.values(), now)
         if self.phase == "running" and not self.draining and not self.busy:
-            self.scaling.decide(self.units, now, now - (self.running_since or now), self.hosts, self.places.free)
+            since = now - (self.running_since or now)
+            self.scaling.decide(self.units, now, since, self.hosts, self.places.free, self.places.allowed)
         if self.phase == "running":
             for _, receiver, sender, text in list(self._lost_frames.find(self.units, self.places.hosts, now)):
                 self.handle(Broken(receiver, sender, text), now)

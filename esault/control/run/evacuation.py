@@ -1,6 +1,7 @@
 """Draining hosts hand over their sub-units, one per unit at a time, while tuples flow.
 
-Bolts move as by any planned change: nothing is lost or repeated. A spout's part cannot be moved; with checkpoints all go back to
+Bolts move as by any planned change: nothing is lost or repeated. Where no slot is free elsewhere, or the budget is spent, one is merged
+with its neighbours, as far as its unit may shrink. A spout's part cannot be moved; with checkpoints all go back to
 the newest one when only spouts are left, which counts everything once; without, the host waits until the spout has ended.
 """
 
@@ -52,7 +53,8 @@ class Evacuation:
             for incarnation in here:
                 if incarnation in owners:
                     try:
-                        driver.commands.move(name, incarnation, now)
+                        full = driver.places.free() < 1 and unit.width > unit.plan.min_parallelism
+                        (driver.commands.merge if full else driver.commands.move)(name, incarnation, now)
                     except UsageError as error:
                         self._tell(driver, f"{name}/{incarnation} stays on its draining host so far: {error}")
                     break

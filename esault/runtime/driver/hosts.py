@@ -34,6 +34,7 @@ from esault.cluster.shipment import needed, relative, ship
 from esault.cluster.tls import Refused
 from esault.control.placement.placement import Cluster
 from esault.control.run.evacuation import Evacuation
+from esault.elasticity.budget import unpriced
 from esault.errors import UsageError
 from esault.messages.control import Exited, Fork, Kill, Release
 from esault.messages.probe import HostUsage, ProbeReading
@@ -62,7 +63,7 @@ class Hosts:
         run_key = make_key(Path(spec.run_dir) / "key")
         self._run_key = ClusterKey(run_key)
         self._run_key_text = run_key.read_text(encoding="ascii")
-        self.cluster = Cluster(hosts.rules)
+        self.cluster = Cluster(hosts.rules, spec.settings.hourly_budget)
         self.evacuation = Evacuation()
         self._links: dict[str, HostConnection] = {}
         #: addresses by host name, of those that are not lost
@@ -116,6 +117,8 @@ class Hosts:
             self._links[address].leave()
             raise Lost(f"{other} is the same host")
         self._check_seen(node, welcome.name)
+        if self._spec.settings.hourly_budget and welcome.slot_price is None:
+            raise Refused(unpriced(welcome.name))
         spec, (files, versions) = self._spec, self._code
         located = spec.located
         return StartHost(

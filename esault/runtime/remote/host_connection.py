@@ -200,7 +200,7 @@ class HostConnection(threading.Thread):
             remark = ""
             if abs(ahead) > _CLOCKS:
                 remark = f"the clock of host {welcome.name} is {ahead:+.0f} s off; times of this run are this machine's: set the clocks (NTP)"
-            self._tell(Joined(welcome.name, order.slots, welcome.offers, remark, welcome.slot_price))
+            self._tell(Joined(welcome.name, order.slots, welcome.offers, remark, welcome.slot_price or 0.0))
             self._serve(node, host_process)
         finally:
             node.close()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from esault.control.replication.replicas import check_settings
 from esault.control.report.timeline import Timeline
 from esault.control.run.run_checkpoints import check_sinks
+from esault.elasticity.budget import Budget
 from esault.elasticity.objective import parsed
 from esault.elasticity.scaling import check_policies
 from esault.errors import TopologyFailed, UsageError
@@ -56,7 +57,7 @@ def run_local(request: Request) -> Report:
             request.slots or SLOTS,
             request.parallelism,
             kept=None if state is None else state.kept,
-            budget=request.settings.budget,
+            budget=Budget(request.settings.budget, request.settings.hourly_budget),
         )
         return _run_local(request, plan, plan_of, state, view, metrics)
     finally:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from esault.cluster.address import is_loopback, split
-from esault.cluster.hosts_file import read_hosts
+from esault.cluster.hosts_file import HostsFile, read_hosts
 from esault.cluster.key import ClusterKey, loopback_key
 from esault.cluster.shared import Written, check_shared
-from esault.cluster.survey import share_out, survey
+from esault.cluster.survey import Found, share_out, survey
 from esault.control.placement.placement import PlacementRules
+from esault.elasticity.budget import unpriced
 from esault.errors import UsageError
 from esault.runtime.messages import HostsSpec
 from esault.state.place import Place
@@ -29,8 +30,11 @@ def reach(
     slots: int | None,
     state: Place | None,
     notice: Callable[[str], None] = lambda text: None,
+    priced: bool = False,
 ) -> HostsSpec:
     """The hosts that this topology can run on now; `notice` is told of those that it begins without.
+
+    `priced`: there is a budget in money, so all must have a price.
 
     Raises UsageError, naming the host or the unit and what to do.
     """
@@ -52,6 +56,8 @@ def reach(
         )
     opened = ClusterKey(key)
     found, absent = survey(file.hosts, opened)
+    if priced:
+        _check_prices(file, found)
     later = "" if slots is not None else ", and uses it as soon as it can"
     for error in absent.values():
         notice(f"{error} The run begins without it{later}")
@@ -74,12 +80,27 @@ def reach(
                 raise UsageError(
                     f"unit {unit!r} needs {word!r}, which no host offers: start a node with --offers {word}"
                 )
-    rules = PlacementRules(file.strategy, {unit: tuple(words) for unit, words in needs.items()}, dict(file.apart))
+    strategy = file.strategy or ("cheapest" if priced else "spread")
+    rules = PlacementRules(strategy, {unit: tuple(words) for unit, words in needs.items()}, dict(file.apart))
     # with few slots the host that some units stay on is the first to be asked for one
     shares = share_out(sorted(found, key=lambda each: each.welcome.name != sharing.host), slots)
     names = {each.welcome.name: each.address for each in found}
+    costs = {each.address: each.welcome.slot_price or 0.0 for each in found}
+    prices = tuple((costs[address], share) for address, share in shares)
     waiting = (*absent, *(each.address for each in full))
-    return HostsSpec(shares, opened.path, rules, 0 if slots is None else -1, names, waiting, sharing)
+    return HostsSpec(shares, opened.path, rules, 0 if slots is None else -1, names, waiting, sharing, prices)
+
+
+def _check_prices(file: HostsFile, found: Sequence[Found]) -> None:
+    """Check that a budget in money means something on these hosts. Raises UsageError."""
+    for each in found:
+        if each.welcome.slot_price is None:
+            raise UsageError(unpriced(each.welcome.name))
+    if file.strategy not in ("", "cheapest"):
+        raise UsageError(
+            f'strategy = "{file.strategy}" does not go by the price, and the budget is in money: write strategy = "cheapest", or leave '
+            "it out"
+        )
 
 
 def _check_units(plan: Plan, named: Any, where: str) -> None:

@@ -11,7 +11,7 @@ import secrets
 import signal
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -22,6 +22,7 @@ from esault.control.replication.replicas import check_settings
 from esault.control.report.summary import Snapshot
 from esault.control.report.timeline import Page
 from esault.control.run.run_checkpoints import check_sinks
+from esault.elasticity.budget import Budget
 from esault.elasticity.objective import LatencyObjective, parsed
 from esault.elasticity.policy import DEFAULT
 from esault.elasticity.scaling import EVERY_UNIT, check_policies
@@ -49,6 +50,7 @@ from esault.runtime.process.owner import Owner
 from esault.runtime.process.run_dir import RunDir
 from esault.runtime.process.signals import ending_signals, leave_terminal
 from esault.runtime.run_commands import Answered
+from esault.runtime.session.budget_check import check_budget
 from esault.runtime.session.control_options import ControlOptions
 from esault.runtime.session.control_server import ControlServer
 from esault.runtime.session.control_socket import ControlSocket
@@ -89,11 +91,12 @@ def check_plan(
     parallelism: Mapping[str, int],
     remedy: str = "",
     kept: CompletedCheckpoint | None = None,
-    budget: int = 0,
+    budget: Budget | None = None,
+    prices: Sequence[tuple[float, int]] = (),
 ) -> None:
     """Check all that can be known before anything starts. Raises SourceError, SinkError, UsageError.
 
-    `remedy` for too few slots; `kept`: the checkpoint to go on from; `budget`: the most slots that the run may hold, 0 for no limit.
+    `remedy` for too few slots; `kept`: the checkpoint to go on from; `prices`: of slots of the hosts, and how many there are of each.
     """
     for name, n in parallelism.items():
         unit = plan.units.get(name)
@@ -105,7 +108,7 @@ def check_plan(
                 f"unit {name!r} cannot have parallelism {n}: it may have 1 to {most or 'the number of slots'}"
             )
     needed = sum(width(u, parallelism) for u in plan.units.values())
-    check_budget(plan, budget, needed)
+    check_budget(plan, budget or Budget(), needed, prices)
     if needed > slots:
         raise UsageError(
             f"{plan.name} needs {needed} slots to start and there are {slots}; {remedy or f'say --slots {needed}'}, or start with less"
@@ -119,22 +122,6 @@ def check_plan(
         return  # sinks may have been told so already: to one that writes to nothing that exists it looks like another's
     for sink in plan.sinks:
         _call_check(sink.sink.check, f"sink {sink.name!r}", SinkError)
-
-
-def check_budget(plan: Plan, budget: int, needed: int) -> None:
-    """Check that the run may hold what it takes to start. Raises UsageError that says the least."""
-    if budget < 0:
-        raise UsageError(f"a budget of {budget} sub-units is none: it is 1 or more, or 0 for no limit")
-    if not budget or needed <= budget:
-        return
-    least = sum(width(unit, {unit.name: unit.min_parallelism}) for unit in plan.units.values() if unit.kind != "spout")
-    least += sum(width(unit, {}) for unit in plan.units.values() if unit.kind == "spout")
-    if least > budget:
-        raise UsageError(f"{plan.name} cannot run within a budget of {budget} sub-units: it takes {least} at the least")
-    raise UsageError(
-        f"{plan.name} takes {needed} sub-units to start and the budget is {budget}: begin with less "
-        f"(--parallelism UNIT=N; {least} is the least), or say --budget {needed}"
-    )
 
 
 def _call_check(check: Callable[[], None], whose: str, kind: type[EsaultError]) -> None:
@@ -200,7 +187,8 @@ class Session:
                 from esault.runtime.session.resolve_hosts import reach
 
                 kept = None if self._state is None else self._state.path
-                self._hosts = reach(self.plan, request.hosts, request.key, slots, kept, self._view.notice)
+                priced = bool(self._settings.hourly_budget)
+                self._hosts = reach(self.plan, request.hosts, request.key, slots, kept, self._view.notice, priced)
                 slots = sum(each for _, each in self._hosts.nodes)
             elif request.key is not None and request.control is None:
                 raise UsageError("--key is about several hosts: name them with --hosts hosts.toml")
@@ -222,9 +210,10 @@ class Session:
     def _check(self, slots: int, policies: Mapping[str, str]) -> None:
         kept = self._state.kept if self._state is not None else None
         widened = {**(widths(kept, self.plan) if kept is not None else {}), **self._parallelism}
-        check_plan(
-            self.plan, slots, widened, "" if self._hosts is None else "start more nodes", kept, self._settings.budget
-        )
+        budget = Budget(self._settings.budget, self._settings.hourly_budget)
+        prices = () if self._hosts is None else self._hosts.prices
+        remedy = "" if self._hosts is None else "start more nodes"
+        check_plan(self.plan, slots, widened, remedy, kept, budget, prices)
         self._policies = {EVERY_UNIT: DEFAULT, **policies}
         check_policies(self.plan, self._policies)
         parsed(self.plan, self._settings.objectives)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from esault.elasticity.budget import Budget
 from esault.errors import TopologyError, UsageError
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
@@ -53,9 +54,9 @@ def check_options(
     """Raise UsageError for options that mean nothing on Spark, or ask for what cannot be."""
     if settings.delivery is Delivery.NONE:
         raise UsageError("--acks off: the Spark engine has no acks; leave it out")
-    if settings.budget:
+    if settings.budget or settings.hourly_budget:
         raise UsageError(
-            f"--budget {settings.budget}: the Spark engine has no slots; say how many cores with --master 'local[N]' or --conf spark.cores.max=N"
+            f"--budget {Budget(settings.budget, settings.hourly_budget)}: the Spark engine has no slots; say how many cores with --master 'local[N]' or --conf spark.cores.max=N"
         )
     if settings.objectives:
         raise UsageError(

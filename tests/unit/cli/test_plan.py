@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -70,6 +71,53 @@ def test_what_no_width_can_keep_is_said(files):
     assert "p99 < 2 ms is kept by none in all of them." in text
     assert "A tuple of ask alone takes 4 ms: more sub-units do not help." in text
     assert "cost an hour" in text
+
+
+STEADY = ("--rate", "600", "--seconds", "20", "--seeds", "1")
+
+
+def test_of_a_budget_it_says_the_best_use_how_sure_that_is_and_what_would_do(files):
+    text = planned(files, *STEADY, "--objective", "p99 < 100 ms", "--budget", "4")
+    told = text[text.index("The best use") :].splitlines()
+    assert told[0] == "The best use of a budget of 4: always ask=2 again=1, beside 1 sub-unit of spouts."
+    assert re.fullmatch(
+        r"  latency: p99 .* s \(.* to .* s\); backlog: at most [\d,]+ \([\d,]+ to [\d,]+\) tuples", told[1]
+    )
+    assert told[2] == "  how sure: of 3 simulations it keeps up in 1, and keeps p99 < 100 ms in 1"
+    assert told[3] == "A budget of 6 would do in all of them: always ask=4 again=1."
+    assert "More --slots" not in text
+
+
+def test_a_budget_that_is_enough_ends_with_how_sure_it_is(files):
+    text = planned(files, *STEADY, "--budget", "7")
+    assert text.splitlines()[-1] == "  how sure: of 3 simulations it keeps up in 3"
+
+
+def test_money_buys_whole_slots_and_what_would_do_is_said_in_money(files):
+    text = planned(files, *STEADY, "--budget", "0.35/h", "--slot-price", "0.1")
+    assert "The best use of a budget of 0.35/h: " in text
+    assert "A budget of 0.5/h would do in all of them" in text or "A budget of 0.6/h would do in all of them" in text
+
+
+def test_no_candidate_goes_beyond_the_budget(files):
+    found = json.loads(planned(files, *STEADY, "--budget", "5", "--policy", "auto", "--policy", "ds2", "--json"))
+    assert len(found) == 3
+    assert all(trial["most"] <= 4 for each in found for trial in each["trials"])
+    assert all(0 <= each["keeping_up"] <= 3 for each in found)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--budget", "2"), "--budget 2: asked takes 3 at the least, one for each unit"),
+        (("--budget", "1/h"), "--budget 1/h: say what a slot costs an hour, by --slot-price"),
+        (("--budget", "0.1/h", "--slot-price", "0.1"), "--budget 0.1/h buys 1 sub-unit: asked takes 3 at the least"),
+        (("--budget", "lots"), "such as 8, or the most money an hour, such as 3.50/h"),
+    ],
+)
+def test_a_budget_that_cannot_be_is_refused_with_the_remedy(files, options, words):
+    with pytest.raises(EsaultError, match=words):
+        planned(files, *STEADY, *options)
 
 
 @pytest.mark.parametrize(

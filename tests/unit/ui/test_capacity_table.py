@@ -26,7 +26,9 @@ def trial(kept=True, mean=2.0, p99=0.05, most=3, changes=1):
 
 def planner(objective="p99 < 100 ms", trials=((1.0, 1), (1.2, 1), (1.0, 2))):
     read = None if objective is None else LatencyObjective.parse(objective)
-    return SimpleNamespace(scenario=SimpleNamespace(objective=read, profiles=PROFILES, slots=8), trials=trials)
+    return SimpleNamespace(
+        scenario=SimpleNamespace(objective=read, profiles=PROFILES, slots=8, budget=False), trials=trials
+    )
 
 
 AUTO = Outcome(Candidate("auto", {}), (trial(), trial(mean=1.5, p99=0.2, most=5, kept=False)))
@@ -87,5 +89,12 @@ def test_without_an_objective_one_is_asked_for():
 def test_as_plain_values_what_is_not_known_is_none(price, cost):
     found = dict(plain(FIXED, spouts=1, slots=2, price=price))
     trials = found.pop("trials")
-    assert found == {"policy": "none", "widths": {"count": 3}, "kept": 2, "hosts": 2, "cost_an_hour": cost}
+    assert found == {
+        "policy": "none",
+        "widths": {"count": 3},
+        "kept": 2,
+        "keeping_up": 2,
+        "hosts": 2,
+        "cost_an_hour": cost,
+    }
     assert [each["p99"] for each in trials] == [None, 0.05]

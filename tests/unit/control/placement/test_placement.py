@@ -138,18 +138,20 @@ def test_without_any_host_there_is_no_place():
 class Hosts(RuleBasedStateMachine):
     """Hosts come and go, sub-units too; a slot is never given twice, and counts agree."""
 
+    budget = 0.0
+
     def __init__(self):
         super().__init__()
-        self.cluster = Cluster()
+        self.cluster = Cluster(hourly_budget=self.budget)
         self.places = Places(self.cluster)
         self.living: set[int] = set()
         self.next = 1
 
-    @rule(name=st.sampled_from("abc"), slots=st.integers(1, 3))
-    def join(self, name, slots):
+    @rule(name=st.sampled_from("abc"), slots=st.integers(1, 3), price=st.sampled_from([0.0, 0.1, 0.3, 0.7]))
+    def join(self, name, slots, price):
         if name in self.cluster.hosts:
             return
-        self.cluster.join(name, slots)
+        self.cluster.join(name, slots, (), price)
 
     @rule(name=st.sampled_from("abc"))
     def drain(self, name):
@@ -192,6 +194,49 @@ class Hosts(RuleBasedStateMachine):
 
 
 TestHosts = Hosts.TestCase
+
+
+class HostsWithBudget(Hosts):
+    """... and slots that are taken never cost more than the budget, whoever comes, dies or goes."""
+
+    budget = 1.0
+
+    @invariant()
+    def nothing_is_spent_beyond_it(self):
+        assert self.cluster.hourly <= self.cluster.most_hourly + 1e-9 <= self.budget + 2e-9
+
+
+TestHostsWithBudget = HostsWithBudget.TestCase
+
+PRICES = st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.2, 0.35]), st.integers(1, 4)), min_size=1, max_size=4)
+
+
+@given(PRICES, st.sampled_from([0.1, 0.3, 0.5, 0.7, 2.0]))
+def test_a_budget_in_money_buys_the_cheapest_slots_and_as_many_as_it_says(prices, budget):
+    made = Cluster(PlacementRules("cheapest"), budget)
+    for i, (price, slots) in enumerate(prices):
+        made.join(str(i), slots, (), price)
+    each = sorted(price for price, slots in prices for _ in range(slots))
+    bought = max(n for n in range(len(each) + 1) if sum(each[:n]) <= budget + 1e-9)
+    assert made.free == made.total == bought
+    got = [made.take(COUNT)[1] for _ in range(len(each))]
+    assert sum(slot is not None for slot in got) == bought
+    assert (made.free, made.total) == (0, bought)
+    assert made.hourly == made.most_hourly == pytest.approx(sum(each[:bought]))
+
+
+def test_a_sub_unit_beyond_a_budget_shares_a_slot_and_none_goes_to_a_named_host_that_costs_too_much():
+    made = Cluster(PlacementRules("cheapest"), 0.5)
+    made.join("a", 1, (), 0.3)
+    made.join("b", 1, (), 0.4)
+    first, second = made.take(COUNT), made.take(COUNT)
+    assert (first[0], first[1] is None, second[1] is None) == ("a", False, True)
+    assert not made.fits(COUNT, "b")
+    with pytest.raises(UsageError, match=r"it costs 0.4 a slot, and of the budget of 0.5/h 0.3 is spent"):
+        made.take(SlotRequest("count", "count", host="b"))
+    made.charge(0.0)
+    made.charge(3600.0)
+    assert sum(each.cost for each in made.costs.values()) == pytest.approx(0.3) and made.charged_seconds == 3600.0
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=5), st.integers(0, 30))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from esault.control.placement.resources import OneHost, Places, Slot, SlotRequest
+from esault.elasticity.budget import Budget
 from esault.errors import UsageError
 
 SEAT = SlotRequest("count")
@@ -66,7 +67,7 @@ def test_nobody_is_asked_while_the_same_live_and_all_have_a_slot():
 
 
 def test_free_are_no_more_than_a_budget_leaves_and_ack_servers_take_none_of_it():
-    places = Places(OneHost("here", 9), budget=3)
+    places = Places(OneHost("here", 9), Budget(3))
     places.place(1, SlotRequest(""))
     assert places.free() == 3
     for incarnation in (2, 3, 4, 5):  # a newcomer in the place of one that died is there before its slot is back

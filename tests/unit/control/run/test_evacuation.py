@@ -15,19 +15,21 @@ from esault.errors import UsageError
 class Driving:
     """A driver of units with these sub-units, each on host a, which drains; what it is asked for is kept."""
 
-    def __init__(self, subs, refused="", total=0, **options):
+    def __init__(self, subs, refused="", total=0, free=9, **options):
         self.asked, self.notices = [], deque()
         self.refused = refused
         self.units = {}
         for name, (kind, incarnations) in subs.items():
             self.units[name] = SimpleNamespace(
-                plan=SimpleNamespace(kind=kind, spooled=False),
+                plan=SimpleNamespace(kind=kind, spooled=False, min_parallelism=1),
+                width=len(incarnations),
                 subs={i: SimpleNamespace(ended=False) for i in incarnations},
                 table=SimpleNamespace(owners=lambda incarnations=incarnations: incarnations),
             )
         self.phase, self.draining, self.busy, self.completed = "running", False, False, None
         self.plan = SimpleNamespace(units={})
-        self.places = SimpleNamespace(hosts={i: "a" for _, incarnations in subs.values() for i in incarnations})
+        hosts = {i: "a" for _, incarnations in subs.values() for i in incarnations}
+        self.places = SimpleNamespace(hosts=hosts, free=lambda: free)
         self.resources = SimpleNamespace(total=total)
         self.commands = self
         vars(self).update(options)
@@ -36,6 +38,9 @@ class Driving:
         if self.refused:
             raise UsageError(self.refused)
         self.asked.append((name, incarnation))
+
+    def merge(self, name, incarnation, now):
+        self.asked.append(("merge", name, incarnation))
 
     def go_back(self, why, now):
         self.asked.append(why)
@@ -73,6 +78,14 @@ def test_only_who_owns_a_part_of_the_ring_is_moved():
     driver = Driving({"one": ("bolt", [1, 2])})
     driver.units["one"].table = None
     assert driver.steps(1) == ([], [])
+
+
+def test_where_no_slot_is_free_units_shrink_to_their_least_and_what_is_left_waits():
+    driver = Driving({"one": ("bolt", [1, 2]), "two": ("bolt", [3])}, free=0)
+    assert driver.steps(1) == ([("merge", "one", 1), ("two", 3)], [])
+    driver = Driving({"one": ("bolt", [1, 2])}, free=0)
+    driver.units["one"].plan.min_parallelism = 2
+    assert driver.steps(1) == ([("one", 1)], [])
 
 
 def test_a_refusal_is_told_once_and_tried_again():

@@ -196,6 +196,10 @@ def _sink():
         ({"settings": Settings(delivery="none")}, "--acks off: the Spark engine has no acks"),
         ({"settings": Settings(ackers=2)}, "--ackers 2"),
         (
+            {"settings": Settings(hourly_budget=3.5)},
+            "--budget 3.5/h: the Spark engine has no slots",
+        ),
+        (
             {"settings": Settings(budget=3)},
             "--budget 3: the Spark engine has no slots; say how many cores with --master",
         ),
