@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from esault.histogram import Histogram, Snapshot
+from esault.value_class import value_class
 
 __all__ = [
     "Counter",
@@ -26,7 +27,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Counter:
     """One number of a unit, or of the run."""
 
@@ -53,7 +54,7 @@ def counter(meaning: str, unit: str = "tuples", *, default: float = 0, **more: A
     return field(default=default, metadata={"counter": Counter(meaning, unit, **more)})
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class UnitCounts:
     """Counts of a unit, all its sub-units together, or of one sub-unit."""
 
@@ -79,7 +80,7 @@ class UnitCounts:
     keys_on_disk: int = counter("Keys whose state is on a disk, and not in memory.", "keys", gauge=True)
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class RunCounts:
     """Counts of the batches that spouts have read, of the whole run or of one sub-unit."""
 
@@ -90,7 +91,7 @@ class RunCounts:
     roots_lost: int = counter("Batches that were open when their spout's process died.", "batches")
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Duration:
     """One kind of durations of a unit, in seconds."""
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import html
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from esault.counters import UnitCounts, counted, declared
+from esault.value_class import value_class
 
 __all__ = [
     "BudgetSpent",
@@ -33,7 +34,7 @@ SCHEMA = 1
 _SHOWN = 10
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Latency:
     """Milliseconds, within 5 %."""
 
@@ -42,7 +43,7 @@ class Latency:
     max: float = 0.0
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class UnitReport(UnitCounts):
     """One unit, all its sub-units together: its counts, and more."""
 
@@ -62,7 +63,7 @@ class UnitReport(UnitCounts):
     metrics: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class RootCounts:
     """Spout batches, as the ack ledger sees them."""
 
@@ -76,7 +77,7 @@ class RootCounts:
     lost: int = 0
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Change:
     """One change of a unit's parallelism."""
 
@@ -98,7 +99,7 @@ class Change:
     dropped: str = ""
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Decision:
     """Something that a policy wanted for a unit, or had to say."""
 
@@ -114,7 +115,7 @@ class Decision:
     times: int = 1
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Restored:
     """All went back to a checkpoint."""
 
@@ -126,7 +127,7 @@ class Restored:
     seconds: float | None
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class MissedHeartbeat:
     """A sub-unit said nothing for long: a call of user code that did not return in that time, or a frozen process."""
 
@@ -144,7 +145,7 @@ class MissedHeartbeat:
     replaced: bool
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Objective:
     """A latency objective, and whether the run kept it."""
 
@@ -176,7 +177,7 @@ class Objective:
         )
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class HostCost:
     """The cost of a run on one host."""
 
@@ -188,7 +189,7 @@ class HostCost:
     cost: float
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class BudgetSpent:
     """A budget, and what the run held of it."""
 
@@ -209,7 +210,7 @@ class BudgetSpent:
         return f"budget {self.budget}: at most {self.most:.4g}{unit} at a time, {self.mean:.3g}{unit} on average{money}"
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Checkpoints:
     """The checkpoints of a run, to which all could go back."""
 
@@ -227,7 +228,7 @@ class Checkpoints:
     unaligned: int = 0
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Report:
     """A run: `report.units["count"].tuples_in`, `report.roots.replayed`, `report.changes`."""
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from esault.value_class import value_class
 
 __all__ = ["Action", "Advise", "Merge", "Migrate", "NoChange", "Rescale", "Split", "Throttle"]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Action:
     """Base: `reason` is for people."""
 
@@ -16,7 +18,7 @@ class Action:
     unit: str = field(default="", kw_only=True)
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Split(Action):
     """A new sub-unit takes the upper part of this one's largest interval, from place `at` on (the middle by default)."""
 
@@ -24,7 +26,7 @@ class Split(Action):
     at: int | None = None
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Merge(Action):
     """This sub-unit's interval joins that of a neighbour on the ring, and it leaves."""
 
@@ -33,14 +35,14 @@ class Merge(Action):
     into: int
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Rescale(Action):
     """So many sub-units in one change, each with the same share of the observed load."""
 
     n: int
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Throttle(Action):
     """The unit processes (a spout: reads) at most `rate` tuples a second, all sub-units together, for so many seconds."""
 
@@ -48,7 +50,7 @@ class Throttle(Action):
     seconds: float
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Migrate(Action):
     """This sub-unit goes on on that host."""
 
@@ -56,12 +58,12 @@ class Migrate(Action):
     host: str
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Advise(Action):
     """Nothing the engine can do; something the user can. Said once."""
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class NoChange(Action):
     """Nothing is to be done, and why: returned at each look, logged once when `cause` is another than before."""
 

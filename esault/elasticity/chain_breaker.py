@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from esault.value_class import value_class
 
 __all__ = ["ChainBreaker", "ChainLoad", "ChainedLoad"]
 
@@ -43,7 +44,7 @@ class ChainedLoad(NamedTuple):
     behind: frozenset[str]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class ChainLoad:
     """A unit with chained bolts at one moment, counted since the start, all of its sub-units together."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from esault.elasticity.action import Action, Merge, Rescale, Split
@@ -12,11 +11,12 @@ from esault.elasticity.view import Sample
 from esault.errors import UsageError
 from esault.routing.table import OutputTable
 from esault.routing.table_change import merged
+from esault.value_class import value_class
 
 __all__ = ["Edit", "edited"]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Edit:
     """A table in which -1, -2 ... stand for sub-units to be made."""
 

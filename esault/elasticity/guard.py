@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from esault.elasticity.action import Action, Advise, Merge, Migrate, Rescale, Split, Throttle
 from esault.elasticity.view import View
+from esault.value_class import value_class
 
 __all__ = ["Guard", "Verdict"]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Verdict:
     """The changes that are allowed, and the reasons against the rest."""
 
@@ -24,7 +25,7 @@ class Verdict:
     growth: int = 0
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Guard:
     """`cooldown`: seconds between the end of a change and the beginning of the unit's next."""
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from esault.errors import UsageError
 from esault.histogram import Histogram
 from esault.topology.plan import Plan
+from esault.value_class import value_class
 
 __all__ = ["LatencyObjective", "ObjectiveStatus", "ObjectiveTracker", "parsed"]
 
@@ -29,7 +30,7 @@ _WRITTEN = re.compile(
 )
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class LatencyObjective:
     """A share of tuples is to take less than so many seconds."""
 
@@ -68,7 +69,7 @@ class LatencyObjective:
         return f"p{round(100 * self.quantile, 6):g} < {round(many, 6):g} {time}"
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class ObjectiveStatus:
     """One objective, as far as the run has come. Tuples are those that reached their end in it."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from esault.elasticity.objective import ObjectiveStatus
 from esault.messages.change_record import ChangeRecord
 from esault.messages.probe import HostUsage, KeyLoad
 from esault.topology.plan import UnitPlan
+from esault.value_class import value_class
 
 __all__ = ["HELD_BACK", "ProbeSample", "RunView", "Sample", "UnitView", "UnitWindow", "View"]
 
@@ -16,7 +17,7 @@ __all__ = ["HELD_BACK", "ProbeSample", "RunView", "Sample", "UnitView", "UnitWin
 HELD_BACK = 0.5
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class ProbeSample:
     """One probe to one sub-unit."""
 
@@ -30,7 +31,7 @@ class ProbeSample:
     rate: float | None = None
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Sample:
     """One sub-unit in one window. Rates are tuples a second."""
 
@@ -83,7 +84,7 @@ class Sample:
     backpressured: float = 0.0
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class UnitWindow:
     """One unit between two instants that are the same for all units of the run. What is counted are tuples, not rates."""
 
@@ -137,7 +138,7 @@ class UnitWindow:
         return self.backpressured > HELD_BACK and (self.lag is None or self.lag_before is None)
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class UnitView:
     """One unit at one moment."""
 
@@ -179,7 +180,7 @@ class UnitView:
         return replace(self, samples=tuple(sample for sample in self.samples if sample.replica == 0))
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class RunView:
     """The run at one moment, for a policy that judges units together."""
 
@@ -209,7 +210,7 @@ class RunView:
         return sum(len(unit.samples) for unit in self.units.values())
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class View(RunView):
     """The run at one moment, for the policy of one unit."""
 

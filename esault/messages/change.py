@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from esault.messages.value import value
+from esault.value_class import value_class
 
 __all__ = [
     "GIVES",
@@ -33,7 +33,7 @@ GIVES, TAKES = "gives", "takes"
 Ranges = tuple[tuple[int, int, int], ...]
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class HoldRanges:
     """To a new owner: hold rows of these ranges from now on; they come from the incarnations named.
 
@@ -55,7 +55,7 @@ class HoldRanges:
         return bool(self.moves) or self.broadcast != GIVES
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class HandOverRanges:
     """To an old owner: carry rows of these ranges from now on, give them and their state to the incarnations named."""
 
@@ -68,7 +68,7 @@ class HandOverRanges:
     everything: bool = False
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class HandOverTo:
     """To an old owner: a new owner died; this one takes its place in the change."""
 
@@ -78,7 +78,7 @@ class HandOverTo:
     express: str
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class LostOldOwner:
     """To a new owner: this old owner died; what has not come from it will not."""
 
@@ -86,12 +86,12 @@ class LostOldOwner:
     old: int
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Leave:
     """A change has taken your ranges: no new senders will come; say Ended when those you know have ended or are gone."""
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Cancel:
     """To a new owner: the change was dropped."""
 
@@ -101,7 +101,7 @@ class Cancel:
 # sub-unit -> unit ------------------------------------------------------------------------
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class RangesHeld:
     """Answer to HoldRanges."""
 
@@ -109,7 +109,7 @@ class RangesHeld:
     version: int
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class StateInstalled:
     """A new owner has all that was to come."""
 
@@ -121,7 +121,7 @@ class StateInstalled:
     held: float = 0.0
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class RangesHandedOver:
     """An old owner has given everything and it was confirmed."""
 
@@ -133,7 +133,7 @@ class RangesHandedOver:
     moved_bytes: int = 0
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class EndRead:
     """A receiver has read END from this sender."""
 
@@ -144,14 +144,14 @@ class EndRead:
 # unit <-> unit ---------------------------------------------------------------------------------
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Leaving:
     """Unit to the units it sends to: this sender has sent END; say Left when all have read it."""
 
     incarnation: int
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Left:
     """Answer to Leaving."""
 

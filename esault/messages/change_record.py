@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from esault.messages.value import value
+from esault.value_class import value_class
 
 __all__ = ["ChangeRecord"]
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class ChangeRecord:
     """A change that has ended, for reports."""
 

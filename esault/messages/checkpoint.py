@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import Any
 
 from esault.messages.splits import SplitPlace
-from esault.messages.value import value
+from esault.value_class import value_class
 
 __all__ = [
     "Abandon",
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Checkpoint:
     """Driver to those that no channel leads to any more: cut here; then say Snapped."""
 
@@ -32,7 +32,7 @@ class Checkpoint:
     last: bool = False
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Piece:
     """A file of state that a sub-unit has written: durable, and part of nothing yet."""
 
@@ -44,7 +44,7 @@ class Piece:
     checksum: int
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Restore:
     """Begin with the state of a checkpoint."""
 
@@ -61,7 +61,7 @@ class Restore:
     written: tuple[tuple[tuple[int, int], ...], ...] = ()
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Snapped:
     """A sub-unit has done its part of checkpoint `number`."""
 
@@ -83,7 +83,7 @@ class Snapped:
     splits: dict[str, SplitPlace] = field(default_factory=dict)
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class NotSnapped:
     """A sub-unit cannot do its part of checkpoint `number`, such as when the disk is full; the run goes on."""
 
@@ -92,7 +92,7 @@ class NotSnapped:
     text: str
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class StateEvolved:
     """The state that a sub-unit begins with was written by other code: what of it was left out, and what is new.
 
@@ -104,14 +104,14 @@ class StateEvolved:
     added: tuple[tuple[str, str, int, bool], ...] = ()
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Completed:
     """Driver to all: checkpoint `number` is complete; sinks commit what they prepared for it."""
 
     number: int
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Abandon:
     """Driver to all: checkpoint `number` will not be completed; what was put aside for it goes on."""
 
@@ -121,7 +121,7 @@ class Abandon:
 # what a complete checkpoint consists of --------------------------------------------------------
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Handle:
     """The handle that a sink in a sub-unit of `unit` prepared for checkpoint `number`."""
 
@@ -131,7 +131,7 @@ class Handle:
     handle: Any
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class CompletedUnit:
     """One unit's share in a checkpoint. Its sub-units are numbered from 0 here, by part."""
 
@@ -168,7 +168,7 @@ class CompletedUnit:
         return [piece for chain in self.chains for piece in chain] + list(self.in_flight)
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class CompletedCheckpoint:
     """A complete checkpoint: all that a run goes back to, or a later one goes on from."""
 

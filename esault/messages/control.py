@@ -15,7 +15,7 @@ from typing import Any
 from esault.messages.checkpoint import Restore
 from esault.messages.settings import Settings
 from esault.messages.status import Status
-from esault.messages.value import value
+from esault.value_class import value_class
 
 __all__ = [
     "AckRouting",
@@ -67,7 +67,7 @@ Pairs = tuple[tuple[int, int], ...]
 # unit -> sub-unit ------------------------------------------------------------------------------
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Build:
     """Be this sub-unit: build the topology, make the objects, open the sockets; then say Built."""
 
@@ -97,14 +97,14 @@ class Build:
     back_to: int | None = None
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Add:
     """These senders will send to you: (incarnation, channel number)."""
 
     senders: tuple[tuple[int, int], ...]
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Gone:
     """This sender is dead, or has left in order: what it sent and you have not read is dropped; it counts as every barrier and END."""
 
@@ -113,7 +113,7 @@ class Gone:
     last: bool = False
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Table:
     """The output table of a unit you send to, with the way to each of its sub-units."""
 
@@ -130,14 +130,14 @@ class Table:
     gave: Mapping[int, int] = field(default_factory=dict)
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Connect:
     """The first tables, one for each unit you send to; then say Switched for each."""
 
     tables: tuple[Table, ...]
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class AckRouting:
     """The addresses for acks: express endpoint by incarnation of a root's owner, or the ack servers' by number."""
 
@@ -155,12 +155,12 @@ class AckRouting:
     mergers: tuple[int, ...] = ()
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Start:
     """Everything is wired: go."""
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Grace:
     """A process died or a channel broke: what is open now is replayed if it is not done within the grace."""
 
@@ -168,7 +168,7 @@ class Grace:
     acker: int | None = None
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Drain:
     """To spouts: read no more, end as if the source had ended."""
 
@@ -176,7 +176,7 @@ class Drain:
     read: int = 0
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Throttle:
     """Process (a spout: read) so many tuples a second at most, for so many seconds from now; 0 seconds: as many as you can."""
 
@@ -184,12 +184,12 @@ class Throttle:
     seconds: float
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Spill:
     """To a bolt with an object per key: hold half of the keys in memory that are there now, and the states of the others on a disk."""
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class PeekState:
     """To a bolt: tell the state of these keys, or without keys of those whose text begins so, at most so many; then say PeekedState."""
 
@@ -199,7 +199,7 @@ class PeekState:
     limit: int
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class SendAgain:
     """To a sub-unit that sends to these places: send dead letters there as roots of its own; then say SentAgain."""
 
@@ -208,7 +208,7 @@ class SendAgain:
     dead_letters: tuple[tuple[str, str, bytes], ...]
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class ReleaseSlices:
     """To a spout that collects windows: these slices of that one go on, in this order; none: say when a window has closed."""
 
@@ -216,7 +216,7 @@ class ReleaseSlices:
     slices: tuple[int, ...]
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Finish:
     """All your unit has ended, or you leave it: finish, see your own roots done, send END; then say Finished."""
 
@@ -224,7 +224,7 @@ class Finish:
     leaving: bool = False
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Stop:
     """Close the objects and leave; then say Stopped. `now`: without finishing anything."""
 
@@ -234,7 +234,7 @@ class Stop:
 # sub-unit or ack server -> unit or driver ---------------------------------------------------------
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Built:
     """The sub-unit stands and can be reached."""
 
@@ -246,7 +246,7 @@ class Built:
     express: str
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Added:
     """Answer to Add."""
 
@@ -254,7 +254,7 @@ class Added:
     senders: tuple[int, ...]
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Switched:
     """From here on this sub-unit sends to `target` by table `version`."""
 
@@ -263,7 +263,7 @@ class Switched:
     version: int
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class AckRoutingSet:
     """Answer to AckRouting: acks go there from now on."""
 
@@ -271,28 +271,28 @@ class AckRoutingSet:
     version: int
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Ended:
     """A spout has ended and its roots are done; a bolt has read END from all its senders and is empty."""
 
     incarnation: int
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Finished:
     """Elements finished, own roots done, END sent."""
 
     incarnation: int
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class DumpThreads:
     """Tell the stacks of your threads: nothing is heard of your data loop. The process answers beside it."""
 
     incarnation: int
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class ThreadDump:
     """Stacks of the threads of a process."""
 
@@ -303,7 +303,7 @@ class ThreadDump:
     text: str
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class SentAgain:
     """Answer to SendAgain: all is processed, and without checkpoints committed."""
 
@@ -313,7 +313,7 @@ class SentAgain:
     refused: tuple[tuple[str, str], ...] = ()
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class PeekedState:
     """Answer to PeekState, as it is between two batches."""
 
@@ -327,7 +327,7 @@ class PeekedState:
     refused: str = ""
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Failed:
     """The topology must end: user code raised under `fail`, or something that cannot be gone on from."""
 
@@ -343,7 +343,7 @@ class Failed:
     transient: bool = False
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Broken:
     """Frames from a sender are missing: its channel is broken, its roots must be replayed."""
 
@@ -352,7 +352,7 @@ class Broken:
     text: str
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Stopped:
     """The last word of a sub-unit."""
 
@@ -363,7 +363,7 @@ class Stopped:
 # unit <-> unit ---------------------------------------------------------------------------------
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Register:
     """These sub-units of unit `sender` will send to you."""
 
@@ -371,7 +371,7 @@ class Register:
     incarnations: tuple[int, ...]
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Registered:
     """All sub-units of unit `target` know the sender `incarnation`; this is its table."""
 
@@ -380,7 +380,7 @@ class Registered:
     table: Table
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Unregister:
     """This sender is dead."""
 
@@ -389,7 +389,7 @@ class Unregister:
     last: bool = False
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class TableFor:
     """A new table of the unit named in it, for the sender `incarnation`."""
 
@@ -397,7 +397,7 @@ class TableFor:
     table: Table
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class SenderSwitched:
     """The sender `incarnation` sends by this version from now on."""
 
@@ -408,7 +408,7 @@ class SenderSwitched:
 # driver <-> keeper -----------------------------------------------------------------------------
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Fork:
     """Start a process for a sub-unit, or for an ack server where `build.unit` is empty."""
 
@@ -417,7 +417,7 @@ class Fork:
     reused: int = 0
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class NotForked:
     """Keeper to driver: no process could be made for this incarnation."""
 
@@ -429,21 +429,21 @@ class NotForked:
     again: float
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Kill:
     """End this incarnation's process at once."""
 
     incarnation: int
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Release:
     """This incarnation has said its last word: its process ends in order, its slot is free."""
 
     incarnation: int
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Exited:
     """The process of this incarnation is gone."""
 

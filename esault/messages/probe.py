@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import NamedTuple
 
-from esault.messages.value import value
+from esault.value_class import value_class
 
 __all__ = ["Counters", "HostUsage", "KeyLoad", "ProbeReading", "Usage"]
 
@@ -52,7 +52,7 @@ class ProbeReading(NamedTuple):
     counters: Counters | None = None
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Usage:
     """The resources that a process takes from its host."""
 
@@ -69,7 +69,7 @@ class Usage:
     sent: Mapping[str, int] = field(default_factory=dict)
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class KeyLoad:
     """The places on the ring where a sub-unit's tuples fall, from a sample of those that came of late."""
 
@@ -91,7 +91,7 @@ class KeyLoad:
         return cls(points, tuple([(name(place), place, count / n) for place, count in counts]), n)
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class HostUsage:
     """The load of a host."""
 

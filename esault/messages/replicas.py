@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from esault.messages.change import Ranges
-from esault.messages.value import value
+from esault.value_class import value_class
 
 __all__ = ["Copy", "CopyOver", "CopyReady"]
 
 # unit -> sub-unit ------------------------------------------------------------------------
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Copy:
     """To a sub-unit of a living replica: when the mark of this number has come from all senders, send the state of these ranges."""
 
@@ -23,7 +23,7 @@ class Copy:
     news: Mapping[int, str]
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class CopyOver:
     """To a sub-unit of a living replica: this one is given up."""
 
@@ -33,7 +33,7 @@ class CopyOver:
 # sub-unit -> unit ------------------------------------------------------------------------
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class CopyReady:
     """Answer to Copy."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from esault.messages.delivery import Delivery
+from esault.value_class import value_class
 
 __all__ = ["Settings"]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Settings:
     """Sizes in rows or bytes, times in seconds. The defaults are those that `bench/throughput` chose."""
 

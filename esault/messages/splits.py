@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from esault.messages.value import value
+from esault.value_class import value_class
 
 __all__ = [
     "AssignSplits",
@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class SplitPlace:
     """The place in a split up to which it has been read."""
 
@@ -30,7 +30,7 @@ class SplitPlace:
     times: tuple[float, ...] = ()
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class AssignedSplit:
     """A split that a sub-unit is to read, and from where on."""
 
@@ -48,12 +48,12 @@ class AssignedSplit:
 # unit -> sub-unit ------------------------------------------------------------------------------
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class DiscoverSplits:
     """Call `splits()` at once, and again every `discovery_interval` seconds; say SplitsFound when there are others than before."""
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class AssignSplits:
     """Read these splits, besides those that you have; none: you have all that you get for now."""
 
@@ -64,14 +64,14 @@ class AssignSplits:
     past: tuple[float, ...] = ()
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class ExpectSplits:
     """Splits will come with this hand-over: let no receiver believe that time has come far until AssignSplits says that they are here."""
 
     handover: int
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class RevokeSplits:
     """Read these splits no more; when all that was read of them is processed, say SplitsRevoked."""
 
@@ -81,7 +81,7 @@ class RevokeSplits:
     handover: int
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class NoMoreSplits:
     """All splits have ended, and there will be no others: the source has ended."""
 
@@ -89,7 +89,7 @@ class NoMoreSplits:
 # sub-unit -> unit ------------------------------------------------------------------------------
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class SplitsFound:
     """Answer to DiscoverSplits: all splits that there are now; `last`: there will be no others."""
 
@@ -98,7 +98,7 @@ class SplitsFound:
     last: bool
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class SplitsRevoked:
     """Answer to RevokeSplits: where each goes on, but for those that have ended meanwhile."""
 
@@ -107,7 +107,7 @@ class SplitsRevoked:
     handover: int
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class SplitsEnded:
     """These splits have been read to their ends, and all of them is processed."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from esault.counters import RunCounts, UnitCounts, counter
 from esault.messages.probe import KeyLoad, Usage
 from esault.messages.splits import AssignedSplit
 from esault.messages.user_metrics import MetricReading
+from esault.value_class import value_class
 
 __all__ = [
     "ChainedCounts",
@@ -19,7 +20,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class SubUnitCounts(UnitCounts, RunCounts):
     """Counts of one sub-unit, cumulative over its life unless said otherwise: what is shown of it, and what is not."""
 
@@ -31,7 +32,7 @@ class SubUnitCounts(UnitCounts, RunCounts):
     )
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class MicroBatch:
     """The window of a spout that has closed and waits to be released."""
 
@@ -43,7 +44,7 @@ class MicroBatch:
     under_way: bool = False
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class ChainedCounts:
     """The counts of a bolt that is chained to a unit, in one of its sub-units; histograms as those of `Status`."""
 
@@ -51,7 +52,7 @@ class ChainedCounts:
     durations: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Status:
     """The measurements of a sub-unit; sent a few times a second and once at the end."""
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+
+from esault.value_class import value_class
 
 __all__ = ["MetricReading", "add_up", "shown"]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class MetricReading:
     """One metric with its labels, at one moment."""
 

@@ -25,10 +25,12 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
+from esault.value_class import value_class
+
 __all__ = ["Record", "Unresolved", "record_of"]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Unresolved:
     """In place of an annotation that is text, and names what cannot be found."""
 

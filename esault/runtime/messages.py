@@ -10,11 +10,11 @@ from esault.control.placement.placement import PlacementRules
 from esault.messages.checkpoint import CompletedCheckpoint
 from esault.messages.control import Build
 from esault.messages.settings import Settings
-from esault.messages.value import value
 from esault.runtime.process.owner import Owner
 from esault.topology.chaining import with_chained
 from esault.topology.located import Located
 from esault.topology.plan import Plan
+from esault.value_class import value_class
 
 if TYPE_CHECKING:
     from esault.cluster.shared import Sharing
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class HostsSpec:
     """The hosts of a run, for its driver."""
 
@@ -61,7 +61,7 @@ class HostsSpec:
     prices: tuple[tuple[float, int], ...] = ()
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class HostContext:
     """On which of several hosts these processes are, and how they reach the others."""
 
@@ -75,7 +75,7 @@ class HostContext:
     lease: str
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class RunSpec:
     """One run."""
 
@@ -128,7 +128,7 @@ class RunSpec:
 # command -> driver
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class StartRun:
     """Run this; the keeper forks."""
 
@@ -136,12 +136,12 @@ class StartRun:
     keeper: Any
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class DrainRun:
     """End in order."""
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class StopRun:
     """End at once."""
 
@@ -149,21 +149,21 @@ class StopRun:
 # driver -> command
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class DriverStarted:
     """The driver's process, so that its death is noticed."""
 
     process: Owner
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Notice:
     """A line for the user."""
 
     text: str
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class RunEnded:
     """The run has ended; its report."""
 
@@ -175,7 +175,7 @@ class RunEnded:
 # driver <-> keeper <-> sub-unit
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class StartKeeper:
     """Driver to keeper: whose processes these are."""
 
@@ -183,14 +183,14 @@ class StartKeeper:
     driver: Owner
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class KeeperStarted:
     """Keeper to driver: the keeper's process, so that its death is noticed: all others it has forked die with it."""
 
     process: Owner
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Pid:
     """Driver to keeper: the process of this incarnation."""
 
@@ -198,7 +198,7 @@ class Pid:
     pid: int
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class ForkedChild:
     """Keeper to driver: where the actor of this incarnation can be reached."""
 
@@ -206,7 +206,7 @@ class ForkedChild:
     address: Any
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class ChildSpec:
     """Keeper to a new sub-unit, by fork: who it is."""
 
@@ -215,18 +215,18 @@ class ChildSpec:
     driver: Any
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Wake:
     """Keeper to a new sub-unit: you may begin (an actor cannot send before its first message)."""
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Messages:
     """Several control messages in one, in order."""
 
     messages: tuple[Any, ...]
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Leave:
     """Driver to keeper: all is over."""

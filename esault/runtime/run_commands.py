@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, get_type_hints
 from esault.control.run.sending_again import Resend
 from esault.elasticity.scaling import EVERY_UNIT
 from esault.errors import UsageError
-from esault.messages.value import value
+from esault.value_class import value_class
 
 if TYPE_CHECKING:
     from esault.control.run.driver import Driver
@@ -52,7 +52,7 @@ _KINDS = {
 }
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Running:
     """The run, for a command."""
 
@@ -61,7 +61,7 @@ class Running:
     policies: Mapping[str, str]
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Answer:
     """A line for who asked, and what there is to say later."""
 
@@ -90,7 +90,7 @@ class RunCommand:
         raise NotImplementedError(f"{type(self).__name__} must define carry_out(run, now)")
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class ShowStatus(RunCommand):
     """The run as it is; the command's own process knows."""
 
@@ -98,7 +98,7 @@ class ShowStatus(RunCommand):
     role = "look"
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class StopTopology(RunCommand):
     """End in order, or at once; answered when the run is over, by the command's own process."""
 
@@ -109,7 +109,7 @@ class StopTopology(RunCommand):
     savepoint: str = ""
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class ScaleUnit(RunCommand):
     """Give a unit so many sub-units. The last answer is the record of the change."""
 
@@ -145,7 +145,7 @@ class ScaleUnit(RunCommand):
         return Answer({"begun": True}, ended)
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class ChangeUnit(RunCommand):
     """Split, merge or move one sub-unit of a unit."""
 
@@ -164,7 +164,7 @@ class ChangeUnit(RunCommand):
         return Answer({"begun": True})
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class ThrottleUnit(RunCommand):
     """Slow a unit down for a while."""
 
@@ -182,7 +182,7 @@ class ThrottleUnit(RunCommand):
         return Answer({"done": True})
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class ShowState(RunCommand):
     """The state of a key of a unit, or of some of its keys, as it is between two batches."""
 
@@ -201,7 +201,7 @@ class ShowState(RunCommand):
         return Answer({"begun": True}, run.driver.commands.query(self.unit, self.key, self.prefix, self.limit))
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class ShowHistory(RunCommand):
     """The run's changes so far, and how wide each unit has been; times are seconds since tuples began to flow."""
 
@@ -224,7 +224,7 @@ class ShowHistory(RunCommand):
         return Answer({"done": True, "changes": changes[-MOST_WIDTHS:], "widths": widths})
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class TakeSavepoint(RunCommand):
     """Take a checkpoint and keep it under a name. The last answer says where."""
 
@@ -237,7 +237,7 @@ class TakeSavepoint(RunCommand):
         return Answer({"begun": True}, run.driver.commands.savepoint(self.name))
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class SendDeadLetters(RunCommand):
     """Send dead letters again, to where they failed. Answered when what came of them is durable: ids that were sent, and why others
     were not."""
@@ -298,7 +298,7 @@ def parse(request: Any) -> RunCommand:
     return made
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Requested:
     """Command to driver: carry this out."""
 
@@ -307,7 +307,7 @@ class Requested:
     number: int = 0
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Answered:
     """Driver to command: a line for who asked."""
 

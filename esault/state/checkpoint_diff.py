@@ -11,11 +11,12 @@ from esault.payload.codec import Codec
 from esault.payload.json_text import json_text, key_text
 from esault.routing.ring import canonical
 from esault.state.checkpoint_view import CheckpointView
+from esault.value_class import value_class
 
 __all__ = ["Difference", "UnitDifference", "differences", "is_same"]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Difference:
     """One key. `before` and `after` are its state as JSON; None: it has none there."""
 

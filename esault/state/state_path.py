@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from esault.errors import UsageError
@@ -14,6 +14,7 @@ from esault.state.place import Place, place_of
 from esault.state.spool import rename_spools
 from esault.state.state_dir import StateDir
 from esault.topology.plan import Plan
+from esault.value_class import value_class
 
 __all__ = ["StatePath", "check_place", "default_dir", "state_path"]
 
@@ -26,7 +27,7 @@ def default_dir(topology: str) -> Path:
     return Path(".esault") / topology
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class StatePath:
     """The folder of a run's state: where it lies, and where it belongs by the names of today."""
 

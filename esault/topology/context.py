@@ -7,10 +7,11 @@ import logging
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from esault.topology.user_metrics import BUCKETS, UserCounter, UserGauge, UserHistogram, UserMetrics
+from esault.value_class import value_class
 
 __all__ = ["Context", "logger_of"]
 
@@ -32,7 +33,7 @@ def logger_of(made: Any) -> logging.Logger:
     return logging.getLogger(getattr(made, "__module__", None) or "esault.user")
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Context:
     """The place where a spout, bolt or sink runs; `open(context)` receives it, `self.context` keeps it."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from esault.value_class import value_class
 
 __all__ = ["Backoff", "ErrorPolicy", "backoff", "dead_letter", "fail", "skip"]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Backoff:
     """Tries after waits that grow: `attempts` of them, `initial` seconds before the first, each wait `factor` times the one before it, none
     longer than `most`. A share `jitter` of each wait is left to chance. Errors that are none of `errors` are not tried again."""
@@ -27,7 +28,7 @@ class Backoff:
         return grown * (1 - self.jitter * chance)
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class ErrorPolicy:
     """After further tries in place: "fail", "skip" or "dead_letter" (to `path`)."""
 

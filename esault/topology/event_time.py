@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from esault.errors import TopologyError
 from esault.topology.arguments import check_seconds
 from esault.topology.function import check_function
+from esault.value_class import value_class
 
 __all__ = ["EventTime", "Idle", "checked_event_time"]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Idle:
     """`idle=` with more to say: after so many seconds without anything to read windows do not wait for this sub-unit.
 
@@ -26,7 +26,7 @@ class Idle:
     advance: bool = False
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class EventTime:
     """The place where event time starts: `time(value)` in seconds since the epoch."""
 

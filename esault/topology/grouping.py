@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
+
+from esault.value_class import value_class
 
 __all__ = ["BUILT_IN", "Grouping", "Promises", "SplitKey", "broadcast", "by_key", "partial_key", "shuffle", "single"]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Promises:
     """Promises of a grouping: where its tuples go. The engine asks for these, never for the grouping's class."""
 

@@ -15,7 +15,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
@@ -24,6 +23,7 @@ from esault.errors import EsaultError, LocateError
 from esault.payload.class_names import TOPOLOGY_MODULES, topology_module, vouch
 from esault.topology.builder import Topology
 from esault.topology.parameters import Parameter, check_params, parameters
+from esault.value_class import value_class
 
 __all__ = ["Located", "loading"]
 
@@ -59,7 +59,7 @@ def loading() -> str | None:
     return _loading.sources[-1] if _loading.sources else None
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Located:
     """The place of a topology function: plain values, which any process with the same files can use."""
 

@@ -13,11 +13,11 @@ import os
 import symtable
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from esault.errors import LocateError
+from esault.value_class import value_class
 
 __all__ = ["cells", "module_text", "write_module"]
 
@@ -59,7 +59,7 @@ def module_text(function: str, sources: Sequence[str], names: Mapping[str, Any])
     return _Module(sources, names).text(function)
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class _Definition:
     """The newest statement that gives a name its meaning."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from esault.errors import TopologyError
 from esault.topology.arguments import check_seconds
 from esault.topology.window import SessionWindow, WindowKind
+from esault.value_class import value_class
 
 __all__ = ["Panes", "checked_panes"]
 
@@ -15,7 +15,7 @@ EVENT, PROCESSING = "event", "processing"
 UPDATES = ("drop", "accumulate", "discard", "retract")
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Panes:
     """Results that windows of a unit have, and what becomes of the one before, as its sub-units need to know it."""
 

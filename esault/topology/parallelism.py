@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from esault.errors import TopologyError
+from esault.value_class import value_class
 
 __all__ = ["Parallelism"]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Parallelism:
     """Numbers of sub-units, as given to the topology's calls."""
 

@@ -7,11 +7,11 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from esault.errors import LocateError
+from esault.value_class import value_class
 
 __all__ = ["Parameter", "check_params", "convert", "parameters"]
 
@@ -35,7 +35,7 @@ _EXPECTED: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Parameter:
     """One parameter of a topology function."""
 

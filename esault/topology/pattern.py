@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from esault.errors import TopologyError
 from esault.topology.arguments import check_name, check_seconds
 from esault.topology.function import accepts, check_function
+from esault.value_class import value_class
 
 __all__ = ["ANY", "NEXT", "STRICT", "Negative", "Pattern", "Skip", "Stage", "Stages"]
 
@@ -22,7 +22,7 @@ Condition = Callable[..., object]
 STRICT, NEXT, ANY = "next", "followed_by", "followed_by_any"
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Negative:
     """A stage that must not come; `strict`: not right behind the tuple before it."""
 
@@ -31,7 +31,7 @@ class Negative:
     strict: bool
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Stage:
     """A stage that takes from `least` to `most` tuples."""
 
@@ -47,7 +47,7 @@ class Stage:
     negatives: tuple[Negative, ...] = ()
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Skip:
     """The others that a match drops: those that begin before one of its tuples, which `to` and `stage` name."""
 
@@ -56,7 +56,7 @@ class Skip:
     stage: str = ""
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Stages:
     """A pattern as it is matched."""
 

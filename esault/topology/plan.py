@@ -7,7 +7,7 @@ result to its sinks, routes it along its edges and passes it to its branches, al
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from esault.payload.class_names import vouch
@@ -19,6 +19,7 @@ from esault.topology.split_source import SplitSource
 from esault.topology.spout import Spout, has_position
 from esault.topology.step import Step
 from esault.topology.windowing import WindowPlan
+from esault.value_class import value_class
 
 __all__ = ["MOST_REPLICAS", "Edge", "Input", "Outlet", "Plan", "SinkPlan", "UnitPlan"]
 
@@ -26,7 +27,7 @@ __all__ = ["MOST_REPLICAS", "Edge", "Input", "Outlet", "Plan", "SinkPlan", "Unit
 MOST_REPLICAS = 4
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Edge:
     """A routed connection from an outlet to one input of a unit."""
 
@@ -39,7 +40,7 @@ class Edge:
     replica_id: int = 0
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Input:
     """One input of a unit, as its receiving side sees it."""
 
@@ -50,7 +51,7 @@ class Input:
     grouping: Grouping
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class SinkPlan:
     """A sink and its name."""
 
@@ -58,7 +59,7 @@ class SinkPlan:
     sink: Sink
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Outlet:
     """The way of a batch of one stream inside the unit's process; see the module."""
 
@@ -79,7 +80,7 @@ class Outlet:
             yield from branch.walk()
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class UnitPlan:
     """A spout or a bolt with all that is said about it."""
 
@@ -213,7 +214,7 @@ class UnitPlan:
         return tuple(dict.fromkeys(e.target for e in self.edges))
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Plan:
     """A whole topology, validated; units stand in an order in which senders come first."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, ClassVar, NamedTuple
 
 from esault.topology.context import Context
+from esault.value_class import value_class
 
 __all__ = ["Row", "RunInfo", "Sink"]
 
@@ -28,7 +28,7 @@ class Row(NamedTuple):
 _make_row = tuple.__new__
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class RunInfo:
     """The facts that a sink is told once per run, before the first tuple."""
 

@@ -10,7 +10,6 @@ import dataclasses
 import functools
 import typing
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from esault.errors import TopologyError
@@ -24,6 +23,7 @@ from esault.topology.grouping import SplitKey, by_key
 from esault.topology.unit_options import UnitOptions, WindowOptions
 from esault.topology.window import TimeWindow, TumblingWindow, Window
 from esault.topology.windowing import LATE
+from esault.value_class import value_class
 
 __all__ = ["PARTIAL", "add_split_window"]
 
@@ -79,7 +79,7 @@ def _is_partial(value: Any) -> bool:
     return type(value) is tuple and len(value) == 3 and value[0] == _MARK
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class _OneOf(TimeWindow):
     """The one window of a kind that begins at a time."""
 

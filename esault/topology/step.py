@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from esault.topology.error_policy import ErrorPolicy, fail
 from esault.topology.event_time import EventTime
+from esault.value_class import value_class
 
 __all__ = ["Step"]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Step:
     """One function step. `kind` is "map", "filter", "flat_map", "key_by", "timed" or "combine"; the function gets the value.
 

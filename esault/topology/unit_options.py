@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, TypeVar
 
 from esault.topology.arguments import check_buffer, check_on_error, check_seconds, check_streams, check_whole
 from esault.topology.error_policy import ErrorPolicy, fail
 from esault.topology.event_time import Idle
 from esault.topology.parallelism import Parallelism
+from esault.value_class import value_class
 
 __all__ = ["FAIL", "UnitOptions", "WindowOptions"]
 
@@ -20,7 +21,7 @@ FAIL = fail()
 Options = TypeVar("Options", "UnitOptions", "WindowOptions")
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class UnitOptions:
     """Options of a unit besides its inputs, as they were given. `Stream.bolt` tells users what each means.
 
@@ -76,7 +77,7 @@ class UnitOptions:
         )
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class WindowOptions:
     """Options of a window besides those of any unit, as they were given. `Stream.window` tells users what each means."""
 

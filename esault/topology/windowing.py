@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from esault.errors import TopologyError
@@ -14,6 +13,7 @@ from esault.topology.timed_bolt import Unwindowed
 from esault.topology.unit_options import WindowOptions
 from esault.topology.window import TimeWindow, WindowKind
 from esault.topology.window_kinds import WINDOW_KINDS
+from esault.value_class import value_class
 
 __all__ = ["LATE", "WindowPlan", "checked_window"]
 
@@ -23,7 +23,7 @@ _CALLS = [call_of(kind) for kind in WINDOW_KINDS]
 _KINDS = f"{', '.join(_CALLS[:-1])} or {_CALLS[-1]}"
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class WindowPlan:
     """The windows of a unit, as its sub-units need to know them."""
 

@@ -14,17 +14,18 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2] / "esault"
 MODULES = sorted(ROOT.rglob("*.py"))
 
-_VALUES = {"errors", "payload", "routing", "histogram", "messages", "version", "counters"}
+_VALUES = {"errors", "payload", "routing", "histogram", "messages", "version", "counters", "value_class"}
 #: room -> the rooms of esault that it may import, besides itself
 ALLOWED = {
     "errors": set(),
     "version": set(),
+    "value_class": set(),
     "histogram": {"errors"},
-    "counters": {"histogram"},
-    "messages": {"counters"},
-    "payload": {"errors"},
+    "counters": {"histogram", "value_class"},
+    "messages": {"counters", "value_class"},
+    "payload": {"errors", "value_class"},
     "routing": {"errors", "payload"},
-    "topology": {"errors", "payload"},
+    "topology": {"errors", "payload", "value_class"},
     "windows": {"topology"},
     "bolts": {"topology"},
     "aggregates": {"errors", "topology"},
@@ -44,12 +45,12 @@ ALLOWED = {
         "answer_watch",
     },
     "flow": {*_VALUES, "topology"},
-    "report": {"counters", "histogram"},
-    "elasticity": {"errors", "histogram", "messages", "registry", "routing", "topology"},
+    "report": {"counters", "histogram", "value_class"},
+    "elasticity": {"errors", "histogram", "messages", "registry", "routing", "topology", "value_class"},
     "control": {*_VALUES, "topology", "report", "elasticity"},
     "testing": {*_VALUES, "topology", "flow", "control", "elasticity", "report", "state", "event_loop", "background"},
     "sim": {*_VALUES, "topology", "elasticity"},
-    "state": {"errors", "messages", "object_store", "payload", "routing", "topology"},
+    "state": {"errors", "messages", "object_store", "payload", "routing", "topology", "value_class"},
     "sources": {"errors", "topology", "payload", "object_store", "late_names"},
     "sinks": {"errors", "topology", "payload", "object_store", "late_names"},
     "spark": {

@@ -21,11 +21,12 @@ from dataclasses import dataclass, field
 from esault.control.placement.resources import Slot, SlotRequest
 from esault.elasticity.budget import ROUNDING
 from esault.errors import UsageError
+from esault.value_class import value_class
 
 __all__ = ["Cluster", "HostRecord", "PlacementRules", "SlotCost"]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class PlacementRules:
     """The rules of a run about its hosts."""
 

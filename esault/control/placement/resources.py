@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from typing import Protocol
 
 from esault.elasticity.budget import Budget
 from esault.errors import UsageError
 from esault.topology.plan import Plan
+from esault.value_class import value_class
 
 __all__ = ["OneHost", "Places", "Resources", "Slot", "SlotRequest", "slot_request_of"]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Slot:
     """One place on one host."""
 
@@ -21,7 +21,7 @@ class Slot:
     number: int
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class SlotRequest:
     """A sub-unit that needs a place, as far as it is known."""
 

@@ -6,7 +6,7 @@ It is one module of over 300 lines: what both say of a unit, they say alike.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from esault.control.placement.placement import Cluster
@@ -35,6 +35,7 @@ from esault.report import (
     UnitReport,
     iso,
 )
+from esault.value_class import value_class
 
 __all__ = ["HostSnapshot", "Snapshot", "UnitSnapshot", "how_ended", "may_repeat", "report", "snapshot"]
 
@@ -47,7 +48,7 @@ BOUNDS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@value_class(frozen=True, kw_only=True)
 class UnitSnapshot(UnitCounts):
     """One unit at one moment; counts are cumulative."""
 
@@ -85,7 +86,7 @@ class UnitSnapshot(UnitCounts):
     metrics: tuple[MetricReading, ...] = ()
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class HostSnapshot:
     """One host of a run on several."""
 
@@ -100,7 +101,7 @@ class HostSnapshot:
     cpu: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@value_class(frozen=True, kw_only=True)
 class Snapshot(RunCounts):
     """The run at one moment, for live views and other terminals."""
 

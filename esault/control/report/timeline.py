@@ -19,6 +19,7 @@ from esault.elasticity.totals import Totals
 from esault.histogram import Histogram
 from esault.messages.change_record import ChangeRecord
 from esault.messages.status import SubUnitCounts
+from esault.value_class import value_class
 
 __all__ = ["IN_WINDOWS", "Page", "Timeline", "UnitRecord"]
 
@@ -32,7 +33,7 @@ PERIOD = 1.0
 SLACK = 0.3
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class UnitRecord:
     """One unit in one window. Rates are tuples a second."""
 
@@ -67,7 +68,7 @@ class UnitRecord:
     counted: dict[str, float]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Page:
     """The records of one window."""
 

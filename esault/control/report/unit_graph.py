@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from esault.control.run.driver import Driver
 from esault.control.units.unit import Unit
 from esault.routing.ring import RING
 from esault.topology.plan import UnitPlan
+from esault.value_class import value_class
 
 __all__ = ["EdgeSnapshot", "SubUnitSnapshot", "edges", "sinks", "sub_units"]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class EdgeSnapshot:
     """An edge from a unit to one that it sends to."""
 
@@ -21,7 +20,7 @@ class EdgeSnapshot:
     grouping: str
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class SubUnitSnapshot:
     """One sub-unit at one moment; counts are cumulative over its life."""
 

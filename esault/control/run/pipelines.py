@@ -18,11 +18,12 @@ from random import Random
 from esault.elasticity.policies.orientstream.configuration import Configuration
 from esault.elasticity.policies.orientstream.mpdc import Grouping, most_pipelines, mpdc
 from esault.errors import UsageError
+from esault.value_class import value_class
 
 __all__ = ["Do", "Pipelines", "Slice"]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Slice:
     """A part of a window, as it was collected; `rate` in tuples a second."""
 
@@ -30,7 +31,7 @@ class Slice:
     rate: float
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Do:
     """Steps to be done now."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from esault.errors import UsageError
 from esault.messages.control import SendAgain, SentAgain
 from esault.messages.delivery import Delivery
+from esault.value_class import value_class
 
 if TYPE_CHECKING:
     from esault.control.run.driver import Driver
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Resend", "SendingAgain"]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Resend:
     """One of them: where it failed, and its tuples as the codec packs them."""
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 from esault.messages.change_record import ChangeRecord
 from esault.routing.table import Move, OutputTable
+from esault.value_class import value_class
 
 __all__ = ["Change", "Requested"]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Requested:
     """A change that a user or a policy asks for."""
 

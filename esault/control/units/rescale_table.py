@@ -7,12 +7,12 @@ What is not in the table does nothing. An answer that names another change than 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 
 from esault.control.units.change import Requested
 from esault.control.units.signals import Died, Introduced, Look, NewOwnerStarted, Replaced, WentBack
 from esault.messages.change import RangesHandedOver, RangesHeld, StateInstalled
+from esault.value_class import value_class
 
 __all__ = ["COMPLETIONS", "MESSAGES", "TABLE", "Cell", "Completion", "Effect", "Guard", "RescaleState"]
 
@@ -59,7 +59,7 @@ class Guard(Enum):
     ALL_MOVED = "all moved, all senders switched"
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Cell:
     """The effects of a message in a state."""
 
@@ -68,7 +68,7 @@ class Cell:
     next: RescaleState | None = None
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Completion:
     """The effects once a state has what it waits for."""
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from esault.value_class import value_class
 
 __all__ = ["Share", "divided", "wanted_in_all"]
 
@@ -20,7 +21,7 @@ FULL = 0.95
 WORTH_IT_FULL, WORTH_IT = 0.9, 0.8
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Share:
     """Sub-units that one unit has and could use."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from esault.elasticity.estimators.due import due
 from esault.elasticity.view import RunView, UnitView
+from esault.value_class import value_class
 
 __all__ = ["Flow", "Flows"]
 
@@ -17,7 +18,7 @@ BUFFER_SECONDS = 0.5
 KEPT = 0.9
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Flow:
     """One bolt in one window. Rates are tuples a second; buffers are tuples."""
 

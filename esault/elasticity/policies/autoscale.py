@@ -34,6 +34,7 @@ from esault.elasticity.policies.autoscale_tables import (
 )
 from esault.elasticity.view import RunView, UnitView
 from esault.errors import UsageError
+from esault.value_class import value_class
 
 __all__ = ["Autoscale"]
 
@@ -58,7 +59,7 @@ class _Operator:
     rest: int = 0
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class _Judged:
     activity: float
     slope: float

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from esault.value_class import value_class
 
 __all__ = ["Move", "feasible", "planned"]
 
@@ -20,7 +21,7 @@ R = TypeVar("R", bound=Hashable)
 TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Move(Generic[R]):
     """One planned migration."""
 

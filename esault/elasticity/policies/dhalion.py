@@ -38,6 +38,7 @@ from esault.elasticity.action import Action, Advise, Rescale
 from esault.elasticity.limits import above_zero, limits
 from esault.elasticity.view import RunView, UnitView, UnitWindow
 from esault.errors import UsageError
+from esault.value_class import value_class
 
 __all__ = ["Dhalion"]
 
@@ -48,7 +49,7 @@ _MOST_PRESSURE = 0.999
 UP, DOWN, SHARE = "scale up", "scale down", "share anew"
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class _Done:
     """The last action, until it is judged."""
 

@@ -34,6 +34,7 @@ from esault.elasticity.limits import above_zero, granted
 from esault.elasticity.policies.flink_metrics import Collected, Evaluated, Evaluation
 from esault.elasticity.view import RunView
 from esault.errors import UsageError
+from esault.value_class import value_class
 
 __all__ = ["Flink"]
 
@@ -41,7 +42,7 @@ __all__ = ["Flink"]
 _DUST = 1e-9
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class _Recommendation:
     at: float
     n: int

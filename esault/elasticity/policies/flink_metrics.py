@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from esault.elasticity.estimators.useful_time import UsefulTime
 from esault.elasticity.view import RunView, UnitView, UnitWindow
+from esault.value_class import value_class
 
 __all__ = ["Collected", "Evaluated", "Evaluation"]
 
 _DUST = 1e-9
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Evaluated:
     """Tuples a second of one unit."""
 
@@ -27,7 +27,7 @@ class Evaluated:
     catch_up: float
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Evaluation:
     """All units in one metrics window."""
 
@@ -36,7 +36,7 @@ class Evaluation:
     lag_seconds: float
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class _Point:
     windows: Mapping[str, UnitWindow]
     #: unit -> busy share of the sub-unit that stands for it

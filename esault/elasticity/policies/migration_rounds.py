@@ -17,6 +17,7 @@ from esault.elasticity.policies.destination import planned
 from esault.elasticity.view import RunView, Sample
 from esault.errors import UsageError
 from esault.messages.probe import HostUsage
+from esault.value_class import value_class
 
 __all__ = ["MigrationRounds", "Replica", "Reports"]
 
@@ -26,7 +27,7 @@ NETWORK_FULL = 10_000.0
 DISK_FULL = 200e6
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Replica:
     """A sub-unit by what stays the same when it is moved."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from esault.flow.operators.emitter import Emitter
 from esault.flow.operators.packed_states import PackedStates, memory_states
@@ -11,11 +10,12 @@ from esault.flow.operators.user_error import DeadLetters
 from esault.payload.codec import Codec
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
+from esault.value_class import value_class
 
 __all__ = ["OperatorParameters"]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class OperatorParameters:
     """A unit's plan, and the surroundings of its user code in one sub-unit."""
 

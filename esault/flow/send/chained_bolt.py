@@ -79,7 +79,7 @@ class ChainedBolt:
             return
         count, begun = len(keys), self._clock()
         self._in += count
-        self._operator.run(0, self._own(keys), self._own(values), ids)
+        self._operator.run(0, keys, self._own(values), ids)  # keys cannot be changed
         emitted = self.emitter.pop_emitted(ids is not None)
         done = self._clock()
         self._busy += done - begun

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from esault.flow.channel.wire import Wire
 from esault.flow.checkpoint.snapshot import StateStore
@@ -12,11 +11,12 @@ from esault.flow.operators.packed_states import PackedStates, memory_states
 from esault.flow.operators.user_error import DeadLetters
 from esault.flow.send.sink_call import Background
 from esault.payload.codec import Codec
+from esault.value_class import value_class
 
 __all__ = ["Environment"]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Environment:
     """Channels, time and places to write: a core does no I/O but through these."""
 

@@ -18,7 +18,6 @@ import pickle
 import threading
 import traceback
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -37,13 +36,14 @@ from thespian.system.addressManager import ActorLocalAddress, CannotPickleAddres
 from thespian.system.transport import TransmitIntent
 
 from esault.runtime.actors.outbox import Bundle, Outboxes
+from esault.value_class import value_class
 
 __all__ = ["HandlerFailed", "ReportingActor", "UnknownMessage", "unpack"]
 
 _TEXT = 500
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class UnknownMessage:
     """An actor got a message that it has no handler for, or could not read: a mistake in the engine."""
 
@@ -55,7 +55,7 @@ class UnknownMessage:
     text: str
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class HandlerFailed:
     """An actor's handler raised: a mistake in the engine."""
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from esault.value_class import value_class
+
 __all__ = ["Bundle", "Outboxes", "Transmit"]
 
 #: waiting for one address; more means that it will never be read there
@@ -20,7 +22,7 @@ MAX_WAITING = 10_000
 MAX_BUNDLE = 512
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Bundle:
     """Messages for one address, in order: each pickled, or itself where it cannot be pickled yet."""
 

@@ -23,7 +23,6 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from types import FrameType
@@ -41,6 +40,7 @@ from thespian.system.transport import Thespian__UpdateWork, TransmitIntent
 from esault.runtime.actors import guard
 from esault.runtime.process.owner import Owner
 from esault.runtime.process.title import set_title
+from esault.value_class import value_class
 
 __all__ = ["Run", "prepare", "start_admin"]
 
@@ -56,7 +56,7 @@ _START_CHILD = (
 )
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Run:
     """The facts that every process of a run inherits."""
 

@@ -10,9 +10,9 @@ import ctypes
 import os
 import signal
 import sys
-from dataclasses import dataclass
 
 from esault.runtime.process.descriptors import NONE_LEFT, reserve
+from esault.value_class import value_class
 
 __all__ = ["Owner", "end_with"]
 
@@ -21,7 +21,7 @@ _PR_SET_PDEATHSIG = 1
 _PROC = sys.platform.startswith("linux")
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Owner:
     """A process of this machine. `start_time` is only good for comparing: ticks since boot on Linux, else seconds."""
 

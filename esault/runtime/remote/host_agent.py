@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from esault.cluster.messages import (
@@ -43,6 +43,7 @@ from esault.runtime.process.usage import host_usage
 from esault.runtime.remote.driver_connection import DriverConnection
 from esault.runtime.worker.probe_loop import ProbeLoop, probe_endpoint
 from esault.runtime.worker.supervisor import Supervisor
+from esault.value_class import value_class
 
 __all__ = ["HostAgent", "Opened", "Receive"]
 
@@ -52,7 +53,7 @@ TICK, HOST_EVERY = 0.1, 0.5
 MOST_WAITING = 2000
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Receive:
     """StartHost to host agent: let the driver of this run in; the keeper forks."""
 
@@ -62,7 +63,7 @@ class Receive:
     console_read_fd: int
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Opened:
     """HostAgent to host process: the driver can come in there."""
 

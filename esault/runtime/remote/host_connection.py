@@ -12,7 +12,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from esault.cluster.address import split
@@ -37,6 +36,7 @@ from esault.cluster.tls import Refused
 from esault.cluster.versions import differences, hello
 from esault.runtime.process.waker import Waker
 from esault.runtime.remote.driver_connection import BEAT_EVERY
+from esault.value_class import value_class
 
 __all__ = ["HostConnection", "Joined", "LostHost", "News", "Refusing"]
 
@@ -54,7 +54,7 @@ _TICKS = 5
 _CLOCKS = 5.0
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Joined:
     """The host's slots can be used."""
 
@@ -66,7 +66,7 @@ class Joined:
     slot_price: float = 0.0
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class LostHost:
     """All that was there is gone."""
 
@@ -74,7 +74,7 @@ class LostHost:
     why: str
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Refusing:
     """The host does not take this run, or cannot be reached; it will be asked again."""
 
@@ -83,7 +83,7 @@ class Refusing:
     misfit: bool
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class News:
     """News of the host's node about itself and others."""
 

@@ -7,13 +7,13 @@ import os
 import re
 import socket
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from esault.errors import UsageError
 from esault.runtime.process.run_dir import living_run_dirs
 from esault.runtime.session.control_socket import NAME
+from esault.value_class import value_class
 
 __all__ = ["Running", "ask", "choose", "is_address", "running"]
 
@@ -24,7 +24,7 @@ KEY = "ESAULT_KEY"
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[\w.-]+):\d+")
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class RemoteRun:
     """The place where a run of another machine hears requests: `esault run --control`."""
 
@@ -39,7 +39,7 @@ class RemoteRun:
         return key.client.wrap_socket(socket.create_connection(split(self.address), PATIENCE))
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Running:
     """One running topology."""
 

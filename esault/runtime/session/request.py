@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from esault.control.report.summary import Snapshot
 from esault.control.report.timeline import Page
 from esault.messages.settings import Settings
+from esault.value_class import value_class
 
 __all__ = ["SLOTS", "LogView", "Quiet", "Request", "TimelineView", "View"]
 
@@ -66,7 +67,7 @@ class Quiet:
         """Nothing to see."""
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Request:
     """All that can be said about a run."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from esault.value_class import value_class
 
 __all__ = ["Choice", "Configuration", "Node", "Prediction", "choose", "query_latency", "source_latency"]
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Configuration:
     """The settings of a run: sub-units of each unit, and bytes of memory for each of them where the runtime sets that."""
 
@@ -24,7 +25,7 @@ class Configuration:
         return ", ".join(f"{unit} {n}" for unit, n in self.widths)
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Node:
     """Use of one host: shares of its processors and of its memory, 0 .. 1 both."""
 
@@ -32,7 +33,7 @@ class Node:
     memory: float
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Prediction:
     """The prediction for a configuration: latency in seconds, throughput in tuples a second."""
 
@@ -45,7 +46,7 @@ class Prediction:
         return sum(alpha * node.cpu + beta * node.memory for node in self.nodes)
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Choice:
     """The configuration; `feasible`: it meets the thresholds, else none does and it is the fastest."""
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from esault.elasticity.policies.orientstream.configuration import Configuration, query_latency, source_latency
 from esault.elasticity.view import RunView, UnitView, UnitWindow
+from esault.value_class import value_class
 
 __all__ = ["BLIND", "TARGETS", "Remembered", "UnitState", "WindowState", "features", "scales", "window_state"]
 
@@ -28,7 +29,7 @@ LEAST_WORK = 0.01
 MOST_SERVED = 1.5
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class UnitState:
     """One unit that may be changed."""
 
@@ -45,7 +46,7 @@ class UnitState:
     most: int
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class WindowState:
     """The run in one window, as a policy needs it."""
 

@@ -7,18 +7,18 @@ of the same configuration go through one after the other, and what is too much j
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Generic, TypeVar
 
 from esault.errors import UsageError
+from esault.value_class import value_class
 
 __all__ = ["Grouping", "most_pipelines", "mpdc"]
 
 C = TypeVar("C", bound=Hashable)
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Grouping(Generic[C]):
     """The way of one window through the topology: (configuration, its slices in order of arrival), in the order to run them."""
 

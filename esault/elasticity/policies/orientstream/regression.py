@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from esault.elasticity.policies.orientstream.blend import Blend
 from esault.elasticity.policies.orientstream.learners import Learner
+from esault.value_class import value_class
 
 __all__ = ["ENSEMBLES", "SPREADS", "Ensemble", "Estimate", "edk", "od_keep", "od_regression"]
 
@@ -48,7 +48,7 @@ def od_regression(predictions: Sequence[float], errors: Sequence[float], spread:
     return edk(predictions, errors, od_keep(predictions, spread))
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Estimate:
     """The estimate of an ensemble for one sample, in the target's unit."""
 

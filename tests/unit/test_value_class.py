@@ -5,15 +5,16 @@ from __future__ import annotations
 import copy
 import pickle
 from dataclasses import FrozenInstanceError, asdict, dataclass, field, fields, is_dataclass, replace
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.messages.value import value
+from esault.value_class import value_class
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Point:
     """A place."""
 
@@ -26,7 +27,7 @@ class Point:
         return self.x + self.y
 
 
-@value(frozen=True)
+@value_class(frozen=True)
 class Named(Point):
     """One with a name, and words of its own about itself."""
 
@@ -70,6 +71,54 @@ def test_it_is_a_dataclass_with_defaults_and_subclasses():
         Point()  # type: ignore[call-arg]
     with pytest.raises(TypeError):
         hash(Point(1, tags=[]))
+
+
+def test_the_first_object_has_what_all_others_have():
+    class Fresh:
+        a: int
+        b: list[int] = field(default_factory=list, kw_only=True)
+        c: int = field(default=5, repr=False)
+        kind: ClassVar[str] = "fresh"
+
+        def __post_init__(self):
+            self.b.append(self.a)
+
+    made: Any = value_class(frozen=True)(Fresh)
+    before = made.__init__
+    first, second = made(1), made(2, 6, b=[9])
+    assert made.__init__ is not before  # compiled now
+    assert (first.a, first.b, first.c) == (1, [1], 5) and (second.a, second.b, second.c) == (2, [9, 2], 6)
+    assert first.b is not made(1).b and made.kind == "fresh"
+    assert [each.name for each in fields(made)] == ["a", "b", "c"]
+
+
+def test_the_first_call_with_wrong_arguments_names_the_class():
+    @value_class(frozen=True)
+    class Fresh:
+        a: int
+
+    for _ in range(2):
+        with pytest.raises(TypeError, match=r"Fresh\.__init__\(\) missing 1 required positional argument: 'a'"):
+            Fresh()  # type: ignore[call-arg]
+        with pytest.raises(TypeError, match=r"Fresh\.__init__\(\) got an unexpected keyword argument 'b'"):
+            Fresh(1, b=2)  # type: ignore[call-arg]
+
+
+def test_a_class_below_one_that_has_no_object_yet_has_its_fields():
+    @value_class(frozen=True)
+    class Above:
+        a: int = 1
+
+    @value_class(frozen=True, kw_only=True)
+    class Below(Above):
+        b: int
+
+        def __post_init__(self):
+            assert self.a
+
+    assert Below(2, b=3) == Below(a=2, b=3)
+    assert Above(4).a == 4 and type(Above()) is Above
+    assert copy.copy(Below(b=1)).b == 1
 
 
 @pytest.mark.parametrize("name", ["x", "other"])
