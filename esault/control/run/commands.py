@@ -52,6 +52,10 @@ class Commands:
             raise UsageError(
                 f"unit {name!r} cannot be changed now: a checkpoint is being taken or gone back to; try again in a moment"
             )
+        if self._driver.phase in ("building", "wiring", "beginning"):
+            raise UsageError(
+                f"{self._driver.plan.name} starts, or goes back: unit {name!r} cannot be changed yet; try again in a moment"
+            )
         if self._driver.phase != "running" or self._driver.draining:
             raise UsageError(f"{self._driver.plan.name} is not running (any more): it cannot be changed")
         free, total = self._driver.places.free(), self._driver.resources.total
@@ -129,6 +133,10 @@ class Commands:
         What is not processed waits. Raises UsageError; nothing is changed then.
         """
         unit = self._unit(name)
+        if self._driver.phase in ("building", "wiring", "beginning"):
+            raise UsageError(
+                f"{self._driver.plan.name} starts, or goes back: unit {name!r} cannot be changed yet; try again in a moment"
+            )
         if self._driver.phase != "running" or self._driver.draining:
             raise UsageError(f"{self._driver.plan.name} is not running (any more, or yet): it cannot be throttled")
         unit.throttle(rate, seconds, now)

@@ -28,6 +28,10 @@ class Bundle:
 
     items: tuple[Any, ...]
 
+    def __str__(self) -> str:
+        # Thespian asks for it with each message, for a log that is off: kilobytes of pickles as text.
+        return f"a bundle of {len(self.items)}"
+
 
 class Transmit(Protocol):
     """Start one transmission; `done(delivered)` is called once, at once or later, in the same thread."""

@@ -59,3 +59,11 @@ def test_what_cannot_be_changed_is_said_in_one_line_and_nothing_changes():
     with pytest.raises(UsageError, match="unit 'count' has no sub-unit 99; it has 2"):
         local.driver.commands.change("count", "split", 99, now)
     assert local.driver.units["count"].change is None
+
+
+@pytest.mark.parametrize("phase", ["building", "wiring", "beginning"])
+def test_a_run_that_has_not_begun_or_goes_back_says_so(monkeypatch, phase):
+    local = _started()
+    monkeypatch.setattr(local.driver, "phase", phase)
+    with pytest.raises(UsageError, match="counting starts, or goes back: .* cannot be changed yet; try again"):
+        local.driver.commands.scale("count", 3, local.clock())

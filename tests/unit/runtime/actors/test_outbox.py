@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from esault.runtime.actors.outbox import MAX_BUNDLE, Outboxes
+from esault.runtime.actors.outbox import MAX_BUNDLE, Bundle, Outboxes
 
 
 class Wire:
@@ -95,3 +95,7 @@ def test_what_waits_for_a_child_follows_it_to_its_real_address() -> None:
     assert wire.sent[-1] == ("child", ("b", "c"))
     wire.end()
     assert len(outboxes) == 0
+
+
+def test_a_bundle_as_text_has_none_of_its_messages():
+    assert str(Bundle((b"x" * 10_000, b"y"))) == "a bundle of 2"
