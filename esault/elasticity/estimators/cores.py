@@ -14,10 +14,14 @@ HOST_FULL = 0.9
 AT_WORK = 0.2
 #: processors that a new sub-unit needs at least
 LEAST = 0.2
+#: more that a unit must get done for a sub-unit that finds a part of a core ...
+WORTH = 0.35
+#: ... and the seconds that a tuple must take: another sub-unit costs each some microseconds of routing, frames and wake-ups
+HEAVY = 30e-6
 
 
-def affordable(view: RunView, unit: UnitView, wanted: int) -> int:
-    """As many of the `wanted` sub-units as find a core, where the work is the processor's.
+def affordable(view: RunView, unit: UnitView, wanted: int, service: float = 0.0) -> int:
+    """As many of the `wanted` sub-units as find a core, where the work is the processor's; `service`: seconds a tuple, if known.
 
     A sub-unit on a host that is full is busy for longer than it computes, as is one that waits for a service. The system knows which of
     the two it is: it counts how long a process could have run and had no processor. Both together are what the sub-unit needs.
@@ -31,8 +35,10 @@ def affordable(view: RunView, unit: UnitView, wanted: int) -> int:
     if not needs or not view.hosts or sum(c for c, _ in needs) < CPU_BOUND * sum(w for _, w in needs):
         return wanted
     spare = sum(h.cores * max(0.0, HOST_FULL - h.cpu) for h in view.hosts)
-    per = max(LEAST, sum(c for c, _ in needs) / len(needs))
-    return min(wanted, unit.width + int(spare / per))
+    more = spare / max(LEAST, sum(c for c, _ in needs) / len(needs))
+    # Half a core beside a unit of one sub-unit is half as much again; beside one of ten it is not worth what a change costs.
+    part = service >= HEAVY and more % 1.0 >= WORTH * (unit.width + int(more))
+    return min(wanted, unit.width + int(more) + part)
 
 
 def _need(sample: Sample) -> float | None:

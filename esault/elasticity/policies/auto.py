@@ -300,7 +300,7 @@ class Auto:
             wanted, reason = self._blind(unit, state, view.now, most)
             over = over or bool(reason)
         if wanted > n:
-            wanted = affordable(view, unit, wanted)
+            wanted = affordable(view, unit, wanted, service)
         actions: list[Action] = []
         if wanted > n:
             actions.append(Rescale(reason, wanted, unit=unit.name))
