@@ -53,6 +53,7 @@ def run(
     fixed: Iterable[str] | Mapping[str, int] = (),
     hosts: str | Path | None = None,
     key: str | Path | None = None,
+    priority: int | None = None,
     control: str | None = None,
     audit: str | Path | None = None,
     master: str | None = None,
@@ -80,7 +81,7 @@ def run(
     With `checkpoint=S` all state and positions are kept every S seconds in `state` (.esault/NAME), and after a death all go
     back there: state and tables are as if each tuple had been processed once. `resume=True` goes on with a run that did not
     finish, `restart=True` begins anew. `from_savepoint` begins with a savepoint, by its name or folder; `rename` says what has another name
-    now (old name -> new one), `allow_dropped_state` lets state go that no unit takes. `hosts` names a hosts.toml: the sub-units then run on these machines' nodes.
+    now (old name -> new one), `allow_dropped_state` lets state go that no unit takes. `hosts` names a hosts.toml: the sub-units then run on these machines' nodes, and share them with other runs by `priority`.
 
     `land_metrics` is a folder in which the run's own metrics land as tables, for `esault analyze`. `metrics` and `ui` are a port, or
     "ADDRESS:PORT", for Prometheus and for a page in a browser, `otlp` the URL of a receiver of OpenTelemetry. What else has the name of an
@@ -139,6 +140,7 @@ def run(
                 allow_dropped_state=allow_dropped_state,
                 hosts=hosts,
                 key=key,
+                priority=priority,
                 control=control,
                 audit=audit,
                 master=master,

@@ -66,6 +66,13 @@ class _Run(click.Command):
 @click.option("--hosts", metavar="FILE", type=click.Path(), help="Run on these hosts' nodes: a hosts.toml.")
 @click.option("--key", metavar="FILE", type=click.Path(), help="The hosts' key, where hosts.toml does not name it.")
 @click.option(
+    "--priority",
+    type=int,
+    metavar="N",
+    help="With --hosts: share the hosts' slots with other runs that have one. Where they are short, runs of a lower priority shrink "
+    "while tuples flow, and grow again when this one needs less.",
+)
+@click.option(
     "--control",
     metavar="HOST:PORT",
     help="Hear `esault status`, `scale` ... of other machines there, by keys with roles.",
@@ -258,6 +265,7 @@ def command(
     slots: int | None,
     hosts: str | None,
     key: str | None,
+    priority: int | None,
     control: str | None,
     audit: str | None,
     master: str | None,
@@ -379,6 +387,7 @@ def command(
             allow_dropped_state=allow_dropped_state,
             hosts=hosts,
             key=key,
+            priority=priority,
             control=control,
             audit=audit,
             master=master,

@@ -82,6 +82,10 @@ def _lines(status: dict[str, Any]) -> list[str]:
     return [head, *table, *marks, *split, *_hosts(status), *(f"  {line}" for line in status.get("scaling", ()))]
 
 
+def _by(priority: int | None) -> str:
+    return " for itself" if priority is None else f" at priority {priority}"
+
+
 def _hosts(status: dict[str, Any]) -> list[str]:
     """A line for each host of a run on several: slots, who is there, what went to the others."""
     lines = []
@@ -92,5 +96,6 @@ def _hosts(status: dict[str, Any]) -> list[str]:
             + (f", {100 * host['cpu']:.0f} % busy" if host["cpu"] is not None else "")
             + f"; {' '.join(host['sub_units']) or 'none'}"
             + (f"; sent {sent}" if sent else "")
+            + "".join(f"; {of} has {slots}{_by(priority)}" for of, priority, slots in host.get("others", ()))
         )
     return lines

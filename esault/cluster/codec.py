@@ -47,6 +47,7 @@ _ROOMS = (
     "esault.messages.status",
     "esault.messages.user_metrics",
     "esault.cluster.messages",
+    "esault.cluster.slot_messages",
 )
 
 

@@ -17,6 +17,8 @@ from typing import Any
 import esault
 from esault.cluster.codec import pack
 from esault.cluster.messages import HostStarted, Refusal, StartHost
+from esault.cluster.slot_messages import SlotDemand, SlotGrant
+from esault.cluster.slot_pool import SlotPool
 from esault.cluster.versions import installed
 from esault.errors import UsageError
 
@@ -37,12 +39,16 @@ _PROGRAM = (sys.executable, "-c", _CODE, str(Path(esault.__file__).parents[1]))
 class _HostProcess:
     run: str
     name: str
-    slots: int
     #: the file with what was asked for; the process removes it
     order: str
     process: subprocess.Popen[bytes]
     #: tells who asked for it; None when it has been told
     answer: Callable[[Any], None] | None
+    #: the connection that asked for it, and is told what it may hold
+    caller: object
+    tell: Callable[[Any], None]
+    #: slots that it was told to hold last
+    granted: int = 0
     said: bytearray = field(default_factory=bytearray)
 
 
@@ -52,32 +58,87 @@ class HostProcesses:
     def __init__(self, node: str, host: str, slots: int, select: selectors.BaseSelector) -> None:
         """`node`: its name; `host`: where host processes listen; `select` calls what is registered."""
         self._node, self._host = node, host
-        self.slots = slots
+        self.pool = SlotPool(slots)
         self._select = select
         self._all: dict[str, _HostProcess] = {}
+        #: of runs that wait for slots of others: what was asked for, who is told, and who asked
+        self._waiting: dict[str, tuple[StartHost, Callable[[Any], None], object]] = {}
 
     def __len__(self) -> int:
         return len(self._all)
 
-    @property
-    def free(self) -> int:
-        """Slots that no run has."""
-        return max(0, self.slots - sum(each.slots for each in self._all.values()))
+    def start(self, order: StartHost, answer: Callable[[Any], None], caller: object = None) -> None:
+        """Make room for a run; `answer` is given `HostStarted` or `Refusal` once, and what it may hold later.
 
-    @property
-    def runs(self) -> dict[str, int]:
-        """Run -> slots it has."""
-        return {each.run: each.slots for each in self._all.values()}
-
-    def start(self, order: StartHost, answer: Callable[[Any], None]) -> None:
-        """Make room for a run; `answer` is given `HostStarted` or `Refusal` once. Raises UsageError where there is none."""
-        if order.run in self._all:
+        Raises UsageError where there is none.
+        """
+        if order.run in self._all or order.run in self._waiting:
             raise UsageError(f"run {order.run} is just leaving host {self._node}")
-        if not 0 < order.slots <= self.free:
-            who = ", ".join(f"{each.name} has {each.slots}" for each in self._all.values())
+        who = ", ".join(f"{each.name} has {each.slots}" for each in self.pool.shares())
+        try:
+            at_once = self.pool.admit(order.run, order.name, order.slots, order.priority)
+        except ValueError:
             raise UsageError(
-                f"host {self._node} has {self.free} of {self.slots} slots free, not {order.slots} ({who or 'no run is here'})"
+                f"host {self._node} has {self.pool.free} of {self.pool.slots} slots free, not {order.slots} ({who or 'no run is here'})"
+            ) from None
+        if not at_once:
+            self._waiting[order.run] = order, answer, caller
+            log.info("run %s (%s) waits for slots of runs of lower priority", order.run, order.name)
+            return
+        try:
+            self._start(order, answer, caller)
+        except UsageError:
+            self.pool.leave(order.run)
+            raise
+
+    def demand(self, caller: object, word: SlotDemand) -> None:
+        """Take what the run of this caller says that it holds and wants."""
+        for each in self._all.values():
+            if each.caller is caller:
+                self.pool.demand(each.run, word)
+
+    def hung_up(self, caller: object) -> None:
+        """Forget what this caller waits for."""
+        for run in [run for run, (_, _, who) in self._waiting.items() if who is caller]:
+            del self._waiting[run]
+            self.pool.leave(run)
+
+    def refuse_waiting(self, why: str) -> None:
+        """Let no run begin here that waits."""
+        for run, (_, answer, _) in list(self._waiting.items()):
+            del self._waiting[run]
+            self.pool.leave(run)
+            answer(Refusal(why))
+
+    def divide(self, now: float) -> None:
+        """Divide the slots anew: tell runs what they may hold, and start those that have waited."""
+        for run, grant in self.pool.step(now).items():
+            if run in self._all:
+                self._log(self._all[run], grant)
+                self._all[run].tell(grant)
+        for run, (order, answer, caller) in list(self._waiting.items()):
+            if not self.pool.begun(run):
+                continue
+            del self._waiting[run]
+            try:
+                self._start(order, answer, caller)
+            except UsageError as error:
+                self.pool.leave(run)
+                answer(Refusal(str(error)))
+
+    def _log(self, hosted: _HostProcess, grant: SlotGrant) -> None:
+        held = self.pool.claims[hosted.run].held
+        if grant.slots < held and grant.slots != hosted.granted:
+            log.info(
+                "run %s (%s) is preempted: it is to come down from %d slots to %d",
+                hosted.run,
+                hosted.name,
+                held,
+                grant.slots,
             )
+        hosted.granted = grant.slots
+
+    def _start(self, order: StartHost, answer: Callable[[Any], None], caller: object) -> None:
         path = ""
         try:
             fd, path = tempfile.mkstemp(prefix="esault-host-")  # readable by this user alone
@@ -95,7 +156,7 @@ class HostProcesses:
             raise UsageError(f"host {self._node} cannot start a process for the run: {error}") from None
         assert process.stdout is not None
         os.set_blocking(process.stdout.fileno(), False)
-        hosted = self._all[order.run] = _HostProcess(order.run, order.name, order.slots, path, process, answer)
+        hosted = self._all[order.run] = _HostProcess(order.run, order.name, path, process, answer, caller, answer)
         self._select.register(process.stdout, selectors.EVENT_READ, lambda: self._hear(hosted))
         log.info("run %s (%s) has %d slots on node %s", order.run, order.name, order.slots, self._node)
 
@@ -132,6 +193,7 @@ class HostProcesses:
 
     def _ended(self, hosted: _HostProcess) -> None:
         del self._all[hosted.run]
+        self.pool.leave(hosted.run)
         stdout = hosted.process.stdout
         assert stdout is not None
         with contextlib.suppress(KeyError, ValueError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from esault.cluster.slot_messages import SlotShare
 from esault.messages.control import Fork, Kill, Release
 from esault.messages.probe import HostUsage, ProbeReading
 from esault.messages.settings import Settings
@@ -86,8 +87,8 @@ class Welcome:
     python: str
     #: seconds since the epoch, by this host's clock
     wall: float
-    #: run -> slots it has here
-    runs: dict[str, int] = field(default_factory=dict)
+    #: the runs that hold slots here
+    shares: tuple[SlotShare, ...] = ()
     #: what a slot costs an hour, in any money; None: it was not said
     slot_price: float | None = None
 
@@ -174,6 +175,8 @@ class StartHost:
     key: str = field(repr=False)
     #: the lowest level that is logged, as `logging` counts
     log_level: int = 30
+    #: who gets slots first where they are short; None: it shares them with nobody
+    priority: int | None = None
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ from esault.cluster.messages import (
 )
 from esault.cluster.shared import read_mark
 from esault.cluster.shipment import check_versions
+from esault.cluster.slot_messages import SlotDemand
 from esault.cluster.termination import TerminationNotice
 from esault.cluster.tls import Refused
 from esault.cluster.versions import PYTHON, differences, hello, installed
@@ -166,6 +167,7 @@ class Node:
     def drain(self) -> None:
         """Take no more runs; those that are here go elsewhere."""
         self.draining = True
+        self._host_processes.refuse_waiting(f"host {self.name} drains")
         if self._host_processes:
             log.warning(
                 "node %s drains: %d run(s) hand over their sub-units (again to end at once)",
@@ -191,7 +193,7 @@ class Node:
     @property
     def slots(self) -> int:
         """Sub-units that there is room for."""
-        return self._host_processes.slots
+        return self._host_processes.pool.slots
 
     # callers ---------------------------------------------------------------------------------------
 
@@ -241,6 +243,7 @@ class Node:
             return
         self._select.unregister(caller.connection)
         caller.connection.close()
+        self._host_processes.hung_up(caller)
 
     def _take(self, caller: _Caller, message: Any) -> None:
         if isinstance(message, Hello):
@@ -252,6 +255,8 @@ class Node:
         elif isinstance(message, StartHost):
             if self._allowed(caller, "run", "start", run=message.run, topology=message.name, slots=message.slots):
                 self._start_host(caller, message)
+        elif isinstance(message, SlotDemand):
+            self._host_processes.demand(caller, message)
         elif isinstance(message, ReadMark):
             if self._allowed(caller, "run", "read a mark", path=message.path):
                 caller.connection.send(MarkText(read_mark(message.path)))
@@ -306,15 +311,15 @@ class Node:
         caller.connection.send(
             Welcome(
                 self.name,
-                self._host_processes.slots,
-                0 if self.draining else self._host_processes.free,
+                self.slots,
+                0 if self.draining else self._host_processes.pool.free,
                 self.offers,
                 self.draining,
                 tuple(self._members.values()),
                 installed(),
                 PYTHON,
                 time.time(),
-                self._host_processes.runs,
+                self._host_processes.pool.shares(),
                 self.slot_price,
             )
         )
@@ -397,7 +402,7 @@ class Node:
             if self.draining:
                 raise UsageError(f"host {self.name} drains and takes no runs")
             check_versions(message.versions, self.name)
-            self._host_processes.start(message, partial(self._answer, caller))
+            self._host_processes.start(message, partial(self._answer, caller), caller)
         except UsageError as error:
             self._note(caller, "start", str(error), run=message.run, topology=message.name, slots=message.slots)
             self._refuse(caller, str(error), str(error))
@@ -417,9 +422,10 @@ class Node:
 
     def _look(self) -> None:
         """Now and then: who has ended, who says nothing, what could not be sent."""
-        self._host_processes.look()
-        self._strangers.tell()
         now = time.monotonic()
+        self._host_processes.look()
+        self._host_processes.divide(now)
+        self._strangers.tell()
         for caller in list(self._callers.values()):
             if caller.hello is None and now - caller.connection.since > _PATIENCE:
                 self._turn_away(caller, "it did not show its key in time")

@@ -14,7 +14,7 @@ from esault.cluster.tls import Refused
 from esault.cluster.versions import differences, hello
 from esault.errors import UsageError
 
-__all__ = ["Found", "Unreachable", "greet", "share_out", "survey"]
+__all__ = ["Found", "Unreachable", "greet", "share_by_priority", "share_out", "survey"]
 
 #: seconds that a host has to answer
 ANSWER_WITHIN = 5.0
@@ -129,3 +129,34 @@ def share_out(found: Iterable[Found], slots: int | None) -> tuple[tuple[str, int
             if shares[each.address] < each.welcome.free and sum(shares.values()) < slots:
                 shares[each.address] += 1
     return tuple((address, share) for address, share in shares.items() if share)
+
+
+def share_by_priority(found: Iterable[Found], slots: int, priority: int) -> tuple[tuple[str, int], ...]:
+    """Return the slots to ask of each node to begin with: free ones first, then those that runs of lower priority can give.
+
+    Nodes of which none is asked are named, too: the run may want some later. Raises UsageError.
+    """
+    usable = [each.welcome for each in found if not each.welcome.draining]
+    address = {each.welcome.name: each.address for each in found}
+    free = {each.name: each.free for each in usable}
+    held = {
+        each.name: sum(
+            max(0, share.slots - share.least)
+            for share in each.shares
+            if share.priority is not None and share.priority < priority
+        )
+        for each in usable
+    }
+    if sum(free.values()) + sum(held.values()) < slots:
+        raise UsageError(
+            f"the run takes {slots} slots to begin, and the hosts have {sum(free.values())} free and {sum(held.values())} that runs of "
+            "lower priority can give: start more nodes, wait until another run has ended, or give it a higher --priority"
+        )
+    shares = dict.fromkeys(free, 0)
+    for room in (free, held):
+        while sum(shares.values()) < slots and any(room.values()):
+            for name in [name for name in room if room[name]]:
+                if sum(shares.values()) < slots:
+                    shares[name] += 1
+                    room[name] -= 1
+    return tuple((address[name], share) for name, share in shares.items())

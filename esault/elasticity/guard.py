@@ -21,8 +21,9 @@ class Verdict:
     refusals: tuple[str, ...] = ()
     throttles: tuple[Throttle, ...] = ()
     moves: tuple[Migrate, ...] = ()
-    #: slots that the changes take
+    #: slots that the changes take, and those that they would take if other runs had given them
     growth: int = 0
+    awaited: int = 0
 
 
 @value_class(frozen=True)
@@ -67,7 +68,8 @@ class Guard:
             return Verdict((), tuple(refusals), slowed, tuple(moves[:1]), 1)
         allowed: list[Action] = []
         width, copies = unit.width, unit.plan.replicas
-        free = view.free_slots // copies
+        free, coming = (view.free_slots - view.obtainable) // copies, view.obtainable // copies
+        awaited = 0
         least, most = unit.plan.min_parallelism, unit.plan.max_parallelism
         for action in wanted:
             if isinstance(action, Rescale):
@@ -80,6 +82,10 @@ class Guard:
             if n < least:
                 refusals.append(f"{n} sub-unit{'s are' if n != 1 else ' is'} fewer than its min_parallelism of {least}")
                 n = least
+            if free < n - width <= free + coming:
+                awaited += n - width - free
+                coming -= n - width - free
+                n = width + free
             if n - width > free:
                 needed = (n - width) * copies
                 refusals.append(
@@ -96,7 +102,8 @@ class Guard:
                 continue
             free -= max(0, n - width)
             width = n
-        return Verdict(tuple(allowed), tuple(refusals), slowed, (), max(0, width - unit.width) * copies)
+        growth = max(0, width - unit.width) * copies
+        return Verdict(tuple(allowed), tuple(refusals), slowed, (), growth, awaited * copies)
 
 
 def _refusal(view: View, action: Migrate) -> str:
@@ -108,4 +115,4 @@ def _refusal(view: View, action: Migrate) -> str:
         return f"there is no host {action.host!r}; there are: {', '.join(h.name for h in view.hosts) or 'none'}"
     if action.host == sample.host:
         return f"sub-unit {action.sub_unit} is on {action.host} already"
-    return "" if view.free_slots else "a move needs a free slot"
+    return "" if view.free_slots > view.obtainable else "a move needs a free slot"

@@ -77,10 +77,13 @@ class Judge:
         self._begun: dict[str, tuple[int, DecisionRecord]] = {}
         self._resting_until = 0.0
         self._standing: dict[str, _Standing] = {}
+        #: slots that the policy would take if other runs had given them, as of the last look
+        self.awaited = 0
         self.log: list[DecisionRecord] = []
 
     def decide(self, view: RunView, units: Mapping[str, Changeable], now: float) -> None:
         """One look."""
+        self.awaited = 0
         if now < self._resting_until:
             return
         decide: Callable[[Any], Sequence[Action]] = self.policy.decide
@@ -104,6 +107,7 @@ class Judge:
                 self._stand(action, now)
         if not actions:
             return
+        self.awaited = sum(verdict.awaited for verdict in verdicts.values())
         self._refusals = ()
         for name, verdict in verdicts.items():
             self._act(name, by_unit[name], verdict, view, units, now)
@@ -138,14 +142,15 @@ class Judge:
 
     def _verdicts(self, view: RunView, by_unit: Mapping[str, Sequence[Action]]) -> dict[str, Verdict]:
         verdicts: dict[str, Verdict] = {}
-        free = view.free_slots
+        free, obtainable = view.free_slots, view.obtainable
         for name, actions in by_unit.items():
             unit = view.units.get(name)
             if unit is None or (name not in self.names and unit.plan.kind != "spout"):
                 verdicts[name] = Verdict((), (f"there is no unit {name!r} that this policy may change",))
                 continue
-            verdicts[name] = self._guard.check(_narrowed(view, name, free), actions)
-            free -= verdicts[name].growth
+            verdict = verdicts[name] = self._guard.check(_narrowed(view, name, free, obtainable), actions)
+            free -= verdict.growth + verdict.awaited
+            obtainable -= verdict.awaited
         return verdicts
 
     def _act(
@@ -163,6 +168,10 @@ class Judge:
                 self._write(now, name, "advice", action.reason, "said")
         self._refusals = (*self._refusals, *verdict.refusals)
         reason = "; ".join(a.reason for a in actions if isinstance(a, Action) and not isinstance(a, Advise))
+        if verdict.awaited:
+            self._stand(
+                NoChange(f"{verdict.awaited} slots are asked of runs of lower priority", "preemption", unit=name), now
+            )
         if verdict.allowed:
             self._change(name, verdict.allowed, view, units[name], now)
         for throttle in verdict.throttles:
@@ -226,9 +235,9 @@ class Judge:
         return record
 
 
-def _narrowed(view: RunView, name: str, free: int) -> View:
-    """The view of one of the units, with so many slots left."""
+def _narrowed(view: RunView, name: str, free: int, obtainable: int) -> View:
+    """The view of one of the units, with so many slots left, of which others would have to give some first."""
     if isinstance(view, View):
-        return replace(view, unit=view.units[name], free_slots=free)
+        return replace(view, unit=view.units[name], free_slots=free, obtainable=obtainable)
     shared = {f.name: getattr(view, f.name) for f in fields(RunView)}
-    return View(**{**shared, "free_slots": free}, unit=view.units[name])
+    return View(**{**shared, "free_slots": free, "obtainable": obtainable}, unit=view.units[name])

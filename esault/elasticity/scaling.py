@@ -254,8 +254,10 @@ class Scaling:
         hosts: tuple[HostUsage, ...],
         free_slots: Callable[[], int],
         budget: int | None = None,
+        obtainable: int = 0,
     ) -> None:
-        """Ask every policy whose time has come. `budget`: slots that the run may hold, which free slots are within already."""
+        """Ask every policy whose time has come. `budget`: slots that the run may hold, which free slots are within already;
+        `obtainable`: those of the free ones that other runs would have to give first."""
         units = {name: unit for name, unit in units.items() if name in self._spouts}  # but those that are on their way
         self.look_at_objectives(units, now)
         due = [schedule for schedule in self._schedules if now >= schedule.due]
@@ -294,9 +296,10 @@ class Scaling:
                 budget,
             )
             if schedule.aligned:
-                schedule.judge.decide(RunView(*seen_by_all), units, now)
+                schedule.judge.decide(RunView(*seen_by_all, obtainable=obtainable), units, now)
             else:
-                schedule.judge.decide(View(*seen_by_all, unit=views[names[0]].first_replica), units, now)
+                view = View(*seen_by_all, unit=views[names[0]].first_replica, obtainable=obtainable)
+                schedule.judge.decide(view, units, now)
 
     def look_at_objectives(self, units: Mapping[str, Any], now: float, last: bool = False) -> None:
         """Count what was slow, once a second; with `last` up to now."""
@@ -339,6 +342,11 @@ class Scaling:
         judge = self.judges.get(name)
         if judge is not None:
             judge.changed(name, record)
+
+    @property
+    def awaited(self) -> int:
+        """Return the slots that policies would take if other runs had given them."""
+        return sum(schedule.judge.awaited for schedule in self._schedules)
 
     @property
     def standing(self) -> dict[str, str]:

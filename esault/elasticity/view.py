@@ -191,8 +191,9 @@ class RunView:
     #: all units, senders first
     units: Mapping[str, UnitView] = field(default_factory=dict)
     hosts: tuple[HostUsage, ...] = ()
-    #: places for more sub-units
+    #: places for more sub-units; and those of them that runs of lower priority would have to give first
     free_slots: int = 0
+    obtainable: int = field(default=0, kw_only=True)
     #: names of the units that the policy may change, senders first
     managed: tuple[str, ...] = ()
     #: unit -> the units that send to it, each once

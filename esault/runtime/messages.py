@@ -59,6 +59,8 @@ class HostsSpec:
     sharing: Sharing
     #: what a slot of each of `nodes` costs an hour, and how many there are
     prices: tuple[tuple[float, int], ...] = ()
+    #: the run shares slots with others by this; None: it keeps those that it was given
+    priority: int | None = None
 
 
 @value_class(frozen=True)

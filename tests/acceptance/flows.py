@@ -320,6 +320,25 @@ def calls(name: str, out: str, seconds: float, rate: float, rows: int = 100_000)
     return t
 
 
+class SlowTally(Bolt):
+    """Counts, and takes its time for it."""
+
+    def __init__(self):
+        self.n = 0
+
+    def process(self, key, value):
+        time.sleep(value)
+        self.n += 1
+        self.emit(key, self.n)
+
+
+def tallied(name: str, out: str, seconds: float, rate: float, rows: int = 100_000) -> Topology:
+    t = Topology(name)
+    orders = t.spout("orders", Paced(Items([(f"k{i % 300}", seconds) for i in range(rows)]), rate))
+    orders.bolt("tally", SlowTally, grouping=by_key()).sink("rows", JsonLines(out))
+    return t
+
+
 def waiting(name: str = "waiting", out: str = "out", rows: int = 6000, rate: float = 1500.0):
     t = Topology(name)
     numbers = t.spout("numbers", Paced(Items([(f"k{i % 50}", i) for i in range(rows)]), rate=rate))

@@ -48,8 +48,13 @@ class HostRecord:
     #: what a slot costs an hour
     slot_price: float = 0.0
     draining: bool = False
-    #: numbers of the slots that are free
+    #: numbers of the slots that are free, and of those that are not
     free: set[int] = field(default_factory=set)
+    held: set[int] = field(default_factory=set)
+    #: slots that the node would give in addition, of those that other runs hold or none
+    obtainable: int = 0
+    #: other runs that hold slots of this host: name of the topology, priority (None: it shares with nobody), slots
+    others: tuple[tuple[str, int | None, int], ...] = ()
     #: unit -> sub-units that are here
     units: dict[str, int] = field(default_factory=dict)
 
@@ -61,7 +66,7 @@ class HostRecord:
     @property
     def taken(self) -> int:
         """Return how many slots are not free."""
-        return self.slots - len(self.free)
+        return len(self.held)
 
 
 @dataclass
@@ -114,6 +119,18 @@ class Cluster:
         """Forget a host that is gone, with all that was on it."""
         self.hosts.pop(name, None)
 
+    def resize(self, name: str, slots: int, obtainable: int = 0) -> None:
+        """Hold no more than so many slots on a host: free ones go at once, and those that are taken when they are given back."""
+        host = self.hosts[name]
+        host.slots, host.obtainable = slots, obtainable
+        number = 0
+        while host.taken + len(host.free) < slots:
+            if number not in host.held:
+                host.free.add(number)
+            number += 1
+        while host.free and host.taken + len(host.free) > slots:
+            host.free.discard(max(host.free))
+
     def charge(self, now: float) -> None:
         """Add up what sub-units have cost since the last call, in which they were where they are now."""
         seconds = 0.0 if self._charged_at is None else max(0.0, now - self._charged_at)
@@ -132,12 +149,18 @@ class Cluster:
     @property
     def free(self) -> int:
         """Free slots on hosts that take new sub-units; the cheapest ones, as far as the budget goes."""
-        open_ones = sorted(
-            (host.slot_price, len(host.free)) for host in self.hosts.values() if host.free and not host.draining
-        )
+        return self._bought((host.slot_price, len(host.free)) for host in self.hosts.values() if not host.draining)
+
+    @property
+    def obtainable(self) -> int:
+        """Slots that nodes would give in addition, within the budget."""
+        hosts = [host for host in self.hosts.values() if not host.draining]
+        return self._bought((host.slot_price, len(host.free) + host.obtainable) for host in hosts) - self.free
+
+    def _bought(self, prices: Iterable[tuple[float, int]]) -> int:
         left, found = self._left, 0
-        for price, number in open_ones:
-            bought = number if price * number <= left else max(0, int(left / price))
+        for price, number in sorted(prices):
+            bought = number if price * number <= max(0.0, left) else max(0, int(left / price))
             left, found = left - bought * price, found + bought
         return found
 
@@ -169,6 +192,7 @@ class Cluster:
             return None
         number = min(host.free)
         host.free.discard(number)
+        host.held.add(number)
         self.most_hourly = max(self.most_hourly, self.hourly)
         return Slot(name, number)
 
@@ -178,8 +202,10 @@ class Cluster:
         if host is None or host.units.get(request.unit, 0) < 1:
             return  # it was lost meanwhile, and may have come back empty
         host.units[request.unit] -= 1
-        if slot is not None and 0 <= slot.number < host.slots:
-            host.free.add(slot.number)
+        if slot is not None and slot.number in host.held:
+            host.held.discard(slot.number)
+            if host.taken + len(host.free) < host.slots:
+                host.free.add(slot.number)
 
     def open_to(self, request: SlotRequest) -> bool:
         """Return whether a host that does not drain offers what is needed."""
@@ -226,7 +252,7 @@ class Cluster:
         avoided = {*request.replicas, *self.rules.apart.get(request.original, ())}
 
         def badness(host: HostRecord) -> tuple[object, ...]:
-            share = host.used / host.slots
+            share = host.used / max(1, host.slots)
             near = -sum(n for unit, n in host.units.items() if unit in request.neighbours)
             unwanted = sum(n for unit, n in host.units.items() if unit in avoided)
             return (

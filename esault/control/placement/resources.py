@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection
 from typing import Protocol
 
@@ -63,6 +64,11 @@ class Resources(Protocol):
         """Slots that are free."""
         ...
 
+    @property
+    def obtainable(self) -> int:
+        """Slots that would come in addition if they were asked for, such as those of runs of lower priority."""
+        ...
+
     def take(self, request: SlotRequest) -> tuple[str, Slot | None]:
         """Return the host for a new sub-unit, and its slot there; None where all are taken. Raises UsageError."""
         ...
@@ -95,6 +101,11 @@ class OneHost:
         """Slots that are free."""
         return len(self._free)
 
+    @property
+    def obtainable(self) -> int:
+        """None: no other run has slots of these."""
+        return 0
+
     def take(self, request: SlotRequest) -> tuple[str, Slot | None]:
         """Return this host and its free slot with the lowest number, if any. Raises UsageError for any other host."""
         if request.host not in (None, self._host):
@@ -126,6 +137,8 @@ class Places:
         self.budget = budget or Budget()
         #: the most sub-units that there were at a time
         self.most_held = 0
+        #: slots that were asked for by hand and are not there yet, and until when they are wanted
+        self._asked, self._asked_until = 0, 0.0
         self._requests: dict[int, tuple[SlotRequest, str, Slot | None]] = {}
         #: host and unit of each that ever had one
         self.hosts: dict[int, str] = {}
@@ -153,10 +166,35 @@ class Places:
         return [incarnation for incarnation, (_, _, slot) in self._requests.items() if slot is None]
 
     def free(self) -> int:
-        """Return how many slots are free, and within the budget."""
-        free = self._resources.free
+        """Return how many slots are free, or would be if they were asked for, and within the budget."""
+        return self._within(self._resources.free + self._resources.obtainable)
+
+    @property
+    def obtainable(self) -> int:
+        """Return how many of `free` other runs would have to give first."""
+        return self.free() - self._within(self._resources.free)
+
+    def _within(self, free: int) -> int:
         most = self.budget.sub_units
         return max(0, min(free, most - self._held)) if most else free
+
+    @property
+    def total(self) -> int:
+        """Return the slots that the run could hold now, within the budget."""
+        return min(self._resources.total + self.obtainable, self.allowed or sys.maxsize)
+
+    @property
+    def offered(self) -> tuple[Callable[[], int], int | None, int]:
+        """Return what policies are told: what is free, what the budget allows, and what other runs would have to give."""
+        return self.free, self.allowed, self.obtainable
+
+    def ask(self, slots: int, until: float) -> None:
+        """Want so many more slots than are free until then."""
+        self._asked, self._asked_until = slots, until
+
+    def lacking(self, now: float) -> int:
+        """Return how many slots are wanted by hand, or by sub-units that have none."""
+        return len(self.crowded) + (self._asked if now < self._asked_until else 0)
 
     @property
     def allowed(self) -> int | None:

@@ -99,6 +99,8 @@ class HostSnapshot:
     sent: dict[str, int] = field(default_factory=dict)
     #: share of its processors that was busy of late; None: not known
     cpu: float | None = None
+    #: other runs that share its slots: topology, priority (None: it keeps what it has), slots
+    others: tuple[tuple[str, int | None, int], ...] = ()
 
 
 @value_class(frozen=True, kw_only=True)
@@ -212,7 +214,7 @@ def snapshot(driver: Driver, now: float) -> Snapshot:
         checkpoint_seconds=driver.run_checkpoints.seconds,
         checkpoint_bytes=driver.run_checkpoints.bytes,
         checkpoints=tuple(driver.run_checkpoints.newest_ones),
-        slots=min(driver.resources.total, driver.places.allowed or driver.resources.total),
+        slots=driver.places.total,
         free_slots=driver.places.free(),
         hosts=_hosts(driver),
     )
@@ -257,6 +259,7 @@ def _hosts(driver: Driver) -> dict[str, HostSnapshot]:
             sub_units=tuple(here[name]),
             sent=dict(sent[name]),
             cpu=busy.get(name),
+            others=h.others,
         )
         for name, h in driver.resources.hosts.items()
     }

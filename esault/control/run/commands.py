@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["Commands"]
 
 
+#: seconds for which slots are wanted that somebody asked for by hand
+ASKED_FOR = 10.0
+
+
 class Commands:
     """Commands to a running topology. Nothing is changed where one is refused."""
 
@@ -59,6 +63,13 @@ class Commands:
         if self._driver.phase != "running" or self._driver.draining:
             raise UsageError(f"{self._driver.plan.name} is not running (any more): it cannot be changed")
         free, total = self._driver.places.free(), self._driver.resources.total
+        coming = self._driver.places.obtainable
+        if free - coming < more <= free:
+            self._driver.places.ask(more - free + coming, self._driver.now + ASKED_FOR)
+            raise UsageError(
+                f"unit {name!r} would need {more} more slots, and {free - coming} of {total} are free: the others are asked of runs of "
+                "lower priority; try again in a moment"
+            )
         if more > free:
             budget = self._driver.places.budget
             spent = budget.hourly or (budget.sub_units and free < self._driver.resources.free)

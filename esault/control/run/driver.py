@@ -490,7 +490,7 @@ class Driver:
             self.checkpoints.tick(self.units.values(), now)
         if self.phase == "running" and not self.draining and not self.busy:
             since = now - (self.running_since or now)
-            self.scaling.decide(self.units, now, since, self.hosts, self.places.free, self.places.allowed)
+            self.scaling.decide(self.units, now, since, self.hosts, *self.places.offered)
         if self.phase == "running":
             for _, receiver, sender, text in list(self._lost_frames.find(self.units, self.places.hosts, now)):
                 self.handle(Broken(receiver, sender, text), now)

@@ -223,6 +223,7 @@ class DriverActor(Supervisor):
                 self._fail(late)
             return
         hosts.evacuation.step(self._core, hosts.cluster, now)
+        hosts.share_slots(self._core, now)
         hosts.release_empty()
         hosts.tell_crowded(len(self._core.places.crowded))
         while hosts.notices:

@@ -31,16 +31,19 @@ from esault.cluster.messages import (
     Welcome,
 )
 from esault.cluster.shipment import needed, relative, ship
+from esault.cluster.slot_messages import SlotDemand
 from esault.cluster.tls import Refused
 from esault.control.placement.placement import Cluster
+from esault.control.run.driver import Driver
 from esault.control.run.evacuation import Evacuation
+from esault.control.run.slot_sharing import SlotSharing
 from esault.elasticity.budget import unpriced
 from esault.errors import UsageError
 from esault.messages.control import Exited, Fork, Kill, Release
 from esault.messages.probe import HostUsage, ProbeReading
 from esault.runtime.messages import HostsSpec, RunSpec
 from esault.runtime.process.console import MarkedStream
-from esault.runtime.remote.host_connection import HostConnection, Joined, LostHost, News, Refusing
+from esault.runtime.remote.host_connection import Granted, HostConnection, Joined, LostHost, News, Refusing
 
 __all__ = ["Hosts"]
 
@@ -65,12 +68,18 @@ class Hosts:
         self._run_key_text = run_key.read_text(encoding="ascii")
         self.cluster = Cluster(hosts.rules, spec.settings.hourly_budget)
         self.evacuation = Evacuation()
+        self._sharing = None if hosts.priority is None else SlotSharing()
+        #: of a run that shares slots: what was said to nodes last, and numbers of the grants that were heard
+        self._demanded: dict[str, SlotDemand] = {}
+        self._grants: dict[str, int] = {}
         self._links: dict[str, HostConnection] = {}
         #: addresses by host name, of those that are not lost
         self._addresses: dict[str, str] = dict(hosts.names)
         #: addresses by which the nodes behind our links know themselves, by ours
         self._own: dict[str, str] = {}
         self._where: dict[int, str] = {}
+        #: of those that have joined once
+        self._addresses_seen: set[str] = set()
         self._since = time.monotonic()
         self._refusals: dict[str, str] = {}
         self.usage: dict[str, HostUsage] = {}
@@ -124,7 +133,7 @@ class Hosts:
         return StartHost(
             run=spec.run,
             name=spec.name,
-            slots=min(slots, welcome.free) if slots else welcome.free,
+            slots=self._asked_of(address, slots, welcome),
             function=located.function,
             path=relative(located.path, located.folder),
             module=located.module,
@@ -138,7 +147,13 @@ class Hosts:
             ahead=ahead,
             key=self._run_key_text,
             log_level=logging.root.level,
+            priority=self._hosts.priority,
         )
+
+    def _asked_of(self, address: str, slots: int, welcome: Welcome) -> int:
+        if self._hosts.priority is None:
+            return min(slots, welcome.free) if slots else welcome.free
+        return slots if address not in self._addresses_seen else 0  # one that comes back gets what is wanted then
 
     def _check_seen(self, node: Connection, name: str) -> None:
         """A host that has joined or come back must see what the others see. Raises Refused."""
@@ -199,6 +214,8 @@ class Hosts:
             self._refusals[link.address] = event.why
         elif isinstance(event, News):
             self._news(link, event)
+        elif isinstance(event, Granted):
+            self._granted(event)
         else:
             self.notices.append(f"a host said something that is not known: {event!r:.200}")
 
@@ -218,14 +235,41 @@ class Hosts:
             link.leave()
             return
         link.begin()
+        self._addresses_seen.add(link.address)
         self._addresses[event.name] = link.address
         self._refusals.pop(link.address, None)
+        self._demanded.pop(event.name, None)
+        self._grants.pop(event.name, None)
         sharing = self._hosts.sharing
         own = [share.folder for _, share in sharing.pinned] if event.name == sharing.host else []
         self.cluster.join(event.name, event.slots, (*event.offers, *own), event.slot_price)
         if event.remark:
             self.notices.append(event.remark)
         self.notices.append(f"host {event.name} ({link.address}) offers {event.slots} slots")
+
+    def _granted(self, event: Granted) -> None:
+        host, grant = self.cluster.hosts.get(event.name), event.grant
+        if self._sharing is None or host is None:
+            return
+        if grant.slots < host.taken <= host.slots:
+            self.notices.append(
+                f"host {event.name}: {host.taken - grant.slots} of {host.taken} slots go to a run of higher priority"
+            )
+        self._grants[event.name] = grant.number
+        now = time.monotonic() + self._spec.clock_offset
+        self._sharing.granted(self.cluster, event.name, grant.slots, grant.obtainable, now)
+        host.others = tuple((s.name, s.priority, s.slots) for s in grant.shares if s.run != self._spec.run)
+
+    def share_slots(self, core: Driver, now: float) -> None:
+        """Come down to what may be held, and tell nodes what is wanted."""
+        if self._sharing is None:
+            return
+        self._sharing.step(core, self.cluster, now)
+        for name, each in self._sharing.demands(core, self.cluster, now).items():
+            word = SlotDemand(self._grants.get(name, 0), each.held, each.wanted, each.least)
+            if self._demanded.get(name) != word:
+                self._demanded[name] = word
+                self._links[self._addresses[name]].demand(word)
 
     def _tell_twice(self, name: str, first: str, second: str) -> None:
         self.notices.append(

@@ -32,13 +32,14 @@ from esault.cluster.messages import (
     StartHost,
     Welcome,
 )
+from esault.cluster.slot_messages import SlotDemand, SlotGrant
 from esault.cluster.tls import Refused
 from esault.cluster.versions import differences, hello
 from esault.runtime.process.waker import Waker
 from esault.runtime.remote.driver_connection import BEAT_EVERY
 from esault.value_class import value_class
 
-__all__ = ["HostConnection", "Joined", "LostHost", "News", "Refusing"]
+__all__ = ["Granted", "HostConnection", "Joined", "LostHost", "News", "Refusing"]
 
 #: seconds without a word after which a host is lost; its own processes stand still half a second earlier (`lease`)
 SILENCE: Final = 2.5
@@ -92,6 +93,14 @@ class News:
     draining: bool
 
 
+@dataclass(frozen=True)
+class Granted:
+    """The host's node says how many slots the run may hold there."""
+
+    name: str
+    grant: SlotGrant
+
+
 class HostConnection(threading.Thread):
     """See the module. `events` is filled here; `on_event` is called in this thread."""
 
@@ -119,6 +128,8 @@ class HostConnection(threading.Thread):
         #: the host's name, while it is up
         self.up: str | None = None
         self._outbox: deque[Any] = deque()
+        #: what the run holds and wants there, for the node
+        self._demands: deque[SlotDemand] = deque()
         #: the driver knows of this host process: until then its messages were meant for the one before
         self._begun = False
         self._leaving = self._releasing = False
@@ -133,6 +144,11 @@ class HostConnection(threading.Thread):
     def say(self, word: Any) -> None:
         """To the host process, in order. Words to a host that is lost go nowhere."""
         self._outbox.append(word)
+        self._waker.wake()
+
+    def demand(self, word: SlotDemand) -> None:
+        """To the host's node, in order."""
+        self._demands.append(word)
         self._waker.wake()
 
     def release(self) -> None:
@@ -188,7 +204,7 @@ class HostConnection(threading.Thread):
             if welcome.draining:
                 raise Lost(f"host {welcome.name} drains")
             order = self._order(node, welcome, self._compare_clocks(node), ahead)
-            if order.slots < 1:
+            if order.slots < 1 and order.priority is None:
                 raise Lost(f"host {welcome.name} has no free slot of its {welcome.slots}")
             started = node.ask(order, _READY_WITHIN, HostStarted, Refusal)
             if isinstance(started, Refusal):
@@ -196,6 +212,7 @@ class HostConnection(threading.Thread):
             host_process = call(host, started.port, self._run_key.client, _ANSWER_WITHIN)
             host_process.ask(Attach(order.run), _ANSWER_WITHIN, Attached)
             self._begun = self._releasing = False
+            self._demands.clear()
             self.up = welcome.name
             remark = ""
             if abs(ahead) > _CLOCKS:
@@ -228,6 +245,7 @@ class HostConnection(threading.Thread):
                 host_process.send(Heartbeat())
             while self._begun and self._outbox:
                 host_process.send(self._outbox.popleft())
+            node_there = node_there and self._say_demands(node)
             also = [self._waker.fileno(), *([node.fileno()] if node_there else [])]
             ready = host_process.wait(max(0.0, beat_at - time.monotonic()), *also)
             if self._waker.fileno() in ready:
@@ -252,12 +270,23 @@ class HostConnection(threading.Thread):
             host_process.close(2.0)
         self.up = None
 
+    def _say_demands(self, node: Connection) -> bool:
+        """Tell the node what is wanted; whether it is there."""
+        try:
+            while self._demands:
+                node.send(self._demands.popleft())
+        except Lost:
+            return False
+        return True
+
     def _hear(self, node: Connection) -> bool:
         """Pass on what the node says; whether it is there. Its host processes die with it, which the other connection tells."""
         try:
             for word in node.receive():
                 if isinstance(word, Nodes) and self.up is not None:
                     self._tell(News(self.up, word.members, word.draining))
+                elif isinstance(word, SlotGrant) and self.up is not None:
+                    self._tell(Granted(self.up, word))
         except (Lost, Refused):
             return False
         return True

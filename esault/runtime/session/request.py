@@ -100,6 +100,8 @@ class Request:
     #: the other machines to run on, a hosts.toml, and the file of their key where that does not name it
     hosts: str | Path | None = None
     key: str | Path | None = None
+    #: the run shares slots of these with others by it, the highest first; None: it keeps those that it is given
+    priority: int | None = None
     #: HOST:PORT where other machines may ask for the status of the run and for changes; None: nowhere
     control: str | None = None
     #: the file that says who asked the run for what; None: none

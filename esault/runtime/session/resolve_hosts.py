@@ -12,7 +12,7 @@ from esault.cluster.address import is_loopback, split
 from esault.cluster.hosts_file import HostsFile, read_hosts
 from esault.cluster.key import ClusterKey, loopback_key
 from esault.cluster.shared import Written, check_shared
-from esault.cluster.survey import Found, share_out, survey
+from esault.cluster.survey import Found, share_by_priority, share_out, survey
 from esault.control.placement.placement import PlacementRules
 from esault.elasticity.budget import unpriced
 from esault.errors import UsageError
@@ -31,10 +31,12 @@ def reach(
     state: Place | None,
     notice: Callable[[str], None] = lambda text: None,
     priced: bool = False,
+    priority: int | None = None,
 ) -> HostsSpec:
     """The hosts that this topology can run on now; `notice` is told of those that it begins without.
 
-    `priced`: there is a budget in money, so all must have a price.
+    `priced`: there is a budget in money, so all must have a price. `priority`: slots are shared by it, and `slots` is what the run begins
+    with.
 
     Raises UsageError, naming the host or the unit and what to do.
     """
@@ -58,10 +60,10 @@ def reach(
     found, absent = survey(file.hosts, opened)
     if priced:
         _check_prices(file, found)
-    later = "" if slots is not None else ", and uses it as soon as it can"
+    later = "" if slots is not None and priority is None else ", and uses it as soon as it can"
     for error in absent.values():
         notice(f"{error} The run begins without it{later}")
-    full = [each for each in found if not each.welcome.free]
+    full = [each for each in found if not each.welcome.free and (priority is None or each.welcome.draining)]
     for each in full:
         why = "drains" if each.welcome.draining else f"has all of its {each.welcome.slots} slots taken"
         notice(f"host {each.welcome.name} ({each.address}) {why}: the run begins without it{later}")
@@ -83,12 +85,14 @@ def reach(
     strategy = file.strategy or ("cheapest" if priced else "spread")
     rules = PlacementRules(strategy, {unit: tuple(words) for unit, words in needs.items()}, dict(file.apart))
     # with few slots the host that some units stay on is the first to be asked for one
-    shares = share_out(sorted(found, key=lambda each: each.welcome.name != sharing.host), slots)
+    found.sort(key=lambda each: each.welcome.name != sharing.host)
+    shares = share_out(found, slots) if priority is None else share_by_priority(found, slots or 1, priority)
     names = {each.welcome.name: each.address for each in found}
     costs = {each.address: each.welcome.slot_price or 0.0 for each in found}
     prices = tuple((costs[address], share) for address, share in shares)
     waiting = (*absent, *(each.address for each in full))
-    return HostsSpec(shares, opened.path, rules, 0 if slots is None else -1, names, waiting, sharing, prices)
+    newcomers = 0 if slots is None or priority is not None else -1
+    return HostsSpec(shares, opened.path, rules, newcomers, names, waiting, sharing, prices, priority)
 
 
 def _check_prices(file: HostsFile, found: Sequence[Found]) -> None:

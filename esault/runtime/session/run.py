@@ -78,6 +78,14 @@ def execute(request: Request) -> Report:
         raise UsageError(f"--learn is for the engine actors: on {request.engine} nothing scales units")
     if request.engine != "actors" and (request.hosts is not None or request.key is not None):
         raise UsageError(f"the engine {request.engine!r} does not run on nodes: leave hosts and key out")
+    if request.priority is not None and request.hosts is None:
+        raise UsageError(
+            f"--priority {request.priority} says who gets slots of nodes first: name them with --hosts hosts.toml, or leave it out"
+        )
+    if request.priority is not None and request.slots is not None:
+        raise UsageError(
+            f"--priority and --slots {request.slots}: what the run holds follows its load; say --budget {request.slots} for the most"
+        )
     if request.learn is not None:
         check_folder(request.learn)
     if request.report is not None:

@@ -187,8 +187,12 @@ class Session:
                 from esault.runtime.session.resolve_hosts import reach
 
                 kept = None if self._state is None else self._state.path
+                if request.priority is not None:
+                    slots = sum(width(u, self._widened()) for u in self.plan.units.values()) + self._settings.ackers
                 priced = bool(self._settings.hourly_budget)
-                self._hosts = reach(self.plan, request.hosts, request.key, slots, kept, self._view.notice, priced)
+                self._hosts = reach(
+                    self.plan, request.hosts, request.key, slots, kept, self._view.notice, priced, request.priority
+                )
                 slots = sum(each for _, each in self._hosts.nodes)
             elif request.key is not None and request.control is None:
                 raise UsageError("--key is about several hosts: name them with --hosts hosts.toml")
@@ -209,7 +213,7 @@ class Session:
 
     def _check(self, slots: int, policies: Mapping[str, str]) -> None:
         kept = self._state.kept if self._state is not None else None
-        widened = {**(widths(kept, self.plan) if kept is not None else {}), **self._parallelism}
+        widened = self._widened()
         budget = Budget(self._settings.budget, self._settings.hourly_budget)
         prices = () if self._hosts is None else self._hosts.prices
         remedy = "" if self._hosts is None else "start more nodes"
@@ -217,6 +221,10 @@ class Session:
         self._policies = {EVERY_UNIT: DEFAULT, **policies}
         check_policies(self.plan, self._policies)
         parsed(self.plan, self._settings.objectives)
+
+    def _widened(self) -> dict[str, int]:
+        kept = self._state.kept if self._state is not None else None
+        return {**(widths(kept, self.plan) if kept is not None else {}), **self._parallelism}
 
     def _let_go(self) -> None:
         if self._state is not None:

@@ -7,10 +7,11 @@ import socket
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import pytest
 
-from esault.cluster import host_processes
+from esault.cluster import host_processes, slot_pool
 from esault.cluster.connection import Connection, crowding
 from esault.cluster.key import ClusterKey, make_key
 from esault.cluster.messages import (
@@ -25,6 +26,7 @@ from esault.cluster.messages import (
     Welcome,
 )
 from esault.cluster.node import Node
+from esault.cluster.slot_messages import SlotDemand, SlotGrant
 from esault.cluster.versions import hello, installed
 from esault.messages.settings import Settings
 
@@ -82,6 +84,10 @@ class Peer:
 
 def order(run="r1", slots=1):
     return StartHost(run, "t", slots, "f", None, "m", (), "/", {}, Settings(), {}, None, 0.0, 0.0, "")
+
+
+def shared_order(run, slots, priority):
+    return replace(order(run, slots), priority=priority)
 
 
 def program(monkeypatch, text):
@@ -152,6 +158,76 @@ def test_what_a_host_process_says_before_it_ends_is_heard_and_its_order_does_not
     assert list(tmp_path.iterdir()) == []
     program(monkeypatch, "raise SystemExit(3)")
     assert "exit code 3" in peer.ask(order()).text
+
+
+RUNS = "import time; print('port 77', flush=True); time.sleep(60)"
+
+
+def answer(peer, message, *kinds):
+    """What the node answers of these kinds; other news come between."""
+    peer.connection.send(message)
+    while not isinstance(found := peer.hear(), kinds):
+        pass
+    return found
+
+
+def waiting(node, run):
+    for _ in range(1000):
+        if run in node._host_processes._waiting:
+            return True
+        node.turn(0.01)
+    return False
+
+
+def test_runs_share_slots_by_priority_and_one_that_begins_waits_for_those_of_lower_ones(node, call, monkeypatch):
+    program(monkeypatch, RUNS)
+    monkeypatch.setattr(slot_pool, "PREEMPT_AFTER", 0.0)
+    low, high, late = call(), call(), call()
+    assert answer(low, shared_order("low", 4, 1), HostStarted) == HostStarted("low", 77)
+    assert answer(low, SlotDemand(0, 4, 4, 1), SlotGrant).slots == 4
+    refused = answer(late, shared_order("late", 1, 1), Refusal)
+    assert "has 0 of 4 slots free, not 1 (t has 4)" in refused.text
+    high.connection.send(shared_order("high", 2, 9))
+    assert waiting(node, "high")
+    while (grant := low.hear()).slots != 2:  # no more are asked of it than are wanted
+        pass
+    low.connection.send(SlotDemand(grant.number, 2, 4, 1))
+    while not isinstance(started := high.hear(), HostStarted):
+        pass
+    assert started == HostStarted("high", 77)
+    welcome = call().said[0]
+    assert [(each.name, each.priority, each.slots) for each in welcome.shares] == [("t", 1, 2), ("t", 9, 2)]
+    assert welcome.free == 0
+
+
+def test_a_run_that_waits_for_slots_is_forgotten_when_it_hangs_up_and_refused_when_the_node_drains(
+    node, call, monkeypatch
+):
+    program(monkeypatch, RUNS)
+    low, high, again = call(), call(), call()
+    answer(low, shared_order("low", 4, 1), HostStarted)
+    answer(low, SlotDemand(0, 4, 4, 1), SlotGrant)
+    high.connection.send(shared_order("high", 2, 9))
+    assert waiting(node, "high")
+    high.connection.close()
+    for _ in range(1000):
+        node.turn(0.01)
+        if not node._host_processes._waiting:
+            break
+    assert "high" not in node._host_processes.pool.claims
+    again.connection.send(shared_order("again", 2, 9))
+    assert waiting(node, "again")
+    node.drain()
+    while not isinstance(refused := again.hear(), Refusal):
+        pass
+    assert "drains" in refused.text
+
+
+def test_a_demand_of_who_has_no_run_here_changes_nothing(node, call):
+    stranger = call()
+    stranger.connection.send(SlotDemand(0, 9, 9, 9))
+    assert isinstance(stranger.ask(ClockRequest(1)), ClockReply)
+    assert node._host_processes.pool.free == 4
 
 
 def test_of_two_members_with_one_name_the_first_stands_and_nobody_is_told_for_ever(node, call):

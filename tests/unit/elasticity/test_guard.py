@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-from elasticity_views import sample, view
+from dataclasses import replace
 
-from esault.elasticity.action import Advise, Merge, Rescale, Split
+import pytest
+from elasticity_views import HostUsage, sample, view
+
+from esault.elasticity.action import Advise, Merge, Migrate, Rescale, Split
 from esault.elasticity.edit import edited
 from esault.elasticity.guard import Guard
 from esault.errors import UsageError
@@ -27,6 +29,27 @@ def test_more_than_there_are_slots_is_cut_and_said():
     verdict = Guard().check(view(10, samples(1, 2), free=3), [Rescale("why", 9)])
     assert [a.n for a in verdict.allowed] == [5]
     assert "3 are free" in verdict.refusals[0]
+
+
+@pytest.mark.parametrize(
+    ("free", "obtainable", "wanted", "allowed", "awaited", "refused"),
+    [
+        (3, 0, 4, [4], 0, 0),
+        (3, 3, 4, [], 2, 0),  # all would have to be given by others first
+        (3, 1, 5, [4], 1, 0),
+        (3, 1, 9, [4], 0, 1),  # not even those would do: what is there is taken
+    ],
+)
+def test_slots_that_others_would_have_to_give_are_waited_for(free, obtainable, wanted, allowed, awaited, refused):
+    seen = replace(view(10, samples(1, 2), free=free), obtainable=obtainable)
+    verdict = Guard().check(seen, [Rescale("why", wanted)])
+    assert [a.n for a in verdict.allowed] == allowed
+    assert (verdict.awaited, len(verdict.refusals)) == (awaited, refused)
+
+
+def test_a_move_needs_a_slot_that_is_there():
+    seen = replace(view(10, samples(1, 2), free=1, hosts=[HostUsage("b", 1, 0.0)]), obtainable=1)
+    assert Guard().check(seen, [Migrate("why", 1, "b")]).refusals == ("a move needs a free slot",)
 
 
 def test_splits_beyond_the_slots_are_refused_one_by_one():

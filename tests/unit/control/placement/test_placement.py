@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from esault.control.placement.placement import Cluster, PlacementRules
-from esault.control.placement.resources import Places, SlotRequest
+from esault.control.placement.resources import Places, Slot, SlotRequest
 from esault.errors import UsageError
 
 
@@ -246,3 +246,54 @@ def test_free_slots_go_first(sizes, number):
         made.join(str(i), size)
     got = [made.take(COUNT)[1] for _ in range(number)]
     assert sum(slot is not None for slot in got) == min(number, sum(sizes))
+
+
+class Resized(RuleBasedStateMachine):
+    """A host's slots become more and fewer while sub-units come and go: none is given twice, and none beyond what may be held."""
+
+    def __init__(self):
+        super().__init__()
+        self.cluster = Cluster()
+        self.cluster.join("a", 2)
+        self.slots: list[Slot] = []
+
+    @rule(slots=st.integers(0, 6))
+    def resize(self, slots):
+        self.cluster.resize("a", slots)
+
+    @rule()
+    def take(self):
+        room = self.cluster.free
+        slot = self.cluster.slot_on("a")
+        assert (slot is not None) == bool(room)
+        self.slots += [slot] if slot is not None else []
+
+    @precondition(lambda self: self.slots)
+    @rule(data=st.data())
+    def leave(self, data):
+        slot = self.slots.pop(data.draw(st.integers(0, len(self.slots) - 1)))
+        self.cluster.hosts["a"].units["count"] = 1
+        self.cluster.leave(COUNT, "a", slot)
+
+    @invariant()
+    def slots_are_counted_once(self):
+        host = self.cluster.hosts["a"]
+        assert len(set(self.slots)) == len(self.slots) == host.taken
+        assert len(host.free) == max(0, host.slots - host.taken) and not host.free & host.held
+
+
+TestResized = Resized.TestCase
+
+
+def test_slots_that_others_can_give_count_within_a_budget_alone():
+    made = priced(PlacementRules("cheapest"), a=(1, 0.1), b=(0, 0.2))
+    made.hosts["b"].obtainable = 4
+    assert (made.free, made.obtainable, made.total) == (1, 4, 1)
+    made = Cluster(None, 0.5)
+    made.join("a", 1, (), 0.1)
+    made.join("b", 0, (), 0.2)
+    made.hosts["b"].obtainable = 4
+    assert (made.free, made.obtainable) == (1, 2)
+    made.drain("b")
+    assert made.obtainable == 0
+    assert hosts(made, COUNT, COUNT) == ["a", "a"]  # the second shares a slot: a host without any takes none

@@ -8,6 +8,7 @@ import pytest
 from counting_plan import plan_of_words
 
 from esault import UsageError
+from esault.control.placement.placement import Cluster
 from esault.control.run.driver import STOP_AT_ONCE_PATIENCE, STOP_PATIENCE, Driver
 from esault.messages.change import HoldRanges, RangesHeld
 from esault.messages.checkpoint import Checkpoint, Snapped
@@ -359,6 +360,22 @@ def test_a_process_that_cannot_be_forked_is_not_waited_for_by_an_end_in_order():
     run.answer()
     assert run.driver.phase == "ended"
     assert run.driver.paused
+
+
+def test_slots_that_others_can_give_are_asked_for_by_hand_and_refused_until_they_are_there():
+    cluster = Cluster()
+    cluster.join("here", 8)
+    run = Run(resources=cluster).running()
+    free = cluster.free
+    cluster.hosts["here"].obtainable = 5
+    count = run.driver.units["count"]
+    with pytest.raises(UsageError, match=rf"would need {free + 2} more slots, and {free} of 8 are free: .* try again"):
+        run.driver.commands.scale("count", count.width + free + 2, run.now)
+    assert run.driver.places.lacking(run.now) == 2
+    assert run.driver.places.lacking(run.now + 60.0) == 0
+    assert (run.driver.places.free(), run.driver.places.total) == (free + 5, 13)
+    with pytest.raises(UsageError, match=rf"and {free + 5} of 8 are free"):
+        run.driver.commands.scale("count", 40, run.now)
 
 
 def test_nobody_goes_beyond_the_budget():
