@@ -175,7 +175,7 @@ class StartHost:
     key: str = field(repr=False)
     #: the lowest level that is logged, as `logging` counts
     log_level: int = 30
-    #: who gets slots first where they are short; None: it shares them with nobody
+    #: who gets slots first where they are short; None: it shares them with no other
     priority: int | None = None
 
 

@@ -14,7 +14,7 @@ class SlotShare:
     run: str
     #: of its topology
     name: str
-    #: None: it shares them with nobody
+    #: None: it shares them with no other
     priority: int | None
     slots: int
     #: those that it cannot do without

@@ -24,7 +24,7 @@ _ALL = 1 << 30
 
 @dataclass
 class SlotClaim:
-    """What one run holds of a node, wants, and can come down to."""
+    """The slots that one run holds of a node, wants, and can come down to."""
 
     run: str
     name: str

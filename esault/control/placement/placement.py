@@ -53,7 +53,7 @@ class HostRecord:
     held: set[int] = field(default_factory=set)
     #: slots that the node would give in addition, of those that other runs hold or none
     obtainable: int = 0
-    #: other runs that hold slots of this host: name of the topology, priority (None: it shares with nobody), slots
+    #: other runs that hold slots of this host: name of the topology, priority (None: it shares with no other), slots
     others: tuple[tuple[str, int | None, int], ...] = ()
     #: unit -> sub-units that are here
     units: dict[str, int] = field(default_factory=dict)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Commands"]
 
 
-#: seconds for which slots are wanted that somebody asked for by hand
+#: seconds for which slots are wanted that were asked for by hand
 ASKED_FOR = 10.0
 
 

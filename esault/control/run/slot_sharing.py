@@ -29,7 +29,7 @@ LOOK_EVERY = 1.0
 
 @dataclass(frozen=True)
 class HostDemand:
-    """What a run holds of a host, would hold if it could, and cannot do without now."""
+    """The slots that a run holds of a host, would hold if it could, and cannot do without now."""
 
     held: int
     wanted: int
@@ -60,7 +60,7 @@ class SlotSharing:
         """Take what a node allows on its host."""
         before = cluster.hosts[host].slots
         cluster.resize(host, slots, obtainable)
-        if slots > before:  # somebody wanted them, and is about to use them
+        if slots > before:  # they were wanted, and are about to be used
             self._kept[host] = _Kept(slots, now)
 
     # what is wanted ----------------------------------------------------------------------------------
