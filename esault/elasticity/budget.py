@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 
 from esault.errors import UsageError
+from esault.value_class import value_class
 
 __all__ = ["Budget", "unpriced"]
 
@@ -14,7 +14,7 @@ __all__ = ["Budget", "unpriced"]
 ROUNDING = 1e-9
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Budget:
     """At most one of both is above 0; with neither there is no budget."""
 

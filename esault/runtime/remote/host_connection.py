@@ -93,7 +93,7 @@ class News:
     draining: bool
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class Granted:
     """The host's node says how many slots the run may hold there."""
 
