@@ -450,3 +450,5 @@ class Exited:
     incarnation: int
     #: such as "killed by signal 9"; for people
     reason: str = ""
+    #: its process, where it was known
+    process: int = 0

@@ -227,6 +227,9 @@ class Messages:
     """Several control messages in one, in order."""
 
     messages: tuple[Any, ...]
+    #: of a sub-unit: its process, and how many it had for the same actor by the last of these, so that reports find their places
+    process: int = 0
+    count: int = 0
 
 
 @value_class(frozen=True)

@@ -67,8 +67,8 @@ def test_a_tuple_and_a_number_pass_the_files_of_their_walks():
         return {place for place in named if drawings.CODE / place not in passed}
 
     assert left_out("tuple") == {"runtime/net/links.py", "runtime/net/inlets.py"}
-    actors = {"runtime/worker/sub_unit_actor.py", "runtime/driver/driver_actor.py"}
-    assert left_out("number") == {*actors, "ui/prometheus.py", "ui/otlp.py", "messages/status.py"}
+    between = {"runtime/net/status_pipe.py", "runtime/driver/driver_actor.py"}
+    assert left_out("number") == {*between, "ui/prometheus.py", "ui/otlp.py", "messages/status.py"}
 
 
 def test_an_arrow_that_follows_from_others_is_left_out():

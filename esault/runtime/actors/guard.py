@@ -24,7 +24,7 @@ from typing import Any
 
 from esault.runtime.actors.signature import Refusals, SignedBuffer, Signer
 
-__all__ = ["LOOPBACK", "MAX_STRANGERS", "install", "moved", "refused", "require_parameters"]
+__all__ = ["LOOPBACK", "MAX_STRANGERS", "install", "moved", "refused", "require_parameters", "signer"]
 
 LOOPBACK = "127.0.0.1"
 #: connections to one process that have not yet shown a signed frame
@@ -77,11 +77,12 @@ def moved(what: str) -> RuntimeError:
 
 def _frame(name: str, packet: object) -> bytes:
     _require(packet == name, f"the packet {name}")
-    body = _current().dumps(packet)
+    body = signer().dumps(packet)
     return b"%d>%b" % (len(body), body)
 
 
-def _current() -> Signer:
+def signer() -> Signer:
+    """Return what signs the messages of this run. Raises RuntimeError before `install`."""
     if _signer is None:
         raise RuntimeError("guard.install(secret) must come before any message")
     return _signer
@@ -89,7 +90,7 @@ def _current() -> Signer:
 
 def _buffer(loads: object = None) -> SignedBuffer:
     """Called by Thespian as its own `ReceiveBuffer(loads)`."""
-    return SignedBuffer(_current(), _refusals)
+    return SignedBuffer(signer(), _refusals)
 
 
 def _import_transport() -> tuple[Any, Any, Any, Any]:

@@ -112,6 +112,7 @@ class DriverActor(Supervisor):
         log_through(RecordHandler(spec.console_fd, "driver", about))
         self.send(self._command, DriverStarted(Owner.current()))
         if spec.hosts is None:
+            self.take_reports(spec.run_dir)
             self.send(self.keeper, StartKeeper(spec, Owner.current()))
             self._begin_core(spec)
         else:
@@ -241,7 +242,7 @@ class DriverActor(Supervisor):
         """From a sub-unit or an ack server."""
         assert self._core is not None
         now = self._now()
-        for each in message.messages:
+        for each in self.in_order(message):
             self._take(self._core, each, now)
         self._carry()
 
@@ -251,8 +252,8 @@ class DriverActor(Supervisor):
 
     def receiveMsg_Exited(self, message: Exited, sender: Any) -> None:
         """A process died."""
+        self.exited(message)
         if self._core is not None:
-            self.addresses.pop(message.incarnation, None)
             self._core.handle(message, self._now())
             self._carry()
 
@@ -334,6 +335,8 @@ class DriverActor(Supervisor):
             self.tick_after(self._period)
             return
         now = self._now()
+        for status in self.reports():
+            self._take(self._core, status, now)
         self._measure(self._core, now)
         self._memory_watch.step(self._core, now)
         self._cheaper_hosts.step(self._core, now)

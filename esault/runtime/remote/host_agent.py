@@ -95,6 +95,7 @@ class HostAgent(Supervisor):
         log_through(RecordHandler(spec.console_fd, f"agent@{spec.host_context.host}", about))
         self._usage = host_usage(spec.host_context.host)
         self.send(self._host_process, DriverStarted(Owner.current()))
+        self.take_reports(spec.run_dir)
         self.send(self.keeper, StartKeeper(spec, Owner.current()))
         self._line = DriverConnection(
             spec.run,
@@ -159,11 +160,11 @@ class HostAgent(Supervisor):
 
     def receiveMsg_Messages(self, message: Messages, sender: Any) -> None:
         """From a sub-unit or an ack server."""
-        self._say(FromSubUnits(message.messages))
+        self._say(FromSubUnits(tuple(self.in_order(message))))
 
     def receiveMsg_Exited(self, message: Exited, sender: Any) -> None:
         """A process died."""
-        self.addresses.pop(message.incarnation, None)
+        self.exited(message)
         self._say(ProcessDied(message.incarnation, message.reason))
 
     def receiveMsg_NotForked(self, message: NotForked, sender: Any) -> None:
@@ -179,6 +180,8 @@ class HostAgent(Supervisor):
         if self._over:
             return
         now = time.monotonic()
+        if reports := self.reports():
+            self._say(FromSubUnits(tuple(reports)))
         if self._prober is not None:
             self._readings += self._prober.take_readings()
         usage = None

@@ -17,7 +17,6 @@ from typing import Any
 
 from esault.background import BackgroundLoop
 from esault.errors import CheckpointError, EsaultError
-from esault.flow.delivery.ack_server import AckServer
 from esault.flow.operators.event_loop import EventLoop
 from esault.flow.operators.user_error import UserError, is_transient, pack_cause
 from esault.flow.sub_unit_factory import sub_unit
@@ -25,10 +24,12 @@ from esault.flow.worker.async_unit import AsyncSubUnit
 from esault.flow.worker.environment import Environment
 from esault.flow.worker.spout_unit import SpoutSubUnit
 from esault.flow.worker.sub_unit import SubUnit
-from esault.messages.control import AckRouting, Build, Built, Failed, Stop
+from esault.messages.control import Build, Built, Failed
+from esault.messages.status import Status
 from esault.runtime.messages import RunSpec
 from esault.runtime.net.inlets import LOOK_EVERY, Inlets
 from esault.runtime.net.links import UnixWire
+from esault.runtime.net.status_pipe import Report, StatusWriter
 from esault.runtime.process.heap import give_back, keep_freed
 from esault.runtime.process.lease import Lease
 from esault.runtime.process.usage import process_usage
@@ -41,7 +42,7 @@ from esault.state.state_store import FileStateStore
 from esault.state.states_on_disk import StatesOnDisk
 from esault.topology.inherited_plan import take_plan
 
-__all__ = ["AckerLoop", "DataLoop", "SubUnitLoop"]
+__all__ = ["DataLoop", "SubUnitLoop"]
 
 #: turns between two looks at the sockets, and seconds after which no other is begun: one of slow user code is one tuple
 TURNS, LONGEST_TURNS = 4, 0.02
@@ -68,6 +69,9 @@ class DataLoop(threading.Thread):
         self.messages: deque[Any] = deque()
         self.outbox: deque[Any] = deque()
         self._on_outbox = on_outbox
+        #: takes reports, where it can, in place of the actor
+        self.statuses: StatusWriter | None = None
+        self._count = 0
         self._waker = Waker()
         self._offset = spec.clock_offset
         self._background = BackgroundLoop()
@@ -83,10 +87,20 @@ class DataLoop(threading.Thread):
         """There is mail. Any thread may call this."""
         self._waker.wake()
 
-    def say(self, message: Any) -> None:
-        """A message for the driver."""
-        self.outbox.append(message)
-        self._on_outbox()
+    def say(self, *messages: Any) -> None:
+        """Messages for the driver."""
+        told = False
+        for message in messages:
+            if isinstance(message, Status) and self._report(message):
+                continue
+            self._count += 1
+            self.outbox.append(message)
+            told = True
+        if told:
+            self._on_outbox()
+
+    def _report(self, status: Status) -> bool:
+        return self.statuses is not None and self.statuses.send(Report(os.getpid(), self._count, status))
 
     def run(self) -> None:
         """The thread."""
@@ -210,7 +224,7 @@ class SubUnitLoop(DataLoop):
         inlets.watch(wire.fileno())
         if isinstance(core, AsyncSubUnit):
             inlets.watch(core.loop.fileno())
-        self.outbox.extend(core.outbox)  # what is to be said of the state comes before the run begins
+        self.say(*core.outbox)  # what is to be said of the state comes before the run begins
         core.outbox.clear()
         self.say(Built(build.incarnation, os.getpid(), inlets.data.endpoint, inlets.express.endpoint))
         lease, look_at = self.lease, 0.0
@@ -241,59 +255,12 @@ class SubUnitLoop(DataLoop):
                 if not worked or self.messages or self.clock() > until:
                     break
             if core.outbox:
-                self.outbox.extend(core.outbox)
+                self.say(*core.outbox)
                 core.outbox.clear()
-                self._on_outbox()
             if worked or self.messages:
                 continue
             inlets.wait(min(core.next_at - self.clock(), LONGEST_WAIT), core.may_read)
             self._waker.clear()
-        self.outbox.extend(core.outbox)
-        self._on_outbox()
+        self.say(*core.outbox)
         core.close()
         return None
-
-
-class AckerLoop(DataLoop):
-    """Serves an ack server."""
-
-    def serve(self) -> None:
-        inlets, wire = self.sockets()
-        try:
-            self._serve(inlets, wire)
-        finally:
-            inlets.close()
-            wire.close()
-
-    def _serve(self, inlets: Inlets, wire: UnixWire) -> None:
-        build = self.build
-        core = AckServer(build.incarnation, build.epoch, build.settings, wire)
-        inlets.watch(self._waker.fileno())
-        inlets.watch(wire.fileno())
-        gc.freeze()
-        gc.set_threshold(50_000, 20, 50)
-        self.say(Built(build.incarnation, os.getpid(), inlets.data.endpoint, inlets.express.endpoint))
-        watch_at = look_at = self.clock()
-        while not self.leave:
-            if self.lease is not None and not self.lease.holds():
-                self._stand_still(self.lease)
-            while self.messages:
-                message = self.messages.popleft()
-                if isinstance(message, AckRouting):
-                    core.owners(message.owners)
-                elif isinstance(message, Stop):
-                    self.leave = True
-            now = self.clock()
-            came = inlets.express.read(lambda frame, now=now: core.read(frame, now))  # type: ignore[misc]
-            core.send()
-            wire.retry()
-            core.retry()
-            if now >= watch_at:
-                watch_at = now + 0.05
-                core.watch(now)
-            if now >= look_at:
-                look_at = now + LOOK_EVERY
-                inlets.mend()
-            if not came:
-                inlets.wait(0.05, False)
-                self._waker.clear()

@@ -140,7 +140,7 @@ class Keeper(ParentActor):
 
     def _gone(self, incarnation: int, patience: float = 0.0) -> None:
         del self._addresses[incarnation]
-        self._processes.pop(incarnation, None)
+        process = self._processes.pop(incarnation, None)
         if self._spec is not None:
             remove_files(self._spec.run_dir, incarnation)
         condemned = incarnation in self._condemned
@@ -158,7 +158,7 @@ class Keeper(ParentActor):
             self._killed.discard(incarnation)
             reason = "the run ended it"
         if not self._leaving:
-            self.send(self._driver, Exited(incarnation, reason))
+            self.send(self._driver, Exited(incarnation, reason, 0 if process is None else process.pid))
 
     def receiveMsg_Leave(self, message: Leave, sender: Any) -> None:
         """All have said their last word: they may go."""

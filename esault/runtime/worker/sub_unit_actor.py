@@ -10,13 +10,16 @@ from typing import Any
 
 from esault.messages.control import Build, DumpThreads, Failed, ThreadDump
 from esault.runtime.actors.actor import ReportingActor
+from esault.runtime.actors.guard import signer
 from esault.runtime.messages import ChildSpec, Messages, Pid, Wake
+from esault.runtime.net.status_pipe import StatusWriter
 from esault.runtime.process.console import MarkedStream
 from esault.runtime.process.log_records import RecordHandler, log_through
 from esault.runtime.process.threads import dump_threads
 from esault.runtime.process.title import set_title
 from esault.runtime.process.waker import Waker
-from esault.runtime.worker.data_loop import AckerLoop, DataLoop, SubUnitLoop
+from esault.runtime.worker.acker_loop import AckerLoop
+from esault.runtime.worker.data_loop import DataLoop, SubUnitLoop
 
 __all__ = ["NOT_BEGUN", "UNHEARD", "SubUnitActor"]
 
@@ -42,6 +45,8 @@ class SubUnitActor(ReportingActor):
         super().__init__()
         birth = self._birth = requirements
         self.reporter = birth.driver
+        #: messages that the data loop had for the driver
+        self._count = 0
         # Made now, begun at `Wake`: that comes from the keeper, and the driver's first words may overtake it.
         loop = SubUnitLoop if birth.build.unit else AckerLoop
         try:
@@ -67,6 +72,7 @@ class SubUnitActor(ReportingActor):
         self._name(build)
         log_through(self._log)
         self.watch(self._waker.fileno(), self._send_out)
+        self._loop.statuses = StatusWriter(spec.run_dir, signer().dumps)
         try:
             self._loop.start()
         except RuntimeError:  # no further thread is allowed: the keeper tries again
@@ -89,7 +95,8 @@ class SubUnitActor(ReportingActor):
         if messages:
             if any(isinstance(m, Failed) for m in messages):
                 sys.stdout.flush()
-            self.send(self._birth.driver, Messages(tuple(messages)))
+            self._count += len(messages)
+            self.send(self._birth.driver, Messages(tuple(messages), os.getpid(), self._count))
 
     def receiveMsg_Messages(self, message: Messages, sender: Any) -> None:
         """Control messages for the core; a Build makes this process another sub-unit."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from esault.messages.control import Kill
+from esault.messages.control import Exited, Kill
 from esault.runtime.actors.actor import HandlerFailed, ReportingActor, UnknownMessage
+from esault.runtime.actors.guard import signer
 from esault.runtime.messages import ForkedChild, KeeperStarted, Messages
+from esault.runtime.net.status_pipe import ReportOrder, StatusReader
 from esault.runtime.process.owner import Owner
 from esault.runtime.process.waker import Waker
 
@@ -25,6 +28,8 @@ class Supervisor(ReportingActor):
         #: is readable when a thread of this process has something for this actor
         self.waker = Waker()
         self._keeper_process: Owner | None = None
+        self._statuses: StatusReader | None = None
+        self._order = ReportOrder()
         self._waiting: dict[int, list[Any]] = defaultdict(list)
 
     def deliver(self, incarnation: int, messages: Sequence[Any]) -> None:
@@ -34,6 +39,24 @@ class Supervisor(ReportingActor):
             self._waiting[incarnation].extend(messages)
         else:
             self.send(address, Messages(tuple(messages)))
+
+    def take_reports(self, run_dir: str) -> None:
+        """Make the pipe that sub-units report through; where that cannot be, they send messages."""
+        with contextlib.suppress(OSError):
+            self._statuses = StatusReader(run_dir, signer().loads)
+
+    def reports(self) -> list[Any]:
+        """Return the statuses that came since."""
+        return [] if self._statuses is None else self._order.due(self._statuses.read())
+
+    def in_order(self, message: Messages) -> Iterator[Any]:
+        """Yield the messages of a sub-unit, and reports where they stand among them."""
+        yield from self.reports()
+        before = message.count - len(message.messages)
+        for number, each in enumerate(message.messages, 1):
+            yield each
+            if message.process:
+                yield from self._order.counted(message.process, before + number)
 
     def undelivered(self, address: Any, number: int) -> None:
         """End the process that misses messages: what they were to bring about would be waited for ever. Its death is dealt with."""
@@ -52,6 +75,11 @@ class Supervisor(ReportingActor):
     def engine_failed(self, text: str) -> None:
         """End the run: an actor has met a mistake in the engine."""
         raise NotImplementedError
+
+    def exited(self, message: Exited) -> None:
+        """A process is gone."""
+        self.addresses.pop(message.incarnation, None)
+        self._order.forget(message.process)
 
     def receiveMsg_KeeperStarted(self, message: KeeperStarted, sender: Any) -> None:
         """The keeper is there."""

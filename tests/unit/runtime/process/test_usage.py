@@ -38,6 +38,6 @@ def test_a_process_that_may_open_no_more_files_tells_what_it_told_last(monkeypat
 
     tell, never = process_usage(), process_usage()
     before = tell()
-    monkeypatch.setattr(psutil.Process, "cpu_times", no_more)
+    monkeypatch.setattr(psutil.Process, "memory_info", no_more)
     assert tell() == before
     assert never().cpu == 0.0
