@@ -32,6 +32,7 @@ def run(
     parallelism: Mapping[str, int] | None = None,
     slots: int | None = None,
     seconds: float | None = None,
+    scale_to_zero: float | None = None,
     acks: str = "on",
     ackers: int | None = None,
     settings: Settings | None = None,
@@ -83,6 +84,8 @@ def run(
     finish, `restart=True` begins anew. `from_savepoint` begins with a savepoint, by its name or folder; `rename` says what has another name
     now (old name -> new one), `allow_dropped_state` lets state go that no unit takes. `hosts` names a hosts.toml: the sub-units then run on these machines' nodes, and share them with other runs by `priority`.
 
+    With `scale_to_zero=S` a run with checkpoints pauses after S seconds without a tuple, gives all slots back, and goes on when input comes.
+
     `land_metrics` is a folder in which the run's own metrics land as tables, for `esault analyze`. `metrics` and `ui` are a port, or
     "ADDRESS:PORT", for Prometheus and for a page in a browser, `otlp` the URL of a receiver of OpenTelemetry. What else has the name of an
     option of `esault run` means the same. `view` is told of what the run prints and how it stands (`line`, `notice`, `update`); without,
@@ -131,6 +134,7 @@ def run(
                 slots,
                 seconds,
                 report,
+                scale_to_zero=scale_to_zero,
                 policies=policies,
                 state=state,
                 resume=resume,

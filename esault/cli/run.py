@@ -204,6 +204,12 @@ class _Run(click.Command):
     multiple=True,
     help="With --from-savepoint or --resume: a unit of the run has another name in the shadow. May be repeated.",
 )
+@click.option(
+    "--scale-to-zero",
+    metavar="S",
+    type=float,
+    help="With --checkpoint: after S seconds without a tuple pause, and give all slots back until input comes.",
+)
 @click.option("--seconds", type=float, help="End in order after so long.")
 @click.option("--report", type=click.Path(), help="Write report.json there.")
 @click.option(
@@ -292,6 +298,7 @@ def command(
     shadow: str | None,
     shadow_settings: tuple[str, ...],
     shadow_rename: tuple[str, ...],
+    scale_to_zero: float | None,
     seconds: float | None,
     report: str | None,
     learn: str | None,
@@ -336,6 +343,8 @@ def command(
             raise UsageError("--shadow and --hosts: both versions run on this machine; leave one of them out")
         if shadow_rename and not resume and from_savepoint is None:
             raise UsageError("--shadow-rename is about what both versions go on from: say --resume or --from-savepoint")
+        if scale_to_zero is not None:
+            raise UsageError("--shadow and --scale-to-zero: both versions read on; leave one of them out")
         if engine != "actors":
             raise UsageError(f"--shadow is for the engine actors, not {engine}")
         from esault.shadow.beside import Beside
@@ -375,6 +384,7 @@ def command(
             ),
             parallelism={**counts(parallelism), **counts(t for t in fixed if "=" in t)},
             slots=slots,
+            scale_to_zero=scale_to_zero,
             seconds=seconds,
             report=report,
             view=view,

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from esault.control.report.summary import Snapshot
+from esault.control.report.summary import SCALED_TO_ZERO, Snapshot
 from esault.counters import counted
 from esault.errors import UsageError
 from esault.runtime.session.request import View
@@ -97,7 +97,7 @@ class PrometheusView:
             return "ending in order"
         if snapshot.unforked:
             return f"{counted(snapshot.unforked, 'sub-unit')} cannot be forked"
-        return "" if snapshot.phase == "running" else snapshot.phase
+        return "" if snapshot.phase in ("running", SCALED_TO_ZERO) else snapshot.phase
 
     # as a collector ----------------------------------------------------------------------------
 

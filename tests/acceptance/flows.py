@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from esault import BatchBolt, Bolt, Columns, EndOfStream, Spout, Topology, by_key, shuffle, skip
 from esault.sinks import Collect, JsonLines, SparkTable
-from esault.sources import Items, Lines, MicroBatches, Paced, TextFiles
+from esault.sources import Items, Lines, MicroBatches, Paced, TcpLines, TextFiles
 
 
 class Split(Bolt):
@@ -317,6 +317,22 @@ def calls(name: str, out: str, seconds: float, rate: float, rows: int = 100_000)
     t = Topology(name)
     orders = t.spout("orders", Paced(Items([(f"k{i % 300}", seconds) for i in range(rows)]), rate))
     orders.bolt("call", CallsFor, grouping=by_key(), max_parallelism=8).sink("rows", JsonLines(out))
+    return t
+
+
+def followed_tallies(name: str, path: str, out: str) -> Topology:
+    """Words of files that grow."""
+    t = Topology(name)
+    words = t.spout("lines", TextFiles(path, follow=True)).bolt("split", Split, grouping=shuffle())
+    words.bolt("tally", Count, grouping=by_key()).sink("rows", JsonLines(out))
+    return t
+
+
+def served_tallies(name: str, out: str) -> Topology:
+    """Words of who connects."""
+    t = Topology(name)
+    words = t.spout("lines", TcpLines("127.0.0.1", 0, listen=True)).bolt("split", Split, grouping=shuffle())
+    words.bolt("tally", Count, grouping=by_key()).sink("rows", JsonLines(out))
     return t
 
 

@@ -86,6 +86,10 @@ class UnitSnapshot(UnitCounts):
     metrics: tuple[MetricReading, ...] = ()
 
 
+#: phase of a run of which no process is there, until input comes
+SCALED_TO_ZERO = "scaled to zero"
+
+
 @value_class(frozen=True)
 class HostSnapshot:
     """One host of a run on several."""

@@ -46,6 +46,11 @@ class ControlServer:
         #: who waits for the end, and the name under which the last checkpoint is to be kept
         self._leaving: list[tuple[Caller, str]] = []
 
+    @property
+    def leaving(self) -> bool:
+        """Return whether a caller has asked for the end."""
+        return bool(self._leaving)
+
     def seen(self, snapshot: Snapshot) -> None:
         """The run as it is."""
         self._snapshot = snapshot

@@ -114,3 +114,5 @@ class Request:
     land_metrics: str | Path | None = None
     #: the folder that says how wide bolts were in the last run, to begin so; None: none
     learn: str | Path | None = None
+    #: give all slots back after so many seconds without a tuple, until input comes; None: never
+    scale_to_zero: float | None = None

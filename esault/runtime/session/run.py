@@ -86,6 +86,8 @@ def execute(request: Request) -> Report:
         raise UsageError(
             f"--priority and --slots {request.slots}: what the run holds follows its load; say --budget {request.slots} for the most"
         )
+    if request.scale_to_zero is not None:
+        _check_scale_to_zero(request, request.scale_to_zero)
     if request.learn is not None:
         check_folder(request.learn)
     if request.report is not None:
@@ -109,11 +111,26 @@ def execute(request: Request) -> Report:
     return report
 
 
+def _check_scale_to_zero(request: Request, seconds: float) -> None:
+    if request.engine != "actors":
+        raise UsageError(f"--scale-to-zero is for the engine actors, not {request.engine}: leave it out")
+    if not seconds > 0:
+        raise UsageError(f"--scale-to-zero {seconds:g}: say after how many seconds without a tuple, above 0")
+    if not request.settings.checkpoint_every > 0:
+        raise UsageError(
+            f"--scale-to-zero {seconds:g}: what is left while nothing runs is a checkpoint: say how often with --checkpoint SECONDS"
+        )
+
+
 def _unwritten(path: str | Path, error: OSError) -> str:
     return f"the report of the run, which is over, cannot be written to {path} ({error.strerror or error})"
 
 
 def _actors(request: Request) -> Report:
+    if request.scale_to_zero is not None:
+        from esault.runtime.session.scale_to_zero import run_scaled_to_zero
+
+        return run_scaled_to_zero(request)
     return Session(request).run()
 
 

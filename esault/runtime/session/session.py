@@ -55,6 +55,7 @@ from esault.runtime.session.control_options import ControlOptions
 from esault.runtime.session.control_server import ControlServer
 from esault.runtime.session.control_socket import ControlSocket
 from esault.runtime.session.dead_letters import dead_letter_paths
+from esault.runtime.session.idle_watch import IdleWatch
 from esault.runtime.session.learned import learnt_by_policies, with_learned
 from esault.runtime.session.open_state import open_state
 from esault.runtime.session.request import SLOTS, LogView, Quiet, Request, TimelineView
@@ -164,8 +165,12 @@ def chained_of(request: Request, plan: Plan, kept: CompletedCheckpoint | None) -
 class Session:
     """A run on actors. `run` blocks until it has ended and gives its report."""
 
-    def __init__(self, request: Request) -> None:
-        """Checks everything that can be checked; nothing is started. Raises EsaultError."""
+    def __init__(self, request: Request, idle: IdleWatch | None = None) -> None:
+        """Checks everything that can be checked; nothing is started. `idle` says when it is to pause by itself. Raises EsaultError."""
+        self._idle_watch = idle
+        #: it was paused since it had nothing to do, and is not to end
+        self.idle = False
+        self.last_snapshot: Snapshot | None = None
         located = request.topology
         assert isinstance(located, Located)
         self.plan = located.build(dict(request.params)).plan()
@@ -210,6 +215,11 @@ class Session:
         self._cause = b""
         self._control_server: ControlServer | None = None
         self._run_dir: RunDir | None = None
+
+    @property
+    def hosts(self) -> HostsSpec | None:
+        """The hosts that it runs on; None: this one."""
+        return self._hosts
 
     def _check(self, slots: int, policies: Mapping[str, str]) -> None:
         kept = self._state.kept if self._state is not None else None
@@ -365,6 +375,7 @@ class Session:
         try:
             report = self._watch(handle, driver)
             how = report.ended
+            self.idle = self.idle and not self._control_server.leaving
             return report
         finally:
             self._control_server.ended(how)
@@ -399,16 +410,20 @@ class Session:
                     self._view.notice(message.text)
                 elif isinstance(message, Snapshot):
                     self._view.update(message)
+                    self.last_snapshot = message
+                    if self._pauses(message):
+                        handle.tell(driver, DrainRun())
                     if self._control_server is not None:
                         self._control_server.seen(message)
                     begun = begun or message.phase == "running" or message.unforked > 0
                     if timed and until is None and message.phase == "running":
                         until = time.monotonic() + (self._seconds or 0.0)
             if until is not None and time.monotonic() >= until:
-                until, timed = None, False
+                until, timed, self.idle = None, False, False
                 handle.tell(driver, DrainRun())
             if self._signals > told:
                 told += 1
+                self.idle = False
                 if told == 1:
                     self._view.notice("ending in order: what is in flight is processed (again to stop at once)")
                     waits = True
@@ -421,6 +436,13 @@ class Session:
                 raise TopologyFailed(FIRST_DIED)
             if driving is not None and not driving.alive():
                 raise TopologyFailed("the driver's process died (was it killed?): the run ends here")
+
+    def _pauses(self, snapshot: Snapshot) -> bool:
+        """Return whether the run is to pause now since it has nothing to do."""
+        if self._idle_watch is None or self.idle or not self._idle_watch.seen(snapshot, time.monotonic()):
+            return False
+        self.idle = True
+        return True
 
     def _show_page(self, page: Page) -> None:
         if self._metrics is not None:

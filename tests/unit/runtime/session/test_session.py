@@ -38,7 +38,7 @@ def test_a_signal_after_the_time_is_over_is_answered_and_a_second_one_stops_at_o
     notices = []
     watching._view = SimpleNamespace(notice=notices.append, update=lambda snapshot: None)
     watching._control_server = watching._metrics = watching._run_dir = None
-    watching._seconds, watching._signals = 1e-9, 0
+    watching._seconds, watching._signals, watching._idle_watch = 1e-9, 0, None
 
     def signal():
         watching._signals += 1
