@@ -55,6 +55,15 @@ CONF = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
 }
+_FILES = "spark.sql.streaming.checkpointFileManagerClass"
+_BY_FILE_SYSTEM = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+
+
+def on_disk(spark: SparkSession) -> dict[str, str]:
+    """Return the settings for a state in a folder: Spark's usual way to rename a file there starts four programs for each,
+    a hundred for a batch of one level."""
+    known = spark.sparkContext._jvm.org.apache.spark.util.Utils.classIsLoadable(_BY_FILE_SYSTEM)
+    return {_FILES: _BY_FILE_SYSTEM} if known else {}
 
 
 class Epochs:

@@ -102,7 +102,7 @@ class SparkRun:
                 open_kept, self.plan, exactly, self.state, self.resume, self.restart, folder, self.view.notice
             )
             if address is None:
-                with hold() as kept, self._session() as spark:
+                with hold() as kept, self._session() as spark, query.settled(spark, query.on_disk(spark)):
                     return _Life(self, spark, folder, kept).run()
             with self._session() as spark, hold(SparkPath(spark, address)) as kept:
                 return _Life(self, spark, folder, kept).run()

@@ -20,6 +20,7 @@ from esault.runtime.session.request import Request
 from esault.runtime.session.run import execute
 from esault.sinks import JsonLines
 from esault.spark import read_table
+from esault.spark.engine import query
 from esault.spark.engine.journal import Journal
 from esault.testing import LocalRuntime
 from esault.topology.locate import locate
@@ -69,6 +70,14 @@ def test_final_tables_are_those_of_the_other_engines(spark: Any, tmp_path: Path)
     assert report.as_dict()["roots"] is None
 
 
+def test_files_of_a_state_in_a_folder_are_renamed_without_other_programs(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert len(query.on_disk(spark)) == 1
+    monkeypatch.setattr(query, "_BY_FILE_SYSTEM", "org.apache.spark.OfAnotherVersion")
+    assert query.on_disk(spark) == {}
+
+
 def test_deaths_before_and_within_a_commit_neither_lose_nor_repeat(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,6 +101,7 @@ def test_deaths_before_and_within_a_commit_neither_lose_nor_repeat(
         if epoch == 3:
             dies("behind the commit")
 
+    monkeypatch.setattr("esault.spark.engine.reading.AHEAD", 200)  # a batch is soon over
     monkeypatch.setattr(Journal, "write", dying_write)
     monkeypatch.setattr(JsonLines, "commit", dying_commit)
     out, state = tmp_path / "out", tmp_path / "state"
@@ -103,10 +113,10 @@ def test_deaths_before_and_within_a_commit_neither_lose_nor_repeat(
     with pytest.raises(UsageError, match="holds a run that did not finish: go on with --resume"):
         run("endless", out, settings=EXACTLY, state=state)
     # with other tasks, whose state is where the keys are, and then with the ones that were asked for last
-    report = run("endless", out, settings=EXACTLY, state=state, resume=True, parallelism={"count": 3}, seconds=4)
+    report = run("endless", out, settings=EXACTLY, state=state, resume=True, parallelism={"count": 3}, seconds=0.2)
     assert report.ended == "paused" and report.checkpoints.resumed_from == 4
     assert report.units["count"].parallelism == [(0.0, 3)]
-    report = run("endless", out, settings=EXACTLY, state=state, resume=True, seconds=3)
+    report = run("endless", out, settings=EXACTLY, state=state, resume=True, seconds=0.2)
     assert report.ended == "paused" and report.units["count"].parallelism == [(0.0, 3)]
     rows = [json.loads(line) for line in (out / "rows.jsonl").read_text().splitlines()]
     seen: dict[int, list[int]] = {}
@@ -118,7 +128,9 @@ def test_deaths_before_and_within_a_commit_neither_lose_nor_repeat(
     assert len(rows) > report.units["count"].tuples_in  # some are of the life before
 
 
-def test_ctrl_c_drains(spark: Any, tmp_path: Path) -> None:
+def test_ctrl_c_drains(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("esault.spark.engine.reading.AHEAD", 200)
+
     def interrupt() -> None:
         while not (tmp_path / "rows.jsonl").exists():  # how long Spark takes to begin is the machine's affair
             time.sleep(0.05)
@@ -143,7 +155,7 @@ def test_an_error_of_user_code_is_told_with_unit_key_and_traceback(spark: Any, t
 
 
 def test_windows_are_those_of_the_other_engines(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("esault.spark.engine.reading.AHEAD", 200)  # several batches
+    monkeypatch.setattr("esault.spark.engine.reading.AHEAD", 400)  # several batches
     local = expected("timed", tmp_path)
     report = run("timed", tmp_path)
     for name in ("minutes", "slides", "sessions", "joined", "largest", "plain", "odd"):
