@@ -6,6 +6,7 @@ each time, so that a change is judged by what it changed. `shared/depth.py` says
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
@@ -21,6 +22,7 @@ from esault.policies import register, unregister
 
 sys.path.insert(0, str(Path(__file__).with_name("shared")))
 import depth
+import held
 import order
 from commands_asked import Done
 
@@ -28,6 +30,22 @@ from commands_asked import Done
 os.environ.setdefault("ESAULT_CLASS_ARCHIVE", "off")
 #: seeds that show something together
 ENOUGH = 6
+#: bytes that tests write at a time, at most
+WRITTEN = 4 << 30
+
+
+def _memory():
+    """A folder in memory with room enough, from which programs can be run; None where there is none."""
+    with contextlib.suppress(OSError):
+        found = os.statvfs("/dev/shm")
+        if found.f_bavail * found.f_frsize >= WRITTEN and not found.f_flag & os.ST_NOEXEC:
+            return "/dev/shm"
+    return None
+
+
+# No test shows what a disk does when the power fails, and thousands of times a test waits until a file is on it.
+if (memory := _memory()) is not None:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", memory)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -90,8 +108,9 @@ gc.disable()
 
 
 def pytest_collection_finish():
-    """Count what was imported and collected as there for good."""
+    """Count what was imported and collected as there for good. As often as usual, garbage takes a seventh of the time."""
     gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
     gc.enable()
 
 
@@ -111,6 +130,16 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.slow)
         elif order.function(item.nodeid) in long:
             item.add_marker(pytest.mark.long)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item, nextitem):
+    """Behind the last test of a group end what its tests shared."""
+    try:
+        return (yield)
+    finally:
+        if nextitem is None or order.group_of(nextitem.path) != order.group_of(item.path):
+            held.let_go()
 
 
 @pytest.hookimpl(optionalhook=True)

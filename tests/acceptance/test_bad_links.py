@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import depth
 import pytest
 from namespaces import RelayedNetwork, why_not
 from nodes import Nodes
@@ -76,6 +77,7 @@ def test_a_unit_is_split_over_links_that_delay_and_lose_and_a_host_is_cut_off_tw
     assert after["cut"] > before["cut"]
 
 
+@depth.deep("links that are cut for a while, above")
 def test_hosts_that_do_not_reach_each_other_for_a_while_lose_and_repeat_nothing(command, nodes, network, tmp_path):
     """The driver reaches both: nobody is given up, and what is on its way comes late."""
     write_text(tmp_path, 3000)

@@ -8,12 +8,15 @@ import signal
 import subprocess
 import time
 from collections import Counter, defaultdict
+from pathlib import Path
 
 import depth
+import in_process
 import pytest
 from test_runs import landed
 
 pytestmark = pytest.mark.slow
+COUNTED = f"{Path(__file__).with_name('flows.py')}:counted"
 LINES = 4000
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "while", "it", "rains", "in", "paris"]
 
@@ -159,9 +162,9 @@ def test_two_runs_cannot_share_a_state_directory(command, other_command, tmp_pat
     assert command.stop()[0] == 0
 
 
-def test_what_makes_no_sense_is_refused_before_anything_starts(command, tmp_path):
+def test_what_makes_no_sense_is_refused_before_anything_starts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     write_text(tmp_path, 10)
-    more = {"path": "in.txt", "out": "out.jsonl"}
     for said, told in [
         (("--resume",), "--resume is about checkpoints"),
         (("--state", "kept"), "--state is about checkpoints"),
@@ -170,7 +173,8 @@ def test_what_makes_no_sense_is_refused_before_anything_starts(command, tmp_path
         (("--checkpoint", "1", "--resume", "--restart"), "say one of them"),
         (("--checkpoint", "1", "--state", "in.txt"), "the state directory in.txt cannot be used"),
     ]:
-        code, _, err = command.run("counted", *said, **more)
+        params = ("--set=name=none", "--set=path=in.txt", "--set=out=out.jsonl")
+        code, _, err = in_process.esault("run", COUNTED, "--plain", *params, *said)
         assert code == 2, said
         assert told in err
         assert not (tmp_path / "out.jsonl").exists()

@@ -11,6 +11,7 @@ from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 
+import held
 import pytest
 from http_feed import feeding
 from ports import free_port
@@ -33,20 +34,18 @@ def started(module, library):
         yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def rabbitmq():
     import rabbitmq_server
 
-    with started(rabbitmq_server, "pika") as server:
-        yield server
+    return held.server(rabbitmq_server, "pika")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def postgres():
     import postgres_server
 
-    with started(postgres_server, "psycopg") as server:
-        yield server
+    return held.server(postgres_server, "psycopg")
 
 
 def place(file):

@@ -14,6 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 import depth
+import in_process
 import pytest
 from test_runs import landed, run_dirs, write_lines
 
@@ -87,7 +88,7 @@ def test_nonsense_is_refused_in_one_line_and_nothing_changes(words):
         (("count", "99"), "max_parallelism is 8"),
         (("split", "99"), "more slots"),
     ]:
-        code, _, err = esault("scale", *arguments, "--run", words.name)
+        code, _, err = in_process.esault("scale", *arguments, "--run", words.name)
         assert code == 2
         assert says in err
         assert "Traceback" not in err
@@ -132,7 +133,7 @@ def test_a_throttle_that_cannot_be_is_refused(words):
         (("cuont", "5", "--for", "1"), "there is no unit 'cuont'; there are: lines, split, count"),
         (("count", "5"), "Missing option '--for'"),
     ]:
-        code, _, err = esault("throttle", *arguments, "--run", words.name)
+        code, _, err = in_process.esault("throttle", *arguments, "--run", words.name)
         assert code == 2
         assert says in err
         assert "Traceback" not in err

@@ -108,6 +108,7 @@ def test_on_processes_over_splits_merges_kills_and_a_resume_with_another_paralle
     seen(landed(tmp_path / "out.jsonl"), N)
 
 
+@depth.deep("by processes, and state goes from host to host in test_hosts_come_and_go.py")
 @pytest.mark.slow
 def test_on_hosts_one_of_which_drains_so_that_all_of_its_state_moves(command, nodes, tmp_path):
     nodes.start("a", "b")

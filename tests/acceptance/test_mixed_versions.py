@@ -28,7 +28,7 @@ GATED = {"path": "in.txt", "out": "out.jsonl", "gate": "gate", "rate": 1000.0, "
 
 def another(folder: Path) -> tuple[str, ...]:
     """An eSault of the same number with other code, and how its command is called."""
-    shutil.copytree(Path(ROOT, "esault"), folder / "esault", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(Path(ROOT, "esault"), folder / "esault")
     with (folder / "esault" / "cluster" / "messages.py").open("a") as file:
         file.write("# a later commit\n")
     there = f"import os, sys; os.environ['PYTHONPATH'] = {str(folder)!r}; sys.path.insert(0, {str(folder)!r})"

@@ -52,6 +52,7 @@ def other_command(other_command, network):
     return other_command
 
 
+@depth.deep("on loopback by test_hosts_come_and_go.py")
 def test_a_unit_grows_over_hosts_one_joins_and_one_drains_and_every_word_counts_once(command, nodes, network, tmp_path):
     nodes.start("a", "b")
     write_text(tmp_path, 3000)

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import depth
+import held
 import kafka_broker
 import postgres_server
 import pytest
@@ -26,13 +27,8 @@ ORDERS, PEOPLE = 1200, 30
 
 @pytest.fixture
 def servers():
-    for library in ("confluent_kafka", "psycopg", "deltalake"):
-        pytest.importorskip(library)
-    try:
-        with kafka_broker.running() as kafka, postgres_server.running() as postgres:
-            yield kafka, postgres
-    except (kafka_broker.NotToBeHadError, postgres_server.NotToBeHadError) as error:
-        pytest.skip(str(error))
+    pytest.importorskip("deltalake")
+    return held.server(kafka_broker, "confluent_kafka"), held.server(postgres_server, "psycopg")
 
 
 def alerts(orders):

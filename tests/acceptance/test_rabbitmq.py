@@ -1,4 +1,7 @@
-"""From a queue to a queue by a real RabbitMQ: killed, resumed, changed and without a server for a time, nothing is missing."""
+"""From a queue to a queue by a real RabbitMQ: killed, resumed and changed, nothing is missing.
+
+What happens while the server is away: `test_outages.py`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import from_rabbitmq
+import held
 import pytest
 import rabbitmq_server
 from test_acknowledged import kill_run
@@ -15,14 +19,9 @@ pytestmark = pytest.mark.slow
 PLACE = f"{Path(from_rabbitmq.__file__)}:topology"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def server():
-    pytest.importorskip("pika", reason="pika is not installed: pip install 'esault[rabbitmq]'")
-    try:
-        with rabbitmq_server.running() as found:
-            yield found
-    except rabbitmq_server.NotToBeHadError as error:
-        pytest.skip(str(error))
+    return held.server(rabbitmq_server, "pika")
 
 
 class Flow:
@@ -77,14 +76,9 @@ def test_with_checkpoints_each_message_counts_once(command, server, tmp_path):
     command.start(PLACE, *options, "--resume", **flow.params)
     command.running()
     command.until(flow.all_landed)
-    server.stop()
-    server.start()
-    flow.more()
-    command.until(flow.all_landed)
     code, _, err = command.stop()
     assert code == 0, err
     assert Counter(flow.landed()) == Counter(range(flow.sent)), "by JsonLines, exactly once"
-    assert err.count("waiting until it does") <= 8, "each connection says it once"
     read = flow.read()
     assert sorted(dict(read).values()) == list(range(flow.sent)), (
         "readers that drop repeats by message_id see each once"

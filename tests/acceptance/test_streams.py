@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import held
 import pytest
 import rabbitmq_server
 import through_streams
@@ -19,12 +20,7 @@ STREAMS = 4
 
 @pytest.fixture
 def server():
-    pytest.importorskip("pika", reason="pika is not installed: pip install 'esault[rabbitmq]'")
-    try:
-        with rabbitmq_server.running() as found:
-            yield found
-    except rabbitmq_server.NotToBeHadError as error:
-        pytest.skip(str(error))
+    return held.server(rabbitmq_server, "pika")
 
 
 def test_each_message_counts_once(command, server, tmp_path):

@@ -1,7 +1,7 @@
 """The benches run from end to end; what they measure decides nothing here.
 
-A bench takes seconds of a processor at its smallest: all of them run in the deep run, in others one of two ways to
-measure: runs from the command line, and the simulator.
+A bench takes seconds of a processor at its smallest: all of them run in the deep run, in others the simulator here, and
+runs that are measured in `test_real.py` and `test_flows.py`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def run(name, folder, *arguments):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["throughput", pytest.param("latency", marks=deep)])
+@deep
+@pytest.mark.parametrize("name", ["throughput", "latency"])
 def test_a_bench_writes_its_result(name, tmp_path):
     pytest.importorskip("pyarrow")
     # The peers have tests of their own, in test_flows.py.

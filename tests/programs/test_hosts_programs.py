@@ -32,7 +32,7 @@ def hosts(tmp_path):
         made.end()
 
 
-@pytest.mark.parametrize("name", depth.chosen(CHOSEN, ("doors", "takings_by_hour")))
+@pytest.mark.parametrize("name", depth.chosen(CHOSEN, ("takings_by_hour",)))
 def test_state_that_moves_from_host_to_host_gives_what_a_plain_loop_gives(hosts, name, tmp_path):
     run = Run(Program(name), tmp_path)
 

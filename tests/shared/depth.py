@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
@@ -23,14 +24,19 @@ PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") 
 
 
 def of(asked: int) -> int:
-    """So many examples are taken of those that are asked for; one at least, and three unless in `quick`."""
-    return min(asked, max(1 if PROFILE == "quick" else 3, asked // DIVISORS[PROFILE]))
+    """So many examples are taken of those that are asked for; one at least, and two unless in `quick`."""
+    return min(asked, max(1 if PROFILE == "quick" else 2, asked // DIVISORS[PROFILE]))
 
 
 def chosen(names: Iterable[T], few: Iterable[T]) -> list[T]:
     """All names in the deep run, and else only these few."""
     kept = set(few)
     return [name for name in names if PROFILE == "deep" or name in kept]
+
+
+def deep(why: str) -> pytest.MarkDecorator:
+    """A mark for a test that the deep run alone takes. `why`: where else it is shown what it shows."""
+    return pytest.mark.skipif(PROFILE != "deep", reason=f"{why}: make test-deep")
 
 
 def seeds(asked: int) -> range:

@@ -125,7 +125,18 @@ class Broker:
         }
         self._properties = folder / "server.properties"
         self._properties.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
+        self._format(properties is None and not settings)
+
+    def _format(self, usual: bool) -> None:
+        """Have a folder for its data. That of a usual one is made once for a machine: a Java less for each broker."""
+        formatted, data = _CACHE.with_name(f"{_CACHE.name}-formatted"), self.folder / "data"
+        if usual and formatted.is_dir():
+            shutil.copytree(formatted, data)
+            return
         self._java("kafka.tools.StorageTool", "format", "-t", _cluster_id(), "-c", str(self._properties))
+        if usual:  # another process may be first
+            with tempfile.TemporaryDirectory(dir=_CACHE.parent) as folder, contextlib.suppress(OSError):
+                shutil.copytree(data, Path(folder, "data")).rename(formatted)
 
     def _keys(self) -> Path:
         """Make the certificate that it shows, which is its own authority, and return the file with its key."""

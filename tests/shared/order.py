@@ -33,14 +33,30 @@ KEPT = "tests/unit/test_import_directions.py"
 ROOT = Path(__file__).parents[2]
 #: folders whose tests need a JVM or a server
 OUTSIDE = ("tests/spark/", "tests/connectors/")
-#: files that share a fixture which takes long to make: one worker has all of them
+#: files that share what takes long to make: one worker has all of them
 TOGETHER = re.compile(r"tests/(spark|connectors/\w+)/")
+#: files elsewhere that ask the server of such a group
+BESIDE = {
+    f"tests/acceptance/test_{name}.py": f"connectors/{server}"
+    for name, server in {
+        "kafka": "kafka",
+        "orders": "kafka",
+        "rabbitmq": "rabbitmq",
+        "streams": "rabbitmq",
+        "connector_topologies": "rabbitmq",
+    }.items()
+}
 
 
 def group(path: str) -> str:
     """The name of the tests that one worker runs, one after another: a file, or a folder of files."""
     found = TOGETHER.match(path)
-    return found[1] if found else path
+    return found[1] if found else BESIDE.get(path, path)
+
+
+def group_of(path: Path) -> str:
+    """The same of the path of a collected file."""
+    return group(path.relative_to(ROOT).as_posix())
 
 
 def durations() -> dict[str, float]:
@@ -53,7 +69,7 @@ def longest_first(items: list[Any]) -> None:
     seconds: Counter[str] = Counter()
     for path, of_file in durations().items():
         seconds[group(path)] += of_file
-    groups = {path: group(path.relative_to(ROOT).as_posix()) for path in {item.path for item in items}}
+    groups = {path: group_of(path) for path in {item.path for item in items}}
     keys = {path: (-seconds[of_path], of_path) for path, of_path in groups.items()}
     items.sort(key=lambda item: keys[item.path])
 

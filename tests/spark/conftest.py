@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import held
 import pytest
 import quick_spark
 
@@ -28,15 +29,19 @@ def young(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {**quick_spark.environment(tmp_path_factory.mktemp("conf")), "PYTHONPATH": ROOT}
 
 
-@pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'esault[spark]'")
+@contextmanager
+def running() -> Iterator[Any]:
     from esault.spark import register, session
 
-    with ExitStack() as stack:
-        running = stack.enter_context(session("local[2]", conf=QUICK))
-        register(running)
-        yield running
+    with session("local[2]", conf=QUICK) as started:
+        register(started)
+        yield started
+
+
+@pytest.fixture(scope="module")
+def spark() -> Any:
+    pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'esault[spark]'")
+    return held.held(running)
 
 
 class Landed:

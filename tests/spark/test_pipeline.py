@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import depth
 import pytest
 
 from esault.errors import SinkError, UsageError
@@ -164,19 +165,19 @@ def test_many_small_steps_are_compacted_and_a_replaced_table_is_read_anew(
 ) -> None:
     table = landed()
     jobs = Jobs(table.path, tmp_path / "into")
-    for step in range(3):
+    for step in range(2):
         for n in range(40):
             table.land([40 * step + n], [f"i{40 * step + n}"])
         jobs.run()
         assert jobs.said[0].startswith("compacting 40 parts of ")
         assert jobs.totals() == list(range(40 * (step + 1)))
-    for n in range(120, 128):
+    for n in range(80, 89):
         table.land([n], [f"i{n}"])
         jobs.run(job="clean:table")
     assert len(parts(tmp_path / "into/clean/table")) == 11
     jobs.run()
     assert len(parts(tmp_path / "into/clean/table")) == 1
-    assert jobs.totals() == list(range(128))
+    assert jobs.totals() == list(range(89))
     table.end()
     landed(run="r2", mode="replace").land([7], ["i1"])
     assert jobs.run().cleaned["clean:table"].why == "table was replaced"
@@ -217,7 +218,7 @@ def test_a_job_that_is_killed_at_any_write_does_the_same_when_it_runs_again(
         return counted
 
     deaths = 0
-    for after in range(0, 60, 5):
+    for after in depth.chosen(range(0, 60, 5), (0, 5, 10, 15)):
         with monkeypatch.context() as patch:
             made = dying(after)
             for name in ("write_new", "link", "rename", "sync_folder"):

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import quick_spark
 
 import esault.errors
 
@@ -26,7 +27,7 @@ sink = SparkTable(sys.argv[1], {"word": str})
 sink.open(Context("u", run="r"))
 sink.write_columns(["a", "b"], [None, None], 1.0, None)
 sink.commit(0, sink.prepare(0))
-conf = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+conf = dict(pair.split("=", 1) for pair in sys.argv[3:])
 try:
     with session("local[2]", say=print, paths=[sys.argv[2]], conf=conf) as spark:
         from pyspark.sql.functions import udf
@@ -66,8 +67,11 @@ def test_spark_runs_on_the_java_that_pip_brings_and_leaves_nothing_behind(tmp_pa
         "TMPDIR": str(tmp_path / "tmp"),
         "PYTHONPATH": str(Path(esault.errors.__file__).parents[1]),
     }
+    java = f"{quick_spark.JAVA} -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+    settings = {**quick_spark.SETTINGS, "spark.driver.extraJavaOptions": java}
+    conf = [f"{name}={value}" for name, value in settings.items()]
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PROGRAM, str(tmp_path / "table"), str(tmp_path / "topology")],
+        [sys.executable, "-W", "error", "-c", PROGRAM, str(tmp_path / "table"), str(tmp_path / "topology"), *conf],
         env=environ,
         capture_output=True,
         text=True,

@@ -75,17 +75,21 @@ def test_of_two_runs_with_one_journal_the_second_to_write_an_epoch_ends(spark: A
     assert two.done == 0
 
 
-def test_a_run_goes_on_from_a_state_that_no_worker_sees(spark: Any, far: str, tmp_path: Path) -> None:
+def test_a_run_goes_on_from_a_state_that_no_worker_sees(
+    spark: Any, far: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("esault.spark.engine.reading.AHEAD", 200)  # a batch is soon over
+
     def run(**options: Any) -> Any:
         flow, exactly = locate(f"{FLOWS}:endless"), Settings(delivery="eo")
         return execute(Request(flow, {"out": str(tmp_path)}, "spark", exactly, state=f"{far}/state", **options))
 
-    first = run(seconds=2)
+    first = run(seconds=0.2)
     assert first.ended == "paused" and first.checkpoints.directory == f"{far}/state"
     with pytest.raises(UsageError, match="holds a run that did not finish: go on with --resume"):
         run()
     # with other tasks, to which Spark brings the state
-    second = run(resume=True, parallelism={"count": 3}, seconds=2)
+    second = run(resume=True, parallelism={"count": 3}, seconds=0.2)
     assert second.checkpoints.resumed_from == first.checkpoints.newest > 0
     assert second.units["count"].parallelism == [(0.0, 3)]
     seen: dict[int, list[int]] = {}

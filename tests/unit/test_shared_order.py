@@ -31,6 +31,8 @@ def test_files_that_share_a_session_of_spark_are_together_and_count_together(mon
     assert order.group("tests/spark/x.py") == order.group("tests/spark/e/y.py") != order.group("tests/b.py")
     assert order.group("tests/spark/x.py") == order.group("tests/spark/engine/y.py")
     assert order.group("tests/connectors/kafka/x.py") != order.group("tests/connectors/mqtt/x.py")
+    assert order.group("tests/connectors/kafka/x.py") == order.group("tests/acceptance/test_kafka.py")
+    assert all((order.ROOT / path).exists() for path in order.BESIDE)
 
 
 def test_the_recorder_keeps_what_was_not_run_and_forgets_files_that_are_gone(tmp_path, monkeypatch):

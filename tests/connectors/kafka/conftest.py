@@ -6,6 +6,7 @@ import gc
 import warnings
 from collections.abc import Iterator
 
+import held
 import kafka_broker
 import pytest
 
@@ -19,17 +20,8 @@ def _sockets_of_refused_connections() -> Iterator[None]:
         gc.collect()
 
 
-@pytest.fixture(scope="session")
-def broker() -> Iterator[kafka_broker.Broker]:
+@pytest.fixture(scope="module")
+def broker() -> kafka_broker.Broker:
     # Both before a check forks: each of its processes would load them anew.
-    pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed: pip install 'esault[kafka]'")
-    pytest.importorskip("kafka.admin", reason="kafka-python is not installed: pip install 'esault[kafka]'")
-    try:
-        started = kafka_broker.running()
-        running = started.__enter__()
-    except kafka_broker.NotToBeHadError as error:
-        pytest.skip(str(error))
-    try:
-        yield running
-    finally:
-        started.__exit__(None, None, None)
+    found: kafka_broker.Broker = held.server(kafka_broker, "confluent_kafka", "kafka.admin")
+    return found

@@ -6,6 +6,7 @@ import json
 import signal
 import threading
 
+import depth
 import pytest
 
 from esault import Topology
@@ -123,6 +124,7 @@ class TestWhatGoesWrong:
             waited(sink.write([Row("k", "x" * 100_000, 0.0)]), None)
             waited(sink.prepare(1), None)
 
+    @depth.deep("the coordinator of transactions is away in test_exactly_once.py")
     def test_a_broker_that_is_away_is_waited_for_and_nothing_is_lost(self, broker, caplog):
         topic = broker.topic()
         sink = opened(KafkaSink(topic, broker.servers))

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+import held
 import nats_server
 import pytest
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[nats_server.Server]:
-    pytest.importorskip("nats", reason="nats-py is not installed: pip install 'esault[nats]'")
-    try:
-        started = nats_server.running()
-        running = started.__enter__()
-    except nats_server.NotToBeHadError as error:
-        pytest.skip(str(error))
-    try:
-        yield running
-    finally:
-        started.__exit__(None, None, None)
+@pytest.fixture(scope="module")
+def server() -> nats_server.Server:
+    found: nats_server.Server = held.server(nats_server, "nats")
+    return found

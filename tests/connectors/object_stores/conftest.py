@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 
+import held
 import pytest
 import s3_server
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[s3_server.Server]:
-    try:
-        started = s3_server.running()
-        running = started.__enter__()
-    except s3_server.NotToBeHadError as error:
-        pytest.skip(str(error))
-    try:
-        yield running
-    finally:
-        started.__exit__(None, None, None)
+@pytest.fixture(scope="module")
+def server() -> s3_server.Server:
+    found: s3_server.Server = held.server(s3_server)
+    return found
 
 
 @pytest.fixture

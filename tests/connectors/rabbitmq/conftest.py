@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+import held
 import pytest
 import rabbitmq_server
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[rabbitmq_server.Server]:
-    pytest.importorskip("pika", reason="pika is not installed: pip install 'esault[rabbitmq]'")
-    try:
-        started = rabbitmq_server.running()
-        running = started.__enter__()
-    except rabbitmq_server.NotToBeHadError as error:
-        pytest.skip(str(error))
-    try:
-        yield running
-    finally:
-        started.__exit__(None, None, None)
+@pytest.fixture(scope="module")
+def server() -> rabbitmq_server.Server:
+    found: rabbitmq_server.Server = held.server(rabbitmq_server, "pika")
+    return found

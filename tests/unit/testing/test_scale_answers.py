@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import depth
 import pytest
 from counting import text, words
 
@@ -23,7 +24,7 @@ def stepped(local, times):
 @pytest.mark.parametrize("n", [1, 3, 5])
 def test_it_comes_and_says_what_is(n):
     told = set()
-    for seed in range(40):
+    for seed in range(40 if depth.PROFILE == "deep" else 16):
         settings = Settings(delivery="eo", max_pending=4, root_rows=16)
         local = LocalRuntime(
             words(), spouts={"lines": text(300)}, seed=seed, settings=settings, parallelism={"count": 2}

@@ -6,6 +6,7 @@ import json
 import math
 import random
 
+import depth
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -79,7 +80,7 @@ def test_a_long_history_stays_small_and_reaches_far_back():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("minutes", [5, 48])
+@pytest.mark.parametrize("minutes", depth.chosen([5, 48], [5]))
 def test_a_rhythm_of_ten_seconds_stays_one_for_hours(minutes):
     seen = history(lambda t: 1000.0 if t % 10 < 3 else 100.0, 60 * minutes + 5, window=0.5)
     assert seen.period == 10
