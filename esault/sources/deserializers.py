@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 from esault.errors import TopologyError
+from esault.sources.json_decoder import decode
 
 __all__ = ["deserializer"]
 
-_DECODER = json.JSONDecoder()
-
-
-def _json(data: bytes) -> Any:
-    """As json.loads, which takes four times the time: it guesses the encoding, and looks for space around the value."""
-    text = data.decode()
-    try:
-        value, end = _DECODER.raw_decode(text)
-    except ValueError:
-        end = -1
-    return value if end == len(text) else _DECODER.decode(text)
-
-
-_NAMED: dict[str, Callable[[bytes], Any]] = {"text": bytes.decode, "json": _json, "bytes": bytes}
+_NAMED: dict[str, Callable[[bytes], Any]] = {"text": bytes.decode, "json": decode, "bytes": bytes}
 
 
 def deserializer(who: str, option: str, wanted: Any, besides: str = "") -> Callable[[bytes], Any]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from esault.errors import SourceError, TopologyError
+from esault.sources.json_decoder import quick_decoder
 from esault.sources.record_key import UnusableError, as_key, shown
 from esault.sources.text_files import TextFiles
 from esault.topology.context import Context
@@ -153,11 +154,12 @@ class JsonFiles(Spout[Any, dict[str, Any]]):
         if callable(key) or not lines:
             return None
         text = f"[{_BETWEEN.join([line for _, line in lines])}]"
-        if "\\u" in text:
+        quick, end = quick_decoder(), len(text)
+        if quick is None and "\\u" in text:
             return None
         try:
             # An object that goes on over two lines has the number between them in it, and not behind it.
-            found, end = _scan(text, 0)
+            found, end = _scan(text, 0) if quick is None else (quick(text), end)
             values, between = found[::2], found[1::2]
             if end != len(text) or len(values) != len(lines) or between != [_NUMBER] * (len(lines) - 1):
                 return None

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from esault.errors import SourceError, TopologyError
+from esault.sources import json_files
 from esault.sources.json_files import JsonFiles
 from esault.topology.context import Context
 from esault.topology.spout import EndOfStream
@@ -15,9 +16,12 @@ from esault.topology.spout import EndOfStream
 SPOUTS = []
 
 
-@pytest.fixture(autouse=True)
-def inside_tmp_path(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True, params=["msgspec", "python"])
+def inside_tmp_path(tmp_path, monkeypatch, request):
+    """Each test reads by msgspec, and then as where that is not installed."""
     monkeypatch.chdir(tmp_path)
+    if request.param == "python":
+        monkeypatch.setattr(json_files, "quick_decoder", lambda: None)
     yield
     while SPOUTS:
         SPOUTS.pop().close()
