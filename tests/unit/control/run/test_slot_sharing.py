@@ -170,6 +170,14 @@ def test_a_load_that_swings_preempts_once():
     assert high.first.width == 4
 
 
+def test_what_a_run_can_spare_is_offered_by_one_host_only_and_first_by_one_that_has_to_come_down():
+    run = Run({"a": 2, "b": 2}, {"tally": {"at": ["a", "a", "b", "b"], "least": 2}})
+    offered = lambda: {name: each.held - each.least for name, each in run.turn(0.0).items()}
+    assert offered() == {"a": 2, "b": 0}
+    run.sharing.granted(run.resources, "b", 1, 0, 0.0)
+    assert offered() == {"a": 0, "b": 2}
+
+
 def test_what_has_not_been_used_for_a_while_is_given_back():
     run = Run({"a": 3, "b": 2}, {"tally": {"at": ["a"]}})
     found = run.turn(0.0)
