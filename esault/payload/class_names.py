@@ -147,6 +147,8 @@ _found: dict[tuple[str, str], tuple[ModuleType | None, Any]] = {}
 _checked: set[Any] = set()
 _own: dict[str, bool] = {}
 _MOST_KNOWN = 4096
+#: modules that nothing asks for -> how much was loaded when that was seen
+_unasked: dict[str, tuple[int, int]] = {}
 
 
 def vouch(types: Iterable[Any], moved: Iterable[tuple[str, Any]] = ()) -> None:
@@ -165,12 +167,14 @@ def forget() -> None:
     _found.clear()
     _own.clear()
     _checked.clear()
+    _unasked.clear()
 
 
 def topology_module(module: ModuleType) -> None:
     """This is the topology's own file now: a class of it is found here, wherever the file lay when the class was named."""
     _topology[:] = [module]
     _found.clear()
+    _unasked.clear()
 
 
 def is_own(name: Any) -> bool:
@@ -313,6 +317,11 @@ def _import(module: str) -> ModuleType:
 
 def _is_asked_for(module: str) -> bool:
     """Return whether a function of the user's, in a module that is loaded, would import this one: bytes do not choose."""
+    # Each piece of state whose class is gone asks, and to look through thousands of functions takes milliseconds. A notebook
+    # defines more of them without a module.
+    loaded_now = (len(sys.modules), len(vars(sys.modules["__main__"])))
+    if _unasked.get(module) == loaded_now:
+        return False
     # `from a.b import c` names a.b and c; a module that is asked for ends with one of the names of some code.
     ends = {module[i:] for i in range(len(module)) if i == 0 or module[i - 1] == "."}
     for name, loaded in list(sys.modules.items()):
@@ -323,6 +332,9 @@ def _is_asked_for(module: str) -> bool:
                     code = getattr(getattr(each, "__func__", each), "__code__", None)
                     if isinstance(code, CodeType) and _imports(code, ends):
                         return True
+    if len(_unasked) >= _MOST_KNOWN:
+        _unasked.clear()
+    _unasked[module] = loaded_now
     return False
 
 

@@ -155,6 +155,28 @@ def test_a_module_of_the_users_is_imported_if_their_code_asks_for_it_and_not_els
     class_names.forget()
 
 
+def test_who_asks_for_a_module_is_looked_for_again_only_when_more_is_loaded(tmp_path, monkeypatch):
+    (tmp_path / "esault_test_unasked.py").write_text("class Order:\n    pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    class_names.forget()
+    seen: list[set[str]] = []
+    imports = class_names._imports
+    monkeypatch.setattr(class_names, "_imports", lambda code, ends: seen.append(ends) or imports(code, ends))
+
+    def looked():
+        seen.clear()
+        with pytest.raises(FrameError, match="nothing that is imported asks for it"):
+            class_names.find("esault_test_unasked", "Order")
+        return bool(seen)
+
+    assert [looked(), looked()] == [True, False]
+    loaded = types.ModuleType("esault_test_loaded")
+    monkeypatch.setitem(sys.modules, loaded.__name__, loaded)
+    assert [looked(), looked()] == [True, False]
+    monkeypatch.setattr(sys.modules["__main__"], "esault_test_cell", looked, raising=False)
+    assert [looked(), looked()] == [True, False]
+
+
 def small(data: bytes) -> bool:
     """Whether a pickle names no place of memory that would have to be made first: more than there is of it, in the worst case."""
     with contextlib.suppress(Exception):
