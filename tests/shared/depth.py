@@ -24,8 +24,8 @@ PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") 
 
 
 def of(asked: int) -> int:
-    """So many examples are taken of those that are asked for; one at least, and two unless in `quick`."""
-    return min(asked, max(1 if PROFILE == "quick" else 2, asked // DIVISORS[PROFILE]))
+    """So many examples are taken of those that are asked for; one at least, and three unless in `quick`."""
+    return min(asked, max(1 if PROFILE == "quick" else 3, asked // DIVISORS[PROFILE]))
 
 
 def chosen(names: Iterable[T], few: Iterable[T]) -> list[T]:
