@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from esault.errors import UsageError
@@ -12,6 +11,7 @@ from esault.shadow.rows import ComparedRows, ReadRows, RowsForShadow
 from esault.topology.builder import Topology
 from esault.topology.located import Located
 from esault.topology.rewired import sinks_of, spouts_of, with_other_ends, with_sinks_beside
+from esault.value_class import value_class
 
 __all__ = ["FirstVersion", "ShadowVersion", "described"]
 
@@ -21,7 +21,7 @@ def described(topology: Topology) -> dict[str, Any]:
     return {"topology": topology.name, "spouts": spouts_of(topology), "sinks": sinks_of(topology)}
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class FirstVersion(Located):
     """A topology as it is; what it reads and puts out is kept beside."""
 
@@ -37,7 +37,7 @@ class FirstVersion(Located):
         )
 
 
-@dataclass(frozen=True)
+@value_class(frozen=True)
 class ShadowVersion(Located):
     """Another version of it, that reads what the first one has read, and writes to no place of its own."""
 
