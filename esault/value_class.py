@@ -17,14 +17,19 @@ if TYPE_CHECKING:
 else:
 
     def value_class(*, frozen: bool, kw_only: bool = False):
-        """Return the decorator: as `dataclass(frozen=True)`, for classes whose fields all count where two are compared.
-
-        A frozen dataclass of another decorator cannot derive from such a class: Python takes it for one that is not frozen.
-        """
+        """Return the decorator: as `dataclass(frozen=True)`, for classes whose fields all count where two are compared."""
         assert frozen
 
         def made(cls: type) -> type:
-            dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
+            above = [each for each in map(_parameters, cls.__mro__[1:]) if each is not None and each.frozen]
+            for each in above:
+                each.frozen = False  # the decorator, which is not to make a frozen class, refuses one above
+            try:
+                dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
+            finally:
+                for each in above:
+                    each.frozen = True
+            _parameters(cls).frozen = True  # dataclasses below are to be frozen, too
             for name, shared in _SHARED.items():
                 if name not in vars(cls):
                     setattr(cls, name, shared)
@@ -33,6 +38,10 @@ else:
             return cls
 
         return made
+
+
+def _parameters(cls: type) -> Any:
+    return vars(cls).get("__dataclass_params__")
 
 
 def _compile_later(cls: type) -> None:

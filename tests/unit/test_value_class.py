@@ -121,6 +121,29 @@ def test_a_class_below_one_that_has_no_object_yet_has_its_fields():
     assert copy.copy(Below(b=1)).b == 1
 
 
+def test_frozen_dataclasses_of_both_kinds_derive_from_each_other():
+    @dataclass(frozen=True)
+    class Plain(Named):
+        more: int = 7
+
+    @value_class(frozen=True)
+    class Below(Plain):
+        last: int = 8
+
+    below = Below(1, name="n", last=9)
+    assert [each.name for each in fields(Below)] == ["x", "y", "tags", "name", "more", "last"]
+    assert (below.x, below.more, below.last) == (1, 7, 9) and below == Below(1, name="n", last=9)
+    assert Plain(1) == Plain(1) != Plain(2) and Plain(1).sum == 1
+    for thing in (Plain(1), below):
+        with pytest.raises(FrozenInstanceError):
+            thing.more = 2  # type: ignore[misc]
+    with pytest.raises(TypeError, match="cannot inherit non-frozen dataclass from a frozen one"):
+
+        @dataclass
+        class Changed(Point):
+            z: int = 0
+
+
 @pytest.mark.parametrize("name", ["x", "other"])
 def test_it_cannot_be_changed(name):
     point = Point(1)
