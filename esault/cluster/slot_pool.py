@@ -135,19 +135,16 @@ class SlotPool:
         before, occupied = claim.granted, claim.occupied
         if ideal >= occupied:
             claim.granted = min(ideal, occupied + self.free)
-        elif ideal >= max(claim.wanted, claim.least) or ideal > claim.granted or self._preempts(claim, now):
+        elif ideal >= max(claim.wanted, claim.least) or ideal > claim.granted or self._preempts(now):
             claim.granted = ideal
         if claim.granted != before:
             claim.number += 1
             claim.heard = False
 
-    def _preempts(self, victim: SlotClaim, now: float) -> bool:
-        """Return whether a run of higher priority has been short for long enough."""
+    def _preempts(self, now: float) -> bool:
+        """Return whether a run has been short for long enough: while one is, only those of lower priority have more than they should."""
         return any(
-            claim.short_since is not None
-            and now >= claim.short_since + PREEMPT_AFTER
-            and (claim.priority or 0) > (victim.priority or 0)
-            for claim in self.claims.values()
+            claim.short_since is not None and now >= claim.short_since + PREEMPT_AFTER for claim in self.claims.values()
         )
 
     def _more(self, claim: SlotClaim) -> int:
