@@ -12,6 +12,7 @@ from esault.messages.control import Build
 from esault.messages.settings import Settings
 from esault.runtime.process.owner import Owner
 from esault.topology.chaining import with_chained
+from esault.topology.context import Context
 from esault.topology.located import Located
 from esault.topology.plan import Plan
 from esault.value_class import value_class
@@ -121,6 +122,11 @@ class RunSpec:
     timeline: bool = False
     #: the file in which what policies have learnt is kept; None: it is not
     learnt: str | None = None
+
+    @property
+    def context(self) -> Context:
+        """Return what a sink that the driver opens is told."""
+        return Context("", host=self.host, run=self.run, lineage=self.lineage or self.run, run_dir=self.run_dir)
 
     def laid_out(self, plan: Plan) -> Plan:
         """Return the plan as this run has it: with its chained bolts in the units that they run in."""

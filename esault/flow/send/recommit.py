@@ -9,64 +9,78 @@ from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
 
-from esault.flow.send.sink_call import Background, call_sink, waited
+from esault.flow.send.sink_call import Background
+from esault.flow.send.unopened_sink import UnopenedSink
 from esault.messages.checkpoint import CompletedCheckpoint
+from esault.topology.context import Context
 from esault.topology.plan import SinkPlan
 from esault.topology.sink import commits_as_one, forgets_always
 
 __all__ = ["commit_for_run", "forget_staged", "go_back", "recommit"]
 
 
-def _call(name: str, hook: str, background: Background, function: Any, *arguments: Any) -> None:
-    call_sink(name, hook, lambda: waited(function(*arguments), background))
-
-
 def commit_for_run(
-    name: str, sink: Any, handles: Iterable[tuple[int, Any]], background: Background, whole: bool = True
+    name: str,
+    sink: Any,
+    handles: Iterable[tuple[int, Any]],
+    background: Background,
+    whole: bool = True,
+    context: Context | None = None,
 ) -> None:
     """Have one sink commit handles, each with the number of its checkpoint: those of one at once where it commits for the whole run.
 
-    The older checkpoint comes first, of whatever sub-unit: a key may have moved in between. `whole`: others commit, too. Idempotent. Raises
-    SinkError, UserError.
+    The older checkpoint comes first, of whatever sub-unit: a key may have moved in between. `whole`: others commit, too; `context`: of
+    the run. Idempotent. Raises SinkError, UserError.
     """
-    if not commits_as_one(sink):
-        for number, handle in sorted(handles, key=itemgetter(0)) if whole else ():
-            _call(name, "commit", background, sink.commit, number, handle)
-        return
-    by_number: dict[int, list[Any]] = {}
-    for number, handle in handles:
-        by_number.setdefault(number, []).append(handle)
-    for number, all_of_it in sorted(by_number.items()):
-        _call(name, "commit_all", background, sink.commit_all, number, tuple(all_of_it))
+    with UnopenedSink(name, sink, background, context) as hooks:
+        if not commits_as_one(sink):
+            for number, handle in sorted(handles, key=itemgetter(0)) if whole else ():
+                hooks.call("commit", number, handle)
+            return
+        by_number: dict[int, list[Any]] = {}
+        for number, handle in handles:
+            by_number.setdefault(number, []).append(handle)
+        for number, all_of_it in sorted(by_number.items()):
+            hooks.call("commit_all", number, tuple(all_of_it))
 
 
 def recommit(
-    kept: CompletedCheckpoint | None, sinks: Iterable[SinkPlan], background: Background, whole: bool = True
+    kept: CompletedCheckpoint | None,
+    sinks: Iterable[SinkPlan],
+    background: Background,
+    whole: bool = True,
+    context: Context | None = None,
 ) -> None:
     """Commit all of a checkpoint; not `whole`: only what is committed for the whole run. Idempotent. Raises SinkError, UserError."""
     for name, sink in {sink.name: sink.sink for sink in sinks}.items():
         handles = [] if kept is None else [(each.number, each.handle) for each in kept.handles if each.sink == name]
-        commit_for_run(name, sink, handles, background, whole)
+        commit_for_run(name, sink, handles, background, whole, context)
 
 
 def go_back(
-    kept: CompletedCheckpoint | None, sinks: Iterable[SinkPlan], background: Background, back: bool = True
+    kept: CompletedCheckpoint | None,
+    sinks: Iterable[SinkPlan],
+    background: Background,
+    back: bool = True,
+    context: Context | None = None,
 ) -> None:
     """Commit what belongs to the checkpoint that all went back to, or that the run begins with, and let go of what was prepared beyond it.
 
     `back`: all went back, maybe to the beginning. Raises SinkError, UserError.
     """
     sinks = list(sinks)
-    recommit(kept, sinks, background)
+    recommit(kept, sinks, background, context=context)
     for sink in sinks:
         handles = () if kept is None else tuple(each.handle for each in kept.handles if each.sink == sink.name)
-        forget_staged(sink, handles, background, back or kept is not None)
+        forget_staged(sink, handles, background, back or kept is not None, context)
 
 
-def forget_staged(sink: SinkPlan, handles: tuple[Any, ...], background: Background, back: bool) -> None:
+def forget_staged(
+    sink: SinkPlan, handles: tuple[Any, ...], background: Background, back: bool, context: Context | None = None
+) -> None:
     """Have a sink let go of what it staged and will not commit; one that takes no handles is asked only where all go back or go on."""
-    forget = sink.sink.forget_staged
-    if forgets_always(sink.sink):
-        _call(sink.name, "forget_staged", background, forget, handles)
-    elif back:
-        _call(sink.name, "forget_staged", background, forget)
+    with UnopenedSink(sink.name, sink.sink, background, context) as hooks:
+        if forgets_always(sink.sink):
+            hooks.call("forget_staged", handles)
+        elif back:
+            hooks.call("forget_staged")

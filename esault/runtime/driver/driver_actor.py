@@ -400,7 +400,7 @@ class DriverActor(Supervisor):
         collect()
         kept = core.run_checkpoints.committing
         if kept is not None and not committer.busy:
-            committer.begin(partial(recommit, kept, core.plan.sinks, background, whole=False))
+            committer.begin(partial(recommit, kept, core.plan.sinks, background, whole=False, context=spec.context))
         if core.phase == "beginning" and self._now() >= self._begin_at and not committer.busy:
             try:
                 if not self._begun_sinks:
@@ -417,7 +417,7 @@ class DriverActor(Supervisor):
                         committer.call(partial(call_sink, sink.name, "begin", begin))
                         self._begun_sinks.append(sink)
                 back = bool(core.restores.all)
-                committer.call(partial(go_back, core.completed, core.plan.sinks, background, back))
+                committer.call(partial(go_back, core.completed, core.plan.sinks, background, back, spec.context))
                 core.begun(self._now())
             except (EsaultError, UserError) as error:
                 now, wait = self._now(), None
@@ -442,7 +442,7 @@ class DriverActor(Supervisor):
             settled = committer.settle()
             if core.died_late and core.failure is None and settled:
                 try:
-                    committer.call(partial(recommit, core.completed, core.plan.sinks, background))
+                    committer.call(partial(recommit, core.completed, core.plan.sinks, background, context=spec.context))
                 except (EsaultError, UserError) as error:
                     core.failure, core.cause = str(error), pack_cause(error)
             ended = how_ended(core)
