@@ -68,7 +68,7 @@ def test_one_that_needs_nothing_of_open_is_not_opened():
 def test_what_it_misses_when_it_is_open_or_of_another_object_is_an_error_as_before():
     class Wrong(Connected):
         def commit(self, epoch, handle):
-            self.nowhere.append(handle)
+            self.nowhere.append(handle)  # type: ignore[attr-defined]
 
     class OfAnother(Connected):
         def commit(self, epoch, handle):
@@ -76,7 +76,7 @@ def test_what_it_misses_when_it_is_open_or_of_another_object_is_an_error_as_befo
 
     class NotOpened(Sink):
         def commit(self, epoch, handle):
-            self.nowhere.append(handle)
+            self.nowhere.append(handle)  # type: ignore[attr-defined]
 
     for cls, opens in ((Wrong, 1), (OfAnother, 0), (NotOpened, 0)):
         Connected.said.clear()
