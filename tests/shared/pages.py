@@ -40,36 +40,26 @@ def environment(folder: Path) -> dict[str, str]:
     return {**quick_spark.environment(conf), "PATH": path, "PYTHONPATH": str(ROOT)}
 
 
+def said(command: list[str], folder: Path) -> str:
+    """What a command that goes well puts out."""
+    done = subprocess.run(
+        command, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=250, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def run_script(folder: Path, source: list[str], block: str) -> str:
     indented = "".join(f"    {line}\n" for line in block.splitlines())
     (folder / "page.py").write_text("\n".join(source) + '\n\nif __name__ == "__main__":\n' + indented)
-    done = subprocess.run(
-        [sys.executable, "page.py"],
-        cwd=folder,
-        env=environment(folder),
-        capture_output=True,
-        text=True,
-        timeout=250,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return said([sys.executable, "page.py"], folder)
 
 
 def run_command(folder: Path, line: str) -> str:
-    """What it puts out."""
     words = line.split()
-    done = subprocess.run(
-        [sys.executable, "-m", *words] if words[0] == "esault" and ";" not in line else ["sh", "-c", line],
-        cwd=folder,
-        env=environment(folder),
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
+    return said(
+        [sys.executable, "-m", *words] if words[0] == "esault" and ";" not in line else ["sh", "-c", line], folder
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def run_console(folder: Path, block: str, analyze: Analyze | None = None) -> None:

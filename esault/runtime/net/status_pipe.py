@@ -1,7 +1,7 @@
 """A pipe for the status reports of a host's sub-units: all of them write to it, the actor that they report to reads.
 
-A sub-unit reports four times a second. A report as a message between actors costs both ends together four milliseconds of a
-processor, most of it Thespian's: a hundred idle sub-units took two cores. Through a pipe it costs a fifteenth.
+A sub-unit reports four times a second. As messages between actors, reports were most of what an idle sub-unit cost, and what kept the
+driver busy (docs/explanation/runtime.md has the figures).
 
 Bytes of one write never stand among those of another, up to PIPE_BUF (pipe(7)). What is longer, or finds the pipe full or
 gone, goes as a message.
