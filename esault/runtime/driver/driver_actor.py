@@ -335,6 +335,7 @@ class DriverActor(Supervisor):
             self.tick_after(self._period)
             return
         now = self._now()
+        self.mend_reports(now)
         for status in self.reports():
             self._take(self._core, status, now)
         self._measure(self._core, now)

@@ -40,7 +40,31 @@ class StatusReader:
 
     def __init__(self, folder: str, loads: Callable[[bytes], object]) -> None:
         """Make the pipe. Raises OSError."""
-        path = os.path.join(folder, _NAME)
+        self._path = os.path.join(folder, _NAME)
+        self._loads = loads
+        #: the last one is in the folder; those before it have lost their files, and keep the writers that they had
+        self._pipes = [_Pipe(self._path, loads)]
+
+    def read(self) -> list[Report]:
+        """Return all that was written since."""
+        return [report for pipe in self._pipes for report in pipe.read()]
+
+    def mend(self) -> None:
+        """Make the file again if another program has removed it: newcomers look for it. Where that cannot be, they send messages."""
+        if not os.path.exists(self._path):
+            with contextlib.suppress(OSError):
+                self._pipes.append(_Pipe(self._path, self._loads))
+
+    def close(self) -> None:
+        """Close all that is open here."""
+        for pipe in self._pipes:
+            pipe.close()
+
+
+class _Pipe:
+    """A pipe, and what was read of a report that is not whole."""
+
+    def __init__(self, path: str, loads: Callable[[bytes], object]) -> None:
         os.mkfifo(path, 0o600)
         self._loads = loads
         self._read_fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -51,7 +75,6 @@ class StatusReader:
         self._rest = b""
 
     def read(self) -> list[Report]:
-        """Return all that was written since."""
         found: list[Report] = []
         with contextlib.suppress(BlockingIOError):
             while data := os.read(self._read_fd, _SIZE):
@@ -79,7 +102,6 @@ class StatusReader:
         self._rest = data[at:]
 
     def close(self) -> None:
-        """Close both ends that are open here."""
         os.close(self._read_fd)
         os.close(self._write_fd)
 

@@ -17,6 +17,9 @@ from esault.runtime.process.waker import Waker
 
 __all__ = ["Supervisor"]
 
+#: seconds between two looks whether the pipe's file is there
+_MEND_EVERY = 1.0
+
 
 class Supervisor(ReportingActor):
     """Knows the processes of one host by incarnation. A subclass says in `engine_failed` what a mistake of the engine does."""
@@ -29,6 +32,7 @@ class Supervisor(ReportingActor):
         self.waker = Waker()
         self._keeper_process: Owner | None = None
         self._statuses: StatusReader | None = None
+        self._mend_at = 0.0
         self._order = ReportOrder()
         self._waiting: dict[int, list[Any]] = defaultdict(list)
 
@@ -48,6 +52,12 @@ class Supervisor(ReportingActor):
     def reports(self) -> list[Any]:
         """Return the statuses that came since."""
         return [] if self._statuses is None else self._order.due(self._statuses.read())
+
+    def mend_reports(self, now: float) -> None:
+        """Make the pipe's file again, looked for once a second, if another program has removed it."""
+        if self._statuses is not None and now >= self._mend_at:
+            self._mend_at = now + _MEND_EVERY
+            self._statuses.mend()
 
     def in_order(self, message: Messages) -> Iterator[Any]:
         """Yield the messages of a sub-unit, and reports where they stand among them."""

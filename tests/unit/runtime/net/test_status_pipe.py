@@ -79,6 +79,31 @@ def test_what_is_too_long_or_finds_no_room_or_no_reader_is_for_another_way(tmp_p
     assert not StatusWriter(str(tmp_path / "none"), SIGNER.dumps).send(Report(7, 0, ""))
 
 
+def test_a_pipe_whose_file_was_removed_is_made_again_and_those_who_had_it_are_heard(reader, writer, tmp_path):
+    (tmp_path / "status").unlink()
+    reader.mend()
+    reader.mend()
+    newcomer = StatusWriter(str(tmp_path), SIGNER.dumps)
+    assert writer.send(Report(7, 0, "old")) and newcomer.send(Report(8, 0, "new"))
+    assert [report.status for report in reader.read()] == ["old", "new"]
+    newcomer.close()
+
+
+def test_a_pipe_whose_folder_was_removed_is_looked_for_again(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    reader = StatusReader(str(folder), SIGNER.loads)
+    (folder / "status").unlink()
+    folder.rmdir()
+    reader.mend()
+    folder.mkdir()
+    reader.mend()
+    writer = StatusWriter(str(folder), SIGNER.dumps)
+    assert writer.send(Report(7, 0, "here")) and reader.read() == [Report(7, 0, "here")]
+    writer.close()
+    reader.close()
+
+
 @pytest.mark.parametrize("garbage", [b"\xff\xff\xff\xff", b"\x03\x00\x00\x00abc", b"\x40\x00\x00\x00" + bytes(64)])
 def test_what_no_process_of_this_run_has_written_is_dropped(reader, writer, tmp_path, garbage):
     strange = os.open(tmp_path / "status", os.O_WRONLY)
