@@ -2,7 +2,7 @@
 
 Safe beside the run that writes the table, beside readers and beside another compaction: one log entry removes the old
 parts and adds the new one, and only if all old ones are still visible. Their files stay until `vacuum`. pyarrow does
-it; Spark is not needed.
+it; Spark is not needed. `cluster_compaction` does the same by the executors of a cluster.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING
 
 from esault.errors import SinkError, UsageError
 from esault.sinks.landing import table_log
-from esault.sinks.landing.compaction import compact_all, write_part
-from esault.sinks.landing.disk import Disk, LocalDisk, explained
-from esault.sinks.landing.entry import Entry, Part
-from esault.sinks.landing.log import CommitLog, Conflict, utc
+from esault.sinks.landing.compaction import compact_all, replace_parts, write_part
+from esault.sinks.landing.disk import Disk, LocalDisk
+from esault.sinks.landing.entry import Part
+from esault.sinks.landing.log import CommitLog, Conflict
 from esault.sinks.landing.merge import first_of_each
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Compacted", "compact"]
+__all__ = ["TARGET_BYTES", "Compacted", "compact", "neighbours"]
 
 #: a new part has at most about this many bytes, and rows: both fit into memory some times over
 TARGET_BYTES = 64 * 2**20
@@ -68,7 +68,7 @@ def compact(
     for part in before:
         if only is None or part.path in only:
             folders.setdefault(os.path.dirname(part.path), []).append(part)
-    for group in (group for parts in folders.values() for group in _groups(parts, target_bytes)):
+    for group in (group for parts in folders.values() for group in neighbours(parts, target_bytes)):
         say(f"compacting {len(group)} parts of {log.table} ...")
         try:
             duplicates += _rewrite(log, disk, group, drop_duplicates)
@@ -87,13 +87,13 @@ def _compact_newest(log: CommitLog, disk: Disk, before: Sequence[Part], say: Cal
     return Compacted(len(before), len(after), sum(part.rows for part in before) - sum(part.rows for part in after))
 
 
-def _groups(parts: Sequence[Part], target_bytes: int) -> Iterator[list[Part]]:
+def neighbours(parts: Sequence[Part], target_bytes: int, target_rows: int = TARGET_ROWS) -> Iterator[list[Part]]:
     """Neighbours that are small, together up to the target; at least two."""
     group: list[Part] = []
     for part in parts:
-        small = part.bytes <= target_bytes // 2 and part.rows <= TARGET_ROWS // 2
+        small = part.bytes <= target_bytes // 2 and part.rows <= target_rows // 2
         size, rows = sum(one.bytes for one in group), sum(one.rows for one in group)
-        if group and (not small or size + part.bytes > target_bytes or rows + part.rows > TARGET_ROWS):
+        if group and (not small or size + part.bytes > target_bytes or rows + part.rows > target_rows):
             if len(group) > 1:
                 yield group
             group = []
@@ -115,18 +115,7 @@ def _rewrite(log: CommitLog, disk: Disk, group: Sequence[Part], drop_duplicates:
         kept = first_of_each(table) if drop_duplicates else table
         dropped += int(table.num_rows - kept.num_rows)
         parts.append(write_part(log.table, disk, folder, kept))
-    try:
-        for old in group:
-            # vacuum goes by the age of a file: that of its removal counts, for the sake of those who still read it
-            with explained("touching", os.path.join(log.table, old.path)):
-                disk.touch(os.path.join(log.table, old.path))
-        removed = tuple(old.path for old in group)
-        log.append(Entry("compact", utc(time.time()), add=tuple(parts), remove=removed))
-    except Conflict:
-        for part in parts:
-            with explained("removing", os.path.join(log.table, part.path)):
-                disk.remove(os.path.join(log.table, part.path))
-        raise
+    replace_parts(log, disk, group, parts)
     return dropped
 
 

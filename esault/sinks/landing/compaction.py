@@ -38,7 +38,7 @@ from esault.sinks.landing.vacuum import SAFE_AGE, remove_parts
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Compactor", "compact_all", "compact_some", "write_part"]
+__all__ = ["Compactor", "alone", "compact_all", "compact_some", "replace_parts", "write_part"]
 
 #: parts of one tier that are made one
 MOST = 128
@@ -105,7 +105,7 @@ def _merge(log: CommitLog, disk: Disk, state: TableState, parts: Sequence[Part])
         group.append(part)
         rows += part.rows
     table = newest_of_each(read_parts(log.table, group, state.schema), state.primary_key)
-    return _replace(log, disk, group, [write_part(log.table, disk, "", table)])
+    return replace_parts(log, disk, group, [write_part(log.table, disk, "", table)])
 
 
 def compact_all(log: CommitLog, disk: Disk, now: float) -> list[str]:
@@ -127,7 +127,7 @@ def compact_all(log: CommitLog, disk: Disk, now: float) -> list[str]:
         with contextlib.suppress(SinkError):
             remove_parts(log.table, [part.path for part in made], disk)
         raise
-    return _replace(log, disk, parts, made)
+    return replace_parts(log, disk, parts, made)
 
 
 def _ranges(table: str, parts: Sequence[Part], state: TableState) -> list[tuple[Any, Any]]:
@@ -171,7 +171,11 @@ def _range(table: str, parts: Sequence[Part], state: TableState, low: Any, high:
     return pa.concat_tables(found)
 
 
-def _replace(log: CommitLog, disk: Disk, old: Sequence[Part], new: Sequence[Part]) -> list[str]:
+def replace_parts(log: CommitLog, disk: Disk, old: Sequence[Part], new: Sequence[Part]) -> list[str]:
+    """Show the parts `new` in place of `old`, all of which must be visible still; return the names of those that went.
+
+    SinkError; Conflict: another was faster. Then `new` is removed, unless it can have become visible.
+    """
     names = [part.path for part in old]
     try:
         for name in names:
@@ -181,7 +185,9 @@ def _replace(log: CommitLog, disk: Disk, old: Sequence[Part], new: Sequence[Part
         log.append(Entry("compact", utc(time.time()), add=tuple(new), remove=tuple(names)))
     except (SinkError, OSError):
         with contextlib.suppress(SinkError):
-            remove_parts(log.table, [part.path for part in new], disk)
+            # an entry may stand in the log although its writer got an error, from a disk that would not sync
+            shown = log.refresh().files or {}
+            remove_parts(log.table, [part.path for part in new if part.path not in shown], disk)
         raise
     return names
 
@@ -225,8 +231,8 @@ class Compactor:
 
     def once(self) -> None:
         """Compact what is to be compacted, unless another process does. Raises as `compact_some`."""
-        with _alone(self._table) as alone:
-            if not alone:
+        with alone(self._table) as nobody_else:
+            if not nobody_else:
                 return
             if self._log is None:
                 self._log = CommitLog(self._table, self._disk)
@@ -237,12 +243,12 @@ class Compactor:
 
 
 @contextlib.contextmanager
-def _alone(table: str) -> Iterator[bool]:
-    """Tell whether no other process compacts the table; none does until the block is left."""
+def alone(table: str, wait: bool = False) -> Iterator[bool]:
+    """Tell whether no other process compacts the table, or wait until none does; none does until the block is left."""
     descriptor = os.open(os.path.join(table, LOG_FOLDER, "compaction"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
             yield False
         else:

@@ -291,6 +291,26 @@ def test_two_that_compact_at_once_do_not_harm_each_other(tmp_path: Path) -> None
     assert {path.name for path in tmp_path.glob("*.parquet")} <= added
 
 
+def test_parts_that_an_entry_shows_stay_though_its_writer_was_told_that_the_disk_failed(tmp_path: Path) -> None:
+    sink = opened(tmp_path)
+    for epoch in range(4):
+        land(sink, epoch, (f"w{epoch}", 1))
+    sink.close()
+    before = current(tmp_path)
+
+    class Unsynced(LocalDisk):
+        def sync_folder(self, folder: str) -> None:
+            if folder.endswith("_esault_log"):
+                raise OSError(5, "Input/output error")
+            super().sync_folder(folder)
+
+    disk = Unsynced()
+    with pytest.raises(SinkError, match="Input/output error"):
+        compact_all(CommitLog(str(tmp_path), disk), disk, 1000.0)
+    assert len(table_log(tmp_path).files()) == 1  # the entry is there
+    assert current(tmp_path) == before
+
+
 class Dies(LocalDisk):
     """A disk whose process is gone after so many operations."""
 
