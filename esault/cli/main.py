@@ -42,6 +42,8 @@ _COMMANDS = {
     "node": "Offer this host's slots to runs of other hosts.",
     "keys": "Make the key that the hosts of a cluster share.",
     "analyze": "Spark's report on a landed table.",
+    "compact": "Few large files in place of a table's many small ones.",
+    "vacuum": "Remove files of a table that no version of the last days has.",
     "completion": "What your shell needs to complete commands, units, policies and runs.",
     "bench": "Measure, in a checkout.",
 }

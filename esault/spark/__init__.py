@@ -6,9 +6,10 @@
 | `worker_python` | a Python for its workers that starts quickly |
 | `table`, `columns` | a landed table as a DataFrame, and a DataFrame's columns as a table's |
 | `data_source` | `format("esault")`, in batches and as a stream |
-| `compact` | few large parts in place of many small ones |
+| `compact`, `cluster_compaction` | few large parts in place of many small ones: by one process, by a cluster |
+| `executors` | a cluster's cores |
 | `pipeline` | the jobs from landed tables to reports, each of which does only what is new |
-| `reading`, `derived` | what a job has to read next; the table that it makes |
+| `reading`, `derived`, `staging` | what a job has to read next; the table that it makes; how Spark's rows come there |
 | `clean`, `rows` | the job that makes clean tables, and what it says to Spark |
 | `results`, `report`, `plot` | reports as landed tables, as text and as pictures |
 | `described`, `elasticity` | the reports for tables that have none of their own: any, and a run's metrics |

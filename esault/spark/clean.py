@@ -14,14 +14,16 @@ import os
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from esault.counters import counted
 from esault.errors import EsaultError, SinkError, UsageError
 from esault.sinks.landing import table_log
 from esault.sinks.landing.entry import Part
+from esault.spark.cluster_compaction import compact_by_spark
 from esault.spark.compact import compact
-from esault.spark.derived import DerivedTable, writing
+from esault.spark.derived import DerivedTable
 from esault.spark.failure import failures, said
 from esault.spark.reading import Reading, read_next, read_of
 from esault.spark.rows import (
@@ -35,6 +37,7 @@ from esault.spark.rows import (
     parts_with_places,
     reason,
 )
+from esault.spark.staging import writing
 from esault.spark.table import newest_rows, quoted, read_table
 
 if TYPE_CHECKING:
@@ -99,8 +102,10 @@ class Clean:
                 return begun
         return read_next(self.name, log, done, self._rules, full=full)
 
-    def run(self, spark: Callable[[], SparkSession], say: Say, full: bool = False) -> Cleaned | None:
-        """Do one step; None when there was nothing to do. `spark` is called when it is needed.
+    def run(
+        self, spark: Callable[[], SparkSession], say: Say, full: bool = False, cluster: bool = False
+    ) -> Cleaned | None:
+        """Do one step; None when there was nothing to do. `spark` is called when it is needed, `cluster` says that it has executors.
 
         SinkError, UsageError; EsaultError for what Spark raises.
         """
@@ -111,7 +116,7 @@ class Clean:
             repeats = 0
             interrupted = self.quarantine.state().inputs == reading.inputs and reading.why is None
             if not interrupted:
-                repeats = self._put_together(reading, say)
+                repeats = self._put_together(reading, spark() if cluster else None, say)
                 reading = self.next(full)
                 assert reading is not None  # it has rows, however they are cut
             try:
@@ -124,14 +129,15 @@ class Clean:
                 assert reading is not None
                 return self._step(replace(reading, why="parts are gone"), spark, say, repeats, False)
 
-    def _put_together(self, reading: Reading, say: Say) -> int:
+    def _put_together(self, reading: Reading, spark: SparkSession | None, say: Say) -> int:
         """Many small parts as few large ones; how many repetitions went with it."""
         small = [part.path for part in reading.parts if part.bytes < _SMALL_BYTES]
         if len(small) < _SMALL:
             return 0
         try:
-            return compact(self.source, say=say, only=set(small)).duplicates
-        except SinkError as error:
+            rewrite = compact if spark is None else partial(compact_by_spark, spark)
+            return rewrite(self.source, say=say, only=set(small)).duplicates
+        except EsaultError as error:
             say(f"{self.source} stays in {len(small)} small parts, which is slow: {error}")
             return 0
 

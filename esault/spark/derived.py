@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -25,40 +24,16 @@ from esault.sinks.landing.log import CommitLog, Conflict, utc
 from esault.sinks.landing.schema import Schema
 from esault.sinks.landing.state import TableState
 from esault.sinks.landing.vacuum import remove_parts, vacuum
+from esault.spark.staging import clear, stage
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-__all__ = ["RETENTION", "DerivedTable", "writing"]
+__all__ = ["RETENTION", "DerivedTable"]
 
 #: seconds after which what was replaced is removed: a day, for readers that are still at it
 RETENTION = 86400.0
 _STAGING = ".staging-"
-
-#: as esault writes parts itself: instants in UTC with microseconds, by the calendar of today
-_SETTINGS = {
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
-    "spark.sql.parquet.compression.codec": "zstd",
-}
-
-
-@contextlib.contextmanager
-def writing(spark: SparkSession) -> Iterator[None]:
-    """The settings with which tables are written, also in a session that is the user's; as before afterwards."""
-    before = {key: spark.conf.get(key, None) for key in _SETTINGS}
-    for key, value in _SETTINGS.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, value in before.items():
-            if value is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, value)
 
 
 class DerivedTable:
@@ -82,10 +57,7 @@ class DerivedTable:
         lock = RunLock(self.path)
         lock.acquire("esault analyze")
         try:
-            with explained("reading", self.path):
-                for name in self._disk.names(self.path):
-                    if name.startswith(_STAGING):  # of a job that was killed
-                        shutil.rmtree(os.path.join(self.path, name), ignore_errors=True)
+            clear(self.path, _STAGING, self._disk)  # of a job that was killed
             yield
         finally:
             lock.release()
@@ -96,46 +68,7 @@ class DerivedTable:
         `folders`: names of the folders' columns; their values are in the frame's columns `_folder0`, `_folder1`, ...,
         which are not kept. Raises what Spark raises; SinkError when the disk refuses.
         """
-        staging = os.path.join(self.path, f"{_STAGING}{os.urandom(8).hex()}")
-        columns = [f"_folder{i}" for i in range(len(folders))]
-        try:
-            # ids are all different: a dictionary of them would be built only to be thrown away
-            frame.write.option("parquet.enable.dictionary#_id", "false").partitionBy(*columns).parquet(
-                f"file://{staging}"
-            )
-            with explained("writing", self.path):
-                return list(self._move(staging, dict(zip(columns, folders))))
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
-
-    def _move(self, staging: str, names: dict[str, str]) -> Iterator[Part]:
-        """Give what Spark wrote its durable place and name."""
-        import pyarrow.parquet as pq
-
-        made: set[str] = set()
-        for folder, _, files in os.walk(staging):
-            levels = [] if folder == staging else os.path.relpath(folder, staging).split(os.sep)
-            if any(level.partition("=")[0] not in names for level in levels):
-                continue  # Spark's own
-            target = "/".join(
-                f"{names[column]}={value}" for column, _, value in (level.partition("=") for level in levels)
-            )
-            for file in sorted(files):  # as Spark numbers them: in the order of the rows
-                if not file.endswith(".parquet"):
-                    continue
-                path = os.path.join(folder, file)
-                rows = pq.read_metadata(path).num_rows
-                if rows == 0:
-                    continue
-                if target not in made:
-                    made.add(target)
-                    self._disk.make_folder(os.path.join(self.path, target))
-                _sync(path)
-                part = Part(os.path.join(target, f"part-{os.urandom(16).hex()}.parquet"), rows, os.path.getsize(path))
-                self._disk.rename(path, os.path.join(self.path, part.path))
-                yield part
-        for target in made:
-            self._disk.sync_folder(os.path.join(self.path, target))
+        return stage(frame, self.path, self._disk, _STAGING, folders)
 
     def put(self, data: memoryview, rows: int) -> Part:
         """A part from the bytes of a Parquet file, which no reader sees yet."""
@@ -189,11 +122,3 @@ class DerivedTable:
         log.append(entry, unchanged)
         with contextlib.suppress(SinkError):  # what stays is removed the next time
             vacuum(self.path, self._retention, disk=self._disk)
-
-
-def _sync(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

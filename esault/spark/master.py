@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import socket
+from collections.abc import Mapping
 
 from esault.errors import UsageError
+from esault.spark.spark_defaults import spark_defaults
 
-__all__ = ["check_master"]
+__all__ = ["check_master", "is_cluster", "master_of"]
 
 #: seconds to wait for a cluster to take a connection
 _PATIENCE = 3.0
@@ -16,6 +19,16 @@ _PATIENCE = 3.0
 _LOCAL = re.compile(r"local(\[(\d+|\*)( *, *\d+)?\])?|local-cluster\[ *\d+ *, *\d+ *, *\d+ *\]")
 _STANDALONE = re.compile(r"spark://[^,/:\s]+:\d+(,[^,/:\s]+:\d+)*")
 _OTHERS = re.compile(r"yarn|k8s://\S+")
+
+
+def master_of(master: str | None, conf: Mapping[str, str]) -> str:
+    """Return the URL that a session would have: what is asked for, what the settings say, or all cores of this machine."""
+    return master or conf.get("spark.master") or spark_defaults(os.environ).get("spark.master") or "local[*]"
+
+
+def is_cluster(url: str) -> bool:
+    """Return whether tasks run elsewhere than in the driver's JVM."""
+    return not url.startswith("local") or url.startswith("local-cluster")
 
 
 def check_master(master: str) -> None:

@@ -17,6 +17,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from esault.counters import counted
@@ -25,9 +26,11 @@ from esault.sinks.landing import parts, table_log
 from esault.sinks.landing.entry import Input
 from esault.sinks.landing.lock import RunLock
 from esault.spark.clean import Clean, Cleaned
+from esault.spark.cluster_compaction import compact_by_spark
 from esault.spark.compact import compact
 from esault.spark.derived import DerivedTable
 from esault.spark.described import described
+from esault.spark.master import is_cluster, master_of
 from esault.spark.progress import progress
 from esault.spark.report import ReportTable
 from esault.spark.results import Results, asked
@@ -143,6 +146,7 @@ class Pipeline:
         self._rules = rules
         self._say = say
         self._session: dict[str, Any] = {"master": master, "say": say, "paths": list(paths), "conf": conf}
+        self._cluster = is_cluster(master_of(master, conf or {}))
         for what, said in (("expectations", rules.expectations), ("partition_by", rules.partition_by)):
             for name in said:
                 if name not in tables:
@@ -214,7 +218,7 @@ class Pipeline:
                     if kind == "clean":
                         done = outcome.cleaned[name] = self._clean(table, spark, full, began)
                     elif kind == "compact":
-                        self._compact(table)
+                        self._compact(table, spark)
                     elif kind == "table":
                         done = outcome.updated[table] = self._step(self.steps[name], spark, full)
                     else:
@@ -270,7 +274,7 @@ class Pipeline:
                 stack.enter_context(progress(running, f"clean {table}", self._say))
                 return running
 
-            return self.clean[table].run(watched, self._say, full)
+            return self.clean[table].run(watched, self._say, full, self._cluster)
 
     def _step(self, step: Step, spark: Callable[[], SparkSession], full: bool) -> Any | None:
         with contextlib.ExitStack() as stack:
@@ -282,15 +286,15 @@ class Pipeline:
 
             done = step.run(watched, self._say, full)
         if done is not None:
-            self._put_together(DerivedTable(step.path))
+            self._put_together(DerivedTable(step.path), spark)
         return done
 
-    def _compact(self, table: str) -> None:
+    def _compact(self, table: str, spark: Callable[[], SparkSession]) -> None:
         for made in (self.clean[table].clean, self.clean[table].quarantine):
-            self._put_together(made)
+            self._put_together(made, spark)
 
-    def _put_together(self, made: DerivedTable) -> None:
-        """The table's small parts as few large ones, where a folder has many."""
+    def _put_together(self, made: DerivedTable, spark: Callable[[], SparkSession]) -> None:
+        """The table's small parts as few large ones, where a folder has many; on a cluster by its executors."""
         if made.state().version >= 0:
             folders: dict[str, list[str]] = {}
             for part in table_log(made.path).files():
@@ -298,7 +302,8 @@ class Pipeline:
                     folders.setdefault(os.path.dirname(part.path), []).append(part.path)
             only = {path for paths in folders.values() if len(paths) >= _SMALL for path in paths}
             if only:
-                compact(made.path, drop_duplicates=False, say=self._say, only=only)
+                rewrite = partial(compact_by_spark, spark()) if self._cluster else compact
+                rewrite(made.path, drop_duplicates=False, say=self._say, only=only)
 
     def _inputs(self) -> tuple[Input, ...]:
         """Return the inputs of reports: all that clean tables are made of, and the code."""

@@ -15,10 +15,11 @@ from esault.sinks.landing.disk import LocalDisk, explained
 from esault.sinks.landing.entry import Input, inputs_from_json, inputs_to_json
 from esault.sinks.landing.schema import Column
 from esault.spark.columns import stored
-from esault.spark.derived import DerivedTable, writing
+from esault.spark.derived import DerivedTable
 from esault.spark.failure import failures, said
 from esault.spark.plot import file_name
 from esault.spark.report import ReportTable
+from esault.spark.staging import writing
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,7 +18,7 @@ from esault.spark.class_archive import class_archive
 from esault.spark.failure import failures, said, without_told
 from esault.spark.folder import temporary_folder
 from esault.spark.java import use_java
-from esault.spark.master import check_master
+from esault.spark.master import check_master, master_of
 from esault.spark.spark_defaults import spark_defaults
 from esault.spark.worker_python import start_path, worker_python
 
@@ -153,7 +153,7 @@ def _conf(master: str | None, name: str, folder: str, conf: Mapping[str, str]) -
     with open(log4j, "w", encoding="utf-8") as file:
         file.write(_LOG4J.format(path=os.path.join(folder, "spark.log")))
     theirs = spark_defaults(os.environ)
-    url = master or conf.get("spark.master") or theirs.get("spark.master") or "local[*]"
+    url = master_of(master, conf)
     settings = {
         "spark.app.name": name,
         # people of a cluster look there

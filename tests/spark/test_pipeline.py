@@ -95,7 +95,11 @@ def test_bad_rows_and_damaged_parts_are_put_aside_with_the_reason(spark: Any, la
     data[4:200] = os.urandom(196)
     inside.write_bytes(data)
     jobs = Jobs(table.path, tmp_path / "into", expectations={"table": {"a small total": "total < 8"}})
-    outcome = jobs.run()
+    spark.conf.set("spark.sql.files.ignoreCorruptFiles", "true")  # as a user may have it: rows must not go in silence
+    try:
+        outcome = jobs.run()
+    finally:
+        spark.conf.unset("spark.sql.files.ignoreCorruptFiles")
     assert jobs.totals() == list(range(8))
     assert outcome.cleaned["clean:table"].quarantined == 22
     reasons = outcome.quarantined["table"]

@@ -12,7 +12,7 @@
 | `stages`, `processor`, `store` | those cores in `mapInArrow` and in `transformWithState` |
 | `journal`, `landing`, `dead_letters` | commits of sinks, once an epoch; what comes back to the driver |
 | `kept`, `rescale`, `seeds` | what a run may go on from, and how with other tasks |
-| `executors`, `workers`, `shipping` | a cluster's cores and Pythons, and the files for them |
+| `workers`, `shipping` | a cluster's Pythons, and the files for them |
 | `tally`, `query`, `run` | counts; the query; a run from its checks to its report |
 
 One micro-batch is one epoch: positions, state and what sinks show go on together or not at all.

@@ -26,7 +26,8 @@ from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.payload.class_names import as_script
 from esault.report import Checkpoints, Latency, Report, RootCounts, UnitReport, iso
-from esault.spark.engine import executors, query
+from esault.spark import executors
+from esault.spark.engine import query
 from esault.spark.engine.adapted import adapted, notices
 from esault.spark.engine.job import Job
 from esault.spark.engine.journal import Journal

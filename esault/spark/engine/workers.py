@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from esault.errors import UsageError
-from esault.spark.engine.executors import on_cluster
 from esault.spark.engine.shipping import LIBRARIES, Shipped, libraries, ship
+from esault.spark.executors import on_cluster
 from esault.spark.worker_python import is_own
 from esault.topology.located import Located
 from esault.topology.plan import Plan

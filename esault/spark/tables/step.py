@@ -22,10 +22,11 @@ from esault.sinks.landing.entry import Input, Part
 from esault.sinks.landing.schema import Schema
 from esault.sinks.landing.state import TableState
 from esault.spark.columns import stored
-from esault.spark.derived import DerivedTable, writing
+from esault.spark.derived import DerivedTable
 from esault.spark.failure import failures, said
 from esault.spark.reading import read_of
 from esault.spark.rows import folders_of
+from esault.spark.staging import writing
 from esault.spark.table import quoted, read_parts, spark_schema
 from esault.spark.tables.contract import check_contract, evolved
 from esault.spark.tables.declared import Declared

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from esault.errors import UsageError
+from esault.spark.master import is_cluster
 
 __all__ = ["cores", "on_cluster"]
 
@@ -17,8 +18,7 @@ _STILL = 2.0
 
 def on_cluster(spark: Any) -> bool:
     """Return whether tasks run elsewhere than in the driver's JVM."""
-    master = spark.sparkContext.master
-    return not master.startswith("local") or master.startswith("local-cluster")
+    return is_cluster(spark.sparkContext.master)
 
 
 def cores(spark: Any) -> int:
