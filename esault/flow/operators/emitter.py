@@ -49,6 +49,12 @@ class Out:
         self.ids += [parent + ending for ending in islice(endings, count)]
 
 
+#: values that were emitted last and may be found to have changed
+WATCHED = 64
+#: so many of them are looked at again in a turn, and as many more for each new one: a turn with one tuple costs little
+AGAIN = 8
+
+
 class Emitter:
     """The streams of one unit in one sub-unit, and the emit functions that fill them."""
 
@@ -61,7 +67,9 @@ class Emitter:
         self._left = checked
         self._watching = watch
         self._codec = codec
+        #: values that were emitted last, so many of which have been looked at, and where among those it goes on
         self._watched: list[tuple[Any, Any, bytes]] = []
+        self._looked_at = self._again_at = 0
         #: blocks of arrays by stream, see BatchEmitter
         self.arrays: dict[str, list[Any]] = {}
         #: called once when the checked emits are used up, to put the fast function in place
@@ -210,11 +218,22 @@ class Emitter:
                 self.on_trusted()
 
     def check_unchanged(self) -> None:
-        """Find values that were changed after they were emitted. Raises PayloadError."""
-        for key, value, packed in self._watched:
-            if self._codec.pack_value(value) != packed:
-                raise PayloadError(
-                    f"unit {self._unit!r} changed a value of type {type(value).__name__} after it had emitted it for key "
-                    f"{key!r}; emit a copy (a tuple of it, dict(...), or copy.deepcopy)"
-                )
-        del self._watched[:-64]
+        """Find values that were changed after they were emitted: new ones, and some of those before, in turn. Raises PayloadError."""
+        watched, known = self._watched, self._looked_at
+        new = watched[known:]
+        again = min(known, AGAIN * (1 + len(new)))
+        for place in range(self._again_at, self._again_at + again):
+            self._check_one(*watched[place % known])
+        for each in new:
+            self._check_one(*each)
+        gone = max(0, len(watched) - WATCHED)
+        del watched[:gone]
+        self._looked_at = len(watched)
+        self._again_at = max(0, self._again_at + again - gone) % max(1, known)
+
+    def _check_one(self, key: Any, value: Any, packed: bytes) -> None:
+        if self._codec.pack_value(value) != packed:
+            raise PayloadError(
+                f"unit {self._unit!r} changed a value of type {type(value).__name__} after it had emitted it for key "
+                f"{key!r}; emit a copy (a tuple of it, dict(...), or copy.deepcopy)"
+            )

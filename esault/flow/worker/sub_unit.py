@@ -344,7 +344,7 @@ class SubUnit:
         self.outputs.commit(now, self.draining or self.lifecycle.phase.closing)
         if self.acks and (idle or not worked):
             self.acks.send()
-        if self.emitter.watching:
+        if worked and self.emitter.watching:
             self.emitter.check_unchanged()
             self.outputs.check_bolts()
         if self.watermarks is not None and self.lifecycle.phase is not Phase.FINISHED:
