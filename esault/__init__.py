@@ -105,7 +105,9 @@ def __getattr__(name: str) -> Any:
         from esault.sinks.results import read
 
         return read
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from esault import late_names
+
+    raise late_names.no_name(__name__, name)
 
 
 def __dir__() -> list[str]:

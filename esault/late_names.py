@@ -6,7 +6,42 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-__all__ = ["late_names"]
+__all__ = ["late_names", "no_name"]
+
+#: where public names are, in the order in which they are looked for
+PUBLIC = (
+    "esault",
+    *(
+        f"esault.{name}"
+        for name in (
+            "sources",
+            "sinks",
+            "windows",
+            "aggregates",
+            "lookups",
+            "bolts",
+            "patterns",
+            "policies",
+            "formats",
+            "testing",
+        )
+    ),
+)
+
+
+def no_name(module: str, name: str) -> Exception:
+    """Return the error for a name that a module does not have: it says where the name is, if another public module has it.
+
+    An AttributeError would do, but `from module import name` makes an ImportError of it that says nothing more.
+    """
+    if not name.startswith("_"):
+        for place in PUBLIC:
+            if place != module and name in import_module(place).__all__:
+                return ImportError(
+                    f"{module} has no {name!r}: it is in {place}, so write: from {place} import {name}",
+                    name=name,
+                )
+    return AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
 def late_names(
@@ -19,7 +54,7 @@ def late_names(
 
     def get(name: str) -> Any:
         if name not in places:
-            raise AttributeError(f"module {namespace['__name__']!r} has no attribute {name!r}")
+            raise no_name(namespace["__name__"], name)
         namespace[name] = found = getattr(import_module(places[name]), name)
         return found
 

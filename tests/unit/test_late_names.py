@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
 import pytest
 
-from esault.late_names import late_names
+from esault.late_names import PUBLIC, late_names
 
 
 @pytest.fixture
@@ -38,3 +39,28 @@ def test_names_are_shown_before_they_are_loaded(late):
     _, _, names = late
     assert names() == ["Reader", "__name__", "here"]
     assert "heavy_for_test" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("from esault.sinks import Sink", "from esault import Sink"),
+        ("from esault.sources import Spout", "from esault import Spout"),
+        ("from esault import TextFiles", "from esault.sources import TextFiles"),
+        ("from esault import KafkaSink", "from esault.sinks import KafkaSink"),
+        ("from esault import TumblingWindow", "from esault.windows import TumblingWindow"),
+        ("from esault import LocalRuntime", "from esault.testing import LocalRuntime"),
+        ("from esault.sources import count", "from esault.aggregates import count"),
+    ],
+)
+def test_a_name_that_another_public_module_has_is_refused_with_the_line_to_write(wrong, right):
+    with pytest.raises(ImportError) as refused:
+        exec(wrong, {})
+    assert right in str(refused.value)
+    exec(right, {})
+
+
+def test_a_public_module_has_what_it_says():
+    for place in PUBLIC:
+        module = import_module(place)
+        assert [name for name in module.__all__ if not hasattr(module, name)] == []
