@@ -60,6 +60,7 @@ class _Subject:
     type=click.Path(),
     help="Where clean tables and reports are kept.  [default: analytics/NAME beside the tables]",
 )
+@click.option("--catalog", metavar="NAME", help="Show all tables in this database of Spark's catalog: NAME.table.")
 @click.option("--plot", "plots", type=click.Path(), help="Draw what can be drawn, as PNG files into this folder.")
 @click.option("--master", help="URL of a Spark cluster; without it Spark runs here.")
 @click.option(
@@ -85,6 +86,7 @@ def command(
     retries: int,
     direct: bool,
     into: str | None,
+    catalog: str | None,
     plots: str | None,
     master: str | None,
     conf: tuple[str, ...],
@@ -101,6 +103,9 @@ def command(
     In the topology file, `expectations = {"table": {"a small total": "total < 9"}}` says in SQL what a row must
     fulfil, and `partition_by = {"table": ["date", "shop"]}` what divides a table.
 
+    With --catalog shop another session of Spark reads the tables as shop.table, in SQL: the version that was committed last. Where
+    Spark's settings name no catalog, one is kept in `metastore`, beside the tables.
+
     \b
     esault analyze words.py --list                 what there is, and what would be done
     esault analyze words.py --dry-run              are the tables of `pipeline` right?
@@ -112,7 +117,7 @@ def command(
     from esault.spark.analyze import analyze
     from esault.spark.report import render
 
-    if direct and (listed or job or full or into or dry_run or backfill or picture or history or quality):
+    if direct and (listed or job or full or into or catalog or dry_run or backfill or picture or history or quality):
         raise UsageError("--direct keeps nothing: it goes with --set, --plot, --master and --conf alone")
     if sum(map(bool, (follow, every, cron))) > 1:
         raise UsageError("--follow, --every and --cron say when to run again: give one of them")
@@ -126,7 +131,7 @@ def command(
         for report in found.values():
             print(f"\n{render(report)}")
         return
-    runs = _runs(subject, into, master, asked)
+    runs = _runs(subject, into, master, asked, catalog)
     if picture is not None:
         runs.draw(picture)
         print(f"graph: {picture}")
@@ -167,6 +172,12 @@ def _show(runs: Runs, outcome: Outcome, plots: str | None) -> None:
     for table, reasons in outcome.quarantined.items():
         print(f"\nquarantine of {table}: {sum(reasons.values()):,} rows in {pipeline.clean[table].quarantine.path}")
         print("\n".join(f"  {count:,}: {reason}" for reason, count in list(reasons.items())[:10]))
+    if outcome.registered:
+        _say(f"in the catalog: {', '.join(one.name for one in outcome.registered)}")
+        if pipeline.metastore is not None:
+            _say(
+                f"a session has them by these settings: esault.spark.metastore({os.path.relpath(pipeline.metastore)!r})"
+            )
     for report in outcome.reports.values():
         shown: ReportTable = report if plots is None else replace(report, plot=plot(report, plots))
         print(f"\n{render(shown)}")
@@ -242,7 +253,7 @@ def _code(folder: str) -> str:
     return digest.hexdigest()[:16]
 
 
-def _runs(subject: _Subject, into: str | None, master: str | None, conf: dict[str, str]) -> Runs:
+def _runs(subject: _Subject, into: str | None, master: str | None, conf: dict[str, str], catalog: str | None) -> Runs:
     from esault.spark.elasticity import is_of_runs
     from esault.spark.elasticity import reports as reports_of_runs
     from esault.spark.pipeline import Rules
@@ -266,5 +277,5 @@ def _runs(subject: _Subject, into: str | None, master: str | None, conf: dict[st
     if callable(declare := getattr(subject.module, "pipeline", None)):
         tables = Tables(subject.tables)
         declare(tables)
-    options = {"master": master, "say": _say, "paths": subject.paths, "conf": conf}
+    options = {"master": master, "say": _say, "paths": subject.paths, "conf": conf, "catalog": catalog}
     return Runs(subject.name or "tables", subject.tables, into, rules, tables, **options)

@@ -8,6 +8,8 @@
 | `data_source` | `format("esault")`, in batches and as a stream |
 | `compact`, `cluster_compaction` | few large parts in place of many small ones: by one process, by a cluster |
 | `executors` | a cluster's cores |
+| `catalog`, `snapshot` | tables as views in a catalog, each of one committed version |
+| `delta_jar` | Delta Lake's own jar |
 | `pipeline` | the jobs from landed tables to reports, each of which does only what is new |
 | `reading`, `derived`, `staging` | what a job has to read next; the table that it makes; how Spark's rows come there |
 | `clean`, `rows` | the job that makes clean tables, and what it says to Spark |
@@ -28,7 +30,9 @@ from esault.spark.session import require_pyspark, session
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["read_table", "register", "session"]
+    from esault.spark.catalog import Registered
+
+__all__ = ["metastore", "read_table", "register", "register_table", "session"]
 
 
 def read_table(
@@ -50,3 +54,18 @@ def register(spark: SparkSession) -> None:
     from esault.spark import data_source
 
     data_source.register(spark)
+
+
+def register_table(spark: SparkSession, name: str, path: str | os.PathLike[str], comment: str = "") -> Registered:
+    """Have `name`, such as "shop.sales", show a table in the session's catalog; see `esault.spark.catalog.register_table`."""
+    require_pyspark()
+    from esault.spark import catalog
+
+    return catalog.register_table(spark, name, path, comment)
+
+
+def metastore(folder: str | os.PathLike[str]) -> dict[str, str]:
+    """Return the settings of a session whose catalog is kept in `folder`; see `esault.spark.catalog.metastore`."""
+    from esault.spark import catalog
+
+    return catalog.metastore(folder)

@@ -25,6 +25,7 @@ from esault.errors import SinkError, UsageError
 from esault.sinks.landing import parts, table_log
 from esault.sinks.landing.entry import Input
 from esault.sinks.landing.lock import RunLock
+from esault.spark.catalog import Catalog, Registered, catalog_of, metastore
 from esault.spark.clean import Clean, Cleaned
 from esault.spark.cluster_compaction import compact_by_spark
 from esault.spark.compact import compact
@@ -72,6 +73,7 @@ class Step(Protocol):
     reads_tables: Sequence[str]
     reads: str
     writes: str
+    comment: str
 
     def run(self, spark: Callable[[], SparkSession], say: Say, full: bool = False) -> Any | None:
         """Do what is to be done; None when that was nothing."""
@@ -119,13 +121,16 @@ class Outcome:
     quarantined: dict[str, dict[str, int]] = field(default_factory=dict)
     #: whether the reports were made anew
     reported: bool = False
+    #: what the catalog shows now
+    registered: list[Registered] = field(default_factory=list)
 
 
 class Pipeline:
     """The jobs over `tables` (folders by name), which write into the folder `into`.
 
     `say` is told what takes time; `master`, `paths` and `conf` as for `session`. `steps` make more tables, each behind
-    those that it reads; `watcher` is told of each job. UsageError for rules about tables that are not there.
+    those that it reads; `watcher` is told of each job. `catalog`: the database in which all tables are registered. UsageError for rules
+    about tables that are not there.
     """
 
     def __init__(
@@ -140,13 +145,22 @@ class Pipeline:
         conf: Mapping[str, str] | None = None,
         steps: Sequence[Step] = (),
         watcher: Watcher | None = None,
+        catalog: str | None = None,
     ) -> None:
         rules = rules or Rules()
         self.into = into
         self._rules = rules
         self._say = say
+        conf = dict(conf or {})
+        self._catalog = None if catalog is None else Catalog(catalog)
+        #: the folder of a catalog of its own; None where there is none, or Spark's settings name one
+        self.metastore: str | None = None
+        if self._catalog is not None:
+            theirs = catalog_of(conf)
+            self.metastore = os.path.join(into, "metastore") if theirs is None else None
+            conf = {**(metastore(self.metastore) if self.metastore is not None else theirs or {}), **conf}
         self._session: dict[str, Any] = {"master": master, "say": say, "paths": list(paths), "conf": conf}
-        self._cluster = is_cluster(master_of(master, conf or {}))
+        self._cluster = is_cluster(master_of(master, conf))
         for what, said in (("expectations", rules.expectations), ("partition_by", rules.partition_by)):
             for name in said:
                 if name not in tables:
@@ -230,6 +244,7 @@ class Pipeline:
                 self._watcher.ended(name, done, time.monotonic() - began, None)
             if "reports" in wanted:
                 outcome.reports = self._results.load()
+            outcome.registered = self.register(spark)
         outcome.quarantined = {name: counts for name in self.clean if (counts := self.quarantined(name))}
         return outcome
 
@@ -242,6 +257,8 @@ class Pipeline:
             def spark() -> SparkSession:
                 if not started:
                     started.append(stack.enter_context(session(**self._session)))
+                    if self._catalog is not None:
+                        self._catalog.make(started[0])  # before hours of work are done
                 return started[0]
 
             yield spark
@@ -325,6 +342,17 @@ class Pipeline:
                 frames = asked(self._rules.reports, tables)
             self._results.land(frames, inputs, self._say)
         return True
+
+    def register(self, spark: Callable[[], SparkSession]) -> list[Registered]:
+        """Have the catalog show all tables that are there; nothing without a catalog. UsageError, EsaultError as `register_table`."""
+        if self._catalog is None:
+            return []
+        places = [(name, job.clean, f"{name}, each row once") for name, job in self.clean.items()]
+        places += [(step.table_name, DerivedTable(step.path), step.comment) for step in self.steps.values()]
+        for name, _, _ in list(places):
+            aside = DerivedTable(os.path.join(self.into, "quarantine", name))
+            places.append((f"{name}_quarantine", aside, f"rows that do not belong into {name}, with the reason"))
+        return self._catalog.register(spark(), [place for place in places if place[1].state().version >= 0])
 
     def quarantined(self, table: str) -> dict[str, int]:
         """Rows in the table's quarantine, by reason, most first."""

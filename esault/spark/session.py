@@ -174,6 +174,12 @@ def _conf(master: str | None, name: str, folder: str, conf: Mapping[str, str]) -
     if url.startswith("local"):
         settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
     settings |= {**theirs, **conf, "spark.master": url}
+    if settings.get("spark.sql.catalogImplementation") == "hive" and "spark.sql.warehouse.dir" not in {
+        **theirs,
+        **conf,
+    }:
+        # a metastore remembers where its databases are: not in a folder that goes with this session
+        del settings["spark.sql.warehouse.dir"]
     options = f"-Dlog4j2.configurationFile=file:{log4j} -Djava.io.tmpdir={folder}"
     settings["spark.driver.extraJavaOptions"] = f"{options} {settings.get('spark.driver.extraJavaOptions', '')}".strip()
     return settings

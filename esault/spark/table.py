@@ -28,6 +28,7 @@ __all__ = [
     "read_parts",
     "read_table",
     "spark_schema",
+    "uri",
     "without_duplicates",
 ]
 
@@ -111,7 +112,7 @@ def read_parts(
         groups.setdefault(part_schema(path, schema) if evolved else schema, []).append(path)
     frames = []
     for columns, paths in groups.items():
-        frame = spark.read.schema(spark_schema(columns)).parquet(*map(_uri, paths))
+        frame = spark.read.schema(spark_schema(columns)).parquet(*map(uri, paths))
         frames.append(_conform(frame, columns, schema, kept))
     return reduce(lambda one, other: one.unionByName(other), frames)
 
@@ -197,7 +198,7 @@ def _within(names: Iterable[str], partitions: Mapping[str, Iterable[Any]], table
     return found
 
 
-def _uri(path: str) -> str:
+def uri(path: str) -> str:
     """The path for Spark's readers: on this file system whatever the default one is, and never taken for a pattern.
 
     (Their option __globPaths__=false is no way out: with it each path that looks like a pattern is read once per path.)

@@ -28,14 +28,8 @@ _POM = f"""<project><modelVersion>4.0.0</modelVersion>
 <dependency><groupId>io.delta</groupId><artifactId>delta-spark_4.2_2.13</artifactId><version>{DELTA}</version></dependency>
 </dependencies></project>
 """
-#: what the other Spark reads; a JVM that lives for seconds is not worth the best compiler
-_PROGRAM = """
-import json, sys
-from pyspark.sql import SparkSession
-
-path, jars, query = sys.argv[1:]
-conf = {
-    "spark.jars": jars,
+#: a JVM that lives for seconds is not worth the best compiler
+_CONF = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.driver.memory": "512m",
     "spark.ui.enabled": "false",
@@ -46,8 +40,14 @@ conf = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
+#: what the other Spark reads
+_PROGRAM = """
+import json, sys
+from pyspark.sql import SparkSession
+
+path, conf, query = sys.argv[1:]
 builder = SparkSession.builder.master("local[1]")
-for name, value in conf.items():
+for name, value in json.loads(conf).items():
     builder = builder.config(name, value)
 spark = builder.getOrCreate()
 for each in query.split(";"):
@@ -78,10 +78,19 @@ def make() -> None:
             made.rename(_CACHE)
 
 
+def python() -> Path:
+    """Return its Python."""
+    return _CACHE / "bin" / "python"
+
+
+def conf() -> dict[str, str]:
+    """Return its settings, with the jars."""
+    return {"spark.jars": ",".join(str(jar) for jar in sorted((_CACHE / "jars").iterdir())), **_CONF}
+
+
 def answers(path: Path, queries: Sequence[str]) -> list[list[dict[str, Any]]]:
     """Return the rows of each query; {path} in it is that of the table."""
-    jars = ",".join(str(jar) for jar in sorted((_CACHE / "jars").iterdir()))
-    asked = [_CACHE / "bin" / "python", "-c", _PROGRAM, str(path), jars, ";".join(queries)]
+    asked = [python(), "-c", _PROGRAM, str(path), json.dumps(conf()), ";".join(queries)]
     # neither the Spark nor the packages of the tests
     env = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_", "PYTHON"))}
     done = subprocess.run(asked, check=False, capture_output=True, text=True, timeout=280, env=env)

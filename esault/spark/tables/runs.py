@@ -100,6 +100,7 @@ class Runs:
         self._history.begin()
         with self.pipeline.spark() as spark:
             done = steps[table].backfill(spark, self._say, where)
+            self.pipeline.register(spark)
         self._history.ended(f"table:{table}", done, done.seconds, None)
         self._history.end()
         return done

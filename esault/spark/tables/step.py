@@ -85,6 +85,7 @@ class TableStep:
         self._folders = {read: folders[read] for read in reads}
         self.reads = ", ".join(f"{read} (new rows)" if read in stream else read for read in reads)
         self.writes = os.path.relpath(self.path, into)
+        self.comment = self._one.comment
 
     @property
     def declared(self) -> Declared:

@@ -118,8 +118,14 @@ class Upkeep:
             )
         before = _files(table)
         if self._by_jar:
-            check = {"spark.databricks.delta.retentionDurationCheck.enabled": str(not force).lower()}
-            self._sql(table, f"VACUUM {_named(table)} RETAIN {hours} HOURS", check)
+            assert self._spark is not None
+            settings = {
+                "spark.databricks.delta.retentionDurationCheck.enabled": str(not force).lower(),
+                # else Delta cuts its list of files into 10 000 tasks
+                "spark.sql.sources.parallelPartitionDiscovery.parallelism": 4
+                * self._spark.sparkContext.defaultParallelism,
+            }
+            self._sql(table, f"VACUUM {_named(table)} RETAIN {hours} HOURS", settings)
         else:
             whole = math.ceil(hours)
             _refused(table, lambda: _delta(table).vacuum(whole, False, enforce_retention_duration=not force))
