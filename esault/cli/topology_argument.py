@@ -25,5 +25,5 @@ def place_of(topology: str) -> Located:
 
 
 def params_of(place: Located, settings: tuple[str, ...]) -> dict[str, Any]:
-    """`--set` texts as values, by the function's annotations. Raises LocateError."""
+    """`--set` texts as values, by the function's annotations and defaults. Raises LocateError."""
     return convert(place.parameters(), list(settings))

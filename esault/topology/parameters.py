@@ -1,4 +1,4 @@
-"""The parameters of a topology function: what it takes, and `name=value` texts converted by its annotations."""
+"""The parameters of a topology function: what it takes, and `name=value` texts converted by annotations and defaults."""
 
 from __future__ import annotations
 
@@ -42,6 +42,8 @@ class Parameter:
     name: str
     #: "str", "int", "float", "bool", "Path" or "list[str]"; the annotation's own text if it is none of these
     kind: str
+    #: what says its kind: "annotation", "default", or "" where nothing does
+    said_by: str
     #: True when the annotation or the default allows None
     optional: bool
     #: True when the function gives no default
@@ -57,6 +59,10 @@ class Parameter:
     def default_text(self) -> str:
         """The default as one would write it after `name=`; "" when there is none to write."""
         return "" if self.required else self.render(self.default)
+
+    @property
+    def _why(self) -> str:
+        return f"its default is {self.default!r}" if self.said_by == "default" else f"it is annotated {self.annotation}"
 
     def __str__(self) -> str:
         return f"{self.name}: {self.annotation}" + ("" if self.required else f" = {self.default_text}")
@@ -84,14 +90,14 @@ class Parameter:
             return _PARSERS[self.kind](text)
         except ValueError:
             raise LocateError(
-                f"parameter {self.name!r}: {text!r} is not {_EXPECTED[self.kind]} (it is annotated {self.annotation})"
+                f"parameter {self.name!r}: {text!r} is not {_EXPECTED[self.kind]} ({self._why})"
             ) from None
 
 
 def parameters(function: Callable[..., Any]) -> list[Parameter]:
     """Return the parameters of `function`, in its order; raises LocateError for what cannot be passed by name.
 
-    Annotations may be texts, as `from __future__ import annotations` makes them.
+    One without an annotation is of the type of its default. Annotations may be texts, as `from __future__ import annotations` makes them.
     """
     found = []
     for parameter in inspect.signature(function).parameters.values():
@@ -103,8 +109,13 @@ def parameters(function: Callable[..., Any]) -> list[Parameter]:
             )
         kind, optional = _kind(parameter.annotation, function)
         required = parameter.default is parameter.empty
+        said_by = "" if parameter.annotation is parameter.empty else "annotation"
+        if not said_by and (of_default := _kind_of(parameter.default)) is not None:
+            kind, said_by = of_default, "default"
         optional = optional or parameter.default is None
-        found.append(Parameter(parameter.name, kind, optional, required, None if required else parameter.default))
+        found.append(
+            Parameter(parameter.name, kind, said_by, optional, required, None if required else parameter.default)
+        )
     return found
 
 
@@ -176,6 +187,15 @@ _PARSERS: Mapping[str, Callable[[str], Any]] = {
     "Path": Path,
     "list[str]": _parse_list,
 }
+
+
+def _kind_of(default: Any) -> str | None:
+    """The kind of a default, for a parameter without an annotation; None: a text is given as it is."""
+    if isinstance(default, Path):
+        return "Path"
+    if type(default) is list and default and all(type(item) is str for item in default):
+        return "list[str]"
+    return _NAMES.get(type(default))
 
 
 def _kind(annotation: Any, function: Callable[..., Any]) -> tuple[str, bool]:

@@ -62,7 +62,7 @@ def test_parameters_are_read_from_annotations_that_are_texts():
 def test_parameters_are_read_from_annotations_that_are_types():
     namespace = {"Path": Path}
     exec("def topology(path: Path, n: int | None = 5, *, x=1): ...", namespace)
-    assert [str(p) for p in parameters(namespace["topology"])] == ["path: Path", "n: int or none = 5", "x: str = 1"]
+    assert [str(p) for p in parameters(namespace["topology"])] == ["path: Path", "n: int or none = 5", "x: int = 1"]
 
 
 def test_defaults_are_written_as_one_would_set_them():
@@ -172,8 +172,28 @@ VALUES = {
 
 @given(st.data(), st.sampled_from(sorted(VALUES)), st.booleans())
 def test_a_value_that_is_written_is_read_back(data, kind, optional):
-    parameter = Parameter("x", kind, optional, required=True)
+    parameter = Parameter("x", kind, "annotation", optional, required=True)
     value = data.draw(VALUES[kind].filter(lambda value: not optional or value not in ("", [])))
     if optional and data.draw(st.booleans()):
         value = None
     assert convert([parameter], [f"x={parameter.render(value)}"]) == {"x": value}
+
+
+def by_defaults(many=3, rate=0.5, fast=False, folder=Path("data"), names=["a"], text="x", unknown=None, empty=[]): ...
+
+
+def test_a_parameter_without_an_annotation_is_of_the_type_of_its_default():
+    known = parameters(by_defaults)
+    assert [p.annotation for p in known] == ["int", "float", "bool", "Path", "list[str]", "str", "str or none", "str"]
+    texts = ["many=7", "rate=2", "fast=yes", "folder=here", "names=b,c", "text=1", "unknown=2"]
+    assert convert(known, texts) == {
+        "many": 7,
+        "rate": 2.0,
+        "fast": True,
+        "folder": Path("here"),
+        "names": ["b", "c"],
+        "text": "1",
+        "unknown": "2",
+    }
+    with refused("parameter 'many': 'x' is not a whole number (its default is 3)"):
+        convert(known, ["many=x"])
