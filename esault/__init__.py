@@ -105,9 +105,9 @@ def __getattr__(name: str) -> Any:
         from esault.sinks.results import read
 
         return read
-    from esault import late_names
+    from importlib import import_module
 
-    raise late_names.no_name(__name__, name)
+    raise import_module("esault.late_names").no_name(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 __all__ = ["late_names", "no_name"]
@@ -34,7 +35,7 @@ def no_name(module: str, name: str) -> Exception:
 
     An AttributeError would do, but `from module import name` makes an ImportError of it that says nothing more.
     """
-    if not name.startswith("_"):
+    if not name.startswith("_") and not _is_module(f"{module}.{name}"):
         for place in PUBLIC:
             if place != module and name in import_module(place).__all__:
                 return ImportError(
@@ -42,6 +43,14 @@ def no_name(module: str, name: str) -> Exception:
                     name=name,
                 )
     return AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+def _is_module(name: str) -> bool:
+    """Return whether it is a module inside a package: Python asks the package for an attribute before it imports that."""
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # no package has it
+        return False
 
 
 def late_names(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from importlib import import_module
 
@@ -58,6 +59,12 @@ def test_a_name_that_another_public_module_has_is_refused_with_the_line_to_write
         exec(wrong, {})
     assert right in str(refused.value)
     exec(right, {})
+
+
+def test_a_module_inside_a_package_is_imported_without_a_look_at_the_others():
+    code = "import sys; from esault import connectors, lookups; assert not {'esault.testing', 'esault.sinks'} & set(sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_public_module_has_what_it_says():
