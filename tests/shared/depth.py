@@ -1,8 +1,8 @@
 """How many examples and seeds a run of the tests takes of those that tests ask for, by the profile of Hypothesis.
 
 `HYPOTHESIS_PROFILE=deep` (`make test-deep`) takes all of them. `developer` looks elsewhere in each run, `ci` (chosen by
-`CI=1`) at the same place; both take an eighth of the examples, each example that a test names, and a quarter of the seeds.
-`quick` is that of `make quick`.
+`CI=1`) at the same place; both take an eighth of the examples, those that a test names among them, and a quarter of the
+seeds. `quick` is that of `make quick`.
 """
 
 from __future__ import annotations
@@ -62,9 +62,10 @@ def without_constants() -> None:
         providers._get_local_constants = lambda: providers._local_constants
 
 
-def fewer(asked: settings) -> settings:
-    """The same with fewer examples."""
-    return settings(asked, max_examples=of(asked.max_examples))
+def fewer(asked: settings, named: int = 0) -> settings:
+    """The same with fewer examples: `named` are named by the test, and run in any case; one is drawn at least."""
+    drawn = of(asked.max_examples)
+    return settings(asked, max_examples=drawn if PROFILE == "deep" else max(1, drawn - named))
 
 
 def divide(items: list[Any]) -> None:
@@ -72,7 +73,8 @@ def divide(items: list[Any]) -> None:
     for function in {getattr(item.obj, "__func__", item.obj) for item in items if hasattr(item, "obj")}:
         asked = getattr(function, "_hypothesis_internal_use_settings", None)
         if asked is not None:
-            function._hypothesis_internal_use_settings = fewer(asked)
+            named = len(getattr(function, "hypothesis_explicit_examples", ()))
+            function._hypothesis_internal_use_settings = fewer(asked, named)
     for case in {item.cls for item in items if isinstance(getattr(item, "cls", None), type)}:
         if isinstance(case.__dict__.get("settings"), settings):
             case.settings = fewer(case.settings)
