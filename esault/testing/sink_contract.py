@@ -1,25 +1,19 @@
 """The contract of sinks as checks to run on one's own: what the engine relies on when it writes to one, and goes on after a crash.
 
-Each object lives in a process of its own, and each process ends by SIGKILL: what a sink has only in memory is gone then. It is one module of over 300 lines: the processes are of no use without the laws.
+Each object lives in a process of its own, and each process ends by SIGKILL: what a sink has only in memory is gone then. It is one module of over 300 lines: a run at a place is of no use without the laws.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
-import struct
 import tempfile
-import traceback
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from esault.background import BackgroundLoop
 from esault.flow.send.sink_call import waited
-from esault.payload.codec import Codec
+from esault.testing.killable_process import KillableProcess
 from esault.topology.context import Context
 from esault.topology.sink import RunInfo, Sink, commits, commits_as_one, forgets_always
 
@@ -28,8 +22,9 @@ __all__ = ["check_sink"]
 #: (key, value) pairs, as they are written and as they are read
 _Rows = list[tuple[Any, Any]]
 
-_HEAD = struct.Struct(">I")
 _LINEAGE = "lineage-1"
+#: what a run may be killed behind
+_STEPS = ("open", "write", "prepare", "commit")
 _ROWS = tuple((f"k{number % 3}", number) for number in range(24))
 
 
@@ -68,83 +63,6 @@ def check_sink(
         crashes = checked.check(parts, True)
         checked.as_one = False
         return crashes if type(sink).commit is Sink.commit else checked.check(parts, True)
-
-
-class _Process:
-    """A process with one object in it, which is called by the name of a hook."""
-
-    #: ends of pipes to all of them: none may hold those of another
-    _pipes: set[int] = set()  # noqa: RUF012
-
-    def __init__(self, serve: Callable[[str, tuple[Any, ...]], Any]) -> None:
-        theirs, self._asks = os.pipe()
-        self._answers, answers = os.pipe()
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", DeprecationWarning
-            )  # of threads at a fork: the child calls nothing of the parent's
-            self.pid = os.fork()
-        if not self.pid:
-            for pipe in (*self._pipes, self._asks, self._answers):
-                os.close(pipe)
-            _serve(serve, theirs, answers)
-        os.close(theirs)
-        os.close(answers)
-        self._pipes.update((self._asks, self._answers))
-
-    def call(self, hook: str, *arguments: Any) -> Any:
-        _send(self._asks, (hook, arguments))
-        answer = _receive(self._answers)
-        assert answer is not None, f"{hook} ended its process"
-        fine, result = answer
-        assert fine, f"{hook} raised, where it is legal to call it:\n{result}"
-        return result
-
-    def kill(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
-        for pipe in (self._asks, self._answers):
-            self._pipes.discard(pipe)
-            os.close(pipe)
-
-
-def _serve(serve: Callable[[str, tuple[Any, ...]], Any], asks: int, answers: int) -> NoReturn:
-    try:
-        while (asked := _receive(asks)) is not None:
-            hook, arguments = asked
-            try:
-                said: tuple[bool, Any] = (True, serve(hook, tuple(arguments)))
-                Codec().pack(said)
-            except BaseException:
-                said = (False, traceback.format_exc())
-            _send(answers, said)
-    finally:
-        os.kill(os.getpid(), signal.SIGKILL)  # nothing is tidied up, as in a crash
-    raise AssertionError
-
-
-def _send(pipe: int, value: Any) -> None:
-    data = Codec().pack(value)
-    view = memoryview(_HEAD.pack(len(data)) + data)
-    while view:
-        view = view[os.write(pipe, view) :]
-
-
-def _receive(pipe: int) -> Any:
-    """The next value; None where the other end is gone."""
-    head = _taken(pipe, _HEAD.size)
-    return None if head is None else Codec().unpack(_taken(pipe, _HEAD.unpack(head)[0]) or b"")
-
-
-def _taken(pipe: int, size: int) -> bytes | None:
-    data = b""
-    while len(data) < size:
-        more = os.read(pipe, size - len(data))
-        if not more:
-            return None
-        data += more
-    return data
 
 
 class _Server:
@@ -205,7 +123,7 @@ class _Life:
         self.driver.call("begin", run, resumed)
         self.go_back(kept)
 
-    def opened(self) -> _Process:
+    def opened(self) -> KillableProcess:
         sub_unit = self._checked.process(self._place)
         sub_unit.call("open", self._run, next(self._numbers))
         return sub_unit
@@ -215,7 +133,7 @@ class _Life:
             self.commit(self.driver, epoch, handle)
         self.driver.call("forget_staged", [handle for _, handle in kept])
 
-    def commit(self, by: _Process, epoch: int, *handles: Any) -> None:
+    def commit(self, by: KillableProcess, epoch: int, *handles: Any) -> None:
         """Commit what belongs to one checkpoint."""
         if self._checked.as_one:
             self.driver.call("commit_all", epoch, handles)
@@ -223,7 +141,7 @@ class _Life:
             for handle in handles:
                 by.call("commit", epoch, handle)
 
-    def end(self, *sub_units: _Process) -> None:
+    def end(self, *sub_units: KillableProcess) -> None:
         for each in sub_units or (self.first,):
             each.call("close")
         self.driver.call("end", True)
@@ -240,14 +158,14 @@ class _Checked:
         folder: Path,
     ) -> None:
         self._make, self._read, self._rows, self._ordered, self._folder = make, read, rows, ordered, folder
-        self._living: list[_Process] = []
+        self._living: list[KillableProcess] = []
         self._places = 0
         self._crashes = 0
         #: the driver commits, for all sub-units
         self.as_one = False
 
-    def process(self, place: Path) -> _Process:
-        made = _Process(_Server(lambda: self._make(place), str(place.parent)))
+    def process(self, place: Path) -> KillableProcess:
+        made = KillableProcess(_Server(lambda: self._make(place), str(place.parent)))
         self._living.append(made)
         return made
 
@@ -259,7 +177,7 @@ class _Checked:
         self._crashes += 1
         self.kill_all()
 
-    def _kill(self, process: _Process) -> None:
+    def _kill(self, process: KillableProcess) -> None:
         self._crashes += 1
         self._living.remove(process)
         process.kill()
@@ -270,14 +188,15 @@ class _Checked:
             self._in_order(half, commit)
             if commit:
                 self._by_another(half)
+            self._parallel(parts, commit)
+            if commit:
                 for by_driver in (False, True):
                     self._given_up(half, by_driver)
-                for step in ("open", "write", "prepare", "commit"):
+                for step in _STEPS:
                     self._killed(half, step)
                     self._killed_beside_the_driver(half, step)
                 self._not_yet_kept(half)
                 self._beside(half)
-            self._parallel(parts, commit)
         finally:
             self.kill_all()
         return self._crashes
@@ -348,11 +267,12 @@ class _Checked:
 
     def _killed(self, half: int, step: str) -> None:
         """All processes of a run are killed behind this step of its second epoch, and another run goes on."""
-        for kept_too in (False, True) if step in ("prepare", "commit") else (False,):
+        # A commit comes behind a checkpoint that is kept, and what is prepared may belong to one or not.
+        for kept_too in {"prepare": (False, True), "commit": (True,)}.get(step, (False,)):
             place = self._place(f"killed-{step}-{kept_too:d}")
             life = _Life(self, place, "run-1", False, ())
             kept = self._first_epoch(life, half)
-            second = self._go_to(life, half, step if kept_too or step != "commit" else "prepare")
+            second = self._go_to(life, half, step)
             kept += [(2, second)] if kept_too else []
             self._crash()
             law = f"all are killed behind {step}, and a run with the same lineage goes on"
@@ -438,11 +358,11 @@ class _Checked:
         life.end()
         self._seen(place, len(self._rows), law)
 
-    def _prepared(self, sub_unit: _Process, start: int, end: int, epoch: int) -> Any:
+    def _prepared(self, sub_unit: KillableProcess, start: int, end: int, epoch: int) -> Any:
         self._write(sub_unit, start, end)
         return sub_unit.call("prepare", epoch)
 
-    def _write(self, sub_unit: _Process, start: int, end: int) -> None:
+    def _write(self, sub_unit: KillableProcess, start: int, end: int) -> None:
         sub_unit.call("write", *self._columns(start, end))
 
     def _columns(self, start: int, end: int) -> tuple[Any, Any, list[str]]:
@@ -454,7 +374,7 @@ class _Checked:
         return self._folder / f"{name}-{self._places}"
 
     def _seen(self, place: Path, count: int, law: str) -> None:
-        reader = _Process(lambda hook, arguments: [tuple(row) for row in self._read(place)])
+        reader = KillableProcess(lambda hook, arguments: [tuple(row) for row in self._read(place)])
         self._living.append(reader)
         found = [tuple(row) for row in reader.call("read")]
         self._living.remove(reader)
