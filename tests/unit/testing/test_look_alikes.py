@@ -37,7 +37,7 @@ CODEC = Codec()
 EXACTLY = Settings(delivery="eo", max_pending=2, root_rows=4, watch_values=False)
 
 
-def keys_of(seed, count=260):
+def keys_of(seed, count=260 if depth.PROFILE == "deep" else 160):
     order = random.Random(seed)
     return [*OTHERS, *(order.choice(ALIKE if order.random() < 0.8 else OTHERS) for _ in range(count))]
 
@@ -208,17 +208,27 @@ SEEDS = given(st.integers(0, 1 << 30), st.integers(0, 6))
 MANY = settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-@pytest.mark.parametrize(
-    ("bolt", "options"),
-    [
-        (Count, {}),
-        (Count, {"idle_after": 0.01}),
-        (Count, {"idle_after": 0.003, "grouping": partial_key()}),
-        (AsyncCount, {"concurrency": 4, "idle_after": 0.01}),
-        (Rows, {}),
-        (Columnar, {}),
-    ],
-)
+#: bolts, and how they are used; in each run of the tests those that keep state in most ways
+COUNTING = [
+    (Count, {}),
+    (Count, {"idle_after": 0.01}),
+    (Count, {"idle_after": 0.003, "grouping": partial_key()}),
+    (AsyncCount, {"concurrency": 4, "idle_after": 0.01}),
+    (Rows, {}),
+    (Columnar, {}),
+]
+LIVING = [
+    (Lives, {"expire_after": 0.05}),
+    (Lives, {"expire_after": 0.05, "idle_after": 0.005}),
+    (AsyncLives, {"expire_after": 0.05, "concurrency": 4}),
+    (AtTheEnd, {}),
+    (Lives, {"window": TumblingWindow(130)}),
+    (Lives, {"window": CountWindow(30)}),
+    (Lives, {"window": SessionWindow(40)}),
+]
+
+
+@pytest.mark.parametrize(("bolt", "options"), [COUNTING[i] for i in depth.chosen(range(6), (1, 3, 5))])
 @MANY
 @SEEDS
 @example(seed=193, kills=4)
@@ -234,18 +244,7 @@ def test_running_counts_are_exact_whatever_is_changed_and_dies(done, bolt, optio
     assert pieces(local) or issubclass(bolt, BatchBolt)
 
 
-@pytest.mark.parametrize(
-    ("bolt", "options"),
-    [
-        (Lives, {"expire_after": 0.05}),
-        (Lives, {"expire_after": 0.05, "idle_after": 0.005}),
-        (AsyncLives, {"expire_after": 0.05, "concurrency": 4}),
-        (AtTheEnd, {}),
-        (Lives, {"window": TumblingWindow(130)}),
-        (Lives, {"window": CountWindow(30)}),
-        (Lives, {"window": SessionWindow(40)}),
-    ],
-)
+@pytest.mark.parametrize(("bolt", "options"), [LIVING[i] for i in depth.chosen(range(7), (1, 3, 5))])
 @MANY
 @SEEDS
 @example(seed=193, kills=4)

@@ -42,9 +42,9 @@ class Landed(Sink):
         pass
 
 
-def topology(seconds, **options):
+def topology(seconds, rate=500, **options):
     t = Topology("scaled")
-    count = t.spout("load", Unhurried(seconds, rate=500, keys=KEYS)).bolt("count", Count, grouping=by_key(), **options)
+    count = t.spout("load", Unhurried(seconds, rate=rate, keys=KEYS)).bolt("count", Count, grouping=by_key(), **options)
     count.sink("totals", Landed())
     return t
 
@@ -162,7 +162,7 @@ def test_advice_reaches_the_user_and_the_log(name_policy):
 
 @pytest.mark.parametrize("name", depth.chosen(["probe", "esault"], ("esault",)))
 def test_at_steady_load_real_policies_leave_the_unit_alone(name):
-    local = LocalRuntime(topology(8.0, parallelism=2, min_parallelism=2), policies={"count": name})
+    local = LocalRuntime(topology(8.0, rate=200, parallelism=2, min_parallelism=2), policies={"count": name})
     local.run_until_drained()
     assert local.report().changes == []
 
@@ -314,7 +314,7 @@ def test_why_nothing_is_done_is_written_once_for_each_change_of_the_reason(name_
         swings = view.now % 1 < 0.2  # what does not stand is not written
         return [NoChange(f"{cause} at {view.now:.1f}", "swing" if swings and view.since_start > 10.5 else cause)]
 
-    local = run(name_policy, decide, seconds=12.0)
+    local = run(name_policy, decide, seconds=12.0, rate=50)
     told = [(d.what, d.reason[0], d.outcome, d.times) for d in local.report().decisions]
     assert told == [("no change", cause, "said", 1) for cause in "aba"]
     assert local.driver.scaling.standing["count"].startswith("a at")
