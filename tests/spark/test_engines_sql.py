@@ -8,7 +8,7 @@ from bench.engines.data import make, missing_data
 from bench.engines.spark import SQL, found, tables
 
 
-@pytest.mark.parametrize("name", depth.chosen(SQL, ("tpch_q3", "traffic")))
+@pytest.mark.parametrize("name", depth.chosen(SQL, ("tpch_q3",)))
 def test_plain_spark_sql_answers_what_a_database_answers(spark, name, tmp_path):
     pytest.importorskip("duckdb")
     if why := missing_data(name):

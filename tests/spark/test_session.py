@@ -29,7 +29,7 @@ sink.write_columns(["a", "b"], [None, None], 1.0, None)
 sink.commit(0, sink.prepare(0))
 conf = dict(pair.split("=", 1) for pair in sys.argv[3:])
 try:
-    with session("local[2]", say=print, paths=[sys.argv[2]], conf=conf) as spark:
+    with session("local[1]", say=print, paths=[sys.argv[2]], conf=conf) as spark:
         from pyspark.sql.functions import udf
 
         @udf("string")

@@ -84,12 +84,12 @@ def test_a_run_goes_on_from_a_state_that_no_worker_sees(
         flow, exactly = locate(f"{FLOWS}:endless"), Settings(delivery="eo")
         return execute(Request(flow, {"out": str(tmp_path)}, "spark", exactly, state=f"{far}/state", **options))
 
-    first = run(seconds=2)
+    first = run(seconds=0.2)
     assert first.ended == "paused" and first.checkpoints.directory == f"{far}/state"
     with pytest.raises(UsageError, match="holds a run that did not finish: go on with --resume"):
         run()
     # with other tasks, to which Spark brings the state
-    second = run(resume=True, parallelism={"count": 3}, seconds=2)
+    second = run(resume=True, parallelism={"count": 3}, seconds=0.2)
     assert second.checkpoints.resumed_from == first.checkpoints.newest > 0
     assert second.units["count"].parallelism == [(0.0, 3)]
     seen: dict[int, list[int]] = {}

@@ -22,7 +22,7 @@ def test_state_and_values_of_every_kind_come_out_as_in_one_process(spark: Any, t
     report = execute(
         Request(
             locate(f"{FILE}:every_kind"),
-            {"n": 3000, "rate": 2000.0},
+            {"n": 600, "rate": 400.0},
             "spark",
             settings=settings,
             state=str(tmp_path / "state"),
@@ -31,5 +31,5 @@ def test_state_and_values_of_every_kind_come_out_as_in_one_process(spark: Any, t
     assert report.ended == "drained"
     expected = vars(locate(f"{FILE}:every_kind").load_module())["expected"]
     found = {key: shown for key, (_, shown) in report.collected["out"]}
-    assert found == expected(3000)
-    assert sum(count for _, (count, _) in report.collected["out"]) == 3000
+    assert found == expected(600)
+    assert sum(count for _, (count, _) in report.collected["out"]) == 600
