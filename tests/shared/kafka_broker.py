@@ -261,8 +261,10 @@ class Broker:
         from kafka import KafkaAdminClient
 
         client = KafkaAdminClient(bootstrap_servers=self.servers)
-        found = client.list_transactions(state_filters=["Ongoing"])
-        client.close()
+        try:
+            found = client.list_transactions(state_filters=["Ongoing"])
+        finally:
+            client.close()
         return [each.transactional_id for of_broker in found.values() for each in of_broker]
 
 

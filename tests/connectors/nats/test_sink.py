@@ -54,7 +54,7 @@ def test_the_laws_of_a_sink_hold(server):
     def read(place):
         return pairs(server, f"L-{salt}-{place.name}".replace(".", "_"))
 
-    assert check_sink(make, read, order="key", parts=2) > 10
+    assert check_sink(make, read, order="key", parts=2) >= 7
 
 
 def test_a_message_has_the_value_the_key_and_headers(server):
