@@ -16,7 +16,7 @@ from tests.programs.streams import LATE, OPERATORS, draw
 
 def test_random_streams_come_to_what_duckdb_and_a_plain_loop_say_whatever_befalls_them():
     first = random.randrange(10**9)
-    count = len(depth.seeds(200))
+    count = len(depth.seeds(200 if depth.PROFILE == "deep" else 100))
     counts, failures = many(range(first, first + count))
     assert not failures, "\n".join(
         f"python -m tests.programs.differential --only {seed}: {why}" for seed, why in failures

@@ -31,15 +31,15 @@ def program(request):
     return Program(request.param)
 
 
-@pytest.fixture(params=depth.chosen(NAMES, FEW[::2]))
+@pytest.fixture(params=depth.chosen(NAMES, FEW[::4]))
 def changed(request):
-    """One in two: units of all of them are changed where processes die as well."""
+    """One in four: units of all of them are changed where processes die as well."""
     return Program(request.param)
 
 
-@pytest.fixture(params=depth.chosen(NAMES, FEW[1::2]))
+@pytest.fixture(params=depth.chosen(NAMES, FEW[1::3]))
 def resumed(request):
-    """One in two: all of them come back out of a checkpoint where processes die."""
+    """One in three: all of them come back out of a checkpoint where processes die."""
     return Program(request.param)
 
 
