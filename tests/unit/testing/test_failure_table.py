@@ -15,7 +15,7 @@ from esault.testing import LocalRuntime
 
 pytestmark = pytest.mark.slow  # not in `make quick`
 
-LINES = 200
+LINES = 200 if depth.PROFILE == "deep" else 120
 #: seconds after which a root is sent again: a run whose source dies in time passes so many
 REPLAY_AFTER = 20.0
 

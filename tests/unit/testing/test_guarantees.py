@@ -43,6 +43,8 @@ pytestmark = pytest.mark.slow  # not in `make quick`
 
 EXACTLY = Settings(delivery="eo", max_pending=4, root_rows=16)
 LINES = 500
+#: of those that come as time goes by
+ROWS = 400 if depth.PROFILE == "deep" else 240
 
 
 def until_kept(local, number=1):
@@ -239,7 +241,7 @@ class Slowly(Spout):
         self.next = position
 
 
-def plan_of(bolt, n=400, **options):
+def plan_of(bolt, n=ROWS, **options):
     def plan():
         t = Topology("slowly")
         slowly = t.spout("slowly", Slowly(n))
@@ -259,7 +261,7 @@ def test_what_a_tick_puts_out_and_what_it_changes_are_kept_together(done, seed, 
     landed = Counter()
     for row in local.landed("table"):
         landed[row.key] += row.value
-    assert landed == Counter("abcdefghijklmnop"[i % 16] for i in range(400))
+    assert landed == Counter("abcdefghijklmnop"[i % 16] for i in range(ROWS))
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
@@ -272,7 +274,7 @@ def test_what_has_expired_does_not_come_back(done, seed, kills):
     landed = Counter()
     for row in local.landed("table"):
         landed[row.key] += row.value
-    assert landed == Counter("abcdefghijklmnop"[i % 16] for i in range(400))
+    assert landed == Counter("abcdefghijklmnop"[i % 16] for i in range(ROWS))
 
 
 class Many(BatchBolt):
@@ -296,7 +298,7 @@ def test_a_batch_bolt_counts_each_tuple_once(done, seed, kills):
     found = {}
     for row in local.landed("table"):
         found.setdefault(row.key, []).append(row.value)
-    want = Counter("abcdefghijklmnop"[i % 16] for i in range(400))
+    want = Counter("abcdefghijklmnop"[i % 16] for i in range(ROWS))
     assert {key: sorted(values) for key, values in found.items()} == {
         key: list(range(1, n + 1)) for key, n in want.items()
     }
@@ -330,7 +332,7 @@ class SlowlyArrays(Slowly):
 def test_arrays_are_counted_once_whoever_dies_and_whatever_changes(done, seed, kills):
     def plan():
         t = Topology("arrays")
-        words = t.spout("slowly", SlowlyArrays(400))
+        words = t.spout("slowly", SlowlyArrays(ROWS))
         counts = words.bolt("count", ManyColumns, grouping=by_key(), parallelism=2)
         counts.bolt("after", Many, grouping=by_key(), parallelism=2).sink("sums", Landed())
         counts.sink("table", Landed())
@@ -341,7 +343,7 @@ def test_arrays_are_counted_once_whoever_dies_and_whatever_changes(done, seed, k
     found = {}
     for row in local.landed("table"):
         found.setdefault(row.key, []).append(row.value)
-    want = Counter("abcdefghijklmnop"[i % 16] for i in range(400))
+    want = Counter("abcdefghijklmnop"[i % 16] for i in range(ROWS))
     assert {key: sorted(values) for key, values in found.items()} == {
         key: list(range(1, n + 1)) for key, n in want.items()
     }
@@ -356,13 +358,13 @@ def test_arrays_are_counted_once_whoever_dies_and_whatever_changes(done, seed, k
 def test_a_spout_that_has_ended_does_not_stop_checkpoints(done, seed, kills):
     def plan():
         t = Topology("two")
-        short, long = t.spout("short", Slowly(32)), t.spout("long", Slowly(400))
+        short, long = t.spout("short", Slowly(32)), t.spout("long", Slowly(ROWS))
         t.bolt("count", Count, inputs={short: by_key(), long: by_key()}, parallelism=2).sink("table", Landed())
         return t.plan()
 
     local = LocalRuntime(plan, seed=seed, settings=EXACTLY)
     shaken(done, local, seed, kills)
-    want = Counter("abcdefghijklmnop"[i % 16] for n in (32, 400) for i in range(n))
+    want = Counter("abcdefghijklmnop"[i % 16] for n in (32, ROWS) for i in range(n))
     assert Counter(row.key for row in local.landed("table")) == want
     assert {row.key: row.value for row in sorted(local.landed("table"), key=lambda row: row.value)} == want
     ended = [kept for kept in local.kept if kept.units["short"].finished and not kept.units["long"].finished]
@@ -387,7 +389,7 @@ def test_a_checkpoint_that_was_given_up_leaves_no_hole_in_the_next_ones(done, se
     found = {}
     for row in local.landed("table"):
         found.setdefault(row.key, []).append(row.value)
-    want = Counter("abcdefghijklmnop"[i % 16] for i in range(400))
+    want = Counter("abcdefghijklmnop"[i % 16] for i in range(ROWS))
     assert {key: sorted(values) for key, values in found.items()} == {
         key: list(range(1, n + 1)) for key, n in want.items()
     }

@@ -42,7 +42,7 @@ class Landed(Sink):
         pass
 
 
-def topology(seconds, rate=500, **options):
+def topology(seconds, rate=100, **options):
     t = Topology("scaled")
     count = t.spout("load", Unhurried(seconds, rate=rate, keys=KEYS)).bolt("count", Count, grouping=by_key(), **options)
     count.sink("totals", Landed())
@@ -73,7 +73,7 @@ def run(name_policy, decide, seconds=4.0, **options):
 
 def test_a_view_holds_what_was_measured(name_policy):
     views = []
-    run(name_policy, lambda view: views.append(view) or (), parallelism=2)
+    run(name_policy, lambda view: views.append(view) or (), rate=500, parallelism=2)
     view = views[-3]
     assert {"load", "count"} == set(view.units)
     assert view.unit.spouts == ("load",)
@@ -239,7 +239,7 @@ def test_who_is_given_ranges_knows_his_keys_anew_and_is_cut_in_equal_parts(name_
             return [Rescale("cut", after)]
         return ()
 
-    run(name_policy, decide, seconds=16.0, parallelism=4)
+    run(name_policy, decide, seconds=16.0, rate=200, parallelism=4)
     end = views[-5].unit
     assert end.width == after
     assert sum(s.load_share for s in end.samples) == pytest.approx(1.0)
