@@ -48,7 +48,7 @@ def command(command, network):
 
 
 def test_a_unit_is_split_over_links_that_delay_and_lose_and_a_host_is_cut_off_twice(command, nodes, network, tmp_path):
-    write_text(tmp_path, 3000)
+    write_text(tmp_path, 1200)
     before = network.order("count")
     start(command, nodes, "--checkpoint", "0.5", p=2)
     command.scale("count", 5)

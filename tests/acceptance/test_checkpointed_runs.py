@@ -17,7 +17,7 @@ from test_runs import landed
 
 pytestmark = pytest.mark.slow
 COUNTED = f"{Path(__file__).with_name('flows.py')}:counted"
-LINES = 4000
+LINES = 1600
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "while", "it", "rains", "in", "paris"]
 
 
@@ -46,7 +46,7 @@ def checkpoint_of(command):
     return command.status().get("checkpoint", 0)
 
 
-def gated(folder, rate=1000.0):
+def gated(folder, rate=400.0):
     """Parameters of a run that does not end before there is a file `gate`, however long the machine takes for what a test asks."""
     return {"path": "in.txt", "out": "out.jsonl", "gate": folder / "gate", "rate": rate}
 
@@ -182,7 +182,7 @@ def test_what_makes_no_sense_is_refused_before_anything_starts(tmp_path, monkeyp
 
 @pytest.mark.parametrize("victim", depth.chosen(["count", "split"], ["count"]))
 def test_a_source_that_cannot_seek_goes_on_in_its_process_and_is_read_once(command, tmp_path, victim):
-    write_text(tmp_path, 6000)
+    write_text(tmp_path, 2400)
     lines = (tmp_path / "in.txt").read_text().splitlines(keepends=True)
     command.start("counted_stdin", "--checkpoint", "0.3", "--policy", "none", stdin=subprocess.PIPE, out="out.jsonl")
     command.running()
@@ -192,7 +192,7 @@ def test_a_source_that_cannot_seek_goes_on_in_its_process_and_is_read_once(comma
         if i % 100 == 0:
             command.process.stdin.flush()
             time.sleep(0.02)
-        if i == 3000:
+        if i == 1200:
             command.until(lambda: checkpoint_of(command) >= 1)
             command.processes(victim)[0].kill()
     command.until(lambda: command.status().get("restores") == 1)
@@ -268,7 +268,7 @@ def test_the_local_engine_keeps_checkpoints_too_and_either_engine_goes_on(comman
 def test_a_table_has_each_row_once(command, tmp_path, stop):
     pytest.importorskip("pyarrow")
     write_text(tmp_path)
-    more = {"path": "in.txt", "out": "table", "rate": 2000.0, "p": 2, "go": tmp_path / "go"}
+    more = {"path": "in.txt", "out": "table", "rate": 800.0, "p": 2, "go": tmp_path / "go"}
     command.start("words", "--checkpoint", "0.3", "--policy", "none", **more)
     command.running()
     command.until(lambda: checkpoint_of(command) >= 2)

@@ -36,8 +36,8 @@ def hosts_of(report, unit):
 
 def test_a_unit_grows_over_two_hosts_while_tuples_flow_and_every_word_counts_once(command, nodes, tmp_path):
     nodes.start("a", "b")
-    write_text(tmp_path, 6000)
-    more = {"path": "in.txt", "out": "out.jsonl", "gate": tmp_path / "gate", "rate": 3000.0, "p": 2}
+    write_text(tmp_path, 2400)
+    more = {"path": "in.txt", "out": "out.jsonl", "gate": tmp_path / "gate", "rate": 1200.0, "p": 2}
     command.start("gated", *nodes.options, "--policy", "none", "--report", "r.json", **more)
     command.running()
     with pytest.raises(UsageError, match="no host has a free slot"):  # a run takes all that are free
@@ -76,8 +76,8 @@ class Evil:
 
 def test_strangers_achieve_nothing_and_are_told_of(command, nodes, tmp_path):
     nodes.start("a", "b")
-    write_text(tmp_path, 6000)
-    more = {"path": "in.txt", "out": "out.jsonl", "gate": tmp_path / "gate", "rate": 1500.0, "p": 2}
+    write_text(tmp_path, 2400)
+    more = {"path": "in.txt", "out": "out.jsonl", "gate": tmp_path / "gate", "rate": 600.0, "p": 2}
     command.start("gated", *nodes.options, "--policy", "none", "--report", "r.json", **more)
     command.running()
     places = {place for name in "ab" for place in listening(nodes[name])}

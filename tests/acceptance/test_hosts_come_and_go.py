@@ -34,7 +34,7 @@ def report_of(folder):
     return json.loads((folder / "r.json").read_text())
 
 
-def start(command, nodes, *options, flow="gated", rate=1000.0, p=2, out="out.jsonl"):
+def start(command, nodes, *options, flow="gated", rate=400.0, p=2, out="out.jsonl"):
     """A run that goes on until `end`."""
     more = {"path": "in.txt", "out": out, "gate": "gate", "rate": rate, "p": p}
     command.start(flow, *nodes.options, "--policy", "none", "--report", "r.json", *options, **more)
@@ -51,7 +51,7 @@ def end(command):
 
 def test_a_host_joins_and_another_drains_and_nothing_is_lost_or_repeated(command, nodes, tmp_path):
     nodes.start("a", "b")
-    write_text(tmp_path, 3000)
+    write_text(tmp_path, 1200)
     start(command, nodes, p=2)
     spouts_host = hosts(command)
     nodes.start("c", more=("--join", nodes["a"].address))
@@ -80,7 +80,7 @@ def test_a_run_begins_without_hosts_that_are_away_and_takes_them_when_they_are_t
     nodes["dead"].kill()
     # a host by a name that it does not know itself by, and one that is away
     (tmp_path / "hosts.toml").write_text(f"hosts = {[nodes['a'].address.replace('127.0.0.1', 'localhost'), away]}\n")
-    write_text(tmp_path, 3000)
+    write_text(tmp_path, 1200)
     start(command, nodes)
     assert set(hosts(command)) == {"a"}
     late = nodes.nodes["late"] = NodeProcess(tmp_path, "late", "--key", nodes.key, "--slots", "4", listen=away)
@@ -98,7 +98,7 @@ def test_a_run_begins_without_hosts_that_are_away_and_takes_them_when_they_are_t
 def test_a_host_with_the_spout_drains_by_going_back_to_a_checkpoint(command, nodes, tmp_path):
     for name in "ab":  # as where a cloud takes a spot instance away
         nodes.start(name, slots=6, more=("--drain-when", f"test -e '{tmp_path}/{name}-is-taken-away'"))
-    write_text(tmp_path, 3000)
+    write_text(tmp_path, 1200)
     start(command, nodes, "--checkpoint", "0.3")
     until(lambda: checkpoint_of(command) >= 1)
     leaving = next(
@@ -117,7 +117,7 @@ def test_a_host_with_the_spout_drains_by_going_back_to_a_checkpoint(command, nod
 @pytest.mark.parametrize("how", depth.chosen(["killed", "frozen"], ["killed"]))
 def test_a_host_that_is_lost_brings_all_back_to_a_checkpoint_and_each_count_lands_once(command, nodes, tmp_path, how):
     nodes.start("a", "b", "c")
-    write_text(tmp_path, 3000)
+    write_text(tmp_path, 1200)
     start(command, nodes, "--checkpoint", "0.3", p=3)
     until(lambda: checkpoint_of(command) >= 1)
     victim, began = nodes["b"], time.monotonic()
@@ -145,10 +145,10 @@ def test_a_host_that_is_lost_brings_all_back_to_a_checkpoint_and_each_count_land
 
 def test_at_least_once_no_line_of_a_host_that_died_is_missing(command, nodes, tmp_path):
     nodes.start("a", "b", "c", slots=2)
-    lines = [f"line {i}" for i in range(6000)]
+    lines = [f"line {i}" for i in range(2400)]
     (tmp_path / "in.txt").write_text("\n".join(lines) + "\n")
     start(command, nodes, flow="passed", p=4)
-    until(lambda: (tmp_path / "out.jsonl").exists() and (tmp_path / "out.jsonl").stat().st_size > 10_000)
+    until(lambda: (tmp_path / "out.jsonl").exists() and (tmp_path / "out.jsonl").stat().st_size > 4_000)
     nodes["b"].kill()
     until(lambda: "b" not in hosts(command))
     err = end(command)
@@ -160,7 +160,7 @@ def test_at_least_once_no_line_of_a_host_that_died_is_missing(command, nodes, tm
 
 def test_after_the_drivers_death_a_resumed_run_takes_over_from_the_checkpoint(command, other_command, nodes, tmp_path):
     nodes.start("a", "b")
-    write_text(tmp_path, 3000)
+    write_text(tmp_path, 1200)
     start(command, nodes, "--checkpoint", "0.3")
     until(lambda: checkpoint_of(command) >= 2)
     command.processes("driver")[0].kill()
@@ -174,7 +174,7 @@ def test_after_the_drivers_death_a_resumed_run_takes_over_from_the_checkpoint(co
 
 def test_the_last_host_of_a_run_that_is_lost_ends_it(command, nodes, tmp_path):
     nodes.start("a", slots=5)
-    write_text(tmp_path, 3000)
+    write_text(tmp_path, 1200)
     start(command, nodes)
     nodes["a"].kill()
     code, _, err = command.wait()
@@ -184,7 +184,7 @@ def test_the_last_host_of_a_run_that_is_lost_ends_it(command, nodes, tmp_path):
 
 def test_a_policy_moves_sub_units_from_host_to_host_and_nothing_is_lost_or_repeated(command, nodes, tmp_path):
     nodes.start("a", "b")
-    write_text(tmp_path, 3000)
+    write_text(tmp_path, 1200)
     policy = "random:period=0.2,round=1,probability=1,cpu=false,memory=false,disk=false"
     start(command, nodes, "--policy", policy, p=1)
     until(lambda: command.status().get("changes"))

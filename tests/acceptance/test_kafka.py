@@ -33,7 +33,7 @@ def test_each_message_counts_once(command, broker, tmp_path):
     here, there, others = broker.topic(4), broker.topic(2), set(broker.open_transactions())
     sent = 0
 
-    def more(count=2000, **options):
+    def more(count=600, **options):
         nonlocal sent
         producer = Producer({"bootstrap.servers": broker.servers})  # a new one knows all partitions
         for number in range(sent, sent + count):

@@ -23,7 +23,7 @@ from esault.runtime.session.resolve_hosts import reach
 
 pytestmark = pytest.mark.slow
 #: as `start` has it
-GATED = {"path": "in.txt", "out": "out.jsonl", "gate": "gate", "rate": 1000.0, "p": 2}
+GATED = {"path": "in.txt", "out": "out.jsonl", "gate": "gate", "rate": 400.0, "p": 2}
 
 
 def another(folder: Path) -> tuple[str, ...]:
@@ -43,7 +43,7 @@ def test_a_host_on_another_version_is_refused_with_the_remedy_and_the_run_goes_o
     assert theirs != installed()
     nodes.start("a", slots=6)
     nodes.start("b")
-    write_text(tmp_path, 3000)
+    write_text(tmp_path, 1200)
     start(command, nodes, "--checkpoint", "0.3")
     until(lambda: checkpoint_of(command) >= 1)
     # host b is upgraded, as the first half of the hosts would be

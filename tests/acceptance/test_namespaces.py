@@ -80,7 +80,7 @@ def test_a_host_that_is_lost_is_given_up_within_three_seconds_and_each_count_lan
     command, nodes, network, tmp_path, how
 ):
     nodes.start("a", "b", "c")
-    write_text(tmp_path, 3000)
+    write_text(tmp_path, 1200)
     start(command, nodes, "--checkpoint", "0.3", p=3)
     until(lambda: checkpoint_of(command) >= 1)
     # cut for a second, which the network makes up for by itself
@@ -119,7 +119,7 @@ def test_a_host_that_does_not_see_a_shared_folder_is_refused_and_may_not_join(co
     out = "elsewhere/out.jsonl"
     nodes.start("a", slots=5)
     nodes.start("b", prefix=seeing_another(tmp_path / "elsewhere"))
-    write_text(tmp_path, 3000)
+    write_text(tmp_path, 1200)
     code, _, err = command.run("counted", *nodes.options, path="in.txt", out=out)
     assert code == 2
     assert "host b does not see in" in err
@@ -144,7 +144,7 @@ def test_a_sink_on_a_path_that_is_not_shared_stays_on_the_host_that_sees_it(comm
     (tmp_path / "elsewhere").mkdir()
     out = "elsewhere/out.jsonl"
     nodes.start("b", "c", prefix=seeing_another(tmp_path / "elsewhere"))
-    write_text(tmp_path, 3000)
+    write_text(tmp_path, 1200)
 
     def undeclared(*names):
         nodes.name_all(*names)

@@ -20,7 +20,7 @@ from esault.sinks.landing import parts
 pytestmark = pytest.mark.slow
 PLACE = f"{Path(from_s3.__file__)}:topology"
 OPTIONS = ("--checkpoint", "0.2", "--policy", "none")
-LINES = 2000
+LINES = 500
 
 
 @pytest.fixture

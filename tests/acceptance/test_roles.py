@@ -24,11 +24,11 @@ def test_the_clusters_key_is_replaced_under_a_run_that_was_started_by_a_key_with
     nodes.start("a", more=("--audit", "node.jsonl"))
     nodes.start("b")
     scale, runs = (make_role_key(tmp_path / r, r, f"{r}-anna", cluster) for r in ("scale", "run"))
-    write_text(tmp_path, 3000)
+    write_text(tmp_path, 1200)
     # a run is started by a key with the role `run`, and by none that is less
     (tmp_path / "hosts.toml").write_text(f"hosts = {[nodes[name].address for name in 'ab']}\n")
     refused = (*nodes.options[:2], "--key", str(scale))
-    code, _, err = command.run("gated", *refused, path="in.txt", out="no.jsonl", gate="gate", rate=1000.0, p=2)
+    code, _, err = command.run("gated", *refused, path="in.txt", out="no.jsonl", gate="gate", rate=400.0, p=2)
     assert code != 0
     assert "has the role 'scale', and this takes 'run'" in err
     nodes.key = str(runs)
@@ -68,10 +68,10 @@ def test_the_clusters_key_is_replaced_under_a_run_that_was_started_by_a_key_with
 def test_others_look_at_a_run_and_scale_it_by_keys_with_roles_and_it_is_kept(command, tmp_path, monkeypatch):
     cluster = make_key(tmp_path / "key")
     look, scale = (make_role_key(tmp_path / r, r, f"{r}-anna", cluster) for r in ("look", "scale"))
-    write_text(tmp_path, 3000)
+    write_text(tmp_path, 1200)
     command.start(
         "gated", "--control", "127.0.0.1:0", "--key", str(cluster), "--audit", "audit.jsonl", "--policy", "none",
-        path="in.txt", out="out.jsonl", gate="gate", rate=1000.0, p=2,
+        path="in.txt", out="out.jsonl", gate="gate", rate=400.0, p=2,
     )  # fmt: skip
     assert command.process is not None
     address = ""

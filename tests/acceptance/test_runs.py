@@ -79,12 +79,12 @@ def test_counts_are_exact_and_the_report_says_so(command, tmp_path):
 
 @pytest.mark.parametrize("unit", depth.chosen(["count", "split", "lines"], ["count", "lines"]))
 def test_a_killed_process_is_replaced_and_nothing_is_missing(command, tmp_path, unit):
-    lines = write_lines(tmp_path, 6000)
+    lines = write_lines(tmp_path, 2400)
     options = ("--report", "r.json", "--no-chaining")
-    command.start("words", *options, path="in.txt", out="table", rate=1500, go=tmp_path / "go")
+    command.start("words", *options, path="in.txt", out="table", rate=600, go=tmp_path / "go")
     victims = command.until(lambda: command.processes(f"{unit}/"))
     # Some way in, so that the last report of what it holds has come.
-    command.until(lambda: len(landed(tmp_path / "table")) > 12_000)
+    command.until(lambda: len(landed(tmp_path / "table")) > 4_800)
     (tmp_path / "go").touch()  # so much is still to come, however long the look took
     victims[0].kill()
     code, _, err = command.wait()
@@ -98,7 +98,7 @@ def test_a_killed_process_is_replaced_and_nothing_is_missing(command, tmp_path, 
         want = Counter(word for line in lines for word in line.split())
         assert all(totals[word] >= want[word] for word in want)
     else:
-        assert ids >= {f"{i}.{j}.0" for i in range(6000) for j in range(8)}
+        assert ids >= {f"{i}.{j}.0" for i in range(2400) for j in range(8)}
     report = json.loads((tmp_path / "r.json").read_text())
     assert report["deaths"] == 1
     assert not distinct(tmp_path / "table")
@@ -107,8 +107,8 @@ def test_a_killed_process_is_replaced_and_nothing_is_missing(command, tmp_path, 
 
 
 def test_a_killed_ack_server_is_replaced_and_nothing_is_missing(command, tmp_path):
-    write_lines(tmp_path, 6000)
-    command.start("words", "--ackers", "2", path="in.txt", out="table", rate=1500, go=tmp_path / "go")
+    write_lines(tmp_path, 2400)
+    command.start("words", "--ackers", "2", path="in.txt", out="table", rate=600, go=tmp_path / "go")
     victims = command.until(lambda: command.processes("ack-server"))
     command.until(lambda: landed(tmp_path / "table"))
     (tmp_path / "go").touch()
@@ -117,11 +117,11 @@ def test_a_killed_ack_server_is_replaced_and_nothing_is_missing(command, tmp_pat
     assert code == 0, err
     assert "ack server" in err
     ids = {row["_id"].split(":")[1] for row in landed(tmp_path / "table")}
-    assert ids >= {f"{i}.{j}.0" for i in range(6000) for j in range(8)}
+    assert ids >= {f"{i}.{j}.0" for i in range(2400) for j in range(8)}
 
 
 def test_without_acks_all_arrives_too_when_nothing_dies(command, tmp_path):
-    lines = write_lines(tmp_path, 3000)
+    lines = write_lines(tmp_path, 1200)
     code, _, err = command.run("words", "--acks", "off", path="in.txt", out="table")
     assert code == 0, err
     assert len(landed(tmp_path / "table")) == 8 * len(lines)
@@ -209,7 +209,9 @@ def says(command, begin):
     assert any(re.match(begin, line) for line in command.process.stderr), f"it ended and never said {begin}"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", depth.chosen([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], [signal.SIGINT, signal.SIGHUP])
+)
 def test_a_signal_ends_the_run_in_order(command, tmp_path, number):
     command.start("endless", "--report", "r.json")
     command.running()
@@ -297,11 +299,11 @@ def test_a_killed_driver_ends_the_run(command):
 
 
 def test_two_runs_at_a_time_do_not_meet(command, other_command, tmp_path):
-    write_lines(tmp_path, 3000)
-    command.start("words", path="in.txt", out="one", rate=3000)
-    other_command.start("words", path="in.txt", out="two", rate=3000)
+    write_lines(tmp_path, 1200)
+    command.start("words", path="in.txt", out="one", rate=1200)
+    other_command.start("words", path="in.txt", out="two", rate=1200)
     assert command.wait()[0] == other_command.wait()[0] == 0
-    assert len(landed(tmp_path / "one")) == len(landed(tmp_path / "two")) == 24000
+    assert len(landed(tmp_path / "one")) == len(landed(tmp_path / "two")) == 9600
 
 
 def test_two_runs_with_one_output_are_refused(command, other_command, tmp_path):
@@ -328,8 +330,8 @@ def test_strangers_at_the_sockets_achieve_nothing(command, tmp_path):
     import pickle
     import socket
 
-    lines = write_lines(tmp_path, 4000)
-    command.start("words", path="in.txt", out="table", rate=1500, go=tmp_path / "go")
+    lines = write_lines(tmp_path, 1600)
+    command.start("words", path="in.txt", out="table", rate=600, go=tmp_path / "go")
     command.until(lambda: landed(tmp_path / "table"))
     (folder,) = run_dirs(command)
     assert folder.stat().st_mode & 0o777 == 0o700

@@ -59,7 +59,7 @@ def address(process):
 
 def test_a_unit_is_split_on_the_page_and_its_keys_are_seen_to_move(command, page):
     command.start(
-        "waiting", "--ui", "0", "--ui-control", "--policy", "none", out="out.jsonl", rows=1_000_000, rate=800.0
+        "waiting", "--ui", "0", "--ui-control", "--policy", "none", out="out.jsonl", rows=1_000_000, rate=200.0
     )
     page.goto(address(command.process))
     page.wait_for_function("() => document.querySelector('#phase').textContent === 'running'")
