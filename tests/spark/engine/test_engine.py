@@ -167,6 +167,7 @@ def test_windows_are_those_of_the_other_engines(spark: Any, tmp_path: Path, monk
     assert report.units["minutes"].late == 0
 
 
+@depth.deep("without a JVM in tests/unit/spark/engine/test_chain.py")
 def test_calls_that_wait_give_what_they_give_on_the_other_engines(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import depth
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -143,7 +144,7 @@ def test_the_policy_in_the_simulator_takes_the_rise():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("quick", [True, False])
+@pytest.mark.parametrize("quick", depth.chosen([True, False], (True,)))
 def test_the_experiment_is_data_and_text(monkeypatch, quick):
     monkeypatch.setattr(experiments, "END", 120)
     result = experiment(quick, (1, 2))
