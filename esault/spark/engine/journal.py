@@ -12,6 +12,7 @@ without one is computed anew, and nothing of it was shown. So it does not matter
 
 from __future__ import annotations
 
+import secrets
 from typing import Any, NamedTuple
 
 from esault.errors import CheckpointError, FrameError
@@ -48,6 +49,8 @@ class Journal:
     def __init__(self, folder: SparkPlace) -> None:
         self._folder = folder
         self._codec = Codec()
+        #: stands behind each record that this one writes: no two write the same bytes
+        self._writer = secrets.token_hex(8)
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -69,7 +72,7 @@ class Journal:
         """The record of an epoch; None where it has none."""
         path = self._path(epoch)
         try:
-            record = Record(*self._codec.unpack(path.read_bytes()))
+            record = Record(*self._codec.unpack(path.read_bytes())[: len(Record._fields)])
         except FileNotFoundError:
             return None
         except (FrameError, TypeError) as error:
@@ -78,8 +81,10 @@ class Journal:
 
     def write(self, epoch: int, record: Record) -> None:
         """Durable when it returns. What another run has written stays: one of two that go on with the same state ends here."""
+        path, data = self._path(epoch), self._codec.pack_value((*record, self._writer))
         try:
-            first = put_absent(self._path(epoch), self._codec.pack_value(tuple(record)))
+            # A store's client that gets no answer puts once more, and may be told of its own record that one is there.
+            first = put_absent(path, data) or path.read_bytes() == data
         except OSError as error:
             raise self._failed(error) from error
         if not first:

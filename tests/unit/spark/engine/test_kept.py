@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from esault.errors import CheckpointError, UsageError
+from esault.payload.codec import Codec
 from esault.spark.engine.journal import Journal, Record
 from esault.spark.engine.kept import open_kept
 from esault.state.run_state import RunState
@@ -144,3 +145,27 @@ def test_the_journal_keeps_what_is_needed(tmp_path):
     (tmp_path / "epochs" / "00000004.epoch").write_bytes(b"\xc1")
     with pytest.raises(CheckpointError, match="is damaged"):
         journal.read(4)
+
+
+def test_a_record_of_its_own_that_a_store_says_was_there_is_its_own(tmp_path, monkeypatch):
+    """A client that got no answer puts again, and the store refuses what is there by then."""
+
+    def twice(place, data):
+        if not place.exists():
+            place.write_bytes(data)
+        return False
+
+    monkeypatch.setattr("esault.spark.engine.journal.put_absent", twice)
+    mine, other = (Journal(tmp_path / "epochs") for _ in range(2))
+    record = Record((("sink", b"handle"),), (), {}, False)
+    mine.write(0, record)
+    mine.write(0, record)
+    with pytest.raises(CheckpointError, match="another run has written epoch 0"):
+        other.write(0, record)  # the same by its content
+
+
+def test_a_record_without_a_writer_is_read(tmp_path):
+    journal = Journal(tmp_path / "epochs")
+    record = Record((), (), {("lines", 0): (1, b"p")}, True)
+    (tmp_path / "epochs" / "00000000.epoch").write_bytes(Codec().pack_value(tuple(record)))
+    assert journal.read(0) == record
