@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -21,6 +22,21 @@ class DeadLetterFile:
 
     def __str__(self) -> str:
         return str(self._path)
+
+    def ids(self) -> set[str]:
+        """Return the ids of the records that are there. Raises SinkError."""
+        assert self._path is not None
+        found = set()
+        try:
+            with self._path.open("rb") as file:
+                for line in file:
+                    with contextlib.suppress(ValueError):  # one that a crash has torn is not there
+                        found.add(str(json.loads(line)["id"]))
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise SinkError(f"dead letters in {self._path} cannot be read: {error.strerror or error}") from error
+        return found
 
     def put(self, record: dict[str, Any]) -> None:
         """Write one record. Values that JSON does not know are kept as their repr. Raises SinkError."""

@@ -41,14 +41,18 @@ class DeadLetterBox:
         """Nothing is open."""
 
 
-def write_dead_letters(dead_letters: Iterable[tuple[str, str]]) -> None:
-    """Write (path, record) pairs of an epoch, durable. Raises SinkError."""
+def write_dead_letters(dead_letters: Iterable[tuple[str, str]], again: bool = False) -> None:
+    """Write (path, record) pairs of an epoch, durable; `again`: some of them may be there. Raises SinkError."""
     files: dict[str, DeadLetterFile] = {}
+    there: dict[str, set[str]] = {}
     try:
-        for path, record in dead_letters:
+        for path, text in dead_letters:
             if path not in files:
                 files[path] = DeadLetterFile(path, 0)
-            files[path].put(json.loads(record))
+                there[path] = files[path].ids() if again else set()
+            record = json.loads(text)
+            if record["id"] not in there[path]:
+                files[path].put(record)
         for file in files.values():
             file.sync()
     finally:

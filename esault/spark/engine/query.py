@@ -103,7 +103,7 @@ class Epochs:
         for epoch in range(self._journal.done + 1, newest + 1):
             record = self._journal.read(epoch)
             if record is not None:  # what it collected was an earlier caller's
-                self._commit(epoch, record._replace(collected=()))
+                self._commit(epoch, record._replace(collected=()), again=True)
         self._forget(self._journal.read(newest) if newest >= 0 else None, resumed)
 
     def _forget(self, record: Record | None, back: bool = True) -> None:
@@ -125,12 +125,13 @@ class Epochs:
         if epoch <= self._journal.done:
             return
         record = self._journal.read(epoch)
+        again = record is not None
         if record is None:
             started = time.monotonic()
             record = self._computed([bytes(row[1]) for row in frame.collect()])
             self._journal.write(epoch, record)
             self.last_seconds = time.monotonic() - started
-        self._commit(epoch, record)
+        self._commit(epoch, record, again)
         self._forget(record)
 
     def _computed(self, frames: list[bytes]) -> Record:
@@ -159,10 +160,10 @@ class Epochs:
         packed = tuple(map(self._codec.pack, in_order(data)))
         return Record(tuple(handles), tuple(counts), ends, ended, tuple(dead_letters), packed)
 
-    def _commit(self, epoch: int, record: Record) -> None:
+    def _commit(self, epoch: int, record: Record, again: bool) -> None:
         handles, counts, ends, ended, dead_letters, _ = record
         self._collect(epoch, record)
-        write_dead_letters(dead_letters)
+        write_dead_letters(dead_letters, again)
         for name, sink in self._sinks.items():
             its = [(epoch, handle) for of, handle in handles if of == name]
             try:

@@ -272,7 +272,11 @@ def test_dead_letters_are_written_once_by_the_driver_and_drawn_rows_are_drawn_on
     assert it.tally.units["fragile"].dead_letters == 60  # its step's, too
     totals = dict(read_collected(str(it.folder), "totals"))
     assert sum(totals.values()) == sum(i for i in range(300) if i % 10 not in (3, 7, 9))
-    again = it.epochs._journal.read(it.epoch - 1)
-    assert again is not None
-    it.epochs._commit(it.epoch - 1, again)  # as after a death behind the commit
+    written = (tmp_path / "out" / "dead.0.jsonl").read_bytes()
+    kept = {epoch: it.epochs._journal.read(epoch) for epoch in (it.epoch - 2, it.epoch - 1)}
+    for epoch, record in kept.items():
+        assert record is not None
+        it.epochs._commit(epoch, record, again=True)  # as after a death behind the commit
     assert dict(read_collected(str(it.folder), "totals")) == totals
+    assert any(record.dead_letters for record in kept.values() if record is not None)
+    assert (tmp_path / "out" / "dead.0.jsonl").read_bytes() == written
