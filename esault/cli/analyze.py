@@ -58,7 +58,7 @@ class _Subject:
 @click.option(
     "--into",
     type=click.Path(),
-    help="Where clean tables and reports are kept.  [default: analytics/NAME beside the tables]",
+    help="Where clean tables and reports are kept.  [default: analytics/NAME beside the tables; here, where those are at an address]",
 )
 @click.option("--catalog", metavar="NAME", help="Show all tables in this database of Spark's catalog: NAME.table.")
 @click.option("--plot", "plots", type=click.Path(), help="Draw what can be drawn, as PNG files into this folder.")
@@ -91,7 +91,7 @@ def command(
     master: str | None,
     conf: tuple[str, ...],
 ) -> None:
-    """Spark's reports on the tables that TOPOLOGY has landed, or that stand in DIR.
+    """Spark's reports on the tables that TOPOLOGY has landed, or that stand in DIR, a folder or an address such as s3://bucket/tables.
 
     Jobs lead from landed tables to reports: clean:TABLE makes a clean table, in which each row stands once, divided by
     day; rows that are wrong go to a quarantine, with the reason. compact:TABLE puts small parts together. reports runs
@@ -114,7 +114,7 @@ def command(
     esault analyze words.py --job clean:table      no reports
     esault analyze out/metrics --plot out/plots    how elastic runs were
     """
-    from esault.spark.analyze import analyze
+    from esault.spark.analyze import analyze, is_place
     from esault.spark.report import render
 
     if direct and (listed or job or full or into or catalog or dry_run or backfill or picture or history or quality):
@@ -124,7 +124,7 @@ def command(
     if backfill and not (job or "").startswith("table:"):
         raise UsageError("--backfill makes rows of one table anew: say which, by --job table:NAME")
     asked = spark_conf(conf)
-    subject = _folder(what, settings) if os.path.isdir(what) else _topology(what, settings)
+    subject = _folder(what, settings) if is_place(what) else _topology(what, settings)
     if direct:
         reports = getattr(subject.module, "reports", None)
         found = analyze(subject.tables, reports, master, plots, say=_say, paths=subject.paths, conf=asked)
@@ -228,7 +228,7 @@ def _folder(what: str, settings: tuple[str, ...]) -> _Subject:
     if settings:
         raise UsageError(f"--set is for a topology, and {what} is a folder")
     tables = tables_in(what)
-    alone = [os.path.abspath(folder) for folder in tables.values()] == [os.path.abspath(what)]
+    alone = [folder.rstrip("/") for folder in tables.values()] == [what.rstrip("/")]
     return _Subject(next(iter(tables)) if alone else "", tables)
 
 
@@ -254,6 +254,7 @@ def _code(folder: str) -> str:
 
 
 def _runs(subject: _Subject, into: str | None, master: str | None, conf: dict[str, str], catalog: str | None) -> Runs:
+    from esault.spark.analyze import beside
     from esault.spark.elasticity import is_of_runs
     from esault.spark.elasticity import reports as reports_of_runs
     from esault.spark.pipeline import Rules
@@ -270,8 +271,7 @@ def _runs(subject: _Subject, into: str | None, master: str | None, conf: dict[st
     if reports is None and is_of_runs(subject.tables):
         reports = reports_of_runs
     if into is None:
-        beside = os.path.commonpath([os.path.dirname(os.path.abspath(folder)) for folder in subject.tables.values()])
-        into = os.path.normpath(os.path.relpath(os.path.join(beside, "analytics", subject.name)))
+        into = os.path.normpath(os.path.relpath(os.path.join(beside(subject.tables), "analytics", subject.name)))
     rules = Rules(reports, said["expectations"], said["partition_by"], subject.code)
     tables = None
     if callable(declare := getattr(subject.module, "pipeline", None)):

@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from esault.errors import SinkError
+from esault.object_store.object_path import ObjectPath
+from esault.object_store.stored_object import is_url, local_path
 from esault.sinks.landing import LOG_FOLDER, table_log
 from esault.sinks.landing.table import LandedTable
 from esault.spark.compact import compact
@@ -21,7 +23,7 @@ from esault.spark.table import read_table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["KEPT", "ReportTable", "analyze", "render", "tables_in"]
+__all__ = ["KEPT", "ReportTable", "analyze", "beside", "is_place", "render", "tables_in"]
 
 #: small parts from which compacting first is faster than reading them with Spark
 _SMALL = 32
@@ -72,9 +74,22 @@ def analyze(
     return results
 
 
+def is_place(what: str) -> bool:
+    """Return whether that is a folder, or an address such as s3://bucket/tables."""
+    return is_url(what) or os.path.isdir(what)
+
+
+def beside(tables: Mapping[str, str]) -> str:
+    """Return the folder that all these tables are in; the current one, where they are at addresses."""
+    folders = [os.path.dirname(os.path.abspath(folder)) for folder in tables.values() if not is_url(folder)]
+    return os.path.commonpath(folders or [os.getcwd()])
+
+
 def tables_in(folder: str | os.PathLike[str]) -> dict[str, str]:
-    """The landed tables in a folder, by name: the folder itself, or those right below it. SinkError: there is none."""
-    path = os.fspath(folder)
+    """The landed tables in a folder, or at an address, by name: itself, or those right below it. SinkError: there is none."""
+    path = local_path(os.fspath(folder))
+    if is_url(path):
+        return _tables_at(ObjectPath(path, SinkError))
     if not os.path.isdir(path):
         raise SinkError(f"no tables at {path}: there is no such folder. Run the topology that writes it first")
     name = os.path.basename(os.path.abspath(path))
@@ -86,6 +101,18 @@ def tables_in(folder: str | os.PathLike[str]) -> dict[str, str]:
             f"no tables in {path}: neither it nor a folder right below it has a log of eSault ({LOG_FOLDER})"
         )
     return {name: os.path.join(path, name) for name in below}
+
+
+def _tables_at(place: ObjectPath) -> dict[str, str]:
+    if (place / LOG_FOLDER).is_dir():
+        return {place.name: str(place)}
+    below = sorted(name for name, size in place.children().items() if size is None)
+    found = {name: str(place / name) for name in below if (place / name / LOG_FOLDER).is_dir()}
+    if not found:
+        raise SinkError(
+            f"no tables at {place}: neither it nor what is right below it has a log of eSault ({LOG_FOLDER})"
+        )
+    return found
 
 
 def _check(folders: Mapping[str, str]) -> None:
@@ -101,6 +128,8 @@ def _check(folders: Mapping[str, str]) -> None:
 
 
 def _compact(folder: str, say: Callable[[str], None]) -> None:
+    if is_url(folder):
+        return
     small = sum(part.bytes < _SMALL_BYTES for part in table_log(folder).files())
     if small < _SMALL:
         return

@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING
 
 from esault.counters import counted
 from esault.errors import EsaultError, SinkError, UsageError
+from esault.object_store.stored_object import is_url
 from esault.sinks.landing import table_log
 from esault.sinks.landing.entry import Part
+from esault.sinks.landing.part_file import part_file
 from esault.spark.cluster_compaction import compact_by_spark
 from esault.spark.compact import compact
 from esault.spark.derived import DerivedTable
@@ -132,7 +134,7 @@ class Clean:
     def _put_together(self, reading: Reading, spark: SparkSession | None, say: Say) -> int:
         """Many small parts as few large ones; how many repetitions went with it."""
         small = [part.path for part in reading.parts if part.bytes < _SMALL_BYTES]
-        if len(small) < _SMALL:
+        if len(small) < _SMALL or is_url(self.source):
             return 0
         try:
             rewrite = compact if spark is None else partial(compact_by_spark, spark)
@@ -194,7 +196,8 @@ class Clean:
         for part in reading.parts:
             path = os.path.join(self.source, part.path)
             try:
-                rows = pq.read_metadata(path).num_rows
+                with part_file(path) as file:
+                    rows = pq.read_metadata(file).num_rows
             except FileNotFoundError:
                 raise _Gone(f"{path} is gone, and the table's log names it") from None
             except (OSError, pa.ArrowException) as error:
@@ -214,7 +217,7 @@ class Clean:
         found = {}
         for part in parts:
             try:
-                with pq.ParquetFile(os.path.join(self.source, part.path)) as file:
+                with part_file(os.path.join(self.source, part.path)) as source, pq.ParquetFile(source) as file:
                     for _ in file.iter_batches():
                         pass
             except (OSError, pa.ArrowException) as error:

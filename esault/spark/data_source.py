@@ -17,7 +17,7 @@ row is gone.
 
 | option | |
 |---|---|
-| path | the table's folder |
+| path | the table's folder, or its address |
 | partitions | tasks to divide the parts of a batch among, at most (twice the cores) |
 | replaced | of a stream, when the table is replaced under it: "fail" (default), or "follow": go on with the new rows |
 """
@@ -32,9 +32,11 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 
 from esault.errors import SinkError, UsageError
+from esault.object_store.stored_object import is_url
 from esault.sinks.landing import table_log
 from esault.sinks.landing.entry import Part
 from esault.sinks.landing.log import CommitLog
+from esault.sinks.landing.part_file import part_file
 from esault.sinks.landing.schema import Column, Schema
 from esault.spark.table import spark_schema
 
@@ -113,7 +115,7 @@ class _Table:
                 names.append([])
             names[-1].append(part.path)
             size += part.bytes
-        folder = os.path.abspath(self.path)
+        folder = self.path if is_url(self.path) else os.path.abspath(self.path)
         return [_Parts(folder, tuple(piece), schema) for piece in names if piece]
 
 
@@ -138,7 +140,7 @@ def _read(partition: InputPartition) -> Iterator[pa.RecordBatch]:
     for name in partition.names:
         path = os.path.join(partition.folder, name)
         try:
-            with pq.ParquetFile(path) as file:
+            with part_file(path) as source, pq.ParquetFile(source) as file:
                 there = set(file.schema_arrow.names)
                 for batch in file.iter_batches(_ROWS, columns=[name for name in schema.names if name in there]):
                     yield conform(batch, schema, path)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from esault.counters import counted
 from esault.errors import SinkError, UsageError
+from esault.object_store.stored_object import is_url
 from esault.sinks.landing import parts, table_log
 from esault.sinks.landing.entry import Input
 from esault.sinks.landing.lock import RunLock
@@ -396,14 +397,13 @@ class Pipeline:
             places.append((step.table_name, "table", step.path))
             places.append((step.table_name, "quarantine", os.path.join(self.into, "quarantine", step.table_name)))
         for name, kind, path in places:
-            if os.path.exists(path):
+            if is_url(path) or os.path.exists(path):
                 with contextlib.suppress(SinkError):
                     files = table_log(path).files()
                     folders = len({os.path.dirname(part.path) for part in files})
                     rows, size = sum(part.rows for part in files), sum(part.bytes for part in files)
-                    tables.append(
-                        (name, kind, rows, len(files), folders, round(size / 2**20, 3), os.path.relpath(path))
-                    )
+                    where = path if is_url(path) else os.path.relpath(path)
+                    tables.append((name, kind, rows, len(files), folders, round(size / 2**20, 3), where))
         landed = os.path.relpath(self._results.folder)
         tables += [(r.name, "report", len(r.rows), 1, 1, None, landed) for r in self._results.load().values()]
         heads = ("table", "kind", "rows", "parts", "folders", "MiB", "in")

@@ -47,6 +47,7 @@ _NOISE = (
     *("WARNING: java.lang.", "WARNING: Use --enable-native-access", "Picked up ", "NOTE: Picked up "),
     *("Starting Streaming TransformWithState", "Streaming TransformWithState"),
     *("Setting default log level to ", "To adjust logging level use ", "Using Spark's default log4j profile"),
+    "SLF4J: ",
 )
 
 

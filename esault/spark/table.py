@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from esault.errors import SinkError, UsageError
+from esault.object_store.stored_object import is_url
 from esault.sinks.landing import table_log
 from esault.sinks.landing.evolve import EXACT_FLOAT
+from esault.sinks.landing.part_file import part_file
 from esault.sinks.landing.schema import ADDED, Column, Schema
+from esault.spark.file_system import hadoop_url, require_file_system
 from esault.spark.session import require_pyspark
 
 if TYPE_CHECKING:
@@ -67,7 +70,7 @@ def read_table(
     version: int | None = None,
     partitions: Mapping[str, Iterable[Any]] | None = None,
 ) -> DataFrame:
-    """The rows that are visible in the table in folder `path`: exactly those of the parts that its log names.
+    """The rows that are visible in the table in folder `path`, or at an address: exactly those of the parts that its log names.
 
     Of a table with a primary key that is one row for each key, the newest; `duplicates=True` gives all that is kept.
     `duplicates=False` drops rows that a replay repeated (same `_run` and `_id`; of rows without an id, all are kept). That costs a
@@ -102,10 +105,12 @@ def read_parts(
     """
     from pyspark.sql import functions as f
 
-    folder = os.path.abspath(folder)
+    folder = folder if is_url(folder) else os.path.abspath(folder)
     if not names:
         empty = spark.createDataFrame([], spark_schema(schema))
         return empty if kept is None else empty.withColumn(kept, f.lit(None).cast("string"))
+    if is_url(folder):
+        require_file_system(spark, folder)
     groups: dict[Schema, list[str]] = {}
     for name in names:
         path = os.path.join(folder, name)
@@ -124,7 +129,8 @@ def part_schema(path: str, schema: Schema) -> Schema:
     from esault.sinks.landing.arrow import arrow_type
 
     try:
-        there: pa.Schema = pq.read_schema(path)
+        with part_file(path) as file:
+            there: pa.Schema = pq.read_schema(file)
     except FileNotFoundError:
         raise SinkError(
             f"{path} is gone: the table was compacted or replaced since, and vacuum removed it. Read the table anew"
@@ -203,7 +209,8 @@ def uri(path: str) -> str:
 
     (Their option __globPaths__=false is no way out: with it each path that looks like a pattern is read once per path.)
     """
-    return "file://" + re.sub(r"([\\[\]{}*?,])", r"\\\1", path)
+    url = hadoop_url(path) if is_url(path) else f"file://{path}"
+    return re.sub(r"([\\[\]{}*?,])", r"\\\1", url)
 
 
 def newest_rows(frame: DataFrame, key: Sequence[str]) -> DataFrame:

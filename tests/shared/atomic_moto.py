@@ -15,7 +15,12 @@ from typing import Any
 def main(port: int) -> None:
     """Serve until killed."""
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-    from werkzeug.serving import run_simple
+    from werkzeug.serving import WSGIRequestHandler, run_simple
+
+    class Handler(WSGIRequestHandler):
+        def handle_expect_100(self) -> bool:
+            """Leave it to werkzeug, which says it, too. Amazon's client in Java takes a second "100 Continue" for the answer."""
+            return True
 
     app, one = DomainDispatcherApplication(create_backend_app), threading.Lock()
 
@@ -28,7 +33,7 @@ def main(port: int) -> None:
         with one:
             return list(app(environment, answer))
 
-    run_simple("127.0.0.1", port, serve, threaded=True)
+    run_simple("127.0.0.1", port, serve, threaded=True, request_handler=Handler)
 
 
 if __name__ == "__main__":

@@ -63,6 +63,19 @@ def test_files_are_whole_and_what_fails_is_an_error_of_python(spark: Any, far: s
     assert not (place / "a").exists()
 
 
+def test_a_state_that_this_spark_cannot_reach_is_refused_with_the_remedy(spark: Any, tmp_path: Path) -> None:
+    for state, remedy in (
+        (
+            "s3://bucket/words",
+            "no file system for s3a://; give it --conf spark.jars.packages=org.apache.hadoop:hadoop-aws:[0-9.]+$",
+        ),
+        ("abc://bucket/words", "no file system for abc://; give it its jar with --conf spark.jars=PATH"),
+    ):
+        flow, exactly = locate(f"{FLOWS}:endless"), Settings(delivery="eo")
+        with pytest.raises(UsageError, match=remedy):
+            execute(Request(flow, {"out": str(tmp_path)}, "spark", exactly, state=state))
+
+
 def test_of_two_runs_with_one_journal_the_second_to_write_an_epoch_ends(spark: Any, far: str) -> None:
     one, two = (Journal(SparkPath(spark, far) / "epochs") for _ in range(2))
     record = Record((("sink", b"handle"),), (), {("u", 0): (1, b"x")}, False)

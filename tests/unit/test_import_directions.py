@@ -55,7 +55,7 @@ ALLOWED = {
     "sinks": {"errors", "topology", "payload", "object_store", "late_names"},
     "spark": {
         *{*_VALUES, "topology", "flow", "control", "elasticity", "report", "sources", "sinks", "state", "version"},
-        *{"event_loop", "background"},
+        *{"event_loop", "background", "object_store"},
     },
     "cluster": _VALUES,
     "runtime": {

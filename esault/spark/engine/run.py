@@ -39,6 +39,7 @@ from esault.spark.engine.rescale import rescale
 from esault.spark.engine.seeds import ADDED
 from esault.spark.engine.tally import Tally
 from esault.spark.engine.workers import Workers, shared_places
+from esault.spark.file_system import hadoop_url, require_file_system
 from esault.spark.folder import temporary_folder
 from esault.spark.master import check_master
 from esault.spark.session import session
@@ -105,8 +106,10 @@ class SparkRun:
             if address is None:
                 with hold() as kept, self._session() as spark, query.settled(spark, query.on_disk(spark)):
                     return _Life(self, spark, folder, kept).run()
-            with self._session() as spark, hold(SparkPath(spark, address)) as kept:
-                return _Life(self, spark, folder, kept).run()
+            with self._session() as spark:
+                require_file_system(spark, address)
+                with hold(SparkPath(spark, address)) as kept:
+                    return _Life(self, spark, folder, kept).run()
 
     @contextlib.contextmanager
     def _session(self) -> Iterator[Any]:
@@ -123,8 +126,7 @@ def _address(state: str | Path | None) -> str | None:
     place = None if state is None else place_of(state)
     if place is None or isinstance(place, Path):
         return None
-    scheme, _, rest = str(place).partition("://")
-    return f"{'s3a' if scheme == 's3' else scheme}://{rest}"  # Hadoop's name of it
+    return hadoop_url(str(place))
 
 
 class _Last(threading.Thread):

@@ -15,6 +15,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from esault.errors import SinkError
+from esault.object_store.stored_object import is_url
 from esault.sinks.landing import table_log
 from esault.spark.pipeline import Watcher
 from esault.spark.tables.history import append_line
@@ -73,7 +74,11 @@ def _error(error: BaseException) -> dict[str, Any]:
 
 
 def _dataset(folder: str, outcome: Any | None = None) -> dict[str, Any]:
-    made: dict[str, Any] = {"namespace": "file", "name": os.path.abspath(folder), "facets": {}}
+    namespace, name = "file", os.path.abspath(folder)
+    if is_url(folder):
+        bucket, _, name = folder.rpartition("://")[2].partition("/")
+        namespace = f"{folder.partition('://')[0]}://{bucket}"
+    made: dict[str, Any] = {"namespace": namespace, "name": name, "facets": {}}
     try:
         state = table_log(folder).state
     except SinkError:

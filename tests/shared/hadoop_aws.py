@@ -1,0 +1,48 @@
+"""Jars by which Spark reaches S3: hadoop-aws of its Hadoop and Amazon's client, in the user's cache: 0.7 GB, once for a machine.
+
+python tests/shared/hadoop_aws.py    fetches them
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+#: that of the Hadoop in the pyspark of the tests
+HADOOP = "3.5.0"
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "esault" / f"hadoop-aws-{HADOOP}"
+#: those of its dependencies that Spark does not have
+_JARS = "hadoop-aws,bundle,analyticsaccelerator-s3"
+_POM = f"""<project><modelVersion>4.0.0</modelVersion>
+<groupId>esault</groupId><artifactId>s3a-for-tests</artifactId><version>1</version><dependencies>
+<dependency><groupId>org.apache.hadoop</groupId><artifactId>hadoop-aws</artifactId><version>{HADOOP}</version></dependency>
+</dependencies></project>
+"""
+
+
+def jars() -> list[Path]:
+    """Return them; empty where they have not been fetched."""
+    return sorted(_CACHE.glob("*.jar"))
+
+
+def fetch() -> None:
+    """Fetch them, where they are not there."""
+    if _CACHE.is_dir():
+        return
+    _CACHE.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=_CACHE.parent) as folder:
+        made, pom = Path(folder, "made"), Path(folder, "pom.xml")
+        pom.write_text(_POM)
+        asked = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DincludeArtifactIds={_JARS}"]
+        subprocess.run([*asked, f"-DoutputDirectory={made}"], check=True)
+        with contextlib.suppress(OSError):  # another process was first
+            made.rename(_CACHE)
+
+
+if __name__ == "__main__":
+    fetch()
+    print(_CACHE, file=sys.stderr)

@@ -1,0 +1,55 @@
+"""The state of a run on Spark in S3, by hadoop-aws and a real server; tables in S3 that it lands and reports on."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import hadoop_aws
+import held
+import pytest
+import s3_server
+import s3_words
+
+pytestmark = pytest.mark.timeout(900)  # for a machine that has much else to do
+
+
+@pytest.fixture(scope="module")
+def s3() -> Any:
+    server = held.server(s3_server, "pyspark", "pyarrow")
+    for bucket in ("state", "landed"):
+        server.client.create_bucket(Bucket=bucket)
+    return server
+
+
+def test_a_run_dies_and_goes_on_with_other_tasks_and_all_that_it_keeps_in_s3(s3: Any, tmp_path: Path) -> None:
+    jars = hadoop_aws.jars()
+    if not jars:
+        pytest.skip("no hadoop-aws, which is 0.7 GB with Amazon's client: python tests/shared/hadoop_aws.py fetches it")
+    done = subprocess.run(
+        [sys.executable, s3_words.__file__, str(tmp_path), *map(str, jars)],
+        env={**os.environ, **s3.environment},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=880,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-5000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["absent"] == [True, False, "first"]
+    assert "gone behind the commit" in found["died"]
+    assert found["ended"] == ["drained", 2, [[0.0, 3]]]
+    good = [line for key, line in enumerate(s3_words.LINES) if key % 100 != 50]
+    words = Counter(word for line in good for word in line.split())
+    assert sorted(found["reports"]["counts"]) == sorted(map(list, words.items()))
+    written = [count for _, count in found["reports"]["words"]]  # by each of the two runs
+    assert len(written) == 2 and sum(written) == words.total()
+    dead = [json.loads(line) for line in (tmp_path / "dead.0.jsonl").read_text().splitlines()]
+    assert sorted(letter["key"] for letter in dead) == [50, 150, 250]
+    assert {"spark/layout.json", "spark/ended"} <= {key.removeprefix("words/") for key in s3.keys("state", "words/")}
