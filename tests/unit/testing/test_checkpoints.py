@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+import depth
 import pytest
 from commands_asked import checkpoint, some_change
 from counting import Count, Landed, Nothing, Split, text, totals, words
@@ -17,7 +18,7 @@ from esault.messages.settings import Settings
 from esault.payload.codec import Codec
 from esault.testing import LocalRuntime
 
-LINES = 1500
+LINES = 1500 if depth.PROFILE == "deep" else 800
 CODEC = Codec()
 
 
