@@ -7,6 +7,7 @@ import sys
 from decimal import Decimal
 from pathlib import Path
 
+import depth
 import pytest
 from running import FOLDER, drained, real, rows, until_emitted
 
@@ -60,7 +61,7 @@ def test_the_query_over_streams_is_the_query_over_tables(tables, wanted):
     assert local.report().units["match"].tuples_out == 1797
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", depth.chosen([1, 2], (1,)))
 def test_rows_may_come_in_any_order_while_customers_and_orders_move(tables, wanted, seed):
     order = random.Random(seed)
     given = {}

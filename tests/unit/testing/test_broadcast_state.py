@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+import depth
 import pytest
 from commands_asked import change
 from counting import Landed, Nothing
@@ -99,7 +100,7 @@ def rows_of(seed, count):
     return [(order.choice(KEYS), n) for n in range(count)]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", depth.chosen(range(12), range(4)))
 def test_without_deaths_each_tuple_is_once_in_each_sub_unit(done, seed):
     rows = rows_of(seed, 300)
     options = Settings(max_pending=4, root_rows=16, frame_rows=8, reload_state=True)
@@ -285,7 +286,7 @@ class Quiet(Decide):
         self.emit(self.key, at)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", depth.chosen(range(4), range(2)))
 def test_it_goes_with_timers(seed):
     t = Topology("timers")
     rules = t.spout("rules", Nothing()).timed(lambda value: 0.0, idle=0.01)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+import depth
 import pytest
 from commands_asked import change, some_change
 from counting import Count, Landed, Nothing, Split, missing, text, totals, words
@@ -84,7 +85,7 @@ class InOrder(Bolt):
         self.last = value
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", depth.chosen(range(8), range(3)))
 def test_rows_of_a_key_that_moves_stay_in_order_through_the_next_unit(seed):
     t = Topology("ordered")
     numbered = t.spout("rows", Items([(f"k{n % 7}", n) for n in range(1200)])).bolt("numbered", Numbered, by_key())
@@ -117,7 +118,7 @@ def test_whoever_dies_at_whatever_step_nothing_is_missing(done, seed, kills, ack
 
 
 @pytest.mark.parametrize("unit", ["split", "count"])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", depth.chosen(range(10), range(3)))
 def test_who_dies_while_others_are_being_built_is_built_again(unit, seed):
     rows = text(50)
     local = LocalRuntime(words(), spouts={"lines": rows}, seed=seed)

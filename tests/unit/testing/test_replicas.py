@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 
+import depth
 import pytest
 from commands_asked import CHANGES, change
 from counting import Landed, Nothing, Split, text
@@ -19,7 +20,7 @@ from esault.errors import TopologyError, UsageError
 from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
 
-SEEDS = range(int(os.environ.get("ESAULT_PROOF", "0")) or 12)
+SEEDS = range(int(os.environ.get("ESAULT_PROOF", "0")) or (12 if depth.PROFILE == "deep" else 6))
 
 
 class Echo(Bolt):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import depth
 import pytest
 from counting import Landed, Nothing
 from hypothesis import HealthCheck, example, given, settings
@@ -55,7 +56,7 @@ def test_whoever_dies_windows_are_as_if_each_tuple_had_been_processed_once(done,
     assert sorted((row.key, row.value) for row in local.landed("more")) == again_of(AGAIN, expected)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", depth.chosen(range(6), range(2)))
 def test_without_checkpoints_a_death_costs_what_was_in_windows_and_no_more(seed):
     rows, local, order = run(seed, TumblingWindow(10), True, "alo")
     for emitted in (5, 60):

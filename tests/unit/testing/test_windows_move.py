@@ -54,7 +54,7 @@ def check(feed, local):
 
 
 @pytest.mark.parametrize("what", ["merge", "move", "split", "scale"])
-@pytest.mark.parametrize("seed", range(2 if depth.PROFILE == "quick" else 4))
+@pytest.mark.parametrize("seed", range(4 if depth.PROFILE == "deep" else 2))
 @pytest.mark.parametrize("from_behind", [True, False])
 def test_rows_that_were_on_time_where_they_came_from_are_on_time_where_they_go(seed, what, from_behind):
     feed, local, behind, ahead = uneven(seed, seed % 2)
