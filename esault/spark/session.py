@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import importlib.metadata
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["require_pyspark", "session"]
 
+#: the oldest Spark on which all of this runs
+OLDEST = (4, 1)
 #: seconds that the JVM has to go by itself, and then once more after it was asked to
 _PATIENCE = 10.0
 
@@ -52,9 +56,16 @@ _NOISE = (
 
 
 def require_pyspark() -> None:
-    """UsageError, with the remedy, when pyspark is not installed."""
+    """UsageError, with the remedy, when pyspark is not installed, or too old."""
     if importlib.util.find_spec("pyspark") is None:
         raise UsageError("this needs pyspark: pip install 'esault[spark]'")
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # one that came with a cluster may have none
+        version = importlib.metadata.version("pyspark")
+        number = re.match(r"(\d+)\.(\d+)", version)
+        if number is not None and tuple(map(int, number.groups())) < OLDEST:
+            raise UsageError(
+                f"this needs pyspark {'.'.join(map(str, OLDEST))} or newer, and {version} is installed: pip install 'esault[spark]'"
+            )
 
 
 @contextlib.contextmanager

@@ -58,6 +58,7 @@ def _said(before: Generation, now: Generation) -> str:
 def _write(spark: Any, kept: Kept, before: Generation, batch: int, folder: SparkPlace) -> None:
     _commit(kept.checkpoint_of(before), batch)
     path = kept.checkpoint_of(before).resolve().as_uri()
+    _ = spark.streams  # Spark 4.1: what coordinates state stores is there once queries have been asked for
     for operator in range(len(before.layout.levels)):
 
         def rows(variable: str, operator: int = operator) -> Iterator[Any]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import importlib.util
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -16,7 +19,7 @@ from esault.errors import UsageError
 from esault.spark.failure import BEGIN, END, without_told
 from esault.spark.folder import temporary_folder
 from esault.spark.master import check_master
-from esault.spark.session import _conf
+from esault.spark.session import OLDEST, _conf, require_pyspark
 
 
 @pytest.mark.parametrize(
@@ -99,3 +102,28 @@ def test_the_clusters_own_settings_hold_behind_those_that_are_given(tmp_path, mo
     assert (local["spark.master"], local["spark.ui.enabled"]) == ("local[2]", "false")
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path / "none"))
     assert _conf(None, "a topology", str(tmp_path), {})["spark.master"] == "local[*]"
+
+
+@pytest.mark.parametrize(
+    "version", ["3.5.8", "4.0.5", "4.1.0", "4.1.4", "4.3.0", "5.0.0.dev1", "10.0", "unknown", None]
+)
+def test_a_pyspark_that_is_too_old_is_refused(version: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def said(name: str) -> str:
+        if version is None:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return version
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(importlib.metadata, "version", said)
+    if version in ("3.5.8", "4.0.5"):
+        with pytest.raises(
+            UsageError, match=rf"needs pyspark 4\.1 or newer, and {re.escape(version)} is installed: pip install"
+        ):
+            require_pyspark()
+    else:
+        require_pyspark()
+
+
+def test_the_oldest_pyspark_is_the_one_that_is_installed_by_the_extra() -> None:
+    said = (Path(__file__).parents[3] / "setup.cfg").read_text()
+    assert f"pyspark[sql]>={'.'.join(map(str, OLDEST))}\n" in said
