@@ -20,6 +20,8 @@ __all__ = ["ClassArchive", "archived", "class_archive"]
 
 #: bytes that a file takes, about, and that must be free besides
 SIZE, SPARE = 200 << 20, 1 << 30
+#: files that are kept beside a new one: those used last. Each environment of Python has one
+KEPT = 3
 #: seconds that Java may take to write it
 PATIENCE = 120.0
 #: what Java says of classes that it leaves out, by the hundred
@@ -96,6 +98,8 @@ def class_archive(environ: MutableMapping[str, str], say: Callable[[str], None])
         except OSError:
             yield ClassArchive(None)
         else:
+            with contextlib.suppress(OSError):
+                os.utime(path)  # it is used
             yield ClassArchive(path if size else None)
 
 
@@ -126,10 +130,22 @@ def _alone(folder: Path, path: Path) -> Iterator[bool]:
         except OSError:
             yield False
             return
-        for left in folder.glob(f"{path.stem}.[0-9]*"):  # by a session that was killed
-            with contextlib.suppress(OSError):
-                left.unlink()
+        _make_room(folder, path)
         yield True
+
+
+def _make_room(folder: Path, path: Path) -> None:
+    """Remove what a session left that was killed, and files of environments that were not used for longest.
+
+    A Java that has mapped one goes on with it.
+    """
+    with contextlib.suppress(OSError):
+        for left in folder.glob(f"{path.stem}.[0-9]*"):
+            left.unlink()
+        known = sorted(folder.glob("spark-*.jsa"), key=lambda file: file.stat().st_mtime, reverse=True)
+        for old in known[KEPT:]:
+            old.unlink()
+            old.with_suffix(".lock").unlink(missing_ok=True)
 
 
 def _folder(environ: MutableMapping[str, str]) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from esault.spark import class_archive as module
@@ -68,6 +70,23 @@ def test_one_that_was_killed_leaves_room_for_the_next(environ, said, tmp_path):
         open(draft, "wb").close()
     assert "-XX:ArchiveClassesAtExit=" in session(environ, said)
     assert {path.suffix for path in (tmp_path / "cache" / "esault").iterdir()} == {".jsa", ".lock"}
+
+
+def test_those_that_were_not_used_for_longest_are_removed(environ, said, tmp_path):
+    release, folder = tmp_path / "java" / "release", tmp_path / "cache" / "esault"
+    found = []
+    for number in range(4):
+        release.write_text(f"JAVA_VERSION={number}")
+        session(environ, said)
+        (made,) = set(folder.glob("*.jsa")) - set(found)
+        os.utime(made, (number, number))
+        found.append(made)
+    release.write_text("JAVA_VERSION=0")
+    session(environ, said)  # is used again
+    release.write_text("JAVA_VERSION=9")
+    session(environ, said)
+    assert {path.name for path in found if path.exists()} == {found[number].name for number in (0, 2, 3)}
+    assert len(list(folder.iterdir())) == 8
 
 
 def test_a_java_that_cannot_write_one_is_not_asked_again(environ, said):
