@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import depth
 import hadoop_aws
 import held
 import pytest
@@ -27,6 +28,7 @@ def s3() -> Any:
     return server
 
 
+@depth.deep("0.7 GB of jars; state in another file system is shown by test_spark_path.py, and what S3 says by units")
 def test_a_run_dies_and_goes_on_with_other_tasks_and_all_that_it_keeps_in_s3(s3: Any, tmp_path: Path) -> None:
     jars = hadoop_aws.jars()
     if not jars:
