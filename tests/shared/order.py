@@ -27,7 +27,7 @@ SHOWN = 0.5
 #: after so many tests the list is written as it is by then
 OFTEN = 10
 #: seconds of processor time of a test, with a tenth of its examples, from which on it is long; the mean where it has parameters
-LONG = 0.1
+LONG = 0.07
 #: what is quick for the reader's sake: each of its tests reads all modules if it is the first
 KEPT = "tests/unit/test_import_directions.py"
 ROOT = Path(__file__).parents[2]
