@@ -52,7 +52,7 @@ def ended(nodeid, duration=0.0, **properties):
 def test_a_test_is_long_by_the_mean_of_its_processor_time(tmp_path, monkeypatch):
     monkeypatch.setattr(order, "LONG_TESTS", tmp_path / "long.txt")
     recorder = order.Recorder("long")
-    for name, seconds in {"b": 0.2, "a[1]": 0.15, "a[2]": 0.1, "c[1]": 0.15, "c[2]": 0.01}.items():
+    for name, seconds in {"b": 0.2, "a[1]": 0.15, "a[2]": 0.1, "c[1]": 0.11, "c[2]": 0.01}.items():
         recorder.pytest_runtest_logreport(ended(f"tests/x.py::{name}", processor=seconds))
     recorder.pytest_runtest_logreport(ended(f"{order.KEPT}::d", processor=9.0))
     recorder.pytest_sessionfinish()
