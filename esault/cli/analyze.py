@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from esault.cli.named_values import spark_conf
+from esault.cli.spark_session import say
 from esault.cli.topology_argument import params_of, place_of, set_option
 from esault.errors import EsaultError, UsageError
 
@@ -127,7 +128,7 @@ def command(
     subject = _folder(what, settings) if is_place(what) else _topology(what, settings)
     if direct:
         reports = getattr(subject.module, "reports", None)
-        found = analyze(subject.tables, reports, master, plots, say=_say, paths=subject.paths, conf=asked)
+        found = analyze(subject.tables, reports, master, plots, say=say, paths=subject.paths, conf=asked)
         for report in found.values():
             print(f"\n{render(report)}")
         return
@@ -147,7 +148,7 @@ def command(
         return
     if backfill:
         done = runs.backfill((job or "").partition(":")[2], backfill)
-        _say(f"table {done.name}: {done.checked:,} rows made anew, {done.rows:,} rows in all")
+        say(f"table {done.name}: {done.checked:,} rows made anew, {done.rows:,} rows in all")
         return
     schedule = _schedule(follow, every, cron, subject)
     if schedule is None:
@@ -163,19 +164,19 @@ def _show(runs: Runs, outcome: Outcome, plots: str | None) -> None:
 
     pipeline = runs.pipeline
     if not outcome.reported and not any(outcome.cleaned.values()) and not any(outcome.updated.values()):
-        _say(f"nothing is new; all stands in {pipeline.into} (--full does all again)")
+        say(f"nothing is new; all stands in {pipeline.into} (--full does all again)")
     for one in filter(None, outcome.updated.values()):
-        _say(f"table {one.name}: {one.written:,} rows written, {one.rows:,} in all ({one.seconds:.1f} s)")
+        say(f"table {one.name}: {one.written:,} rows written, {one.rows:,} in all ({one.seconds:.1f} s)")
         for name, (action, failed) in one.expectations.items():
             if failed:
-                _say(f"  not as expected: {name}: {failed:,} of {one.checked:,} rows ({action})")
+                say(f"  not as expected: {name}: {failed:,} of {one.checked:,} rows ({action})")
     for table, reasons in outcome.quarantined.items():
         print(f"\nquarantine of {table}: {sum(reasons.values()):,} rows in {pipeline.clean[table].quarantine.path}")
         print("\n".join(f"  {count:,}: {reason}" for reason, count in list(reasons.items())[:10]))
     if outcome.registered:
-        _say(f"in the catalog: {', '.join(one.name for one in outcome.registered)}")
+        say(f"in the catalog: {', '.join(one.name for one in outcome.registered)}")
         if pipeline.metastore is not None:
-            _say(
+            say(
                 f"a session has them by these settings: esault.spark.metastore({os.path.relpath(pipeline.metastore)!r})"
             )
     for report in outcome.reports.values():
@@ -203,7 +204,7 @@ def _repeat(runs: Runs, schedule: Schedule, run: Callable[[], None]) -> None:
         except UsageError:
             raise
         except EsaultError as error:
-            _say(f"this run failed: {error}")
+            say(f"this run failed: {error}")
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
@@ -213,13 +214,9 @@ def _repeat(runs: Runs, schedule: Schedule, run: Callable[[], None]) -> None:
         with runs.pipeline.kept_session():
             repeat(once, schedule, time.time, time.sleep)
     except KeyboardInterrupt:
-        _say("stopped")
+        say("stopped")
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def _folder(what: str, settings: tuple[str, ...]) -> _Subject:
@@ -277,5 +274,5 @@ def _runs(subject: _Subject, into: str | None, master: str | None, conf: dict[st
     if callable(declare := getattr(subject.module, "pipeline", None)):
         tables = Tables(subject.tables)
         declare(tables)
-    options = {"master": master, "say": _say, "paths": subject.paths, "conf": conf, "catalog": catalog}
+    options = {"master": master, "say": say, "paths": subject.paths, "conf": conf, "catalog": catalog}
     return Runs(subject.name or "tables", subject.tables, into, rules, tables, **options)

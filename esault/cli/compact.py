@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sys
 
 import click
 
-from esault.cli.named_values import spark_conf
-from esault.errors import UsageError
+from esault.cli.spark_session import say, spark_session
+from esault.counters import counted
 
 __all__ = ["command"]
 
@@ -44,22 +42,10 @@ def command(
     """
     from esault.spark.tables.upkeep import Upkeep, tables_below
 
-    asked = spark_conf(conf)
-    if asked and master is None:
-        raise UsageError("--conf is a setting of Spark, which does nothing here without --master")
     tables = tables_below(folders)
-    with contextlib.ExitStack() as stack:
-        spark = None
-        if master is not None:
-            from esault.spark.session import session
-
-            spark = stack.enter_context(session(master, name="esault compact", say=_say, conf=asked))
-        upkeep = Upkeep(spark, _say)
+    with spark_session("esault compact", master, conf) as spark:
+        upkeep = Upkeep(spark, say)
         for table in tables:
             done = upkeep.compact(table, round(target_mb * 2**20), drop_repeats)
-            repeats = f", {done.duplicates:,} repetitions left out" if done.duplicates else ""
-            print(f"{os.path.relpath(table)}: {done.before:,} files are {done.after:,}{repeats}")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+            repeats = f", {counted(done.duplicates, 'repetition')} left out" if done.duplicates else ""
+            print(f"{os.path.relpath(table)}: {counted(done.before, 'file')} before, {done.after:,} now{repeats}")

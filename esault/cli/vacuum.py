@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sys
 
 import click
 
-from esault.cli.named_values import spark_conf
-from esault.errors import UsageError
+from esault.cli.spark_session import say, spark_session
+from esault.counters import counted
 
 __all__ = ["command"]
 
@@ -38,21 +36,9 @@ def command(folders: tuple[str, ...], keep: float, force: bool, master: str | No
     """
     from esault.spark.tables.upkeep import Upkeep, tables_below
 
-    asked = spark_conf(conf)
-    if asked and master is None:
-        raise UsageError("--conf is a setting of Spark, which does nothing here without --master")
     tables = tables_below(folders)
-    with contextlib.ExitStack() as stack:
-        spark = None
-        if master is not None:
-            from esault.spark.session import session
-
-            spark = stack.enter_context(session(master, name="esault vacuum", say=_say, conf=asked))
-        upkeep = Upkeep(spark, _say)
+    with spark_session("esault vacuum", master, conf) as spark:
+        upkeep = Upkeep(spark, say)
         for table in tables:
             removed = upkeep.vacuum(table, keep * 86400, force)
-            print(f"{os.path.relpath(table)}: {removed:,} files removed")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+            print(f"{os.path.relpath(table)}: {counted(removed, 'file')} removed")

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from esault.counters import counted
 from esault.errors import EsaultError, SinkError
 from esault.sinks.landing import table_log
 from esault.sinks.landing.compaction import TARGET_ROWS, alone, replace_parts
@@ -79,7 +80,7 @@ def compact_by_spark(
         groups = list(_groups(log, chosen, target_bytes))
         if groups:
             count = sum(len(group.parts) for group in groups)
-            say(f"compacting {count} parts of {log.table} into {len(groups)}, by Spark ...")
+            say(f"compacting {counted(count, 'part')} of {log.table} into {len(groups)}, by Spark ...")
         duplicates = _rewrite_all(spark, log, disk, groups, drop_duplicates)
         return Compacted(len(before), len(log.files()), duplicates)
 
@@ -139,25 +140,23 @@ def _staged(spark: SparkSession, table: str, disk: LocalDisk, group: _Group, dro
         order = [name for name in ("_time", "__part", "__row") if name in rows.columns]
         rows = rows.sortWithinPartitions(*order).select(*columns).observe(kept, count)
         made = stage(rows, table, disk, PREFIX, within=os.path.dirname(names[0]))
-        counted = {"read": int(read.get["rows"]), "kept": int(kept.get["rows"])}
+        found = {"read": int(read.get["rows"]), "kept": int(kept.get["rows"])}
     except failures() as error:
         raise EsaultError(f"compaction of {table}: {said(error)}") from None
-    _check(table, disk, made, counted, sum(part.rows for part in group.parts))
+    _check(table, disk, made, found, sum(part.rows for part in group.parts))
     return made
 
 
-def _check(table: str, disk: LocalDisk, made: Sequence[Part], counted: dict[str, int], expected: int) -> None:
+def _check(table: str, disk: LocalDisk, made: Sequence[Part], found: dict[str, int], expected: int) -> None:
     """SinkError, and the new parts are removed, where other rows were read than the log counts, or others written than were kept."""
     written = sum(part.rows for part in made)
-    if counted["read"] == expected and counted["kept"] == written:
+    if found["read"] == expected and found["kept"] == written:
         return
     remove_parts(table, [part.path for part in made], disk)
-    if counted["read"] != expected:
-        raise SinkError(
-            f"parts of {table} have {counted['read']} rows, and the log says {expected}; it is not compacted"
-        )
+    if found["read"] != expected:
+        raise SinkError(f"parts of {table} have {found['read']} rows, and the log says {expected}; it is not compacted")
     raise SinkError(
-        f"executors wrote {counted['kept']} rows of {table}, and {written} are here: they must see the folder under the same path; it is "
+        f"executors wrote {found['kept']} rows of {table}, and {written} are here: they must see the folder under the same path; it is "
         "not compacted"
     )
 
@@ -172,7 +171,7 @@ def _merge(spark: SparkSession, log: CommitLog, disk: LocalDisk, say: Callable[[
     parts = list(state.files.values())
     if all(part.base for part in parts):
         return
-    say(f"compacting {len(parts)} parts of {log.table}, by Spark ...")
+    say(f"compacting {counted(len(parts), 'part')} of {log.table}, by Spark ...")
     keys = [quoted(name) for name in state.primary_key]
     pieces = -(-sum(part.rows for part in parts) // TARGET_ROWS)
     try:
@@ -185,9 +184,9 @@ def _merge(spark: SparkSession, log: CommitLog, disk: LocalDisk, say: Callable[[
         newest = newest_rows(rows, state.primary_key).where(~f.col("_deleted") | young)
         newest = newest.sortWithinPartitions(*keys).observe(kept, f.count(f.lit(1)).alias("rows"))
         made = stage(newest, log.table, disk, PREFIX)
-        counted = {"read": read, "kept": int(kept.get["rows"])}
+        found = {"read": read, "kept": int(kept.get["rows"])}
     except failures() as error:
         raise EsaultError(f"compaction of {log.table}: {said(error)}") from None
-    _check(log.table, disk, made, counted, sum(part.rows for part in parts))
+    _check(log.table, disk, made, found, sum(part.rows for part in parts))
     with contextlib.suppress(Conflict):  # a new run replaces the table
         replace_parts(log, disk, parts, [replace(part, base=True) for part in made])

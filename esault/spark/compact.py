@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from esault.counters import counted
 from esault.errors import SinkError, UsageError
 from esault.sinks.landing import table_log
 from esault.sinks.landing.compaction import compact_all, replace_parts, write_part
@@ -69,7 +70,7 @@ def compact(
         if only is None or part.path in only:
             folders.setdefault(os.path.dirname(part.path), []).append(part)
     for group in (group for parts in folders.values() for group in neighbours(parts, target_bytes)):
-        say(f"compacting {len(group)} parts of {log.table} ...")
+        say(f"compacting {counted(len(group), 'part')} of {log.table} ...")
         try:
             duplicates += _rewrite(log, disk, group, drop_duplicates)
         except Conflict:
@@ -80,7 +81,7 @@ def compact(
 
 def _compact_newest(log: CommitLog, disk: Disk, before: Sequence[Part], say: Callable[[str], None]) -> Compacted:
     """All parts of a table with a primary key, of each key the newest row; rows that are older count as repetitions."""
-    say(f"compacting {len(before)} parts of {log.table} ...")
+    say(f"compacting {counted(len(before), 'part')} of {log.table} ...")
     with contextlib.suppress(Conflict):
         compact_all(log, disk, time.time())
     after = log.files()

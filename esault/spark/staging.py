@@ -6,10 +6,13 @@ import contextlib
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from esault.sinks.landing.disk import Disk, explained
 from esault.sinks.landing.entry import Part
+from esault.spark.settings import settings
+from esault.state.files import sync_file
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,20 +32,9 @@ _SETTINGS = {
 }
 
 
-@contextlib.contextmanager
-def writing(spark: SparkSession) -> Iterator[None]:
-    """The settings with which tables are read and written, also in a session that is the user's; as before afterwards."""
-    before = {key: spark.conf.get(key, None) for key in _SETTINGS}
-    for key, value in _SETTINGS.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, value in before.items():
-            if value is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, value)
+def writing(spark: SparkSession) -> contextlib.AbstractContextManager[None]:
+    """Return the settings with which tables are read and written, for the time of a block."""
+    return settings(spark, _SETTINGS)
 
 
 def clear(table: str, prefix: str, disk: Disk, before: float | None = None) -> None:
@@ -97,17 +89,9 @@ def _move(staging: str, table: str, disk: Disk, names: dict[str, str], within: s
             if target not in made:
                 made.add(target)
                 disk.make_folder(os.path.join(table, target))
-            _sync(path)
+            sync_file(Path(path))
             part = Part(os.path.join(target, f"part-{os.urandom(16).hex()}.parquet"), rows, os.path.getsize(path))
             disk.rename(path, os.path.join(table, part.path))
             yield part
     for target in made:
         disk.sync_folder(os.path.join(table, target))
-
-
-def _sync(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

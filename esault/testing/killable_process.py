@@ -46,6 +46,7 @@ class KillableProcess:
         self._pipes.update((self._asks, self._answers))
 
     def call(self, hook: str, *arguments: Any) -> Any:
+        """Return what the hook returns. Raises AssertionError where it raises, or ends the process."""
         _send(self._asks, (hook, arguments))
         answer = _receive(self._answers)
         assert answer is not None, f"{hook} ended its process"
@@ -55,6 +56,7 @@ class KillableProcess:
         return result
 
     def kill(self) -> None:
+        """End the process, whatever it is at."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)

@@ -19,6 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import maven
+
 SPARK, DELTA = "4.2.1", "4.4.0"
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "esault" / f"spark-{SPARK}-delta-{DELTA}"
 #: those of its dependencies that Spark does not have
@@ -67,13 +69,11 @@ def make() -> None:
         return
     _CACHE.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=_CACHE.parent) as folder:
-        made, pom = Path(folder, "made"), Path(folder, "pom.xml")
+        made = Path(folder, "made")
         venv.create(made, with_pip=True)
-        pom.write_text(_POM)
         python = made / "bin" / "python"
         subprocess.run([python, "-m", "pip", "install", "-q", f"pyspark=={SPARK}"], check=True)
-        jars = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DincludeArtifactIds={_JARS}"]
-        subprocess.run([*jars, f"-DoutputDirectory={made / 'jars'}"], check=True)
+        maven.copy_jars(_POM, _JARS, made / "jars", Path(folder))
         with contextlib.suppress(OSError):  # another process was first
             made.rename(_CACHE)
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+import maven
 
 #: that of the Hadoop in the pyspark of the tests
 HADOOP = "3.5.0"
@@ -35,10 +36,8 @@ def fetch() -> None:
         return
     _CACHE.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=_CACHE.parent) as folder:
-        made, pom = Path(folder, "made"), Path(folder, "pom.xml")
-        pom.write_text(_POM)
-        asked = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DincludeArtifactIds={_JARS}"]
-        subprocess.run([*asked, f"-DoutputDirectory={made}"], check=True)
+        made = Path(folder, "made")
+        maven.copy_jars(_POM, _JARS, made, Path(folder))
         with contextlib.suppress(OSError):  # another process was first
             made.rename(_CACHE)
 

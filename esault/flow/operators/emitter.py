@@ -19,6 +19,10 @@ __all__ = ["Emitter", "Out"]
 
 #: ordinals whose text is kept
 _MOST_ENDINGS = 1024
+#: values that were emitted last and may be found to have changed
+WATCHED = 64
+#: so many of them are looked at again in a turn, and as many more for each new one: a turn with one tuple costs little
+AGAIN = 8
 _PLAIN = (str, bytes, int, float, bool, type(None))
 
 
@@ -47,12 +51,6 @@ class Out:
                 return
             endings += [f"{self.tag}{i}" for i in range(len(endings), count)]
         self.ids += [parent + ending for ending in islice(endings, count)]
-
-
-#: values that were emitted last and may be found to have changed
-WATCHED = 64
-#: so many of them are looked at again in a turn, and as many more for each new one: a turn with one tuple costs little
-AGAIN = 8
 
 
 class Emitter:

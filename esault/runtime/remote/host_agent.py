@@ -180,6 +180,7 @@ class HostAgent(Supervisor):
         if self._over:
             return
         now = time.monotonic()
+        self.mend_reports(now)
         if reports := self.reports():
             self._say(FromSubUnits(tuple(reports)))
         if self._prober is not None:

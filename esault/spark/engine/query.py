@@ -6,7 +6,7 @@ import contextlib
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from esault.spark.engine.landing import Landing
 from esault.spark.engine.tally import Tally
 from esault.spark.engine.timings import take_times
 from esault.spark.engine.worker_error import WorkerError
+from esault.spark.settings import settings
 from esault.spark.spark_path import SparkPlace
 from esault.topology.plan import SinkPlan
 
@@ -216,22 +217,11 @@ def start(spark: SparkSession, job: Job, folder: Path, checkpoint: SparkPlace, e
     return writer.start()
 
 
-@contextlib.contextmanager
-def settled(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
-    """The session's settings for the time of the block."""
+def settled(spark: SparkSession, conf: Mapping[str, str]) -> contextlib.AbstractContextManager[None]:
+    """Return the session's settings for the time of a block."""
     settable = {name: value for name, value in conf.items() if name.startswith("spark.sql.")}
     settable["spark.sql.shuffle.partitions"] = spark.conf.get("spark.sql.shuffle.partitions")  # set per run
-    before = {name: spark.conf.get(name, None) for name in settable}
-    for name, value in settable.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, old)
+    return settings(spark, settable)
 
 
 _MARKED = re.compile(re.escape(WorkerError.BEGIN) + r"(.*?)" + re.escape(WorkerError.END), re.S)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from esault.counters import counted
 from esault.errors import EsaultError, SinkError, UsageError
 from esault.sinks.landing import LOG_FOLDER, SAFE_AGE, table_log, vacuum
 from esault.sinks.landing.disk import LocalDisk
@@ -20,6 +21,7 @@ from esault.spark.cluster_compaction import PREFIX, compact_by_spark
 from esault.spark.compact import TARGET_BYTES, Compacted, compact
 from esault.spark.delta_jar import has_delta
 from esault.spark.failure import failures, said
+from esault.spark.settings import settings
 from esault.spark.staging import clear
 from esault.spark.table import quoted
 from esault.spark.tables.delta_log import publish
@@ -102,7 +104,7 @@ class Upkeep:
 
     def _optimize(self, table: str, target_bytes: int) -> Compacted:
         before = len(_delta(table).file_uris())
-        self._say(f"compacting {before} files of {table}, by {self._who} ...")
+        self._say(f"compacting {counted(before, 'file')} of {table}, by {self._who} ...")
         if self._by_jar:
             self._sql(table, f"OPTIMIZE {_named(table)}", {"spark.databricks.delta.optimize.maxFileSize": target_bytes})
         else:
@@ -119,13 +121,13 @@ class Upkeep:
         before = _files(table)
         if self._by_jar:
             assert self._spark is not None
-            settings = {
+            chosen = {
                 "spark.databricks.delta.retentionDurationCheck.enabled": str(not force).lower(),
                 # else Delta cuts its list of files into 10 000 tasks
                 "spark.sql.sources.parallelPartitionDiscovery.parallelism": 4
                 * self._spark.sparkContext.defaultParallelism,
             }
-            self._sql(table, f"VACUUM {_named(table)} RETAIN {hours} HOURS", settings)
+            self._sql(table, f"VACUUM {_named(table)} RETAIN {hours} HOURS", chosen)
         else:
             whole = math.ceil(hours)
             _refused(table, lambda: _delta(table).vacuum(whole, False, enforce_retention_duration=not force))
@@ -141,21 +143,13 @@ class Upkeep:
             return "Spark"
         return "deltalake" if self._spark is None else "deltalake in this process: Spark has no jar of Delta Lake here"
 
-    def _sql(self, table: str, statement: str, settings: dict[str, Any]) -> None:
+    def _sql(self, table: str, statement: str, chosen: dict[str, Any]) -> None:
         assert self._spark is not None
-        before = {key: self._spark.conf.get(key, None) for key in settings}
         try:
-            for key, value in settings.items():
-                self._spark.conf.set(key, str(value))
-            self._spark.sql(statement).collect()
+            with settings(self._spark, {key: str(value) for key, value in chosen.items()}):
+                self._spark.sql(statement).collect()
         except failures() as error:
             raise EsaultError(f"{table}: {said(error)}") from None
-        finally:
-            for key, value in before.items():
-                if value is None:
-                    self._spark.conf.unset(key)
-                else:
-                    self._spark.conf.set(key, value)
 
 
 def _is_ours(table: str) -> bool:

@@ -11,7 +11,7 @@ import pytest
 
 import esault
 from esault.errors import SinkError, UsageError
-from esault.sinks.landing import parts
+from esault.sinks.landing import LOG_FOLDER, parts
 from esault.sinks.spark_table import SparkTable
 from esault.spark.compact import Compacted
 from esault.spark.tables.delta_log import publish
@@ -138,12 +138,13 @@ class TestCommands:
         for name in ("a", "b"):
             landing(tmp_path / "out" / name).end(True)
         code, out, _ = self.run("compact", "out")
-        assert (code, out) == (0, "out/a: 3 files are 1\nout/b: 3 files are 1\n")
+        assert (code, out) == (0, "out/a: 3 files before, 1 now\nout/b: 3 files before, 1 now\n")
         code, out, _ = self.run("vacuum", "out/a", "--keep", "0")
         assert (code, out) == (0, "out/a: 3 files removed\n")
 
     @pytest.mark.parametrize("command", ["compact", "vacuum"])
     def test_settings_of_spark_need_a_cluster(self, command: str, tmp_path: Path) -> None:
+        (tmp_path / "a" / LOG_FOLDER).mkdir(parents=True)
         code, _, err = self.run(command, tmp_path, "--conf", "spark.a=b")
         assert code == 2
         assert "--master" in err
