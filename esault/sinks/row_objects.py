@@ -8,7 +8,8 @@ Below the prefix `s3://bucket/rows` lie
 
 A commit has the store copy the staged object to its name, says so, and removes what was staged. So a commit that comes
 again, or at the same time in the driver, knows that it is done, also where the object was taken away meanwhile. What
-says so goes when a later checkpoint is committed.
+says so goes when its sub-unit commits a later checkpoint. What a killed or stopped run leaves of it goes at the second
+resume, since the first commits that checkpoint again, and at the end of a run whose sources ended.
 """
 
 from __future__ import annotations
