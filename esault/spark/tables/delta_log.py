@@ -1,18 +1,21 @@
 """A log of Delta Lake beside ours, over the same Parquet files: for engines that read Delta. Source: Delta's transaction log protocol.
 
-Our log stays the truth. After each update the Delta log gets one version, the difference between the files that it names
-and those of our newest version; so one that a kill kept from being written is in the next. Files are named as they lie,
-without partition columns: they hold all columns themselves.
+Our log stays the truth. After each update the Delta log gets the difference between the files that it names and those of
+our newest version; so what a kill kept from being written is in the next. A compaction has a version of its own there,
+which says that no row changed (`dataChange` is false): a stream that reads the table passes over it. Files are named as
+they lie, without partition columns: they hold all columns themselves.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -20,7 +23,9 @@ from esault.errors import SinkError
 from esault.sinks.landing import table_log
 from esault.sinks.landing.disk import LocalDisk, explained
 from esault.sinks.landing.entry import Part
+from esault.sinks.landing.log import CommitLog
 from esault.sinks.landing.schema import Schema
+from esault.sinks.landing.state import TableState
 from esault.version import VERSION
 
 __all__ = ["publish"]
@@ -33,37 +38,68 @@ def publish(table: str, now: Callable[[], float] = time.time) -> int | None:
 
     SinkError: the disk refuses, or another writer has written there.
     """
-    disk = LocalDisk()
-    folder = os.path.join(table, _FOLDER)
-    state = table_log(table).at()
+    log, folder = table_log(table), os.path.join(table, _FOLDER)
+    newest = log.at()
+    said = _read(folder)
+    wrote = None
+    for state, compacts in _steps(log, said.ours, newest):
+        if (next_ := _write(table, said, state, compacts, int(now() * 1000))) is not None:
+            said, wrote = next_, next_.version
+    return wrote
+
+
+@dataclass(frozen=True)
+class _Said:
+    """The Delta log: its version, -1 where there is none; the files it names, its columns, and our version that it is of."""
+
+    version: int = -1
+    files: frozenset[str] = frozenset()
+    schema: str | None = None
+    ours: int | None = None
+
+
+def _steps(log: CommitLog, since: int | None, newest: TableState) -> Iterator[tuple[TableState, bool]]:
+    """States to write, one after the other, the newest last; and whether what led there is compaction alone."""
+    if since is None or since >= newest.version:
+        yield newest, False
+        return
+    try:
+        kinds = [(version, entry.kind == "compact") for version, entry in log.entries(since, newest.version)]
+        for compacts, group in itertools.groupby(kinds, key=lambda each: each[1]):
+            last = [version for version, _ in group][-1]
+            yield newest if last == newest.version else log.at(last), compacts
+    except SinkError:  # entries are gone: what happened since cannot be told apart
+        yield newest, False
+
+
+def _write(table: str, said: _Said, state: TableState, compacts: bool, at: int) -> _Said | None:
     assert state.files is not None
-    version, active, schema = _read(folder)
+    disk, folder = LocalDisk(), os.path.join(table, _FOLDER)
     wanted = {quote(path): part for path, part in state.files.items()}
     columns = _schema_string(state.schema)
-    if version >= 0 and active == wanted.keys() and schema == columns:
+    if said.version >= 0 and said.files == wanted.keys() and said.schema == columns:
         return None
-    at = int(now() * 1000)
+    removed, added = sorted(said.files - wanted.keys()), [path for path in wanted if path not in said.files]
+    # Of a table with a primary key, or without duplicates, fewer rows are left.
+    changes = not compacts or _rows(table, said.ours) != sum(part.rows for part in state.files.values())
     actions: list[dict[str, Any]] = [
         {
             "commitInfo": {
                 "timestamp": at,
-                "operation": "WRITE",
+                "operation": "WRITE" if changes else "OPTIMIZE",
                 "engineInfo": f"eSault/{VERSION}",
                 "esault": state.version,
             }
         }
     ]
-    if version < 0:
+    if said.version < 0:
         actions.append({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}})
-    if schema != columns:
+    if said.schema != columns:
         actions.append({"metaData": _metadata(table, columns, at)})
-    actions += [
-        {"remove": {"path": path, "deletionTimestamp": at, "dataChange": True}}
-        for path in sorted(active - wanted.keys())
-    ]
-    actions += [{"add": _add(path, part, at)} for path, part in wanted.items() if path not in active]
+    actions += [{"remove": {"path": path, "deletionTimestamp": at, "dataChange": changes}} for path in removed]
+    actions += [{"add": _add(path, wanted[path], at, changes)} for path in added]
     data = "".join(json.dumps(action, separators=(",", ":")) + "\n" for action in actions).encode()
-    path = os.path.join(folder, f"{version + 1:020d}.json")
+    path = os.path.join(folder, f"{said.version + 1:020d}.json")
     scratch = os.path.join(folder, f".{os.urandom(8).hex()}.tmp")
     with explained("writing", path):
         disk.make_folder(folder)
@@ -75,17 +111,27 @@ def publish(table: str, now: Callable[[], float] = time.time) -> int | None:
             with contextlib.suppress(OSError):
                 disk.remove(scratch)
         disk.sync_folder(folder)
-    return version + 1
+    return _Said(said.version + 1, frozenset(wanted), columns, state.version)
 
 
-def _read(folder: str) -> tuple[int, set[str], str | None]:
-    """The version of the Delta log, -1 when there is none; the files that it names, and its columns. SinkError."""
+def _rows(table: str, version: int | None) -> int | None:
+    """Rows of our table at a version; None where that is not known any more."""
+    if version is None:
+        return None
+    try:
+        return sum(part.rows for part in table_log(table).files(version))
+    except SinkError:
+        return None
+
+
+def _read(folder: str) -> _Said:
+    """Return what the Delta log says. SinkError."""
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".json") and name[:-5].isdigit())
     except FileNotFoundError:
-        return -1, set(), None
+        return _Said()
     active: set[str] = set()
-    schema = None
+    schema, ours = None, None
     for number, name in enumerate(names):
         if int(name[:-5]) != number:
             raise SinkError(
@@ -100,7 +146,9 @@ def _read(folder: str) -> tuple[int, set[str], str | None]:
                     active.discard(action["remove"]["path"])
                 elif "metaData" in action:
                     schema = action["metaData"]["schemaString"]
-    return len(names) - 1, active, schema
+                elif "commitInfo" in action:
+                    ours = action["commitInfo"].get("esault")
+    return _Said(len(names) - 1, frozenset(active), schema, ours)
 
 
 def _metadata(table: str, columns: str, at: int) -> dict[str, Any]:
@@ -118,6 +166,6 @@ def _schema_string(schema: Schema) -> str:
     return json.dumps({"type": "struct", "fields": fields})
 
 
-def _add(path: str, part: Part, at: int) -> dict[str, Any]:
+def _add(path: str, part: Part, at: int, changes: bool) -> dict[str, Any]:
     made: dict[str, Any] = {"path": path, "partitionValues": {}, "size": part.bytes, "modificationTime": at}
-    return {**made, "dataChange": True, "stats": json.dumps({"numRecords": part.rows})}
+    return {**made, "dataChange": changes, "stats": json.dumps({"numRecords": part.rows})}

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import delta_log
 import in_process
 import pytest
 
@@ -98,6 +99,42 @@ class TestOurs:
         assert [os.path.basename(part) for part in parts(tmp_path)] == [
             os.path.basename(uri) for uri in deltalake.DeltaTable(tmp_path).file_uris()
         ]
+
+    def test_delta_lake_is_told_that_a_compaction_changes_no_row(self, tmp_path: Path) -> None:
+        landing(tmp_path).end(True)
+        publish(str(tmp_path))
+        landing(tmp_path, run="r2").end(True)  # is not said yet when the compaction comes
+        Upkeep().compact(str(tmp_path))
+        landing(tmp_path, run="r3").end(True)
+        publish(str(tmp_path))
+        assert [operation(actions) for actions in delta_log.entries(tmp_path)] == [
+            ("WRITE", {True}, 3, 0),
+            ("WRITE", {True}, 3, 0),
+            ("OPTIMIZE", {False}, 1, 6),
+            ("WRITE", {True}, 3, 0),
+        ]
+        assert publish(str(tmp_path)) is None
+
+    def test_a_compaction_that_drops_rows_is_a_change(self, tmp_path: Path) -> None:
+        landing(tmp_path).end(True)
+        sink = SparkTable(tmp_path, {"word": str, "total": int}, "append")
+        sink.begin(RunInfo("r2", "topology", "table"))
+        sink.open(Context("table", run="r2"))
+        for epoch in range(2):  # the same row, since what came again was written again
+            sink.write_columns(["w"], [9], 1.0, ["id"])
+            sink.commit(epoch, sink.prepare(epoch))
+        sink.end(True)
+        publish(str(tmp_path))
+        assert Upkeep().compact(str(tmp_path), drop_duplicates=True).duplicates == 1
+        assert [operation(actions) for actions in delta_log.entries(tmp_path)][1:] == [("WRITE", {True}, 1, 5)]
+
+
+def operation(actions: list[dict[str, Any]]) -> tuple[str, set[bool], int, int]:
+    """What a version of Delta Lake's log says it is, whether rows changed, and how many files it adds and removes."""
+    added = [action["add"] for action in actions if "add" in action]
+    removed = [action["remove"] for action in actions if "remove" in action]
+    said = next(action["commitInfo"]["operation"] for action in actions if "commitInfo" in action)
+    return said, {each["dataChange"] for each in added + removed}, len(added), len(removed)
 
 
 class TestDelta:
