@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import delta_spark
+import depth
 import pytest
 
 pytest.importorskip("deltalake", reason="deltalake is not installed: pip install 'esault[delta]'")
@@ -18,6 +19,7 @@ pytestmark = [
     pytest.mark.skipif(
         not delta_spark.is_there(), reason="no Spark that Delta Lake has a jar for: python tests/shared/delta_spark.py"
     ),
+    depth.deep("a JVM of another Spark; three other readers are in tests/unit/sinks/delta/test_delta_sink.py"),
 ]
 SALES = [("tea", {"shop": "north", "n": 3}), ("cup", {"shop": "south", "n": 1}), ("tea", {"shop": "süd, 2", "n": None})]
 LATER = [("pot", {"shop": "north", "n": 4, "paid": 1.5})]
