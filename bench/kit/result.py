@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from bench.kit.measure import PARTS
 from bench.kit.plotting import pyplot, saved
 
-__all__ = ["COLOURS", "Bar", "write", "write_with"]
+__all__ = ["COLOURS", "Bar", "runs_before", "write", "write_with"]
 
 #: by kind
 COLOURS = {
@@ -34,6 +34,15 @@ class Bar(NamedTuple):
     def of(cls, name: str, figure: dict[str, float], unit: float = 1.0, kind: str = "") -> Bar:
         """A bar for a summary, divided by `unit`."""
         return cls(name, *(figure[part] / unit for part in PARTS), kind)
+
+
+def runs_before(out: str, part: str, seed: int) -> list[dict[str, Any]]:
+    """Return the runs that `part` of the result in folder `out` counts already. Raises SystemExit where one had this seed."""
+    path = Path(out) / "result.json"
+    runs: list[dict[str, Any]] = json.loads(path.read_text()).get(part, []) if path.exists() else []
+    if any(run["seed"] == seed for run in runs):
+        raise SystemExit(f"{path}: seed {seed} is counted there already; say another --seed, or another --out")
+    return runs
 
 
 def write(out: str, result: dict[str, Any], lines: list[str], panels: dict[str, list[Bar]], unit: str) -> None:

@@ -3,7 +3,8 @@
 python -m bench.pipelines --out DIR [--quick] [--only kills|cluster|speed] [--runs N] [--minutes N] [--seed N]
 
 kills: N kills -9 at random moments of commands on this machine; cluster: the same with `--master` of a standalone cluster, in network
-namespaces where those can be made; speed: N runs of each over 1 GB that has landed, in turns.
+namespaces where those can be made; speed: N runs of each over 1 GB that has landed, in turns. Kills that are in DIR already count,
+too, and so does its speed where that is not asked for: a hundred kills take hours.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from __future__ import annotations
 import argparse
 import shutil
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from bench.kit.arguments import names_among, parse
 from bench.kit.machine import facts
-from bench.kit.result import Bar, write
+from bench.kit.result import Bar, runs_before, write
 from bench.kit.spark_cluster import SparkCluster
 from bench.pipelines.speed import RATIO, Speed
 from bench.pipelines.trial import Lost, Trial
@@ -61,13 +63,24 @@ def _killed(trial: Trial, kills: int, minutes: float) -> dict[str, Any]:
         trial.stop()
 
 
-def _said(where: str, found: dict[str, Any]) -> list[str]:
+def _said(where: str, runs: list[dict[str, Any]]) -> list[str]:
+    """Lines for all runs together."""
+
+    def total(name: str) -> int:
+        return sum(run[name] for run in runs)
+
+    def counted(name: str) -> dict[str, int]:
+        counts: Counter[str] = Counter()
+        for run in runs:
+            counts.update(run[name])
+        return dict(counts)
+
     return [
-        f"{where}: {found['kills']} kills ({', '.join(f'{kind} {n}' for kind, n in found['by_kind'].items())}) in "
-        f"{found['seconds'] / 60:.0f} minutes; {found['commands']} commands, {found['ended']} of which came to their end; "
-        f"{found['landings']} landings of {sum(found['rows'].values()):,} rows",
-        f"  killed behind: {', '.join(f'{said} {n}' for said, n in sorted(found['by_moment'].items()))}",
-        f"  rows that are wrong: {', '.join(f'{name} {n}' for name, n in found['wrong'].items())}",
+        f"{where}: {total('kills')} kills ({', '.join(f'{kind} {n}' for kind, n in counted('by_kind').items())}) in "
+        f"{total('seconds') / 60:.0f} minutes; {total('commands')} commands, {total('ended')} of which came to their end; "
+        f"{total('landings')} landings of {sum(counted('rows').values()):,} rows",
+        f"  killed behind: {', '.join(f'{said} {n}' for said, n in sorted(counted('by_moment').items()))}",
+        f"  rows that are wrong: {', '.join(f'{name} {n}' for name, n in counted('wrong').items())}",
     ]
 
 
@@ -75,25 +88,35 @@ def main() -> None:
     """The bench."""
     arguments = parse(__doc__, _options)
     parts = arguments.only or PARTS
-    result: dict[str, Any] = {"bench": "pipelines", "machine": facts(), "seed": arguments.seed}
+    result: dict[str, Any] = {"bench": "pipelines", "machine": facts()}
     lines: list[str] = []
     panels: dict[str, list[Bar]] = {}
     bad = []
     # not below /tmp, of which each host of a cluster has its own
     folder = Path(tempfile.mkdtemp(prefix="esault-pipelines-", dir="/var/tmp"))
     for part, run, where in (("kills", _kills, "on this machine"), ("cluster", _cluster, "on a standalone cluster")):
-        if part in parts:
+        asked = part in parts
+        result[part] = runs = runs_before(arguments.out, part, arguments.seed if asked else -1)
+        if asked:
             (folder / part).mkdir()
-            result[part] = found = run(folder / part, arguments)
-            lines += _said(where, found)
+            found = {"machine": result["machine"], "seed": arguments.seed, **run(folder / part, arguments)}
+            runs.append(found)
             bad += [f"{name} ({where})" for name, n in found["wrong"].items() if n]
-            panels[f"kills {where}"] = [Bar(name, n, n, n) for name, n in sorted(found["by_moment"].items())]
+        if runs:
+            lines += _said(where, runs)
+            moments: Counter[str] = Counter()
+            for each in runs:
+                moments.update(each["by_moment"])
+            panels[f"kills {where}"] = [Bar(name, n, n, n) for name, n in sorted(moments.items())]
+    result["speed"] = times = runs_before(arguments.out, "speed", -1)
     if "speed" in parts:
         (folder / "speed").mkdir()
         speed = Speed(folder / "speed", 0.02 if arguments.quick else arguments.scale)
-        result["speed"] = found = speed.run(arguments.runs or (1 if arguments.quick else TIMES))
-        lines += speed.lines(found)
-        panels["seconds, 1 GB"] = speed.bars(found)
+        found = speed.run(arguments.runs or (1 if arguments.quick else TIMES))
+        times[:] = [{"machine": result["machine"], "seed": arguments.seed, **found}]
+    for found in times:
+        lines += Speed.lines(found)
+        panels["seconds, 1 GB"] = Speed.bars(found)
         if found["ratio"] > RATIO:
             lines.append(f"more than {RATIO} times plain PySpark")
     write(arguments.out, result, lines, panels, "")

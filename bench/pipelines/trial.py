@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 import sys
 import time
@@ -170,7 +171,7 @@ class Trial:
         self.stop(with_java=kind == KINDS[1])
         self.kills[kind] += 1
         lines = self._said().splitlines() or ["nothing"]
-        self.moments[" ".join(lines[-1].replace(":", "").split()[:2])] += 1
+        self.moments[re.split(r": | \d| \.\.\.", lines[-1].strip())[0]] += 1
         return True
 
     def stop(self, with_java: bool = True) -> None:

@@ -3,6 +3,7 @@
 python -m bench.spark_faults --out DIR [--quick] [--runs FAULTS] [--minutes N] [--seed N]
 
 It starts a master and two workers of one core, in network namespaces where those can be made, each with a /tmp of its own.
+What is in DIR already is counted, too: a hundred faults take hours.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ from __future__ import annotations
 import argparse
 import shutil
 import tempfile
+from collections import defaultdict
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from bench.kit.arguments import parse
 from bench.kit.machine import facts
-from bench.kit.result import Bar, write
+from bench.kit.result import Bar, runs_before, write
 from bench.kit.spark_cluster import SparkCluster
 from bench.spark_faults.trial import Lost, Trial
 from bench.workloads.loads import SEED
@@ -32,10 +36,41 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="no faults after so many")
 
 
+def _said(runs: list[dict[str, Any]]) -> tuple[list[str], list[Bar]]:
+    """Lines and bars for all runs together."""
+
+    def total(name: str) -> int:
+        return sum(run[name] for run in runs)
+
+    lines = [
+        f"{total('faults')} faults in {total('seconds') / 60:.0f} minutes, {total('amid_batches')} of them while a batch was computed; "
+        f"{total('epochs')} epochs, {total('commands')} commands, {total('failed_commands')} of which ended by a fault to others",
+        f"{total('numbers'):,} numbers, two tuples each: {', '.join(f'{name} {total(name)}' for name in WRONG)}",
+        "seconds from the batch with the fault, and with others, to the end of the next epoch:",
+    ]
+    by_kind: dict[str, list[float]] = defaultdict(list)
+    for run in runs:
+        for kind, seconds in run["by_kind"].items():
+            by_kind[kind] += seconds
+    bars = []
+    for kind, seconds in by_kind.items():
+        ordered = sorted(seconds)
+        middle = ordered[len(ordered) // 2]
+        lines.append(f"  {len(ordered):3}  {kind:30} median {middle:6.1f}  max {ordered[-1]:6.1f}")
+        bars.append(Bar(kind, middle, ordered[0], ordered[-1]))
+    lines += [
+        f"  seed {run['seed']}: {run['faults']} faults, Spark {run.get('spark', '?')}, {run['machine']['processor']}, load at the start "
+        f"{run['machine']['load_at_start']:.1f}, commit {run['machine']['commit']}"
+        for run in runs
+    ]
+    return lines, bars
+
+
 def main() -> None:
     """The bench."""
     arguments = parse(__doc__, _options)
     faults = arguments.runs or (QUICK if arguments.quick else FAULTS)
+    runs = runs_before(arguments.out, "runs", arguments.seed)
     machine = facts()
     # not below /tmp, of which each host has its own
     folder = Path(tempfile.mkdtemp(prefix="esault-spark-faults-", dir="/var/tmp"))
@@ -48,22 +83,11 @@ def main() -> None:
             raise SystemExit(f"lost after {sum(map(len, trial.happened.values()))} faults: {error}") from None
         finally:
             trial.kill()
-    wrong = [name for name in WRONG if found[name]]
-    lines = [
-        f"{found['faults']} faults in {found['seconds'] / 60:.0f} minutes, {found['amid_batches']} of them while a batch was computed; "
-        f"{found['epochs']} epochs, {found['commands']} commands, {found['failed_commands']} of which ended by a fault to others",
-        f"{found['numbers']:,} numbers, two tuples each: {', '.join(f'{name} {found[name]}' for name in WRONG)}",
-        "seconds from the batch with the fault, and with others, to the end of the next epoch:",
-    ]
-    bars = []
-    for kind, seconds in found["by_kind"].items():
-        ordered = sorted(seconds)
-        middle = ordered[len(ordered) // 2]
-        lines.append(f"  {len(ordered):3}  {kind:30} median {middle:6.1f}  max {ordered[-1]:6.1f}")
-        bars.append(Bar(kind, middle, ordered[0], ordered[-1]))
-    result = {"bench": "spark_faults", "machine": machine, "seed": arguments.seed, "rate": RATE, **found}
-    write(arguments.out, result, lines, {"until the next epoch is over": bars}, "seconds (median; line: least to most)")
-    if wrong:
+    runs.append({"machine": machine, "seed": arguments.seed, "rate": RATE, "spark": version("pyspark"), **found})
+    lines, bars = _said(runs)
+    unit = "seconds (median; line: least to most)"
+    write(arguments.out, {"bench": "spark_faults", "runs": runs}, lines, {"until the next epoch is over": bars}, unit)
+    if wrong := [name for name in WRONG if found[name]]:
         raise SystemExit(f"not exact: {', '.join(wrong)}; what the run left is in {folder}")
     shutil.rmtree(folder, ignore_errors=True)
 

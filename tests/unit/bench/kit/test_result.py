@@ -36,3 +36,14 @@ def test_what_was_measured_on_is_in_every_result():
     assert found["cores"] >= 1
     assert found["packages"]["esault"]
     assert {"processor", "memory_gib", "system", "python", "load_at_start", "commit"} <= set(found)
+
+
+def test_runs_of_before_count_and_no_seed_does_twice(tmp_path):
+    from bench.kit.result import runs_before
+
+    assert runs_before(str(tmp_path), "kills", 1) == []
+    (tmp_path / "result.json").write_text(json.dumps({"kills": [{"seed": 1, "kills": 9}]}))
+    assert runs_before(str(tmp_path), "kills", 2) == [{"seed": 1, "kills": 9}]
+    assert runs_before(str(tmp_path), "cluster", 1) == []
+    with pytest.raises(SystemExit, match="seed 1 is counted there already"):
+        runs_before(str(tmp_path), "kills", 1)
