@@ -6,7 +6,9 @@
    "checked": 100, "quarantined": 3, "expectations": {"some pieces": ["quarantine", 3]}}]}
 ```
 
-Runs that found nothing to do are not written down.
+Runs that found nothing to do are not written down. While a run goes on, each job that is done has a line of its own, with
+`"ok": null`, so that a run that is killed is in the sums, too. The line of the whole run, which has all jobs, follows at
+its end and takes their place.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ _FILE = "history.jsonl"
 
 
 class History(Watcher):
-    """Writes down a run of the pipeline in folder `into` when it is over."""
+    """Writes down a run of the pipeline in folder `into`: each job when it is done, the whole when it is over."""
 
     def __init__(self, into: str, now: Callable[[], float] = time.time) -> None:
         self._into = into
@@ -58,14 +60,18 @@ class History(Watcher):
             line |= {"read": outcome.read, "written": outcome.kept, "why": outcome.why}
             line |= {"checked": outcome.read, "quarantined": outcome.quarantined, "repeats": outcome.repeats}
         self._jobs.append(line)
+        if error is None:
+            self._write(None, None, [line])
 
     def end(self, error: BaseException | None = None) -> None:
         """The run is over."""
-        if not self._jobs and error is None:
-            return
-        said = None if error is None else f"{type(error).__name__}: {error}"
+        if self._jobs or error is not None:
+            said = None if error is None else f"{type(error).__name__}: {error}"
+            self._write(error is None, said, self._jobs)
+
+    def _write(self, ok: bool | None, error: str | None, jobs: list[dict[str, Any]]) -> None:
         line = {"run": self.run, "began": utc(self._began), "seconds": round(self._now() - self._began, 3)}
-        append_line(os.path.join(self._into, _FILE), {**line, "ok": error is None, "error": said, "jobs": self._jobs})
+        append_line(os.path.join(self._into, _FILE), {**line, "ok": ok, "error": error, "jobs": jobs})
 
 
 def append_line(path: str, value: Any) -> None:
@@ -81,18 +87,24 @@ def append_line(path: str, value: Any) -> None:
 
 
 def runs_in(into: str) -> list[dict[str, Any]]:
-    """The runs of the pipeline in folder `into`, the oldest first."""
-    runs = []
+    """The runs of the pipeline in folder `into`, the oldest first; `ok` is None of one that goes on, or was killed."""
+    runs: dict[str, dict[str, Any]] = {}
     try:
         with open(os.path.join(into, _FILE), encoding="utf-8") as file:
             for line in file:
                 try:
-                    runs.append(json.loads(line))
+                    one = json.loads(line)
                 except ValueError:
                     continue  # cut off
+                begun = runs.get(one["run"])
+                if begun is not None and one["ok"] is None:
+                    begun["seconds"] = one["seconds"]
+                    begun["jobs"] += one["jobs"]
+                else:
+                    runs[one["run"]] = one
     except FileNotFoundError:
         pass
-    return runs
+    return list(runs.values())
 
 
 def history_of(into: str, most: int = 20) -> ReportTable:
@@ -102,7 +114,8 @@ def history_of(into: str, most: int = 20) -> ReportTable:
         jobs = run["jobs"]
         tables = ", ".join(one["job"].partition(":")[2] for one in jobs if one["job"].startswith("table:"))
         counts = [sum(one.get(name) or 0 for one in jobs) for name in ("read", "written", "quarantined")]
-        rows.append((run["began"], run["seconds"], *counts, tables, run["error"] or "ok"))
+        ended = run["error"] or ("ok" if run["ok"] else "not yet, or killed")
+        rows.append((run["began"], run["seconds"], *counts, tables, ended))
     heads = ("began", "seconds", "read", "written", "quarantined", "tables", "ended")
     return ReportTable("runs", heads, ("text", "number", "number", "number", "number", "text", "text"), tuple(rows))
 

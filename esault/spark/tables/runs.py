@@ -98,10 +98,14 @@ class Runs:
         if table not in steps:
             raise UsageError(f"there is no table {table!r}; there are: {', '.join(steps) or 'none: declare one'}")
         self._history.begin()
-        with self.pipeline.spark() as spark:
-            done = steps[table].backfill(spark, self._say, where)
-            self.pipeline.register(spark)
-        self._history.ended(f"table:{table}", done, done.seconds, None)
+        try:
+            with self.pipeline.spark() as spark:
+                done = steps[table].backfill(spark, self._say, where)
+                self._history.ended(f"table:{table}", done, done.seconds, None)
+                self.pipeline.register(spark)
+        except BaseException as error:
+            self._history.end(error)
+            raise
         self._history.end()
         return done
 

@@ -10,6 +10,7 @@ import pytest
 
 from esault.errors import EsaultError, UsageError
 from esault.spark.pipeline import Outcome
+from esault.spark.tables.declared import Tables
 from esault.spark.tables.expectations import ExpectationFailed
 from esault.spark.tables.history import History, append_line, history_of, quality_of, runs_in
 from esault.spark.tables.runs import Runs
@@ -78,7 +79,9 @@ def test_runs_are_written_down_and_quality_is_their_sum(tmp_path: Path) -> None:
     history.end(EsaultError("disk"))
     with open(tmp_path / "history.jsonl", "a") as file:
         file.write('{"run": "cut')
-    append_line(str(tmp_path / "history.jsonl"), {"run": "x", "began": "", "seconds": 1, "error": None, "jobs": []})
+    append_line(
+        str(tmp_path / "history.jsonl"), {"run": "x", "began": "", "seconds": 1, "ok": True, "error": None, "jobs": []}
+    )
     assert [run["run"] for run in runs_in(str(tmp_path))][-1] == "x"
     rows = history_of(str(tmp_path)).rows
     assert [row[1:] for row in rows[1:]] == [
@@ -90,6 +93,40 @@ def test_runs_are_written_down_and_quality_is_their_sum(tmp_path: Path) -> None:
     assert (
         json.loads((tmp_path / "history.jsonl").read_text().splitlines()[0])["jobs"][0]["why"] == "it is the first time"
     )
+
+
+def test_jobs_of_a_run_that_was_killed_are_counted_once(tmp_path: Path) -> None:
+    into, clock = str(tmp_path), [0.0]
+    killed = History(into, lambda: clock[0])
+    killed.begin()
+    for seconds, table in ((3.0, "sold"), (7.0, "by_product")):
+        clock[0] = seconds
+        killed.ended(f"table:{table}", updated(name=table), 1.0, None)
+    assert [row[1:] for row in history_of(into).rows] == [(7.0, 20, 16, 0, "sold, by_product", "not yet, or killed")]
+    again = History(into, lambda: 10.0)
+    again.begin()
+    again.ended("table:sold", updated(read=5, checked=5, expectations={"e": ("drop", 1)}), 1.0, None)
+    again.end()
+    assert [(run["ok"], len(run["jobs"])) for run in runs_in(into)] == [(None, 2), (True, 1)]
+    assert quality_of(into).rows == (
+        ("sold", "e", "drop", 15, 3, 80.0, 5, 1),
+        ("by_product", "e", "drop", 10, 2, 80.0, 10, 2),
+    )
+
+
+def test_a_backfill_that_fails_is_written_down(tmp_path: Path) -> None:
+    tables = Tables(["t"])
+
+    @tables.table
+    def sold(t: Any) -> Any:
+        return t
+
+    runs = Runs("p", {"t": str(tmp_path / "t")}, str(tmp_path / "into"), tables=tables)
+    with pytest.raises(UsageError, match="has not been made yet"):
+        runs.backfill("sold", "at > 3")
+    assert [run["error"] for run in runs_in(str(tmp_path / "into"))] == [
+        "UsageError: table sold has not been made yet: run esault analyze without --backfill"
+    ]
 
 
 @pytest.mark.parametrize(
