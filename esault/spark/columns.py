@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["stored"]
 
+#: what columns may be, in Spark's words
+_TYPES = "string, bigint, double, boolean, binary, timestamp, date, decimal(38,18)"
+
 
 def stored(table: str, frame: DataFrame) -> tuple[DataFrame, Schema]:
     """The rows with the types that a table has, and its columns. Arrays, maps and structs become JSON. UsageError."""
@@ -28,15 +31,16 @@ def stored(table: str, frame: DataFrame) -> tuple[DataFrame, Schema]:
                 f"table {table}: two columns are called {field.name!r}, or differ in case only; rename one with alias"
             )
         seen.add(folded)
-        kind = _kind_of(field.dataType)
+        kind, name = _kind_of(field.dataType), field.dataType.typeName()
+        if kind is None and name not in ("array", "map", "struct"):
+            remedy = "decimal(38,18), the one that it has" if name == "decimal" else f"one of {_TYPES}"
+            raise UsageError(
+                f"table {table}: column {field.name!r} is {field.dataType.simpleString()}, which a table has not; cast "
+                f"it to {remedy}"
+            )
         value = f.col(quoted(field.name))
         if kind is None:
             kind, value = "string", f.to_json(value)
-            if field.dataType.typeName() not in ("array", "map", "struct"):
-                raise UsageError(
-                    f"table {table}: column {field.name!r} is {field.dataType.simpleString()}, which a table has not; "
-                    "cast it"
-                )
         columns.append(Column(field.name, kind, True))
         values.append(value.cast(spark_type(kind)).alias(field.name))
     return frame.select(*values), tuple(columns)

@@ -133,7 +133,8 @@ def part_schema(path: str, schema: Schema) -> Schema:
             there: pa.Schema = pq.read_schema(file)
     except FileNotFoundError:
         raise SinkError(
-            f"{path} is gone: the table was compacted or replaced since, and vacuum removed it. Read the table anew"
+            f"{path} is gone: the table was compacted or replaced since, and vacuum removed it. Read the table anew, "
+            "without version= or with a newer one"
         ) from None
     columns = []
     for column in schema:

@@ -41,7 +41,8 @@ def read_parts(folder: str, parts: Sequence[Part], schema: Schema, columns: Sequ
                 table = file.read(columns=[name for name in wanted.names if name in there])
         except FileNotFoundError:
             raise SinkError(
-                f"{path} is gone: the table was compacted or replaced since, and vacuum removed it. Read the table anew"
+                f"{path} is gone: the table was compacted or replaced since, and vacuum removed it. Read the table anew, "
+                "without version= or with a newer one"
             ) from None
         except (OSError, pa.ArrowException) as error:
             raise SinkError(

@@ -113,6 +113,10 @@ def test_the_rows_of_a_table_come_with_what_was_added_to_them_where_it_is_asked_
     assert read(path, version=1).num_rows == 1
     with pytest.raises(UsageError, match="has no column 'x'; its columns are key, n"):
         read(path, ["x"])
+    for part in table_log(path).at(1).files or ():
+        (path / part).unlink()  # as vacuum does
+    with pytest.raises(SinkError, match="vacuum removed it. Read the table anew, without version= or with a newer one"):
+        read(path, version=1)
 
 
 def test_of_a_table_with_a_primary_key_the_newest_row_of_each_comes(tmp_path):

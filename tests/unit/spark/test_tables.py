@@ -6,8 +6,10 @@ import xml.etree.ElementTree as ET
 from typing import Any
 
 import pytest
+from pyspark.sql.types import DataType, DayTimeIntervalType, DecimalType, StructField, StructType
 
 from esault.errors import UsageError
+from esault.spark.columns import stored
 from esault.spark.tables.code import code_mark
 from esault.spark.tables.declared import Tables
 from esault.spark.tables.graph import drawn, mermaid, nodes, ordered
@@ -119,3 +121,21 @@ def test_the_mark_of_code_changes_with_it_and_with_what_it_uses(monkeypatch: pyt
     assert before != code_mark(first, "options")
     monkeypatch.setitem(globals(), "FACTOR", 3)
     assert before != code_mark(first)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (DecimalType(38, 6), r"column 'pay' is decimal\(38,6\), .* cast it to decimal\(38,18\), the one that it has"),
+        (
+            DayTimeIntervalType(0, 3),
+            "column 'pay' is interval day to second, .* cast it to one of string, bigint, double",
+        ),
+    ],
+)
+def test_a_type_that_a_table_has_not_is_refused_with_one_that_it_has(kind: DataType, said: str) -> None:
+    class Frame:
+        schema = StructType([StructField("pay", kind)])
+
+    with pytest.raises(UsageError, match=said):
+        stored("sold", Frame())  # type: ignore[arg-type]
