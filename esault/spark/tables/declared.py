@@ -15,6 +15,7 @@ def pipeline(tables):
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -214,7 +215,15 @@ class Tables:
     ) -> Function:
         expectations: dict[str, tuple[str, str]] = {}
         for action in ACTIONS:
-            given = options.pop("expect_all" if action == "warn" else f"expect_all_or_{action}", None) or {}
+            option = "expect_all" if action == "warn" else f"expect_all_or_{action}"
+            given = options.pop(option, None) or {}
+            if not isinstance(given, Mapping) or not all(
+                isinstance(text, str) for one in given.items() for text in one
+            ):
+                raise UsageError(
+                    f"{kind} {name}: {option} is a dict of conditions in SQL by name, such as "
+                    f'{{"some pieces": "pieces > 0"}}, not {given!r}'
+                )
             for said, condition in given.items():
                 if said in expectations:
                     raise UsageError(f"{kind} {name}: there are two expectations {said!r}")
@@ -223,11 +232,13 @@ class Tables:
         schema, change = options.pop("schema", None), options.pop("on_schema_change", "append_new_columns")
         form, retention = options.pop("format", "parquet"), options.pop("retention", 86400.0)
         if options:
-            raise UsageError(f"{kind} {name} has no option {next(iter(options))!r}")
+            raise UsageError(f"{kind} {name} has no option {next(iter(options))!r}; it has {', '.join(_options(kind))}")
         if change not in ("append_new_columns", "fail"):
             raise UsageError(f'{kind} {name}: on_schema_change is "append_new_columns" or "fail", not {change!r}')
         if form not in ("parquet", "delta"):
             raise UsageError(f'{kind} {name}: format is "parquet" or "delta", not {form!r}')
+        if isinstance(retention, bool) or not isinstance(retention, (int, float)) or not 0 <= retention < math.inf:
+            raise UsageError(f"{kind} {name}: retention is a number of seconds, 0 or more, not {retention!r}")
         self.declared[name] = Declared(
             name,
             kind,
@@ -242,6 +253,13 @@ class Tables:
             **own,
         )
         return function
+
+
+def _options(kind: str) -> list[str]:
+    own = inspect.signature(getattr(Tables, kind)).parameters.values()
+    common = [f"expect_all_or_{one}" for one in ACTIONS if one != "warn"]
+    common += ["expect_all", "partition_cols", "schema", "on_schema_change", "format", "retention"]
+    return sorted([one.name for one in own if one.kind is one.KEYWORD_ONLY] + common)
 
 
 def _names(table: str, what: str, names: Any) -> tuple[str, ...]:
