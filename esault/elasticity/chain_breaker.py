@@ -28,7 +28,7 @@ GAIN = 1.3
 ALIKE = 0.95
 #: share of its time from which it counts that a process is busy
 LEAST = 0.1
-#: share of its busy time in which a process is at work on the processor, below which it waits for something else
+#: share of its busy time in which a process has work for the processor, below which it waits for something else
 WAITS = 0.5
 
 
@@ -51,7 +51,7 @@ class ChainLoad:
     at: float
     #: sub-units
     width: int
-    #: seconds of processing, chained bolts included, and seconds on the processor; None: not known
+    #: seconds of processing, chained bolts included, and seconds on the processor or waiting for one; None: not known
     busy: float
     cpu: float | None
     bolts: tuple[ChainedLoad, ...]

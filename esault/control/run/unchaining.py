@@ -62,7 +62,10 @@ def chain_load(unit: Unit, plan: Plan, now: float) -> ChainLoad:
         max((last.now for last in living), default=now),
         max(1, len(living)),
         unit.measurements.counts.busy_seconds,
-        None if any(last.usage is None for last in living) else sum(last.usage.cpu for last in living if last.usage),
+        # One that waits for a processor has work for it: other work on the machine is no reason to start processes.
+        None
+        if any(last.usage is None for last in living)
+        else sum(last.usage.cpu + (last.usage.cpu_wait or 0.0) for last in living if last.usage),
         tuple(
             ChainedLoad(
                 bolt.name,

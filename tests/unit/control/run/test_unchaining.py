@@ -9,7 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from esault import Bolt, Topology, UsageError, by_key, shuffle
-from esault.messages.probe import HostUsage
+from esault.flow.worker.metrics import Metrics
+from esault.messages.probe import HostUsage, Usage
 from esault.messages.settings import Settings
 from esault.testing import LocalRuntime, ManualClock
 from tests.programs.units import Landed
@@ -177,6 +178,26 @@ def test_one_that_has_too_much_to_do_gets_processes_by_itself_where_cores_are_fr
     assert changes == ([("slow", "unchain", "chaining")] if (policy, cores) == ("auto", 4) else [])
     assert local.report().units["added"].chained_to == "rows"
     assert local.report().units["slow"].tuples_in == len(ROWS)
+
+
+@pytest.mark.parametrize(("work", "wait", "apart"), [(0.9, 0.0, False), (0.1, 0.8, False), (0.1, 0.0, True)])
+def test_one_that_waits_for_a_processor_is_not_taken_for_one_that_waits_for_a_service(monkeypatch, work, wait, apart):
+    """Where no core is free; `work` and `wait`: shares of its time on a processor, and waiting for one."""
+    Slow.clock = clock = ManualClock()
+    begun = clock()
+
+    def usage():
+        return Usage(work * (clock() - begun), wait * (clock() - begun))
+
+    monkeypatch.setattr(Metrics, "usage", property(lambda self: usage, lambda self, value: None), raising=False)
+    t = Topology("t")
+    t.spout("rows", Lines()).bolt("slow", Slow, shuffle()).sink("out", Landed())
+    more = {"clock": clock, "policies": {"": "auto"}, "settings": Settings(chaining=True, root_rows=16)}
+    local = LocalRuntime(t, spouts={"rows": ROWS}, **more)
+    local.driver.hosts = (HostUsage("localhost", cores=2, cpu=1.0),)
+    local.run_until_drained()
+    assert landed(local, "out") == Counter(ROWS)
+    assert [c.kind for c in local.report().changes].count("unchain") == apart
 
 
 FAULTS = st.lists(
