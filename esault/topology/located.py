@@ -98,7 +98,9 @@ class Located:
             except EsaultError:
                 raise
             except (Exception, SystemExit) as error:
-                raise LocateError(f"{self.source} cannot be imported: {self._say(error)}") from error
+                raise LocateError(
+                    f"{self.source} cannot be imported: {self._say(error)}{self._as_module(error)}"
+                ) from error
             finally:
                 _loading.sources.pop()
 
@@ -198,6 +200,24 @@ class Located:
         if not own:
             return "; it defines no public function: write `def topology() -> Topology:`"
         return f"; if one of {', '.join(own)} returns a Topology, write {self.source}:NAME"
+
+    def _as_module(self, error: BaseException) -> str:
+        """Return how to name a file of a package, where it imports its neighbours as such; else nothing."""
+        if self.path is None or not isinstance(error, ImportError):
+            return ""
+        folders = list(Path(self.path).parents)
+        if "no known parent package" in str(error):
+            depth = next((i for i, folder in enumerate(folders) if not (folder / "__init__.py").exists()), 0) or 1
+        else:
+            depth = next((i for i, folder in enumerate(folders, 1) if folder.name == error.name), 0)
+        if not depth or depth >= len(folders):
+            return ""
+        module = ".".join([*reversed([folder.name for folder in folders[:depth]]), Path(self.path).stem])
+        if not all(part.isidentifier() for part in module.split(".")):
+            return ""
+        where = "" if str(folders[depth]) == self.cwd else f", in {folders[depth]}"
+        named = module if self.function == "topology" else f"{module}:{self.function}"
+        return f". It imports as a module of the package {folders[depth - 1].name}: name it as one, {named}{where}"
 
     def _say(self, error: BaseException) -> str:
         """Return the exception's message, and on which line; its traceback then starts in the user's file."""

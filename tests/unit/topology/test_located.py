@@ -178,6 +178,30 @@ def test_a_module_that_fails_to_import_another_says_which(file):
     assert isinstance(error.value.__cause__, ModuleNotFoundError)
 
 
+@pytest.mark.parametrize(
+    ("text", "marks", "named"),
+    [
+        ("from .models import x", ["shop/__init__.py", "shop/web/__init__.py"], "shop.web.flow"),
+        ("from .models import x", [], "web.flow, in {0}/shop"),
+        ("from shop.web.models import x", [], "shop.web.flow"),
+        ("from web.models import x", [], "web.flow, in {0}/shop"),
+        ("import esault_test_nope", ["shop/__init__.py"], None),
+        ("from .models import y", ["shop/models.py"], "web.flow, in {0}/shop"),
+    ],
+)
+def test_a_file_of_a_package_is_to_be_named_as_a_module(file, tmp_path, monkeypatch, text, marks, named):
+    (tmp_path / "shop" / "web").mkdir(parents=True)
+    for mark in marks:
+        file("", mark)
+    file("x = 1", "shop/web/models.py")
+    file(text, "shop/web/flow.py")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LocateError) as error:
+        locate("shop/web/flow.py").build()
+    _, names_it, remedy = str(error.value).partition(": name it as one, ")
+    assert (remedy if names_it else None) == (named and named.format(tmp_path))
+
+
 def test_a_file_that_has_gone_is_refused(file):
     located = file(GOOD)
     os.remove(located.path)
