@@ -12,6 +12,7 @@ from __future__ import annotations
 import copyreg
 import enum
 import io
+import logging
 import pickle
 import sys
 import warnings
@@ -213,6 +214,8 @@ def _choose(kind: type) -> Callable[[Any], Any]:
         return _refused("a module cannot travel; import it where it is used")
     if module == "zoneinfo":
         return _zone
+    if kind in (logging.Logger, logging.RootLogger):
+        return _logger
     if module == "numpy":
         numpy = sys.modules["numpy"]
         if kind is numpy.ndarray:
@@ -376,6 +379,10 @@ def _refused(reason: str) -> Callable[[Any], Any]:
         raise PayloadError(reason)
 
     return refuse
+
+
+def _logger(thing: Any) -> Any:
+    return rebuild.logger, (None if type(thing) is logging.RootLogger else thing.name,)
 
 
 def _zone(thing: Any) -> Any:

@@ -5,6 +5,7 @@ Each function here may be called by bytes of any origin: it checks what it gets,
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 from collections.abc import Callable
@@ -14,7 +15,19 @@ from typing import Any
 
 from esault.errors import FrameError
 
-__all__ = ["array", "arrow", "arrow_of", "dtype_of", "method", "none_type", "object_array", "scalar", "unset", "zone"]
+__all__ = [
+    "array",
+    "arrow",
+    "arrow_of",
+    "dtype_of",
+    "logger",
+    "method",
+    "none_type",
+    "object_array",
+    "scalar",
+    "unset",
+    "zone",
+]
 
 _SIMPLE = re.compile(
     r"[<>|=](b1|[iu][1248]|f(2|4|8|12|16)|c(8|16|24|32)|[SU]\d{1,9}|V\d{1,9}|[mM]8(\[\d{0,9}(generic|Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?)"
@@ -33,6 +46,13 @@ def unset() -> Any:
     import msgspec
 
     return msgspec.UNSET
+
+
+def logger(name: str | None) -> logging.Logger:
+    """A logger by its name; None: the one above all. Raises FrameError."""
+    if name is not None and type(name) is not str:
+        raise FrameError("a logger is named by a text")
+    return logging.getLogger(name)
 
 
 def zone(key: str) -> tzinfo:

@@ -106,7 +106,7 @@ class Bolt(Generic[KI, VI, KO, VO]):
         )
 
     def __getstate__(self) -> Any:
-        """Return the state that moves and is saved: all attributes, unless overridden."""
+        """Return the state that moves and is saved: all attributes, of which resources are left out, unless overridden."""
         return get_attributes(self)
 
     def __setstate__(self, state: Any) -> None:

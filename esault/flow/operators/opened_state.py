@@ -14,6 +14,7 @@ from typing import Any
 from esault.errors import PayloadError, StateError
 from esault.payload.attributes import get_attributes, set_attributes
 from esault.payload.codec import Codec
+from esault.payload.resource import is_resource
 from esault.topology.bolt import Bolt
 from esault.topology.method_code import codes_of_methods
 
@@ -86,6 +87,7 @@ class OpenedState:
         there = get_attributes(trial)
         self._names = frozenset(name for name in self._names if there.get(name) is not _CAME_BACK)
         changed = changed_by_methods(type(element), self._names)
+        changed = {name for name in changed if not self._is_resource(element, name)}  # it is connected anew
         if changed:
             raise self._refusal(element, min(changed))
         self._element = element
@@ -102,6 +104,9 @@ class OpenedState:
                     raise self._refusal(element, name)
         self._element = None
         self._given.clear()
+
+    def _is_resource(self, element: Any, name: str) -> bool:
+        return is_resource(getattr(element, name, None)) and self._packed(element, name) is None
 
     def _packed(self, element: Any, name: str) -> bytes | None:
         try:

@@ -1,0 +1,66 @@
+"""Attributes that come back by themselves: `__init__` or `open` makes them wherever an object comes to.
+
+So what is a resource among them, such as a connection, is left out of the state. Found where the state could not be packed:
+classes without resources pay nothing for it.
+"""
+
+from __future__ import annotations
+
+import dis
+from collections import defaultdict
+from typing import Any
+
+from esault.payload.portable import explain
+from esault.payload.resource import is_resource
+from esault.topology.bolt import Bolt
+from esault.topology.method_code import code_of
+
+__all__ = ["find_resources", "without_resources"]
+
+_LOADS = frozenset(("LOAD_ATTR", "LOAD_METHOD"))
+#: by class: attributes that were resources, and are left out while they are
+_resources: dict[type, set[str]] = {}
+_MOST_KNOWN = 256
+
+
+def without_resources(element: Any, state: Any) -> Any:
+    """Return the state of an object without the resources that are known of its class."""
+    known = _resources.get(type(element))
+    if not known:
+        return state
+    return {name: value for name, value in state.items() if name not in known or not is_resource(value)}
+
+
+def find_resources(element: Any, state: Any) -> bool:
+    """Look for resources in a state that cannot be packed; return whether there were any that were not known."""
+    cls = type(element)
+    if type(state) is not dict or getattr(cls, "__getstate__", None) is not Bolt.__getstate__:
+        return False  # the user says what it is
+    # What can be packed is data, though it can be closed, as a buffer.
+    found = {name for name, value in state.items() if is_resource(value) and explain(value, element) is not None}
+    if not found or not (found := found & _made_again(cls)):
+        return False
+    if len(_resources) >= _MOST_KNOWN:
+        _resources.clear()
+    _resources.setdefault(cls, set()).update(found)
+    return True
+
+
+def _made_again(cls: type[Any]) -> set[str]:
+    """Return the names of attributes that the class has, or that `__init__`, `open` or a method that they mention sets."""
+    members: dict[str, list[Any]] = defaultdict(list)
+    for base in cls.__mro__:
+        if base not in (Bolt, object):
+            for name, member in vars(base).items():
+                members[name].append(member)
+    found = {name for name, each in members.items() if not any(hasattr(type(m), "__get__") for m in each)}
+    todo, seen = ["__init__", "open"], {"__init__", "open"}
+    while todo:
+        for member in members.get(todo.pop(), ()):
+            for step in (step for code in code_of(member) for step in dis.get_instructions(code)):
+                if step.opname == "STORE_ATTR":
+                    found.add(step.argval)
+                elif step.opname in _LOADS and step.argval in members and step.argval not in seen:
+                    seen.add(step.argval)
+                    todo.append(step.argval)
+    return found
