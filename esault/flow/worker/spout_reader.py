@@ -63,6 +63,11 @@ class SpoutReader:
             raise
         except SourceError as error:
             raise ConnectorError(f"unit {self._unit!r}: {error}") from error
+        except StopIteration as error:  # as sources of other engines say it, and `next` of what is empty
+            raise UserError(
+                f"unit {self._unit!r}: {type(self.spout).__name__}.{hook} raised StopIteration; at the end of the source raise "
+                "EndOfStream (from esault import EndOfStream)"
+            ) from error
         except BaseException as error:
             if self.splits is not None and hook == "read":
                 hook = f"read of split {self.splits.asked!r}"

@@ -341,6 +341,7 @@ def test_rows_become_columns():
         ([1], r"unit 'rows': Plain.read must return \(key, value\) pairs, got 1"),
         (ValueError("no"), "unit 'rows', read: ValueError: no"),
         (SystemExit(1), "unit 'rows', read: SystemExit: 1"),
+        (StopIteration(), "unit 'rows': Plain.read raised StopIteration; at the end of the source raise EndOfStream"),
         (SourceError("it is away"), "^unit 'rows': it is away$"),
     ],
 )
