@@ -38,7 +38,7 @@ def pack_state(unit: str, element: Any, codec: Codec) -> bytes:
                 if reason is not None:
                     raise StateError(
                         f"unit {unit!r}: attribute {name!r} of {type(element).__name__} cannot be saved or moved: {reason}. "
-                        "What is no state is made in open(context), and left out of __getstate__"
+                        "What is no state, such as a model that only predicts, is returned by open_shared(self, context): self.context.shared has it"
                     ) from None
         raise StateError(
             f"unit {unit!r}: the state of {type(element).__name__} (its __getstate__()) cannot be saved or moved: {error}"
