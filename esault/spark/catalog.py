@@ -78,6 +78,19 @@ class Catalog:
             raise UsageError(f"--catalog {name!r}: name a database of Spark's catalog, of letters, digits and _: shop")
         self.name = name
 
+    def check(self, tables: Iterable[str], quarantined: Iterable[str]) -> None:
+        """UsageError where two of the tables, and of the quarantines of `quarantined`, would have one name."""
+        said = [(name, f"table {name!r}") for name in tables]
+        said += [(f"{name}_quarantine", f"the quarantine of {name!r}") for name in quarantined]
+        names: dict[str, str] = {}
+        for name, what in said:
+            word = _word(name).casefold()
+            if word in names:
+                raise UsageError(
+                    f"--catalog {self.name}: {names[word]} and {what} would both be {self.name}.{word} there; rename one"
+                )
+            names[word] = what
+
     def make(self, spark: SparkSession) -> None:
         """Make the database where it is not there. UsageError: the catalog cannot be reached."""
         try:
@@ -86,18 +99,17 @@ class Catalog:
             raise UsageError(f"--catalog {self.name}: {_unreached(error) or said(error)}") from None
 
     def register(self, spark: SparkSession, tables: Iterable[tuple[str, DerivedTable, str]]) -> list[Registered]:
-        """Have names show the newest version of tables: name, table, comment. UsageError: two have one name; the rest as `register_table`.
+        """Have names show the newest version of tables: name, table, comment. Raises as `register_table`.
 
         In a name a-z, digits and _ stay; what else there is becomes _.
         """
-        names: dict[str, str] = {}
-        made = []
-        for name, table, comment in tables:
-            word = re.sub(r"[^A-Za-z0-9_]", "_", name)
-            if (other := names.setdefault(word.casefold(), name)) != name:
-                raise UsageError(f"--catalog {self.name}: {other!r} and {name!r} have the same name there; rename one")
-            made.append(register_table(spark, f"{self.name}.{word}", table.path, comment))
-        return made
+        return [
+            register_table(spark, f"{self.name}.{_word(name)}", table.path, comment) for name, table, comment in tables
+        ]
+
+
+def _word(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_]", "_", name)
 
 
 def register_table(spark: SparkSession, name: str, path: str | os.PathLike[str], comment: str = "") -> Registered:

@@ -75,6 +75,8 @@ class Step(Protocol):
     reads: str
     writes: str
     comment: str
+    #: whether it puts rows aside, into a table of its own
+    quarantines: bool
 
     def run(self, spark: Callable[[], SparkSession], say: Say, full: bool = False) -> Any | None:
         """Do what is to be done; None when that was nothing."""
@@ -179,6 +181,9 @@ class Pipeline:
         }
         self.steps = {step.name: step for step in steps}
         self._watcher = watcher or Watcher()
+        if self._catalog is not None:
+            asides = [*self.clean, *(step.table_name for step in steps if step.quarantines)]
+            self._catalog.check([*self.clean, *(step.table_name for step in steps)], asides)
         self._results = Results(os.path.join(into, "reports"))
         #: a session that several runs share
         self._kept: tuple[contextlib.ExitStack, list[SparkSession]] | None = None

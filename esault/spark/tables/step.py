@@ -86,6 +86,7 @@ class TableStep:
         self.reads = ", ".join(f"{read} (new rows)" if read in stream else read for read in reads)
         self.writes = os.path.relpath(self.path, into)
         self.comment = self._one.comment
+        self.quarantines = self.expectations.quarantines
 
     @property
     def declared(self) -> Declared:
