@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from esault.errors import EsaultError, TopologyFailed
+from esault.errors import EsaultError, SinkError, SourceError, TopologyFailed
 from esault.version import VERSION
 
 __all__ = ["DIFFERENT", "FAILED", "STOPPED", "WRONG_USE", "Outcome", "cli", "main"]
@@ -183,9 +183,11 @@ def _is_output(error: OSError) -> bool:
 
 
 def _print_cause(error: BaseException) -> None:
-    """The user's own traceback, where the error came out of their file."""
+    """The user's own traceback, where the error came out of their file; of a client of a system its words say all."""
     import traceback
 
     cause = error.__cause__
-    if cause is not None and not isinstance(cause, (EsaultError, OSError)):
+    if isinstance(error, (SinkError, SourceError)) or isinstance(cause, (EsaultError, OSError)):
+        return
+    if cause is not None:
         print("".join(traceback.format_exception(cause)).rstrip(), file=sys.stderr)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from esault.errors import SinkError, UsageError
+from esault.object_store.stored_object import is_url, local_path
 from esault.sinks.committed_file import committed_length
 from esault.sinks.landing.log import LOG_FOLDER
 from esault.sinks.landing.schema import ADDED, UPSERT_ADDED
@@ -34,8 +35,8 @@ def read(
 ) -> pa.Table:
     """The committed rows at `path` as a `pyarrow.Table`; `.to_pandas()`, `polars.from_arrow` and DuckDB take it as it is.
 
-    `path` is the folder of a table (`SparkTable`, `Parquet`, `DeltaSink`), the file of `JsonLines`, or plain Parquet: a
-    file, a folder of them or a pattern. Of a table with a primary key that is one row for each key, the newest; of others, rows
+    `path` is the folder of a table (`SparkTable`, `Parquet`, `DeltaSink`) or an address of one of the first two, such as
+    s3://bucket/t, the file of `JsonLines`, or plain Parquet: a file, a folder of them or a pattern. Of a table with a primary key that is one row for each key, the newest; of others, rows
     that a replay repeated come once. `columns`: only these. `added`: the columns too that eSault adds to a table, such
     as `_time` and `_run`. `version`: a table as it was then.
 
@@ -45,8 +46,8 @@ def read(
         import pyarrow  # noqa: F401
     except ImportError:
         raise UsageError("reading needs pyarrow: pip install 'esault[parquet]'") from None
-    place = os.path.expanduser(os.fspath(path))
-    if os.path.isdir(os.path.join(place, LOG_FOLDER)):
+    place = os.path.expanduser(local_path(os.fspath(path)))
+    if is_url(place) or os.path.isdir(os.path.join(place, LOG_FOLDER)):
         rows = _of_table(place, version, columns, added)
     elif os.path.isdir(os.path.join(place, "_delta_log")):
         rows = _of_delta(place, version)

@@ -151,6 +151,8 @@ class Pipeline:
         catalog: str | None = None,
     ) -> None:
         rules = rules or Rules()
+        if is_url(into):
+            raise UsageError(f"{into}: what is made of tables stands in folders; name one with --into DIR")
         self.into = into
         self._rules = rules
         self._say = say

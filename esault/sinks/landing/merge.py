@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from esault.errors import SinkError
 from esault.sinks.landing.arrow import arrow_schema, conform
 from esault.sinks.landing.entry import Part
+from esault.sinks.landing.part_file import part_file
 from esault.sinks.landing.schema import ADDED, UPSERT_ADDED, Schema
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def read_parts(folder: str, parts: Sequence[Part], schema: Schema, columns: Sequ
     for part in parts:
         path = os.path.join(folder, part.path)
         try:
-            with pq.ParquetFile(path) as file:
+            with part_file(path) as opened, pq.ParquetFile(opened) as file:
                 there = set(file.schema_arrow.names)
                 table = file.read(columns=[name for name in wanted.names if name in there])
         except FileNotFoundError:

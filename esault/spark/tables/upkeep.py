@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from esault.counters import counted
 from esault.errors import EsaultError, SinkError, UsageError
+from esault.object_store.stored_object import is_url, local_path
 from esault.sinks.landing import LOG_FOLDER, SAFE_AGE, table_log, vacuum
 from esault.sinks.landing.disk import LocalDisk
 from esault.sinks.landing.lock import RunLock
@@ -40,7 +41,9 @@ Say = Callable[[str], None]
 def tables_below(folders: Iterable[str]) -> list[str]:
     """The folders of all tables: these folders, or what is below them. SinkError: there is none in one of them."""
     found: dict[str, None] = {}
-    for folder in folders:
+    for folder in map(local_path, folders):
+        if is_url(folder):
+            raise SinkError(f"{folder}: tables in object stores are not compacted or vacuumed; name a folder")
         below = list(_below(folder))
         if not below:
             why = "no table is in there" if os.path.isdir(folder) else "there is no such folder"

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from esault.cli.main import main
+from esault.cli.main import cli, main
+from esault.errors import SinkError
 from esault.runtime.process import run_dir
 
 
@@ -165,6 +166,30 @@ def test_a_topology_that_raises_shows_the_users_traceback(tmp_path, monkeypatch,
     assert code == 2
     assert "ZeroDivisionError" in err
     assert 'broken.py", line 2' in err
+
+
+def test_what_the_client_of_a_store_raised_is_said_in_one_line(monkeypatch, capsys):
+    def refused(**_):
+        try:
+            raise RuntimeError("NoCredentialsError")
+        except RuntimeError as error:
+            raise SinkError("s3://b/t: no credentials; set AWS_ACCESS_KEY_ID") from error
+
+    monkeypatch.setattr(cli, "main", refused)
+    code, _, err = call(capsys, "analyze", "s3://b/t")
+    assert (code, err) == (2, "error: s3://b/t: no credentials; set AWS_ACCESS_KEY_ID\n")
+
+
+def test_an_address_is_no_place_for_what_is_made_of_tables(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("pyspark")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sales.py").write_text(
+        "from esault import Topology\nfrom esault.sinks import SparkTable\nfrom esault.sources import Items\n"
+        "def topology() -> Topology:\n    t = Topology('t')\n"
+        "    t.spout('s', Items([('a', 1)])).sink('sales', SparkTable('out/sales', {'k': str, 'n': int}))\n    return t\n"
+    )
+    code, _, err = call(capsys, "analyze", "sales.py", "--into", "s3://b/x", "--list")
+    assert (code, err) == (2, "error: s3://b/x: what is made of tables stands in folders; name one with --into DIR\n")
 
 
 def test_a_parameter_that_does_not_fit_shows_no_frames(tmp_path, monkeypatch, capsys):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from concurrent.futures import Future
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +21,11 @@ from esault.topology.sink import Row, RunInfo
 ROWS = pa.table({"n": [1, 2]})
 
 
+def over(outcome):
+    """The outcome of a hook, also of one that goes on in the background."""
+    return outcome.result(60) if isinstance(outcome, Future) else outcome
+
+
 def table(path, *epochs, kind=Parquet, **options):
     """A table of two columns with these rows, a commit for each list."""
     run = RunInfo("r1", "t", "out")
@@ -30,7 +36,7 @@ def table(path, *epochs, kind=Parquet, **options):
     sink.open(sink.context)
     for epoch, rows in enumerate(epochs, 1):
         sink.write([Row(key, n, 0.0, f"{epoch}.{i}") for i, (key, n) in enumerate(rows)])
-        sink.commit(epoch, sink.prepare(epoch))
+        over(sink.commit(epoch, over(sink.prepare(epoch))))
     sink.close()
     sink.end(True)
 
@@ -140,3 +146,15 @@ def test_of_a_table_with_a_primary_key_the_newest_row_of_each_comes(tmp_path):
 def test_what_no_table_can_be_is_refused(options, said):
     with pytest.raises(SinkError, match=said):
         Parquet(**{"path": "t", "columns": {"key": str}, **options})
+
+
+def test_a_table_at_an_address_is_read_as_one_in_a_folder(tmp_path):
+    pytest.importorskip("fsspec")
+    table("memory://results/t", [("a", 1)], [("b", 2)], kind=SparkTable)
+    rows = read("memory://results/t")
+    assert rows.sort_by("n").to_pylist() == [{"key": "a", "n": 1}, {"key": "b", "n": 2}]
+    assert read("memory://results/t/", ["n"], version=1).to_pylist() == [{"n": 1}]
+    with pytest.raises(SinkError, match="no table at memory://results/none: there is no log of eSault"):
+        read("memory://results/none")
+    table(tmp_path / "u", [("a", 1)])
+    assert read(f"file://{tmp_path}/u").to_pylist() == [{"key": "a", "n": 1}]

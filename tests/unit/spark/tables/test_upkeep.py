@@ -58,6 +58,8 @@ class TestTablesBelow:
             tables_below([str(tmp_path)])
         with pytest.raises(SinkError, match="there is no such folder"):
             tables_below([str(tmp_path / "none")])
+        with pytest.raises(SinkError, match="s3://b/t: tables in object stores are not compacted or vacuumed"):
+            tables_below(["s3://b/t"])
 
 
 class TestOurs:
