@@ -234,6 +234,27 @@ def test_tables_are_those_of_plain_python_whatever_comes_late_and_only_what_is_n
 
 
 @pytest.mark.timeout(900)
+def test_a_range_of_a_table_that_has_no_rows_is_made_anew(spark: Any, tmp_path: Path) -> None:
+    few = [100]
+
+    def declare(tables: Any) -> None:
+        @tables.table(expect_all_or_drop={"many": f"pieces > {few[0]}"})
+        def sold(sales):
+            return sales.select("shop", "pieces")
+
+    shop = Shop(tmp_path, declare)
+    shop.sales(("a", 1, "1"), ("b", -2, "1"))
+    shop.run()
+    assert shop.rows("sold") == []
+    few[0] = 0
+    step: Any = shop.pipeline.steps["table:sold"]
+    with pytest.raises(EsaultError, match=r"UNRESOLVED_COLUMN.*peces"):
+        step.backfill(lambda: spark, shop.said.append, "peces > 0")
+    step.backfill(lambda: spark, shop.said.append, "pieces > 0")
+    assert shop.rows("sold") == [("a", 1)]
+
+
+@pytest.mark.timeout(900)
 def test_what_must_not_come_fails_the_run_and_a_contract_is_kept(spark: Any, tmp_path: Path) -> None:
     def strict(tables: Any) -> None:
         @tables.table(expect_all_or_fail={"some pieces": "pieces > 0"}, on_schema_change="fail")

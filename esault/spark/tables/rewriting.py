@@ -49,6 +49,7 @@ def outside(
     from pyspark.sql import functions as f
 
     names = list(state.files or ())
-    touched = files_of(placed(spark, folder, names, schema).where(where), names)
+    # a table without files has none that could be looked into
+    touched = files_of(placed(spark, folder, names, schema).where(where), names) if names else []
     rows = read_parts(spark, folder, touched, schema, True)
     return rows.where(~f.coalesce(f.expr(where), f.lit(False))), touched
