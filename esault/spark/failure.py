@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 from collections.abc import Iterable, Iterator
 
-__all__ = ["BEGIN", "END", "failures", "said", "without_told"]
+__all__ = ["BEGIN", "END", "failures", "said", "told_once", "without_told"]
 
 #: around what a worker says of the error that ended a topology
 BEGIN, END = "<<esault>>", "<</esault>>"
 #: with this a worker of pyspark begins the traceback of what was raised while it gave its rows
 _WORKER_FAILED = "PySpark worker failed with exception:"
 
+#: where pyspark logs what it raises, with Java's stack: 10 kB in a line of JSON
+_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 #: lines of a Java exception that say something; the rest are places in Spark
 _LINES = 4
 
@@ -30,6 +34,23 @@ def said(error: BaseException) -> str:
     kept = [line.strip() for line in rest if not line.lstrip().startswith(("at ", "... ")) and line.strip()]
     causes = [line for line in kept if line.startswith("Caused by: ")] or kept
     return "\n".join([*first, *causes[:_LINES]])
+
+
+@contextlib.contextmanager
+def told_once() -> Iterator[None]:
+    """Keep pyspark from logging what it raises: the exception says it."""
+    from pyspark.logger import PySparkLogger
+
+    before = {}
+    for name in _LOGGERS:
+        logger = PySparkLogger.getLogger(name)
+        before[logger] = logger.level
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in before.items():
+            logger.setLevel(level)
 
 
 def without_told(lines: Iterable[str]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from esault.errors import EsaultError, UsageError
 from esault.spark.class_archive import class_archive
-from esault.spark.failure import failures, said, without_told
+from esault.spark.failure import failures, said, told_once, without_told
 from esault.spark.folder import temporary_folder
 from esault.spark.java import use_java
 from esault.spark.master import check_master, master_of
@@ -99,7 +99,7 @@ def session(
     if master is not None:
         check_master(master)
     named = os.environ.get("PYSPARK_PYTHON")
-    with temporary_folder() as folder, _environment(paths, say):
+    with temporary_folder() as folder, _environment(paths, say), told_once():
         settings = _conf(master, name, str(folder), conf or {})
         if settings["spark.master"].startswith("local"):
             if named is None:

@@ -1,0 +1,32 @@
+"""What Spark raises, and what is said of it."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from esault.spark.failure import told_once
+
+
+@pytest.mark.parametrize("name", ["DataFrameQueryContextLogger", "SQLQueryContextLogger"])
+def test_pyspark_does_not_log_what_it_raises_within_a_session(name: str) -> None:
+    from pyspark.logger import PySparkLogger
+
+    said: list[str] = []
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            said.append(record.getMessage())
+
+    logger, handler = PySparkLogger.getLogger(name), Handler()
+    level = logger.level
+    logger.addHandler(handler)
+    try:
+        with told_once():
+            logger.exception("a column cannot be resolved", errorClass="UNRESOLVED_COLUMN")
+        assert (said, logger.level) == ([], level)
+        logger.exception("later", errorClass="UNRESOLVED_COLUMN")
+        assert said == ["later"]
+    finally:
+        logger.removeHandler(handler)
