@@ -292,23 +292,27 @@ class Pipeline:
         return done if more is None else _sum(done, more)
 
     def _clean_step(self, table: str, spark: Callable[[], SparkSession], full: bool) -> Cleaned | None:
-        with contextlib.ExitStack() as stack:
-
-            def watched() -> SparkSession:
-                running = spark()
-                stack.enter_context(progress(running, f"clean {table}", self._say))
-                return running
-
+        with self._watched(spark, f"clean {table}") as watched:
             return self.clean[table].run(watched, self._say, full, self._cluster)
 
-    def _step(self, step: Step, spark: Callable[[], SparkSession], full: bool) -> Any | None:
+    @contextlib.contextmanager
+    def _watched(self, spark: Callable[[], SparkSession], name: str) -> Iterator[Callable[[], SparkSession]]:
+        """`spark`, whose progress is told from when it is first called to the end of the block."""
         with contextlib.ExitStack() as stack:
+            told = False
 
             def watched() -> SparkSession:
+                nonlocal told
                 running = spark()
-                stack.enter_context(progress(running, step.name, self._say))
+                if not told:
+                    stack.enter_context(progress(running, name, self._say))
+                    told = True
                 return running
 
+            yield watched
+
+    def _step(self, step: Step, spark: Callable[[], SparkSession], full: bool) -> Any | None:
+        with self._watched(spark, step.name) as watched:
             done = step.run(watched, self._say, full)
         if done is not None:
             self._put_together(DerivedTable(step.path), spark)
