@@ -34,9 +34,12 @@ def command(folders: tuple[str, ...], keep: float, force: bool, master: str | No
     esault vacuum out/sales               versions of a week stay
     esault vacuum out/analytics --keep 1  of a day
     """
-    from esault.spark.tables.upkeep import Upkeep, tables_below
+    from esault.spark.tables.upkeep import Upkeep, is_ours, tables_below
 
     tables = tables_below(folders)
+    if master is not None and all(map(is_ours, tables)):
+        say("no table here is Delta Lake's alone: Spark is not started")
+        master, conf = None, ()
     with spark_session("esault vacuum", master, conf) as spark:
         upkeep = Upkeep(spark, say)
         for table in tables:

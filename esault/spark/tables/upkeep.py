@@ -30,7 +30,7 @@ from esault.spark.tables.delta_log import publish
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Upkeep", "tables_below"]
+__all__ = ["Upkeep", "is_ours", "tables_below"]
 
 _DELTA = "_delta_log"
 #: seconds for which a folder that new parts pass is taken for one in use
@@ -73,7 +73,7 @@ class Upkeep:
         `drop_duplicates`: of rows of our tables with the same `_run` and `_id` that come into one file, the first stays. SinkError,
         UsageError; EsaultError for what Spark raises.
         """
-        if not _is_ours(table):
+        if not is_ours(table):
             return self._optimize(table, target_bytes)
         if self._spark is None:
             done = compact(table, target_bytes, drop_duplicates, self._say)
@@ -88,7 +88,7 @@ class Upkeep:
         Less than a week needs `force` where the last run has not ended: what it staged may be committed when it is resumed.
         So does any Delta table. UsageError where it is missing; SinkError: a run writes the table now; the rest as `compact`.
         """
-        if not _is_ours(table):
+        if not is_ours(table):
             return self._vacuum_delta(table, keep, force)
         state = table_log(table).state
         if keep >= SAFE_AGE:
@@ -155,7 +155,8 @@ class Upkeep:
             raise EsaultError(f"{table}: {said(error)}") from None
 
 
-def _is_ours(table: str) -> bool:
+def is_ours(table: str) -> bool:
+    """Return whether the table in this folder has a log of eSault, also if it has one of Delta Lake beside it."""
     return os.path.isdir(os.path.join(table, LOG_FOLDER))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from pathlib import Path
 from typing import Any
@@ -180,6 +181,16 @@ class TestCommands:
         assert (code, out) == (0, "out/a: 3 files before, 1 now\nout/b: 3 files before, 1 now\n")
         code, out, _ = self.run("vacuum", "out/a", "--keep", "0")
         assert (code, out) == (0, "out/a: 3 files removed\n")
+
+    def test_spark_is_not_started_where_it_would_have_nothing_to_do(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(importlib.import_module("esault.spark.session"), "session", None)
+        landing(tmp_path / "a").end(True)
+        code, out, err = self.run("vacuum", "a", "--master", "spark://host:7077", "--conf", "spark.a=b")
+        assert (code, out) == (0, "a: 0 files removed\n")
+        assert "Spark is not started" in err
 
     @pytest.mark.parametrize("command", ["compact", "vacuum"])
     def test_settings_of_spark_need_a_cluster(self, command: str, tmp_path: Path) -> None:
