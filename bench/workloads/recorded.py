@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import zipfile
 from collections import Counter
 from datetime import date, timedelta
@@ -49,11 +50,12 @@ def _departures() -> dict[str, Load]:
         str(month) for first, days in _FLIGHTS.values() for month in (first.month, (first + timedelta(days)).month)
     }
     with zipfile.ZipFile(path) as archive, archive.open(archive.namelist()[0]) as data:
-        lines = io.TextIOWrapper(data, "utf-8")
-        head = next(lines).rstrip("\n").split(",")
+        text = io.TextIOWrapper(data, "utf-8").read()
+        head = text.partition("\n")[0].split(",")
         month, day_of_month, departure = (head.index(column) for column in ("month", "day", "dep_time"))
         # a third of a million, of which two or three months are looked at; no text in them has a comma before these columns
-        for row in csv.reader(line for line in lines if line.split(",", month + 1)[month] in months):
+        looked_at = re.compile(rf"\n((?:[^,\n]*,){{{month}}}(?:{'|'.join(months)}),.*)")
+        for row in csv.reader(looked_at.findall(text)):
             if row[departure] in ("", "NA"):
                 continue
             day = date(2013, int(row[month]), int(row[day_of_month])).toordinal()
