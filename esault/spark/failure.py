@@ -36,11 +36,17 @@ def said(error: BaseException) -> str:
     return "\n".join([*first, *causes[:_LINES]])
 
 
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    return not record.pathname.endswith("py4j/java_gateway.py")
+
+
 @contextlib.contextmanager
 def told_once() -> Iterator[None]:
-    """Keep pyspark from logging what it raises: the exception says it."""
+    """Keep pyspark and py4j from logging what they raise, Ctrl-C among it: the exception says it."""
     from pyspark.logger import PySparkLogger
 
+    root = logging.getLogger()
+    root.addFilter(_not_of_py4j)  # which logs a KeyboardInterrupt by the functions of the module
     before = {}
     for name in _LOGGERS:
         logger = PySparkLogger.getLogger(name)
@@ -49,6 +55,7 @@ def told_once() -> Iterator[None]:
     try:
         yield
     finally:
+        root.removeFilter(_not_of_py4j)
         for logger, level in before.items():
             logger.setLevel(level)
 

@@ -30,3 +30,14 @@ def test_pyspark_does_not_log_what_it_raises_within_a_session(name: str) -> None
         assert said == ["later"]
     finally:
         logger.removeHandler(handler)
+
+
+def test_ctrl_c_within_a_call_of_java_is_not_logged() -> None:
+    def logged(path: str) -> bool:
+        record = logging.LogRecord("root", logging.ERROR, path, 1070, "KeyboardInterrupt while sending", (), None)
+        return bool(logging.getLogger().filter(record))
+
+    with told_once():
+        assert not logged("/site-packages/py4j/java_gateway.py")
+        assert logged("/home/me/words.py")
+    assert logged("/site-packages/py4j/java_gateway.py")
