@@ -30,7 +30,7 @@ export VENV
 # Tests start hundreds of Pythons, each of which would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test tests style types spark-classes bytecode processor test-again test-deep test-oldest test-newest audit durations quick coverage lint bench soak release docs clean
+.PHONY: run test tests prepared-tests style types spark-classes bytecode processor test-again test-deep test-oldest test-newest audit durations quick coverage lint bench soak release docs clean
 
 run:
 	@.ci/venv parquet
@@ -47,11 +47,13 @@ ifneq ($(SPARK),0)
 endif
 
 # Spark starts in two thirds of the time on classes that are kept, and tests begin at once where their bytecode is: on a fresh
-# clone each worker would compile all of it. mypy, which takes a minute of one processor there, runs beside the tests.
+# clone each worker would compile all of it. mypy, which takes a minute of one processor there, runs beside all of that.
 test:
 	@.ci/venv parquet,spark,bench,test
-	@$(MAKE) -s -j3 style spark-classes bytecode
-	@$(MAKE) -s -j2 tests types
+	@$(MAKE) -s -j4 style types prepared-tests
+
+prepared-tests: spark-classes bytecode
+	@$(MAKE) -s tests
 
 tests:
 	@ESAULT_CLASS_ARCHIVE=`cat out/spark-classes` $(PYTEST) -n $(JOBS)
