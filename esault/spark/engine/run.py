@@ -187,7 +187,9 @@ class _Life:
         self._journal = Journal(kept.folder / "epochs")
         self._epochs = query.Epochs(self._plan.sinks, self._journal, self._tally, self._job)
         offset = resumed(kept.checkpoint) or generation.offset
-        publish(folder, offset, first=True)
+        # A first batch that was never done begins where it began: Spark asks for that again, and knows no other place.
+        publish(folder, generation.offset, first=True)
+        publish(folder, offset)
         self._reading = Reading(
             self._plan,
             self._fresh,

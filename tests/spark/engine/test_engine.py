@@ -128,6 +128,30 @@ def test_deaths_before_and_within_a_commit_neither_lose_nor_repeat(
     assert len(rows) > report.units["count"].tuples_in  # some are of the life before
 
 
+def test_a_death_within_the_first_batch_loses_nothing(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Journal.write
+    died: list[int] = []
+
+    def dying_write(self: Any, epoch: int, record: Any) -> None:
+        if not died:
+            died.append(epoch)
+            raise OSError("gone before the record")
+        write(self, epoch, record)
+
+    monkeypatch.setattr(Journal, "write", dying_write)
+    local = expected("everything", tmp_path / "local")
+    out, state = tmp_path / "out", tmp_path / "state"
+    with pytest.raises(TopologyFailed, match="gone before the record"):
+        run("everything", out, settings=EXACTLY, state=state)
+    report = run("everything", out, settings=EXACTLY, state=state, resume=True)
+    assert (died, report.ended) == ([0], "drained")
+    assert bag(report.collected["sums"]) == bag(local.landed("sums"))
+    cats = [json.loads(line) for line in (out / "cats.jsonl").read_text().splitlines()]
+    assert bag((row["key"], row["value"]) for row in cats) == bag(local.landed("cats"))
+
+
 def test_ctrl_c_drains(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("esault.spark.engine.reading.AHEAD", 200)
 
