@@ -171,7 +171,7 @@ class Trial:
         self.stop(with_java=kind == KINDS[1])
         self.kills[kind] += 1
         lines = self._said().splitlines() or ["nothing"]
-        self.moments[re.split(r": | \d| \.\.\.", lines[-1].strip())[0]] += 1
+        self.moments[re.split(r": | \d| \.\.\.| \(", lines[-1].strip())[0]] += 1
         return True
 
     def stop(self, with_java: bool = True) -> None:

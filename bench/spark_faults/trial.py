@@ -144,11 +144,12 @@ class Trial:
     def run(self, faults: int, kinds: list[str] | None = None, minutes: float = float("inf")) -> dict[str, Any]:
         """So many faults, or these, and none after so many minutes; then the end. Raises Lost.
 
-        They come within batches, up to VOLLEY into one, and then an epoch must end before the next.
+        They come within batches, up to VOLLEY into one, and then an epoch must end before the next. The command is killed within the first
+        batch, before there is anything to go on from.
         """
         begun, done = time.time(), 0
         self.start()
-        last = self.until_after(-1)
+        last = self.until_after(-1) if kinds else -1
         seconds = 5.0  # that a batch takes
         while done < faults and time.time() - begun < 60 * minutes:
             self._until_computing()
@@ -157,7 +158,8 @@ class Trial:
             for _ in range(1 if kinds else self.order.randint(1, VOLLEY)):
                 time.sleep(self.order.uniform(0, seconds))
                 names = list(KINDS)
-                kind = kinds[done] if kinds else self.order.choices(names, [KINDS[name] for name in names])[0]
+                kind = self.order.choices(names, [KINDS[name] for name in names])[0]
+                kind = kinds[done] if kinds else "the driver" if last < 0 else kind
                 amid = self.computing()
                 if self._do(kind):
                     done += 1

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from esault.errors import EsaultError, FrameError, PayloadError, StateError
-from esault.flow.operators.made_again import find_resources, without_resources
+from esault.flow.operators.made_again import RESOURCES, find_resources, without_resources
 from esault.flow.operators.packed_states import InMemory, PackedStates
 from esault.flow.operators.user_error import say_hook
 from esault.payload.codec import Codec, explain
@@ -26,7 +26,9 @@ LOOKED_AT = 4
 
 def pack_state(unit: str, element: Any, codec: Codec) -> bytes:
     """The element's state, as it moves and is saved, without resources. Raises StateError naming the attribute."""
-    state = without_resources(element, element.__getstate__())
+    state = element.__getstate__()
+    if RESOURCES:
+        state = without_resources(element, state)
     try:
         return codec.pack_value(state, element)
     except PayloadError as error:

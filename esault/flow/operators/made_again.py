@@ -15,17 +15,17 @@ from esault.payload.resource import is_resource
 from esault.topology.bolt import Bolt
 from esault.topology.method_code import code_of
 
-__all__ = ["find_resources", "without_resources"]
+__all__ = ["RESOURCES", "find_resources", "without_resources"]
 
 _LOADS = frozenset(("LOAD_ATTR", "LOAD_METHOD"))
-#: by class: attributes that were resources, and are left out while they are
-_resources: dict[type, set[str]] = {}
+#: by class: attributes that were resources, and are left out while they are. Empty where no class has any: look there first
+RESOURCES: dict[type, set[str]] = {}
 _MOST_KNOWN = 256
 
 
 def without_resources(element: Any, state: Any) -> Any:
     """Return the state of an object without the resources that are known of its class."""
-    known = _resources.get(type(element))
+    known = RESOURCES.get(type(element))
     if not known:
         return state
     return {name: value for name, value in state.items() if name not in known or not is_resource(value)}
@@ -40,9 +40,9 @@ def find_resources(element: Any, state: Any) -> bool:
     found = {name for name, value in state.items() if is_resource(value) and explain(value, element) is not None}
     if not found or not (found := found & _made_again(cls)):
         return False
-    if len(_resources) >= _MOST_KNOWN:
-        _resources.clear()
-    _resources.setdefault(cls, set()).update(found)
+    if len(RESOURCES) >= _MOST_KNOWN:
+        RESOURCES.clear()
+    RESOURCES.setdefault(cls, set()).update(found)
     return True
 
 
