@@ -38,11 +38,9 @@ def is_resource(value: Any) -> bool:
 
 def _judge(kind: type) -> bool:
     module = str(kind.__module__)
-    if issubclass(kind, type) or (module, kind.__name__) in _OWN:
-        return not issubclass(kind, type)
-    if module in _MODULES:
+    if module in _MODULES or (module, kind.__name__) in _OWN:
         return True
-    if module in _HOLDERS or kind is memoryview or is_own(module):
+    if module in _HOLDERS or kind is memoryview or issubclass(kind, type) or is_own(module):
         return False
     if hasattr(kind, "__next__") and not issubclass(kind, io.IOBase):
         return False

@@ -35,10 +35,11 @@ def read(
 ) -> pa.Table:
     """The committed rows at `path` as a `pyarrow.Table`; `.to_pandas()`, `polars.from_arrow` and DuckDB take it as it is.
 
-    `path` is the folder of a table (`SparkTable`, `Parquet`, `DeltaSink`) or an address of one of the first two, such as
-    s3://bucket/t, the file of `JsonLines`, or plain Parquet: a file, a folder of them or a pattern. Of a table with a primary key that is one row for each key, the newest; of others, rows
-    that a replay repeated come once. `columns`: only these. `added`: the columns too that eSault adds to a table, such
-    as `_time` and `_run`. `version`: a table as it was then.
+    `path` is the folder of a table (`SparkTable`, `Parquet`, `DeltaSink`) or an address of one of the first two,
+    such as s3://bucket/t, the file of `JsonLines`, or plain Parquet: a file, a folder of them or a pattern. Of a
+    table with a primary key that is one row for each key, the newest; of others, rows that a replay repeated come
+    once. `columns`: only these. `added`: the columns too that eSault adds to a table, such as `_time` and `_run`.
+    `version`: a table as it was then.
 
     SinkError: there is nothing, or it cannot be read. UsageError: pyarrow is missing, or there is no such column.
     """

@@ -7,13 +7,11 @@ There is no jar for the newest Spark, which the other tests run.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import venv
 from collections.abc import Sequence
 from pathlib import Path
@@ -67,15 +65,11 @@ def make() -> None:
     """Make it, where it is not there."""
     if _CACHE.is_dir():
         return
-    _CACHE.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=_CACHE.parent) as folder:
-        made = Path(folder, "made")
+    with maven.fetched_once(_CACHE) as made:
         venv.create(made, with_pip=True)
         python = made / "bin" / "python"
         subprocess.run([python, "-m", "pip", "install", "-q", f"pyspark=={SPARK}"], check=True)
-        maven.copy_jars(_POM, _JARS, made / "jars", Path(folder))
-        with contextlib.suppress(OSError):  # another process was first
-            made.rename(_CACHE)
+        maven.copy_jars(_POM, made / "jars", _JARS)
 
 
 def python() -> Path:

@@ -5,10 +5,8 @@ python tests/shared/hadoop_aws.py    fetches them
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 import maven
@@ -34,12 +32,8 @@ def fetch() -> None:
     """Fetch them, where they are not there."""
     if _CACHE.is_dir():
         return
-    _CACHE.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=_CACHE.parent) as folder:
-        made = Path(folder, "made")
-        maven.copy_jars(_POM, _JARS, made, Path(folder))
-        with contextlib.suppress(OSError):  # another process was first
-            made.rename(_CACHE)
+    with maven.fetched_once(_CACHE) as made:
+        maven.copy_jars(_POM, made, _JARS)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import maven
 from ports import free_port
 
 VERSION = "4.4.0"
@@ -48,16 +49,12 @@ def jars() -> Path:
         return _CACHE
     if not shutil.which("mvn"):
         raise NotToBeHadError("Kafka's jars come by mvn: apt-get install maven")
-    _CACHE.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=_CACHE.parent) as folder:
-        pom, libs = Path(folder, "pom.xml"), Path(folder, "libs")
-        pom.write_text(_POM)
-        asked = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={libs}"]
-        done = subprocess.run(asked, capture_output=True, text=True, timeout=240)
-        if done.returncode or not libs.is_dir():
-            raise NotToBeHadError(f"mvn does not bring Kafka's jars: {(done.stdout + done.stderr)[-500:]}")
-        with contextlib.suppress(OSError):  # another process was first
-            libs.rename(_CACHE)
+    with maven.fetched_once(_CACHE) as made:
+        try:
+            maven.copy_jars(_POM, made)
+        except subprocess.SubprocessError as error:
+            said = getattr(error, "stdout", None) or error
+            raise NotToBeHadError(f"mvn does not bring Kafka's jars: {str(said)[-500:]}") from None
     return _CACHE
 
 

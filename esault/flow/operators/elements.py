@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from esault.errors import EsaultError, FrameError, PayloadError, StateError
-from esault.flow.operators.made_again import RESOURCES, find_resources, without_resources
+from esault.flow.operators.element_resources import RESOURCES, find_resources, without_resources
 from esault.flow.operators.packed_states import InMemory, PackedStates
 from esault.flow.operators.user_error import say_hook
 from esault.payload.codec import Codec, explain

@@ -15,7 +15,7 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
@@ -50,10 +50,10 @@ def publish(table: str, now: Callable[[], float] = time.time) -> int | None:
 
 @dataclass(frozen=True)
 class _Said:
-    """The Delta log: its version, -1 where there is none; the files it names, its columns, and our version that it is of."""
+    """The Delta log: its version, -1 where there is none; the files it names, with their rows; its columns, and our version."""
 
     version: int = -1
-    files: frozenset[str] = frozenset()
+    files: Mapping[str, int] = field(default_factory=dict)
     schema: str | None = None
     ours: int | None = None
 
@@ -77,11 +77,12 @@ def _write(table: str, said: _Said, state: TableState, compacts: bool, at: int) 
     disk, folder = LocalDisk(), os.path.join(table, _FOLDER)
     wanted = {quote(path): part for path, part in state.files.items()}
     columns = _schema_string(state.schema)
-    if said.version >= 0 and said.files == wanted.keys() and said.schema == columns:
+    if said.version >= 0 and said.files.keys() == wanted.keys() and said.schema == columns:
         return None
-    removed, added = sorted(said.files - wanted.keys()), [path for path in wanted if path not in said.files]
+    rows = {path: part.rows for path, part in wanted.items()}
+    removed, added = sorted(said.files.keys() - wanted.keys()), [path for path in wanted if path not in said.files]
     # Of a table with a primary key, or without duplicates, fewer rows are left.
-    changes = not compacts or _rows(table, said.ours) != sum(part.rows for part in state.files.values())
+    changes = not compacts or sum(said.files.values()) != sum(rows.values())
     actions: list[dict[str, Any]] = [
         {
             "commitInfo": {
@@ -111,17 +112,7 @@ def _write(table: str, said: _Said, state: TableState, compacts: bool, at: int) 
             with contextlib.suppress(OSError):
                 disk.remove(scratch)
         disk.sync_folder(folder)
-    return _Said(said.version + 1, frozenset(wanted), columns, state.version)
-
-
-def _rows(table: str, version: int | None) -> int | None:
-    """Rows of our table at a version; None where that is not known any more."""
-    if version is None:
-        return None
-    try:
-        return sum(part.rows for part in table_log(table).files(version))
-    except SinkError:
-        return None
+    return _Said(said.version + 1, rows, columns, state.version)
 
 
 def _read(folder: str) -> _Said:
@@ -130,7 +121,7 @@ def _read(folder: str) -> _Said:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".json") and name[:-5].isdigit())
     except FileNotFoundError:
         return _Said()
-    active: set[str] = set()
+    active: dict[str, int] = {}
     schema, ours = None, None
     for number, name in enumerate(names):
         if int(name[:-5]) != number:
@@ -141,14 +132,14 @@ def _read(folder: str) -> _Said:
             for line in file:
                 action: Mapping[str, Any] = json.loads(line)
                 if "add" in action:
-                    active.add(action["add"]["path"])
+                    active[action["add"]["path"]] = json.loads(action["add"]["stats"])["numRecords"]
                 elif "remove" in action:
-                    active.discard(action["remove"]["path"])
+                    active.pop(action["remove"]["path"], None)
                 elif "metaData" in action:
                     schema = action["metaData"]["schemaString"]
                 elif "commitInfo" in action:
                     ours = action["commitInfo"].get("esault")
-    return _Said(len(names) - 1, frozenset(active), schema, ours)
+    return _Said(len(names) - 1, active, schema, ours)
 
 
 def _metadata(table: str, columns: str, at: int) -> dict[str, Any]:

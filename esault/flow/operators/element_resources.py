@@ -1,7 +1,6 @@
-"""Attributes that come back by themselves: `__init__` or `open` makes them wherever an object comes to.
+"""Resources among the attributes of an element: they are left out of its state, since `__init__` or `open` makes them again.
 
-So what is a resource among them, such as a connection, is left out of the state. Found where the state could not be packed:
-classes without resources pay nothing for it.
+They are looked for where a state could not be packed: classes without resources pay nothing.
 """
 
 from __future__ import annotations
