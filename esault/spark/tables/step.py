@@ -87,14 +87,15 @@ class TableStep:
         self.writes = os.path.relpath(self.path, into)
         self.comment = self._one.comment
         self.quarantines = self.expectations.quarantines
+        # now: what the functions do to the module when they are called is no other code
+        self._rules = self._marked()
 
     @property
     def declared(self) -> Declared:
         """The declaration."""
         return self._one
 
-    @property
-    def _rules(self) -> str:
+    def _marked(self) -> str:
         views = sorted(name for name in self._one_and_views() if name != self.table_name)
         return "-".join([self._one.rules, *(self._declared[view].rules for view in views)])
 

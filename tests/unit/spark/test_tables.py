@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import os
+import subprocess
+import sys
+import types
 import xml.etree.ElementTree as ET
 from typing import Any
 
@@ -16,6 +21,33 @@ from esault.spark.tables.graph import drawn, mermaid, nodes, ordered
 from esault.spark.tables.step import _stored_reads
 
 FACTOR = 2
+RATES: dict[str, Any] = {"eur": 1.1, "steps": [1, 2]}
+CODES = {"b", "a"}
+
+
+class Price:
+    FLOOR = 1
+
+    def of(self, x: int) -> int:
+        return max(x, self.FLOOR)
+
+
+def wrapped(function: Any) -> Any:
+    """As Spark's `udf` does."""
+
+    @functools.wraps(function)
+    def called(*arguments: Any) -> Any:
+        return function(*arguments)
+
+    return called
+
+
+@wrapped
+def doubled(x: int) -> int:
+    return 2 * x
+
+
+STEPS = (len, lambda x: x)
 
 
 def helper(x: int) -> int:
@@ -125,6 +157,61 @@ def test_the_mark_of_code_changes_with_it_and_with_what_it_uses(monkeypatch: pyt
     assert before != code_mark(first, "options")
     monkeypatch.setitem(globals(), "FACTOR", 3)
     assert before != code_mark(first)
+
+
+def changed(function: Any, new: Any) -> Any:
+    """A function with another code, which uses the same names."""
+    return types.FunctionType(new.__code__, function.__globals__, function.__name__)
+
+
+@pytest.mark.parametrize(
+    ("use", "name", "new"),
+    [
+        (lambda s: s * RATES["eur"], "RATES", {"eur": 1.2, "steps": [1, 2]}),
+        (lambda s: s * RATES["eur"], "RATES", {"eur": 1.1, "steps": [1, 3]}),
+        (lambda s: s in CODES, "CODES", {"a", "b", "c"}),
+        (lambda s: Price().of(s), "Price", type("Price", (), {**vars(Price), "FLOOR": 2})),
+        (lambda s: Price().of(s), "Price", type("Price", (), {**vars(Price), "of": lambda self, x: x})),
+        (lambda s: doubled(s), "doubled", wrapped(changed(doubled, lambda x: 3 * x))),
+        (lambda s: STEPS[1](s), "STEPS", (len, lambda x: -x)),
+    ],
+)
+def test_the_mark_of_code_changes_with_collections_classes_and_wrapped_functions(
+    monkeypatch: pytest.MonkeyPatch, use: Any, name: str, new: Any
+) -> None:
+    before = code_mark(use)
+    monkeypatch.setitem(globals(), name, new)
+    assert code_mark(use) != before
+    monkeypatch.undo()
+    assert code_mark(use) == before
+
+
+MARK = """
+from esault.spark.tables.code import code_mark
+
+class Things:
+    pass
+
+def key(x):
+    return x
+
+SORTS, NAMES, THINGS = (key, len), {"a", "b", "c"}, [Things(), Things]
+
+def table(sales, by=key, also=(len, Things)):
+    return SORTS, NAMES, THINGS
+
+print(code_mark(table))
+"""
+
+
+def test_the_mark_of_code_is_the_same_in_each_process() -> None:
+    def run(seed: str) -> str:
+        environ = {**os.environ, "PYTHONHASHSEED": seed}
+        return subprocess.run(
+            [sys.executable, "-c", MARK], env=environ, capture_output=True, text=True, check=True
+        ).stdout
+
+    assert run("1") == run("2") != ""
 
 
 @pytest.mark.parametrize(
