@@ -13,8 +13,10 @@ import hashlib
 import importlib.metadata
 import os
 import shutil
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from pathlib import Path
+
+from esault.spark.spark_defaults import settings_folder
 
 __all__ = ["ClassArchive", "archived", "class_archive"]
 
@@ -86,7 +88,7 @@ def class_archive(environ: MutableMapping[str, str], say: Callable[[str], None])
     path = folder / f"spark-{_identity(environ['JAVA_HOME'])}.jsa"
     # One that was put together without its own archive has nothing to add to.
     base = Path(environ["JAVA_HOME"], "lib", "server", "classes.jsa")
-    if environ.get("ESAULT_CLASS_ARCHIVE") == "off" or not base.is_file():
+    if environ.get("ESAULT_CLASS_ARCHIVE") == "off" or not base.is_file() or _looks_into_folders(environ):
         yield ClassArchive(None)
         return
     with contextlib.ExitStack() as stack:
@@ -101,6 +103,19 @@ def class_archive(environ: MutableMapping[str, str], say: Callable[[str], None])
             with contextlib.suppress(OSError):
                 os.utime(path)  # it is used
             yield ClassArchive(path if size else None)
+
+
+def _looks_into_folders(environ: Mapping[str, str]) -> bool:
+    """Whether Java looks for classes in a folder that holds files, before those of Spark, or behind: of such there is no archive.
+
+    Spark puts the folders of its settings and of Hadoop's there.
+    """
+    named = (settings_folder(environ), environ.get("HADOOP_CONF_DIR"), environ.get("YARN_CONF_DIR"))
+    for folder in filter(None, named):
+        with contextlib.suppress(OSError):
+            if os.listdir(folder):
+                return True
+    return False
 
 
 def archived(environ: MutableMapping[str, str]) -> str:

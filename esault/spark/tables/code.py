@@ -13,7 +13,7 @@ from typing import Any
 __all__ = ["code_mark"]
 
 #: have a `repr` that says all of them, and is the same in each process
-_PLAIN = (str, int, float, complex, bool, bytes, type(None), range, decimal.Decimal, re.Pattern)
+_PLAIN: tuple[type, ...] = (str, int, float, complex, bool, bytes, type(None), range, decimal.Decimal, re.Pattern)
 _PLAIN += (datetime.date, datetime.time, datetime.timedelta)
 
 

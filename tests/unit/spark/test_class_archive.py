@@ -94,6 +94,17 @@ def test_a_java_that_cannot_write_one_is_not_asked_again(environ, said):
     assert session(environ, said) == ""
 
 
+@pytest.mark.parametrize("name", ["SPARK_CONF_DIR", "SPARK_HOME", "HADOOP_CONF_DIR", "YARN_CONF_DIR"])
+def test_none_is_written_where_java_looks_for_classes_in_a_folder_with_files(environ, said, tmp_path, name):
+    folder = tmp_path / "settings" / "conf"
+    named = {**environ, name: str(folder.parent if name == "SPARK_HOME" else folder)}
+    folder.mkdir(parents=True)
+    (folder / "spark-defaults.conf").touch()
+    assert session(named, said) == "" and not said
+    (folder / "spark-defaults.conf").unlink()
+    assert "-XX:ArchiveClassesAtExit=" in session(named, said)
+
+
 def test_it_can_be_switched_off(environ, said, tmp_path):
     assert session({**environ, "ESAULT_CLASS_ARCHIVE": "off"}, said) == ""
     assert not (tmp_path / "cache").exists()
