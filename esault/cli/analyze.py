@@ -195,16 +195,30 @@ def _schedule(follow: bool, every: float | None, cron: str | None, subject: _Sub
 
 
 def _repeat(runs: Runs, schedule: Schedule, run: Callable[[], None]) -> None:
-    """Run when it is due, until Ctrl-C or SIGTERM. What fails is said, and tried again when the next run is due."""
+    """Run when it is due, until Ctrl-C or SIGTERM. What fails is said, and tried again when the next run is due.
+
+    What must wait for another analysis is tried again until that is over.
+    """
+    from esault.sinks.landing.lock import HeldError
     from esault.spark.tables.schedule import repeat
 
-    def once() -> None:
+    waits = ""
+
+    def once() -> bool:
+        nonlocal waits
         try:
             run()
         except UsageError:
             raise
+        except HeldError as error:
+            if str(error) != waits:
+                waits = str(error)
+                say(f"this run waits: {error}")
+            return False
         except EsaultError as error:
             say(f"this run failed: {error}")
+        waits = ""
+        return True
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt

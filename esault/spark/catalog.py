@@ -28,7 +28,7 @@ from esault.spark.table import quoted
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Catalog", "Registered", "catalog_of", "metastore", "register_table"]
+__all__ = ["Catalog", "Registered", "catalog_of", "metastore", "register_table", "report_name"]
 
 #: the property of a view that says which table it shows
 _PATH, _VERSION = "esault.path", "esault.version"
@@ -78,10 +78,11 @@ class Catalog:
             raise UsageError(f"--catalog {name!r}: name a database of Spark's catalog, of letters, digits and _: shop")
         self.name = name
 
-    def check(self, tables: Iterable[str], quarantined: Iterable[str]) -> None:
-        """UsageError where two of the tables, and of the quarantines of `quarantined`, would have one name."""
+    def check(self, tables: Iterable[str], quarantined: Iterable[str], reports: Iterable[str] = ()) -> None:
+        """UsageError where two of the tables, of the quarantines of `quarantined`, and of the reports would have one name."""
         said = [(name, f"table {name!r}") for name in tables]
         said += [(f"{name}_quarantine", f"the quarantine of {name!r}") for name in quarantined]
+        said += [(report_name(name), f"report {name!r}") for name in reports]
         names: dict[str, str] = {}
         for name, what in said:
             word = _word(name).casefold()
@@ -98,6 +99,18 @@ class Catalog:
         except failures() as error:
             raise UsageError(f"--catalog {self.name}: {_unreached(error) or said(error)}") from None
 
+    def forget(self, spark: SparkSession, tables: Iterable[tuple[str, str]]) -> None:
+        """Remove the views of tables that go: name, folder. What else has such a name stays. EsaultError: what Spark raises."""
+        for word, folder in tables:
+            name = f"{self.name}.{_word(word)}"
+            named = ".".join(map(quoted, name.split(".")))
+            try:
+                there = _there(spark, name, named)
+                if there is not None and there.get(_PATH) == os.path.abspath(folder):
+                    spark.sql(f"DROP VIEW {named}")
+            except failures() as error:
+                raise EsaultError(f"{name} is not removed: {_unreached(error) or said(error)}") from None
+
     def register(self, spark: SparkSession, tables: Iterable[tuple[str, DerivedTable, str]]) -> list[Registered]:
         """Have names show the newest version of tables: name, table, comment. Raises as `register_table`.
 
@@ -106,6 +119,11 @@ class Catalog:
         return [
             register_table(spark, f"{self.name}.{_word(name)}", table.path, comment) for name, table, comment in tables
         ]
+
+
+def report_name(name: str) -> str:
+    """Return the name that a report has in the catalog, before what cannot stand there is replaced."""
+    return f"{name}_report"
 
 
 def _word(name: str) -> str:

@@ -25,8 +25,8 @@ from esault.errors import SinkError, UsageError
 from esault.object_store.stored_object import is_url
 from esault.sinks.landing import parts, table_log
 from esault.sinks.landing.entry import Input
-from esault.sinks.landing.lock import RunLock
-from esault.spark.catalog import Catalog, Registered, catalog_of, metastore
+from esault.sinks.landing.lock import HeldError, RunLock
+from esault.spark.catalog import Catalog, Registered, catalog_of, metastore, report_name
 from esault.spark.clean import Clean, Cleaned
 from esault.spark.cluster_compaction import compact_by_spark
 from esault.spark.compact import compact
@@ -42,7 +42,7 @@ from esault.spark.table import read_table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Job", "Outcome", "Pipeline", "Rules", "Step", "Watcher"]
+__all__ = ["Busy", "Job", "Outcome", "Pipeline", "Rules", "Step", "Watcher"]
 
 #: parts of one folder of a clean table that are smaller than so many bytes are put together when there are so many
 _SMALL_BYTES = 16 * 2**20
@@ -62,6 +62,10 @@ class Job:
     reads: str
     #: in the pipeline's folder
     writes: str
+
+
+class Busy(HeldError):
+    """Another analysis writes into the pipeline's folder just now."""
 
 
 class Step(Protocol):
@@ -183,9 +187,7 @@ class Pipeline:
         }
         self.steps = {step.name: step for step in steps}
         self._watcher = watcher or Watcher()
-        if self._catalog is not None:
-            asides = [*self.clean, *(step.table_name for step in steps if step.quarantines)]
-            self._catalog.check([*self.clean, *(step.table_name for step in steps)], asides)
+        self._check_names(())
         self._results = Results(os.path.join(into, "reports"))
         #: a session that several runs share
         self._kept: tuple[contextlib.ExitStack, list[SparkSession]] | None = None
@@ -352,6 +354,10 @@ class Pipeline:
                 frames: Mapping[str, DataFrame] = described(running, tables, self._say)
             else:
                 frames = asked(self._rules.reports, tables)
+            self._check_names(frames)
+            if self._catalog is not None:
+                gone = {name: folder for name, folder in self._results.folders().items() if name not in frames}
+                self._catalog.forget(running, [(report_name(name), folder) for name, folder in gone.items()])
             self._results.land(frames, inputs, self._say)
         return True
 
@@ -364,6 +370,8 @@ class Pipeline:
         for name, _, _ in list(places):
             aside = DerivedTable(os.path.join(self.into, "quarantine", name))
             places.append((f"{name}_quarantine", aside, f"rows that do not belong into {name}, with the reason"))
+        for name, folder in self._results.folders().items():
+            places.append((report_name(name), DerivedTable(folder), f"report {name!r}"))
         return self._catalog.register(spark(), [place for place in places if place[1].state().version >= 0])
 
     def quarantined(self, table: str) -> dict[str, int]:
@@ -425,6 +433,12 @@ class Pipeline:
             ReportTable("tables", heads, ("text", "text", *("number",) * 4, "text"), tuple(tables)),
         ]
 
+    def _check_names(self, reports: Iterable[str]) -> None:
+        """UsageError where two would have one name in the catalog."""
+        if self._catalog is not None:
+            asides = [*self.clean, *(step.table_name for step in self.steps.values() if step.quarantines)]
+            self._catalog.check([*self.clean, *(step.table_name for step in self.steps.values())], asides, reports)
+
     def _check_rows(self) -> None:
         rows = {name: sum(part.rows for part in table_log(job.source).files()) for name, job in self.clean.items()}
         if not any(rows.values()):
@@ -449,7 +463,14 @@ class Pipeline:
     def _locked(self) -> Iterator[None]:
         """One analysis at a time writes into the folder."""
         lock = RunLock(self.into, "")
-        lock.acquire("esault analyze")
+        try:
+            lock.acquire("esault analyze")
+        except HeldError as held:
+            raise Busy(
+                held.holder,
+                f"another analysis writes into {self.into}: {held.holder.removeprefix('run ')}. Wait for it, stop it, or name another folder "
+                "with --into DIR",
+            ) from None
         try:
             yield
         finally:

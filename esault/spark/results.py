@@ -107,6 +107,11 @@ class Results:
         read = self._read()
         return None if read is None else read[0]
 
+    def folders(self) -> dict[str, str]:
+        """The tables of the landed reports by name. SinkError: the list cannot be read."""
+        read = self._read()
+        return {} if read is None else {one.name: os.path.join(self.folder, one.folder) for one in read[1]}
+
     def land(self, frames: Mapping[str, DataFrame], inputs: tuple[Input, ...], say: Callable[[str], None]) -> None:
         """Run the reports and land their rows. EsaultError, which names the report, when Spark fails."""
         made = []

@@ -18,7 +18,7 @@ from esault.sinks.spark_table import SparkTable
 from esault.spark import metastore, read_table, register_table
 from esault.spark.catalog import Catalog, catalog_of
 from esault.spark.compact import compact
-from esault.spark.pipeline import Pipeline
+from esault.spark.pipeline import Pipeline, Rules
 from esault.spark.tables.declared import Tables
 from esault.spark.tables.steps import steps_of
 from esault.topology.context import Context
@@ -201,6 +201,40 @@ def test_a_pipeline_has_all_its_tables_in_the_catalog(spark: Any, landed: Any, s
     again.end()
     assert len(run()) == 5
     assert asked(shop, "SELECT best FROM shop.best") == [(9,)]
+
+
+def test_reports_are_in_the_catalog_as_long_as_they_are_made(
+    spark: Any, landed: Any, shop: Any, tmp_path: Path
+) -> None:
+    table = landed("sales")
+    table.land([1, 2, 2])
+    table.end()
+
+    def run(code: str, *names: str) -> list[str]:
+        def reports(tables: Any) -> Any:
+            return {name: tables["sales"].groupBy().sum("total") for name in names}
+
+        rules = Rules(reports, code=code)
+        made = Pipeline({"sales": str(table.path)}, str(tmp_path / "into"), rules, catalog="shop").run()
+        return [one.name for one in made.registered][2:]
+
+    assert run("1", "most sold", "sales") == ["shop.most_sold_report", "shop.sales_report"]
+    assert asked(shop, "SELECT `sum(total)` FROM shop.most_sold_report") == [(5,)]
+    told = {row[0]: row[1] for row in shop.sql("DESCRIBE TABLE EXTENDED shop.most_sold_report").collect()}
+    assert told["Comment"] == "report 'most sold'"
+    again = landed("sales", run="r2")
+    again.land([9])
+    again.end()
+    spark.sql("CREATE VIEW shop.mine_report AS SELECT 1 AS n")
+    with pytest.raises(UsageError, match="shop.mine_report is a table or view that eSault has not made"):
+        run("2", "most sold", "mine")
+    assert run("3", "most sold") == ["shop.most_sold_report"]
+    assert asked(shop, "SELECT * FROM shop.most_sold_report") == [(14,)]
+    views = {row["viewName"] for row in shop.sql("SHOW VIEWS IN shop").collect()}
+    assert views == {"sales", "sales_quarantine", "most_sold_report", "mine_report"}
+    with pytest.raises(UsageError, match="report 'a b' and report 'a-b' would both be shop.a_b_report there"):
+        run("4", "a b", "a-b")
+    assert asked(shop, "SELECT * FROM shop.most_sold_report") == [(14,)]
 
 
 class TestSettings:

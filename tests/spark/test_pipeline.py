@@ -330,7 +330,10 @@ def test_two_analyses_of_one_folder_do_not_meet(spark: Any, landed: Any, tmp_pat
     table.land([1])
     jobs = Jobs(table.path, tmp_path / "into")
     jobs.into.mkdir()
-    with jobs.pipeline._locked(), pytest.raises(SinkError, match="is being written by run esault analyze"):
+    with (
+        jobs.pipeline._locked(),
+        pytest.raises(SinkError, match=r"another analysis writes into .*: esault analyze \(pro"),
+    ):
         jobs.run()
 
 

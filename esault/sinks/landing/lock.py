@@ -17,7 +17,15 @@ from esault.errors import SinkError
 from esault.sinks.landing.disk import refusal
 from esault.sinks.landing.log import LOG_FOLDER
 
-__all__ = ["RunLock"]
+__all__ = ["HeldError", "RunLock"]
+
+
+class HeldError(SinkError):
+    """Another process holds the lock; `holder` is who."""
+
+    def __init__(self, holder: str, text: str) -> None:
+        super().__init__(text)
+        self.holder = holder
 
 
 class RunLock:
@@ -71,9 +79,11 @@ class RunLock:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise SinkError(
-                f"table {self._table} is being written by {self._holder(descriptor)}. Wait for it, stop it, "
-                "or write to another path; two sinks of one run need a path each"
+            holder = self._holder(descriptor)
+            raise HeldError(
+                holder,
+                f"table {self._table} is being written by {holder}. Wait for it, stop it, "
+                "or write to another path; two sinks of one run need a path each",
             ) from None
         except OSError as error:
             raise SinkError(

@@ -8,7 +8,7 @@ from typing import Any
 
 from esault.errors import EsaultError, UsageError
 from esault.spark.failure import failures
-from esault.spark.pipeline import Outcome, Pipeline, Rules, Watcher
+from esault.spark.pipeline import Busy, Outcome, Pipeline, Rules, Watcher
 from esault.spark.report import ReportTable
 from esault.spark.session import require_pyspark
 from esault.spark.tables.declared import Tables
@@ -80,7 +80,8 @@ class Runs:
             try:
                 outcome = self.pipeline.run(job, full)
             except BaseException as error:
-                self._history.end(error)
+                if not isinstance(error, Busy):  # else there was no run
+                    self._history.end(error)
                 again = isinstance(error, EsaultError) and not isinstance(error, (UsageError, ExpectationFailed))
                 if not again or tried >= retries:
                     raise

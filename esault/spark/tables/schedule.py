@@ -56,7 +56,7 @@ class AtTimes:
 
 
 class Landed:
-    """Whenever one of the tables in `folders` has a new version; also of one that is not there yet."""
+    """Whenever one of the tables in `folders` has a new version, once any of them has rows; also of one that is not there yet."""
 
     def __init__(self, folders: Iterable[str]) -> None:
         self._folders = list(folders)
@@ -65,7 +65,7 @@ class Landed:
     def due(self, now: float) -> bool:
         """See `Schedule`."""
         versions = [_version(folder) for folder in self._folders]
-        if versions == self._seen or not any(version > 0 for version in versions):
+        if versions == self._seen or not any(version >= 0 for version in versions):
             return False
         self._seen = versions
         return True
@@ -73,16 +73,18 @@ class Landed:
 
 def _version(folder: str) -> int:
     try:
-        return table_log(folder).state.version
+        state = table_log(folder).state
+        return state.version if state.written else -1
     except SinkError:
         return -1
 
 
 def repeat(
-    run: Callable[[], None], schedule: Schedule, now: Callable[[], float], wait: Callable[[float], object]
+    run: Callable[[], object], schedule: Schedule, now: Callable[[], float], wait: Callable[[float], object]
 ) -> None:
-    """Call `run` whenever it is due, until one of the callables raises."""
+    """Call `run` whenever it is due, until one of the callables raises. Where it returns False, it could not begin, and is due still."""
+    again = False
     while True:
-        if schedule.due(now()):
-            run()
+        if schedule.due(now()) or again:
+            again = run() is False
         wait(POLL)

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from esault.errors import EsaultError, UsageError
+from esault.sinks.landing.lock import HeldError
+from esault.sinks.spark_table import SparkTable
 from esault.spark.pipeline import Outcome
 from esault.spark.tables.declared import Tables
 from esault.spark.tables.expectations import ExpectationFailed
@@ -16,6 +18,8 @@ from esault.spark.tables.history import History, append_line, history_of, qualit
 from esault.spark.tables.runs import Runs
 from esault.spark.tables.schedule import AtTimes, Every, Landed, repeat
 from esault.spark.tables.step import Updated
+from esault.topology.context import Context
+from esault.topology.sink import RunInfo
 
 
 def test_what_comes_due_while_a_run_lasts_is_one_run() -> None:
@@ -29,18 +33,20 @@ def test_what_comes_due_while_a_run_lasts_is_one_run() -> None:
     assert [cron.due(now) for now in (1000, 1001, 1200)] == [True, False, True]
 
 
-def test_a_landing_is_a_run_also_of_a_table_that_was_not_there(tmp_path: Path) -> None:
-    from esault.sinks.spark_table import SparkTable
-    from esault.topology.context import Context
-    from esault.topology.sink import RunInfo
-
-    landed = Landed([str(tmp_path / "t")])
-    assert not landed.due(0)
-    driver = SparkTable(tmp_path / "t", {"a": str}, "append")
+def writers(path: Path) -> tuple[SparkTable, SparkTable]:
+    """The sink of the driver, and that of a sub-unit."""
+    driver, sink = (SparkTable(path, {"a": str}, "append") for _ in range(2))
     driver.check()
     driver.begin(RunInfo("r", "topology", "t"))
-    sink = SparkTable(tmp_path / "t", {"a": str}, "append")
     sink.open(Context("u", run="r"))
+    return driver, sink
+
+
+def test_a_landing_is_a_run_also_of_a_table_that_was_not_there(tmp_path: Path) -> None:
+    landed = Landed([str(tmp_path / "t")])
+    assert not landed.due(0)
+    driver, sink = writers(tmp_path / "t")
+    assert not landed.due(0)  # it is there, and has no row
     sink.write_columns(["x"], [()], 1.0, ["i"])
     sink.commit(0, sink.prepare(0))
     assert [landed.due(0), landed.due(0)] == [True, False]
@@ -58,6 +64,39 @@ def test_repeat_ends_with_what_is_raised() -> None:
     with pytest.raises(KeyboardInterrupt):
         repeat(lambda: ran.append(clock[0]), Every(10), lambda: clock[0], wait)
     assert ran == [0, 10, 20]
+
+
+def test_a_run_that_could_not_begin_is_due_still() -> None:
+    clock, ran = [0.0], []
+
+    def wait(seconds: float) -> None:
+        clock[0] += seconds
+        if clock[0] > 15:
+            raise KeyboardInterrupt
+
+    def run() -> bool:
+        ran.append(clock[0])
+        return not 0 < len(ran) < 4
+
+    with pytest.raises(KeyboardInterrupt):
+        repeat(run, Every(10), lambda: clock[0], wait)
+    assert ran == [0, 1, 2, 3, 10]
+
+
+def test_a_run_that_another_analysis_keeps_out_is_none(tmp_path: Path) -> None:
+    into = tmp_path / "into"
+    driver, sink = writers(tmp_path / "t")
+    sink.write_columns(["x"], [()], 1.0, ["i"])
+    sink.commit(0, sink.prepare(0))
+    driver.end(True)
+    runs = Runs("p", {"t": str(tmp_path / "t")}, str(into))
+    into.mkdir()
+    with (
+        runs.pipeline._locked(),
+        pytest.raises(HeldError, match=r"another analysis writes into .*into: esault analyze"),
+    ):
+        Runs("p", {"t": str(tmp_path / "t")}, str(into)).run()
+    assert runs_in(str(into)) == []
 
 
 def updated(**members: Any) -> Updated:
