@@ -106,7 +106,7 @@ def class_archive(environ: MutableMapping[str, str], say: Callable[[str], None])
 
 
 def _looks_into_folders(environ: Mapping[str, str]) -> bool:
-    """Whether Java looks for classes in a folder that holds files, before those of Spark, or behind: of such there is no archive.
+    """Return whether Java looks for classes in a folder that holds files, beside those of Spark: of such there is no archive.
 
     Spark puts the folders of its settings and of Hadoop's there.
     """

@@ -49,7 +49,7 @@ def _parts(function: Callable[..., Any], seen: set[int]) -> Iterator[str]:
 
 
 def _used(name: str, value: Any, home: Any, seen: set[int]) -> Iterator[str]:
-    """What counts of a value that code of the module `home` uses by this name."""
+    """Yield what counts of a value that code of the module `home` uses by this name."""
     if isinstance(value, types.FunctionType):
         if value.__module__ == home:
             yield name
