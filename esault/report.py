@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from dataclasses import field
 from datetime import datetime, timezone
@@ -301,6 +300,8 @@ class Report:
 
     def _repr_html_(self) -> str:
         """Return a table of the units for a notebook, and below it what `str` says besides."""
+        import html  # a notebook is where few runs are
+
         rows = [("unit", "sub-units", "in", "out", "p50 ms", "p99 ms", "errors")]
         rows += [
             (

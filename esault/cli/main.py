@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import difflib
 import gc
 import importlib
 import io
@@ -73,6 +72,8 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and args[0] not in _COMMANDS:
+            import difflib  # for this error alone
+
             near = difflib.get_close_matches(args[0], _COMMANDS, 1)
             hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(_COMMANDS)}"
             raise click.UsageError(f"there is no command {args[0]!r}; {hint}", ctx)

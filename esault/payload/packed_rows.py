@@ -17,11 +17,9 @@ from __future__ import annotations
 import datetime
 import decimal
 import enum
-import fractions
 import pathlib
 import struct
 import sys
-import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,9 +36,11 @@ _PLAIN = frozenset((str, int, float, bool, bytes, type(None), tuple, list, dict,
 _LASTING = {
     *(str, int, float, bool, bytes, type(None), complex),
     *(datetime.date, datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone),
-    *(decimal.Decimal, fractions.Fraction, uuid.UUID, range),
+    *(decimal.Decimal, range),
 }
 _LASTING_BASES = (enum.Enum, pathlib.PurePath)
+#: modules with such classes that few programs load: what is not loaded has no objects
+_LASTING_ELSEWHERE = (("uuid", "UUID"), ("fractions", "Fraction"), ("numpy", "generic"))
 #: with fewer rows a form of its own costs more than it spares
 _FEW = 3
 _ONE_PICKLE = (ord("P"), ord("M"))
@@ -129,8 +129,11 @@ def is_named_tuple(kind: type) -> bool:
 def _lasts(kind: type) -> bool:
     if kind in _LASTING or issubclass(kind, _LASTING_BASES):
         return True
-    numpy = sys.modules.get("numpy")
-    return numpy is not None and issubclass(kind, numpy.generic)
+    for module, name in _LASTING_ELSEWHERE:
+        loaded = sys.modules.get(module)
+        if loaded is not None and issubclass(kind, getattr(loaded, name)):
+            return True
+    return False
 
 
 def read_rows(data: bytes, depth: int = 0) -> tuple[Any, ...]:

@@ -26,10 +26,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from esault.late_names import late_names
-from esault.sinks.collect import Collect, read_collected
-from esault.sinks.json_lines import JsonLines
-from esault.sinks.parquet import Parquet
-from esault.sinks.spark_table import SparkTable
 
 if TYPE_CHECKING:
     from esault.connectors.http.sse_sink import SseSink
@@ -42,7 +38,11 @@ if TYPE_CHECKING:
     from esault.connectors.rabbitmq.sink import RabbitMQSink
     from esault.connectors.rabbitmq.stream_sink import RabbitMQStreamSink
     from esault.connectors.redis.sink import RedisSink
+    from esault.sinks.collect import Collect, read_collected
     from esault.sinks.delta.sink import DeltaSink
+    from esault.sinks.json_lines import JsonLines
+    from esault.sinks.parquet import Parquet
+    from esault.sinks.spark_table import SparkTable
 
 __all__ = [
     "Collect",
@@ -63,8 +63,13 @@ __all__ = [
     "read_collected",
 ]
 
-#: where those are that are loaded when they are asked for
+#: where they are: each is loaded when it is asked for, since a program needs few of them, and each start would pay for all
 _ELSEWHERE = {
+    "Collect": "esault.sinks.collect",
+    "read_collected": "esault.sinks.collect",
+    "JsonLines": "esault.sinks.json_lines",
+    "Parquet": "esault.sinks.parquet",
+    "SparkTable": "esault.sinks.spark_table",
     "PostgresSink": "esault.connectors.postgres.sink",
     "SseSink": "esault.connectors.http.sse_sink",
     "WebSocketSink": "esault.connectors.http.web_socket_sink",

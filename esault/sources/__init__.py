@@ -11,21 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from esault.late_names import late_names
-from esault.sources.arrow_files import ArrowFiles
-from esault.sources.cron import Cron
-from esault.sources.csv_files import CsvFiles
-from esault.sources.dead_letters import DeadLetters
-from esault.sources.directory import Directory
-from esault.sources.items import Items
-from esault.sources.json_files import JsonFiles
-from esault.sources.lines import Lines
-from esault.sources.micro_batches import MicroBatches
-from esault.sources.paced import Paced
-from esault.sources.parquet_files import ParquetFiles
-from esault.sources.table import Table
-from esault.sources.tcp_lines import TcpLines
-from esault.sources.text_files import TextFiles
-from esault.sources.ticker import Ticker
 
 if TYPE_CHECKING:
     from esault.connectors.http.poll_source import HttpPollSource
@@ -39,6 +24,21 @@ if TYPE_CHECKING:
     from esault.connectors.rabbitmq.source import RabbitMQSource
     from esault.connectors.rabbitmq.stream_source import RabbitMQStreamSource
     from esault.connectors.redis.source import RedisSource
+    from esault.sources.arrow_files import ArrowFiles
+    from esault.sources.cron import Cron
+    from esault.sources.csv_files import CsvFiles
+    from esault.sources.dead_letters import DeadLetters
+    from esault.sources.directory import Directory
+    from esault.sources.items import Items
+    from esault.sources.json_files import JsonFiles
+    from esault.sources.lines import Lines
+    from esault.sources.micro_batches import MicroBatches
+    from esault.sources.paced import Paced
+    from esault.sources.parquet_files import ParquetFiles
+    from esault.sources.table import Table
+    from esault.sources.tcp_lines import TcpLines
+    from esault.sources.text_files import TextFiles
+    from esault.sources.ticker import Ticker
 
 __all__ = [
     "ArrowFiles",
@@ -69,8 +69,23 @@ __all__ = [
     "WebSocketSource",
 ]
 
-#: where those are that are loaded when they are asked for
+#: where they are: each is loaded when it is asked for, since a program needs few of them, and each start would pay for all
 _ELSEWHERE = {
+    "ArrowFiles": "esault.sources.arrow_files",
+    "Cron": "esault.sources.cron",
+    "CsvFiles": "esault.sources.csv_files",
+    "DeadLetters": "esault.sources.dead_letters",
+    "Directory": "esault.sources.directory",
+    "Items": "esault.sources.items",
+    "JsonFiles": "esault.sources.json_files",
+    "Lines": "esault.sources.lines",
+    "MicroBatches": "esault.sources.micro_batches",
+    "Paced": "esault.sources.paced",
+    "ParquetFiles": "esault.sources.parquet_files",
+    "Table": "esault.sources.table",
+    "TcpLines": "esault.sources.tcp_lines",
+    "TextFiles": "esault.sources.text_files",
+    "Ticker": "esault.sources.ticker",
     "PostgresChanges": "esault.connectors.postgres.changes",
     "HttpPollSource": "esault.connectors.http.poll_source",
     "WebSocketSource": "esault.connectors.http.web_socket_source",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import os
 import sys
@@ -62,6 +61,8 @@ def _close(path: str) -> str:
         files = [file for file in os.listdir(folder) if file.endswith(".py") and file != name]  # a link to nothing
     except OSError:
         return "; the folder is not there either"
+    import difflib  # for this error alone
+
     close = difflib.get_close_matches(name, files, n=1)
     return f"; did you mean {close[0]}?" if close else ""
 

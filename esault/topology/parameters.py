@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import types
 import typing
@@ -150,6 +149,8 @@ def check_params(known: Sequence[Parameter], params: Mapping[str, Any]) -> None:
 
 
 def _unknown(name: str, known: Sequence[Parameter]) -> LocateError:
+    import difflib  # for this error alone
+
     close = difflib.get_close_matches(str(name), [parameter.name for parameter in known], n=1)
     hint = f"; did you mean {close[0]!r}?" if close else "."
     return LocateError(f"there is no parameter {name!r}{hint} {_known(known)}")

@@ -67,6 +67,15 @@ def test_a_module_inside_a_package_is_imported_without_a_look_at_the_others():
     assert done.returncode == 0, done.stderr
 
 
+def test_a_source_and_a_sink_come_without_their_neighbours():
+    code = (
+        "import sys; from esault.sources import Items; from esault.sinks import Collect; "
+        "assert not {'esault.sources.cron', 'esault.sources.lines', 'esault.sinks.landing', 'esault.sinks.parquet'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_public_module_has_what_it_says():
     for place in PUBLIC:
         module = import_module(place)

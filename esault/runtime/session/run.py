@@ -13,7 +13,6 @@ from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.report import Report
 from esault.runtime.session.learned import check_folder, keep
-from esault.runtime.session.local_run import run_local
 from esault.runtime.session.request import SLOTS, Quiet, Request
 from esault.runtime.session.session import Session, new_run
 from esault.topology.located import Located
@@ -93,7 +92,7 @@ def execute(request: Request) -> Report:
     if request.report is not None:
         _check_writable(Path(request.report))
     try:
-        report = {"local": run_local, "actors": _actors, "spark": _spark}[request.engine](request)
+        report = {"local": _local, "actors": _actors, "spark": _spark}[request.engine](request)
     except TopologyFailed as error:
         if request.report is not None and isinstance(error.report, Report):
             try:
@@ -132,6 +131,12 @@ def _actors(request: Request) -> Report:
 
         return run_scaled_to_zero(request)
     return Session(request).run()
+
+
+def _local(request: Request) -> Report:
+    from esault.runtime.session.local_run import run_local
+
+    return run_local(request)
 
 
 def _spark(request: Request) -> Report:
