@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.kit.plotting import pyplot, saved
 from bench.kit.result import COLOURS
-from bench.real.run import ESAULT, PLAIN
+from bench.real.run import PLAIN, is_ours
 
 __all__ = ["draw"]
 
@@ -20,8 +20,9 @@ PANELS = {
 
 
 def _colour(engine: str) -> str:
-    kinds = {ESAULT: "esault", PLAIN: "peer, no Python in the loop"}
-    return COLOURS[kinds.get(engine, "peer")]
+    if is_ours(engine):
+        return COLOURS["esault"]
+    return COLOURS["peer, no Python in the loop" if engine == PLAIN else "peer"]
 
 
 def draw(path: Path, found: dict[str, Any]) -> bool:

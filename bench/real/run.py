@@ -16,12 +16,17 @@ from pathlib import Path
 from bench.kit.measure import Run, missing
 from bench.real.workloads import Pairs, Workload, difference
 
-__all__ = ["ESAULT", "PLAIN", "DifferenceError", "Work"]
+__all__ = ["ESAULT", "PLAIN", "DifferenceError", "Work", "is_ours"]
 
 ROOT = Path(__file__).parents[2]
 ESAULT, PLAIN = "esault", "plain loop"
 #: seconds after which a run hangs
 LONGEST = 900.0
+
+
+def is_ours(engine: str) -> bool:
+    """Return whether it is eSault, in whatever setting."""
+    return engine.startswith(ESAULT)
 
 
 class DifferenceError(RuntimeError):
@@ -43,13 +48,15 @@ class Work:
         if why := self.workload.missing():
             return dict.fromkeys((ESAULT, PLAIN), why)
         without = missing("bytewax")
-        return {ESAULT: None, **dict.fromkeys(dict(self.workload.bytewax), without), PLAIN: None}
+        ours = [ESAULT, *([f"{ESAULT}, {self.workload.wider}"] if self.workload.wider else [])]
+        return {**dict.fromkeys(ours), **dict.fromkeys(dict(self.workload.bytewax), without), PLAIN: None}
 
     def command(self, engine: str, out: Path, check: bool) -> list[str]:
         """As it is started."""
-        if engine == ESAULT:
+        if is_ours(engine):
             given = self.workload.esault(self.data, out, check, self.count, self.share)
-            return [sys.executable, "-m", "esault", "run", *given, "--plain"]
+            width = ["--parallelism", str(self.workload.wider)] if engine != ESAULT else []
+            return [sys.executable, "-m", "esault", "run", *given, *width, "--plain"]
         module = "bench.real.plain" if engine == PLAIN else "bench.real.bytewax_flows"
         more = dict(self.workload.bytewax).get(engine, ())
         command = [sys.executable, "-m", module, self.workload.name, "--data", str(self.data), "--out", str(out), *more]

@@ -50,6 +50,9 @@ class Workload:
     own_file: str | None = None
     #: its parameter for the number of rows, with which it does it at any size
     own_size: str | None = None
+    #: a unit that two sub-units do quicker than one, as `--parallelism` takes it: a reader of files, where their order does not
+    #: matter, or a bolt that takes nearly all of the time
+    wider: str | None = None
     #: ways to start Bytewax: name -> arguments; the best of them counts
     bytewax: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("bytewax, 1 worker", ()),
@@ -212,11 +215,11 @@ _ALL = (
         tables=(".",),
         own_file="standard_library.py",
     ),
-    Workload("json_lines", "JSON lines of ten fields, 100 k keys", "lines", _json_lines, "final"),
+    Workload("json_lines", "JSON lines of ten fields, 100 k keys", "lines", _json_lines, "final", wider="lines=2"),
     Workload("keys", "uniform keys, 1 M of them", "lines", _keys, "rows"),
-    Workload("chain", "five small bolts in a chain", "lines", _numbers(500_000), "rows"),
-    Workload("steps", "five function steps", "lines", _numbers(2_000_000), "rows"),
-    Workload("large", "values of 10 kB", "documents", _documents, "rows"),
+    Workload("chain", "five small bolts in a chain", "lines", _numbers(500_000), "rows", wider="lines=2"),
+    Workload("steps", "five function steps", "lines", _numbers(2_000_000), "rows", wider="lines=2"),
+    Workload("large", "values of 10 kB", "documents", _documents, "rows", wider="revise=2"),
     Workload("windows", "windows of a minute, 100 k keys", "events", _windows, "rows", before_first=60 / SPAN),
     Workload(
         "waits",
@@ -236,6 +239,6 @@ _ALL = (
         own_file="flight_delays.py",
         own_size="most",
     ),
-    Workload("files", "thousands of small files", "lines", _small_files, "rows"),
+    Workload("files", "thousands of small files", "lines", _small_files, "rows", wider="lines=2"),
 )
 WORKLOADS = {workload.name: workload for workload in _ALL}
