@@ -42,17 +42,20 @@ class MovedKeys(dict[Any, int]):
         self._everything = everything
 
     def __missing__(self, key: Any) -> int:
+        found = self.owner_of(key)
+        if not self._everything and (type(key) is str or not is_ambiguous(key)):
+            self[key] = found
+        return found
+
+    def owner_of(self, key: Any) -> int:
+        """Return the same and keep nothing: for a look at each of a million keys, which is half as long then."""
         if self._everything:
             return self._ranges[0][2]
         place = position(key)
-        found = 0
         for low, high, incarnation in self._ranges:
             if low <= place <= high:
-                found = incarnation
-                break
-        if type(key) is str or not is_ambiguous(key):
-            self[key] = found
-        return found
+                return incarnation
+        return 0
 
     def of(self, incarnation: int) -> list[tuple[int, int]]:
         """The ranges that move to or come from this one."""

@@ -137,9 +137,9 @@ class StateSender:
     # state -----------------------------------------------------------------------------------------
 
     def _moved_names(self, names: list[Name]) -> Iterator[tuple[int, Name]]:
-        moved, key_of = self._divider.moved, self._store.key_of
+        owner_of, key_of = self._divider.moved.owner_of, self._store.key_of
         for name in names:
-            yield moved[key_of(name)], name
+            yield owner_of(key_of(name)), name
 
     def fetch(self, new: int, keys: Sequence[Any]) -> None:
         """A new owner holds rows of these keys: they go first."""
