@@ -152,6 +152,58 @@ def test_a_death_within_the_first_batch_loses_nothing(
     assert bag((row["key"], row["value"]) for row in cats) == bag(local.landed("cats"))
 
 
+def died_and_went_on(out: Path, monkeypatch: pytest.MonkeyPatch, deaths: list[Any]) -> None:
+    """Run the topology `numbered` through `deaths`, and compare what it has put out with a plain loop.
+
+    A death: the epoch, "before" or "behind" its record, and the tasks of the life that ends so; that behind them drains.
+    """
+    write = Journal.write
+    dying: list[tuple[int, str]] = []
+
+    def dying_write(self: Any, epoch: int, record: Any) -> None:
+        at, when = dying[-1] if dying else (None, "")
+        if epoch == at and when == "before":
+            raise OSError(f"gone {when} {epoch}")
+        write(self, epoch, record)
+        if epoch == at:
+            raise OSError(f"gone {when} {epoch}")
+
+    monkeypatch.setattr("esault.spark.engine.reading.AHEAD", 300)  # a batch is soon over
+    monkeypatch.setattr(Journal, "write", dying_write)
+    options = {"settings": EXACTLY, "state": out / "state"}
+    for life, (epoch, when, tasks) in enumerate(deaths):
+        dying.append((epoch, when))
+        with pytest.raises(TopologyFailed, match=f"gone {when} {epoch}"):
+            run("numbered", out, **options, resume=life > 0, parallelism=tasks)
+    dying.clear()
+    report = run("numbered", out, **options, resume=True)
+    assert report.ended == "drained"
+    sums: Counter[int] = Counter()
+    rows = []
+    for i in range(2000):
+        sums[i % 7] += 1 + i
+        rows.append((i % 7, sums[i % 7]))
+    landed = [json.loads(line) for line in (out / "rows.jsonl").read_text().splitlines()]
+    assert bag((row["key"], row["value"]) for row in landed) == bag(rows)
+    assert dict(report.collected["totals"]) == sums
+
+
+def test_a_death_within_the_first_batch_with_other_tasks_loses_nothing(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    died_and_went_on(tmp_path, monkeypatch, [(1, "before", {"sum": 2}), (1, "before", {"sum": 3})])
+
+
+@depth.deep("seven lives; the test before this one has those that failed")
+def test_deaths_within_first_batches_with_other_tasks_and_again_others_lose_nothing(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deaths = [(0, "before", {"sum": 2}), (0, "before", {"sum": 3}), (0, "behind", {}), (1, "before", {"sum": 2})]
+    died_and_went_on(
+        tmp_path, monkeypatch, [*deaths, (1, "before", {}), (1, "before", {"sum": 1}), (1, "behind", {"sum": 3})]
+    )
+
+
 def test_ctrl_c_drains(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("esault.spark.engine.reading.AHEAD", 200)
 

@@ -349,6 +349,17 @@ def poured(out: str = "out") -> Topology:
     return t
 
 
+def numbered(out: str = "out") -> Topology:
+    """Sums so far of numbers that are all others: one that is left out or comes twice shows in each that follows."""
+    t = Topology("numbered")
+    sums = t.spout("numbers", Items([(i % 7, 1 + i) for i in range(2000)])).bolt(
+        "sum", Count, grouping=by_key(), streams=("totals",)
+    )
+    sums.sink("rows", JsonLines(f"{out}/rows.jsonl"))
+    sums["totals"].sink("totals", Collect())
+    return t
+
+
 class Endless(Spout):
     """Never ends."""
 
