@@ -135,7 +135,8 @@ def test_its_tables_are_those_of_a_database_and_other_engines_read_them(
     out, _ = call(capsys, *analyze, "--quality")
     assert "it arrived" in out and "quarantine" in out
     events = [json.loads(line) for line in (into / "lineage.jsonl").read_text().splitlines()]
-    assert [e["eventType"] for e in events].count("COMPLETE") == [e["eventType"] for e in events].count("START") == 10
+    assert [e["eventType"] for e in events].count("COMPLETE") == [e["eventType"] for e in events].count("START") == 12
+    assert sum(e["job"]["name"] == "flight-pipeline.reports" for e in events) == 4
     (last,) = [e for e in events if e["job"]["name"].endswith(".table:days") and e["eventType"] == "COMPLETE"][1:]
     assert [one["name"] for one in last["inputs"]] == [str(into / "tables/arrivals")]
     assert last["outputs"][0]["name"] == days

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+import time
 from collections import Counter
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import depth
 import hadoop_aws
 import held
+import psutil
 import pytest
+import s3_numbers
 import s3_server
 import s3_words
 
@@ -55,3 +60,52 @@ def test_a_run_dies_and_goes_on_with_other_tasks_and_all_that_it_keeps_in_s3(s3:
     dead = [json.loads(line) for line in (tmp_path / "dead.0.jsonl").read_text().splitlines()]
     assert sorted(letter["key"] for letter in dead) == [50, 150, 250]
     assert {"spark/layout.json", "spark/ended"} <= {key.removeprefix("words/") for key in s3.keys("state", "words/")}
+
+
+@depth.deep(
+    "0.7 GB of jars, and four JVMs; deaths of a run that keeps its state in a folder are in engine/test_engine.py"
+)
+def test_a_command_that_is_killed_goes_on_from_what_is_in_s3(s3: Any, tmp_path: Path, young: dict[str, str]) -> None:
+    jars = hadoop_aws.jars()
+    if not jars:
+        pytest.skip("no hadoop-aws, which is 0.7 GB with Amazon's client: python tests/shared/hadoop_aws.py fetches it")
+    command = [sys.executable, "-m", "esault", "run", f"{s3_numbers.__file__}:topology", "--set", f"folder={tmp_path}"]
+    command += ["--engine", "spark", "--plain", "--checkpoint", "0.1", "--state", "s3a://state/numbers"]
+    command += ["--conf", f"spark.jars={','.join(map(str, jars))}"]
+
+    def start(*more: str) -> subprocess.Popen[bytes]:
+        with (tmp_path / "log.txt").open("ab") as log:
+            return subprocess.Popen(
+                [*command, *more], env={**young, **s3.environment}, stdout=log, stderr=log, cwd=tmp_path
+            )
+
+    def killed(key: str, *more: str) -> None:
+        """A command that is killed, with all that it has started, as soon as S3 has a key like this that it did not have."""
+        before = set(s3.keys("state", "numbers/"))
+        run = start(*more)
+        below: list[psutil.Process] = []
+        try:
+            while not any(fnmatch(new, f"numbers/spark/{key}") for new in {*s3.keys("state", "numbers/")} - before):
+                assert run.poll() is None, (tmp_path / "log.txt").read_text()[-5000:]
+                time.sleep(0.05)
+            below = psutil.Process(run.pid).children(recursive=True)
+        finally:
+            run.kill()
+            run.wait()
+            for process in below:
+                with contextlib.suppress(psutil.Error):
+                    process.kill()
+
+    killed("checkpoint/offsets/0", "--parallelism", "sum=2")  # within the first batch
+    killed("epochs/*.epoch", "--resume")  # while it is committed
+    killed("checkpoint-1/offsets/0", "--resume", "--parallelism", "sum=3")
+    (tmp_path / "go").touch()
+    with start("--resume") as last:
+        assert last.wait() == 0, (tmp_path / "log.txt").read_text()[-5000:]
+    wanted: Counter[tuple[int, int]] = Counter()
+    sums: Counter[int] = Counter()
+    for i in range(s3_numbers.N):
+        sums[i % s3_numbers.KEYS] += 1 + i
+        wanted[i % s3_numbers.KEYS, sums[i % s3_numbers.KEYS]] += 1
+    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    assert Counter((row["key"], row["value"]) for row in rows) == wanted

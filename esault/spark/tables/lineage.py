@@ -38,8 +38,15 @@ class Lineage(Watcher):
         jobs: Mapping[str, tuple[Sequence[str], Sequence[str]]],
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._name, self._jobs, self._now = name, jobs, now
+        self._name, self._now = name, now
+        self._jobs: dict[str, tuple[Sequence[str], Callable[[], Sequence[str]]]] = {}
+        for job, (reads, writes) in jobs.items():
+            self.add(job, reads, lambda writes=writes: writes)  # type: ignore[misc]
         self._path = os.path.join(into, "lineage.jsonl")
+
+    def add(self, job: str, reads: Sequence[str], writes: Callable[[], Sequence[str]]) -> None:
+        """Write events of a job, too, of which it is known when it is over which folders it writes."""
+        self._jobs[job] = reads, writes
 
     def ended(self, job: str, outcome: Any | None, seconds: float, error: BaseException | None) -> None:
         """`job` is over."""
@@ -51,7 +58,7 @@ class Lineage(Watcher):
             "run": {"runId": str(uuid.uuid4()), "facets": {} if error is None else {"errorMessage": _error(error)}},
             "job": {"namespace": "esault", "name": f"{self._name}.{job}"},
             "inputs": [_dataset(folder) for folder in reads],
-            "outputs": [_dataset(folder, outcome if i == 0 else None) for i, folder in enumerate(writes)],
+            "outputs": [_dataset(folder, outcome if i == 0 else None) for i, folder in enumerate(writes())],
             "producer": _PRODUCER,
             "schemaURL": f"{_SPEC}/2-0-2/OpenLineage.json#/$defs/RunEvent",
         }

@@ -10,6 +10,7 @@ from esault.errors import EsaultError, UsageError
 from esault.spark.failure import failures
 from esault.spark.pipeline import Busy, Outcome, Pipeline, Rules, Watcher
 from esault.spark.report import ReportTable
+from esault.spark.results import Results
 from esault.spark.session import require_pyspark
 from esault.spark.tables.declared import Tables
 from esault.spark.tables.expectations import ExpectationFailed
@@ -62,8 +63,10 @@ class Runs:
             aside = [step.quarantine.path] if step.expectations.quarantines else []
             jobs[step.name] = ([folders[read] for read in step.reads_tables], [step.path, *aside])
         self._history = History(into)
-        watchers = _Watchers(self._history, Lineage(name, into, jobs))
-        self.pipeline = Pipeline(landed, into, rules, steps=self.steps, watcher=watchers, **options)
+        lineage, results = Lineage(name, into, jobs), Results(os.path.join(into, "reports"))
+        self._watchers = _Watchers(self._history, lineage)
+        self.pipeline = Pipeline(landed, into, rules, steps=self.steps, watcher=self._watchers, **options)
+        lineage.add("reports", list(folders.values()), lambda: list(results.folders().values()))
 
     def run(
         self,
@@ -102,7 +105,7 @@ class Runs:
         try:
             with self.pipeline.spark() as spark:
                 done = steps[table].backfill(spark, self._say, where)
-                self._history.ended(f"table:{table}", done, done.seconds, None)
+                self._watchers.ended(f"table:{table}", done, done.seconds, None)
                 self.pipeline.register(spark)
         except BaseException as error:
             self._history.end(error)

@@ -12,12 +12,13 @@ from esault.errors import EsaultError, UsageError
 from esault.sinks.landing.lock import HeldError
 from esault.sinks.spark_table import SparkTable
 from esault.spark.pipeline import Outcome
+from esault.spark.results import Results
 from esault.spark.tables.declared import Tables
 from esault.spark.tables.expectations import ExpectationFailed
 from esault.spark.tables.history import History, append_line, history_of, quality_of, runs_in
 from esault.spark.tables.runs import Runs
 from esault.spark.tables.schedule import AtTimes, Every, Landed, repeat
-from esault.spark.tables.step import Updated
+from esault.spark.tables.step import TableStep, Updated
 from esault.topology.context import Context
 from esault.topology.sink import RunInfo
 
@@ -165,6 +166,34 @@ def test_a_backfill_that_fails_is_written_down(tmp_path: Path) -> None:
         runs.backfill("sold", "at > 3")
     assert [run["error"] for run in runs_in(str(tmp_path / "into"))] == [
         "UsageError: table sold has not been made yet: run esault analyze without --backfill"
+    ]
+
+
+def events_in(into: Path) -> list[tuple[str, str, list[str]]]:
+    """The events of OpenLineage: kind, job, folders that were written."""
+    events = [json.loads(line) for line in (into / "lineage.jsonl").read_text().splitlines()]
+    return [(e["eventType"], e["job"]["name"], [Path(one["name"]).name for one in e["outputs"]]) for e in events]
+
+
+def test_reports_and_backfills_are_in_the_lineage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = Tables(["t"])
+
+    @tables.table
+    def sold(t: Any) -> Any:
+        return t
+
+    into = tmp_path / "into"
+    runs = Runs("p", {"t": str(tmp_path / "t")}, str(into), tables=tables)
+    monkeypatch.setattr(TableStep, "backfill", lambda *_: updated())
+    runs.backfill("sold", "at > 3")
+    monkeypatch.setattr(Results, "folders", lambda self: {"most sold": f"{self.folder}/most-sold"})
+    runs.pipeline._watcher.ended("reports", True, 1.0, None)
+    runs.pipeline._watcher.ended("reports", None, 1.0, None)  # there was nothing to do
+    assert events_in(into) == [
+        ("START", "p.table:sold", ["sold"]),
+        ("COMPLETE", "p.table:sold", ["sold"]),
+        ("START", "p.reports", ["most-sold"]),
+        ("COMPLETE", "p.reports", ["most-sold"]),
     ]
 
 
