@@ -105,7 +105,10 @@ class Epochs:
             record = self._journal.read(epoch)
             if record is not None:  # what it collected was an earlier caller's
                 self._commit(epoch, record._replace(collected=()), again=True)
-        self._forget(self._journal.read(newest) if newest >= 0 else None, resumed)
+        last = self._journal.read(newest) if newest >= 0 else None
+        if last is not None and last.ended:  # also where it is committed whole: no batch will say so
+            self.ended.set()
+        self._forget(last, resumed)
 
     def _forget(self, record: Record | None, back: bool = True) -> None:
         """Have sinks let go of what tasks staged and the journal does not have."""

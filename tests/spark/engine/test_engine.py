@@ -16,6 +16,7 @@ import depth
 import pytest
 
 from esault.errors import TopologyFailed, UsageError
+from esault.flow.send.end_sinks import end_sinks
 from esault.messages.settings import Settings
 from esault.runtime.session.request import Request
 from esault.runtime.session.run import execute
@@ -202,6 +203,25 @@ def test_deaths_within_first_batches_with_other_tasks_and_again_others_lose_noth
     died_and_went_on(
         tmp_path, monkeypatch, [*deaths, (1, "before", {}), (1, "before", {"sum": 1}), (1, "behind", {"sum": 3})]
     )
+
+
+def test_a_death_behind_the_last_commit_leaves_nothing_to_do(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(begun: Any, ok: bool, *more: Any) -> None:
+        end_sinks(begun, False, *more)  # lets go of locks, as a death does
+        raise OSError("gone behind the last commit")
+
+    options = {"settings": EXACTLY, "state": tmp_path / "state"}
+    with monkeypatch.context() as dying:
+        dying.setattr("esault.spark.engine.run.end_sinks", gone)
+        with pytest.raises(OSError, match="gone behind the last commit"):
+            run("numbered", tmp_path, **options)
+    rows = (tmp_path / "rows.jsonl").read_text()
+    assert len(rows.splitlines()) == 2000
+    assert run("numbered", tmp_path, **options, resume=True).ended == "drained"
+    assert (tmp_path / "rows.jsonl").read_text() == rows
+    assert (tmp_path / "state" / "spark" / "ended").exists()
 
 
 def test_ctrl_c_drains(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

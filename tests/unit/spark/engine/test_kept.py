@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +12,8 @@ from esault.errors import CheckpointError, UsageError
 from esault.payload.codec import Codec
 from esault.spark.engine.journal import Journal, Record
 from esault.spark.engine.kept import open_kept
+from esault.spark.engine.query import Epochs
+from esault.spark.engine.tally import Tally
 from esault.state.run_state import RunState
 from esault.state.state_path import StatePath
 from esault.topology.locate import locate
@@ -122,6 +125,19 @@ def test_a_state_of_0_1_goes_on_with_its_tasks(tmp_path):
     path.write_text(json.dumps({name: old[name] for name in ("run", "parts", "tasks", "levels", "partitions")}))
     with opened(tmp_path, resume=True) as kept:
         assert kept.lay_out(plan(), {}, 16).tasks == {"count": 2} and not kept.rescaled
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_what_the_last_life_committed_to_the_end_has_ended(tmp_path, done):
+    journal = Journal(tmp_path / "epochs")
+    for epoch in range(2):
+        journal.write(epoch, Record((), (), {}, epoch == 1))
+        if epoch == 0 or done:
+            journal.finish(epoch)
+    epochs = Epochs((), Journal(tmp_path / "epochs"), Tally({}), SimpleNamespace(shared=""))
+    epochs.again()
+    assert epochs.ended.is_set()
+    assert journal.done == 1
 
 
 def test_the_journal_keeps_what_is_needed(tmp_path):
