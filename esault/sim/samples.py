@@ -6,7 +6,7 @@ import random
 from bisect import bisect_left
 from collections import deque
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from esault.elasticity.load_share import LONGEST, SHORTEST, load_shares
 from esault.elasticity.totals import Totals
@@ -27,6 +27,7 @@ SAMPLED = 2048
 
 #: at, arrived, processed, emitted, busy
 _Count = tuple[float, float, float, float, float]
+C = TypeVar("C", bound=tuple[float, ...])
 
 
 class _Probes:
@@ -63,6 +64,17 @@ class _Probes:
 def _counts_of(station: Station) -> tuple[float, ...]:
     """As `ModelledUnit.counted`, and what waits."""
     return station.arrived, station.processed, station.emitted, station.dropped, station.busy, station.waiting
+
+
+def _first_since(counts: deque[C], at: float) -> C:
+    """Return the oldest of the counts from `at` on, of which the last is one: found from there, since windows are short."""
+    found = None
+    for count in reversed(counts):
+        if count[0] < at:
+            break
+        found = count
+    assert found is not None
+    return found
 
 
 class ModelledSamples:
@@ -243,7 +255,7 @@ class ModelledSamples:
         if not counts or len(counts) < 2:
             return 0.0, 0.0, 0.0, 0.0, 0.0
         newest = counts[-1]
-        oldest = next(c for c in counts if c[0] >= newest[0] - window * 1.0001)
+        oldest = _first_since(counts, newest[0] - window * 1.0001)
         length = newest[0] - oldest[0]
         if length <= 0:
             return 0.0, 0.0, 0.0, 0.0, 0.0
@@ -260,7 +272,7 @@ class ModelledSamples:
         if not counts or len(counts) < 2:
             return Sample(source.number)
         newest = counts[-1]
-        oldest = next(c for c in counts if c[0] >= newest[0] - max(window, 0.5) * 1.0001)
+        oldest = _first_since(counts, newest[0] - max(window, 0.5) * 1.0001)
         length = newest[0] - oldest[0]
         if length <= 0:
             return Sample(source.number)
