@@ -25,6 +25,16 @@ _spec.loader.exec_module(recorded)
 DRAINING = depth.chosen(range(6), (3,))
 #: runs that are ended early, and late
 GOING_ON = depth.chosen(range(8), (2, 5))
+#: hooks that a spout has not, or that are never asked, since what stands for it knows
+NOT_ASKED = {("stream", "position"), ("stream", "commit"), ("paced", "due"), ("paced", "lag")}
+#: all with all in the deep run; in others each hook of each spout in one of the two, in turns
+FAILING = [
+    (hook, spout, delivery)
+    for i, hook in enumerate(["read", "position", "due", "commit", "progress", "lag", "close"])
+    for j, spout in enumerate(recorded.SPOUTS)
+    for k, delivery in enumerate(["alo", "eo"])
+    if (spout, hook) not in NOT_ASKED and (depth.PROFILE == "deep" or (i + j) % 2 == k)
+]
 
 
 def started(folder, seed, delivery, **options):
@@ -116,12 +126,8 @@ def test_in_a_run_that_is_ended_by_hand_and_goes_on(done, spout, delivery, tmp_p
             done.counts["restored"] += len(local.report().restores)
 
 
-@pytest.mark.parametrize("delivery", ["alo", "eo"])
-@pytest.mark.parametrize("spout", list(recorded.SPOUTS))
-@pytest.mark.parametrize("hook", ["read", "position", "due", "commit", "progress", "lag", "close"])
+@pytest.mark.parametrize(("hook", "spout", "delivery"), FAILING)
 def test_a_hook_that_raises_is_named_and_nothing_follows_but_close(hook, spout, delivery, tmp_path, capsys):
-    if (spout, hook) in {("stream", "position"), ("stream", "commit"), ("paced", "due"), ("paced", "lag")}:
-        return  # which it has not, or is never asked, since what stands for it knows
     local = started(tmp_path, 1, delivery, params={"spout": spout, "fails": hook})
     if hook == "close":
         shaken(local, random.Random(1))

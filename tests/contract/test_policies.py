@@ -35,6 +35,10 @@ SECONDS = 5 if depth.PROFILE == "deep" else 3
 RATE = 300 if depth.PROFILE == "deep" else 100
 
 
+#: seconds of the simulator in which `wave` has been at its highest and at its lowest
+WAVE = 25 if depth.PROFILE == "deep" else 15
+
+
 def spec(name):
     return f"{name}:{QUICK[name]}" if name in QUICK else name
 
@@ -90,14 +94,14 @@ def test_it_fails_in_no_model(name, model):
 @pytest.mark.parametrize("name", NAMES)
 def test_it_stays_within_bounds(name):
     parts = [Source("in", wave), Operator("a", ("in",), 0.01, width=3, least=2, most=4)]
-    run = simulate(Model(parts, slots=8), spec(name), seconds=25, seed=1)
+    run = simulate(Model(parts, slots=8), spec(name), seconds=WAVE, seed=1)
     assert all(2 <= n <= 4 for _, n in run.operators["a"].trace)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_runs_where_there_are_several_hosts(name):
     parts = [Source("in", wave), Operator("a", ("in",), 0.01, width=4, most=9, cpu=0.5)]
-    run = simulate(Model(parts, hosts=(Host("x", 1.0), Host("y", 4.0)), slots=40), spec(name), seconds=20, seed=1)
+    run = simulate(Model(parts, hosts=(Host("x", 1.0), Host("y", 4.0)), slots=40), spec(name), seconds=WAVE, seed=1)
     assert [d.reason for d in run.decisions if d.outcome == "failed"] == []
 
 
