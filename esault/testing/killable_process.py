@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import signal
@@ -66,6 +67,7 @@ class KillableProcess:
 
 
 def _serve(serve: Callable[[str, tuple[Any, ...]], Any], asks: int, answers: int) -> NoReturn:
+    gc.freeze()  # to look for garbage among what was the parent's would copy all of its memory
     known = set(sys.modules)
     try:
         while (asked := _receive(asks)) is not None:

@@ -8,6 +8,7 @@ from itertools import count
 
 import pyarrow.parquet as pq
 import pytest
+from small_process import run_small
 
 from esault.errors import SinkError
 from esault.object_store.store import ObjectStore
@@ -27,11 +28,11 @@ def there(path):
     return [(row["key"], row["value"]) for file in files for row in map(json.loads, file.read_text().splitlines())]
 
 
-def test_the_laws_of_a_sink_hold():
+def laws_of_files():
     assert check_sink(lambda path: JsonLines(f"local://{path}", storage_options={"auto_mkdir": True}), there) == 11
 
 
-def test_the_laws_of_a_sink_hold_for_a_table():
+def laws_of_a_table():
     options = {"auto_mkdir": True}
 
     def seen(path):
@@ -44,6 +45,12 @@ def test_the_laws_of_a_sink_hold_for_a_table():
 
     make = lambda path: Parquet(f"local://{path}", {"key": str, "n": int}, storage_options=options)
     assert check_sink(make, seen) == 11
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("laws", [laws_of_files, laws_of_a_table])
+def test_the_laws_of_a_sink_hold(laws):
+    run_small(laws)
 
 
 class Place:

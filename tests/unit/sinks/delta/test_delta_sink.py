@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import delta_log
 import pytest
+from small_process import run_small
 
 import esault
 from esault.errors import SinkError
@@ -72,13 +73,17 @@ def run():
         each.end()
 
 
+def laws_of_a_sink():
+    made = check_sink(
+        lambda place: DeltaSink(place, WORDS, partition_by="word"), lambda place: delta_log.rows(place, "word", "n")
+    )
+    assert made == 11
+
+
 @pytest.mark.slow
 class TestTheContract:
     def test_a_sink_of_the_box_keeps_it(self):
-        made = check_sink(
-            lambda place: DeltaSink(place, WORDS, partition_by="word"), lambda place: delta_log.rows(place, "word", "n")
-        )
-        assert made == 11
+        run_small(laws_of_a_sink)
 
 
 class TestRowsOfATable:
