@@ -72,10 +72,10 @@ class Settings:
     status_every: float = 0.25
     #: emits that are checked one by one before the check moves to the batch
     checked_emits: int = 1000
-    #: find values that are changed after they were emitted (LocalRuntime)
-    watch_values: bool = False
-    #: put state through bytes every now and then, as a move would (LocalRuntime, --engine local)
-    reload_state: bool = False
+    #: find values that are changed after they were emitted; None: in a LocalRuntime of a test
+    watch_values: bool | None = None
+    #: put state through bytes every now and then, as a move would; None: in a LocalRuntime, and with --engine local
+    reload_state: bool | None = None
 
     def __post_init__(self) -> None:
         # Between hosts a word arrives. Raises ValueError for one that is unknown.

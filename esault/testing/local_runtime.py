@@ -55,6 +55,13 @@ from esault.topology.spout import Spout
 __all__ = ["LocalRuntime"]
 
 
+def _with_checks(settings: Settings, real: bool) -> Settings:
+    """Look for what a cluster would find by chance alone, where nothing is said about it."""
+    if settings.watch_values is None:
+        settings = replace(settings, watch_values=not real)
+    return settings if settings.reload_state is not None else replace(settings, reload_state=True)
+
+
 class LocalRuntime:
     """Runs a topology in this process: seeded order, manual clock, scripted faults; nothing is written.
 
@@ -97,7 +104,7 @@ class LocalRuntime:
         """
         self._plan_of = plan_maker(topology)
         self._real = real
-        settings = settings or Settings(watch_values=not real, reload_state=True)
+        settings = _with_checks(settings or Settings(), real)
         if settings.chaining:
             unchained, apart = self._plan_of, {*settings.unchained, *(parallelism or {}), *(policies or {})}
             apart |= set() if kept is None else kept.apart

@@ -155,4 +155,4 @@ class BatchEmitter(Emitter):
 def emitter(plan: UnitPlan, settings: Settings, codec: Codec) -> Emitter:
     """The emitter that fits the plan of a unit."""
     kind = CallEmitter if plan.concurrency else Emitter if plan.kind == "bolt" and not plan.batch else BatchEmitter
-    return kind(plan.name, plan.streams, settings.checked_emits, settings.watch_values, codec)
+    return kind(plan.name, plan.streams, settings.checked_emits, bool(settings.watch_values), codec)

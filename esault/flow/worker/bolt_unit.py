@@ -89,7 +89,7 @@ class BoltSubUnit(SubUnit):
             self.operator, clock, self._seen_changes, self.checkpoints.snapped, self.checkpoints.not_snapped
         )
         #: state goes through bytes after some batches; how many there were
-        self._reload = build.settings.reload_state
+        self._reload = bool(build.settings.reload_state)
         self._turns = 0
         #: not all keys may be in memory; those that are too many are being put away, since memory runs short
         self._bounded, self._spilling = plan.keys_in_memory is not None, False

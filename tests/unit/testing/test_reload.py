@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from esault import BatchBolt, Bolt, Topology, by_key, shuffle, single
 from esault.errors import TopologyFailed
+from esault.messages.settings import Settings
 from esault.sources import Items
 from esault.testing import LocalRuntime
 from esault.windows import CountWindow
@@ -112,3 +115,24 @@ def test_the_state_of_a_batch_bolt_and_of_windows_goes_through_bytes_too():
     local = LocalRuntime(t)
     local.run_until_drained()
     assert local.emitted("lists") == [("a", [0, 1, 2, 3]), ("a", [4, 5, 6, 7]), ("a", [8, 9])]
+
+
+@pytest.mark.parametrize("settings", [Settings(), Settings(delivery="eo", checkpoint_every=0.05)])
+def test_settings_that_say_nothing_of_these_checks_leave_them_on(settings):
+    class Changes(Bolt):
+        def process(self, key, value):
+            given = [value]
+            self.emit(key, given)
+            given.append(0)
+
+    t = Topology("reload")
+    t.spout("rows", Items(ROWS)).bolt("worker", Changes, grouping=by_key())
+    with pytest.raises(TopologyFailed, match="changed a value of type list after it had emitted it"):
+        LocalRuntime(t, settings=settings).run_until_drained()
+    LocalRuntime(t, settings=replace(settings, watch_values=False)).run_until_drained()
+    t = Topology("reload")
+    t.spout("rows", Items(ROWS)).bolt("worker", Forgets, grouping=by_key())
+    for reload_state, kept in ((None, False), (False, True)):
+        local = LocalRuntime(t, settings=replace(settings, reload_state=reload_state))
+        local.run_until_drained()
+        assert any(seen for _, seen in local.emitted("worker")) is kept
