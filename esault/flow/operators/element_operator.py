@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from esault.errors import StateError
-from esault.flow.operators.elements import Elements, pack_state, put_state
+from esault.flow.operators.elements import Elements, check_own_names, keeps_state, pack_state, put_state
 from esault.flow.operators.idle import IdleSweep
 from esault.flow.operators.keyed_operator import KeyedOperator
 from esault.flow.operators.memory_bound import MemoryBound
@@ -113,6 +113,7 @@ class ElementOperator(KeyedOperator):
         self._tried_state = True
         for key in keys[:1]:
             element = self.elements[key]
+            check_own_names(self.plan.name, element, key[0] if self._partial else key)
             try:
                 put_state(self.plan.name, element, pack_state(self.plan.name, element, self.codec), self.codec)
             except StateError as error:
@@ -219,4 +220,4 @@ class ElementOperator(KeyedOperator):
     def states(self) -> int:
         # One element speaks for all: this is asked several times a second, however many there are.
         some = next(iter(self.elements.values()), None)
-        return 0 if some is not None and not some.__getstate__() else self.elements.count
+        return 0 if some is not None and not keeps_state(some) else self.elements.count

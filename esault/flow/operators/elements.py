@@ -16,8 +16,9 @@ from esault.flow.operators.packed_states import InMemory, PackedStates
 from esault.flow.operators.user_error import say_hook
 from esault.payload.codec import Codec, explain
 from esault.routing.ring import Canonical, Name, canonical, encode, key_of
+from esault.topology.bolt import Bolt
 
-__all__ = ["Elements", "pack_state", "put_state"]
+__all__ = ["Elements", "check_own_names", "keeps_state", "pack_state", "put_state"]
 
 
 #: so many elements are looked at for each that is put away, at most
@@ -26,7 +27,11 @@ LOOKED_AT = 4
 
 def pack_state(unit: str, element: Any, codec: Codec) -> bytes:
     """The element's state, as it moves and is saved, without resources. Raises StateError naming the attribute."""
-    state = element.__getstate__()
+    try:
+        state = element.__getstate__()
+    except Exception as error:
+        say_hook(error, "__getstate__")
+        raise
     if RESOURCES:
         state = without_resources(element, state)
     try:
@@ -47,12 +52,36 @@ def pack_state(unit: str, element: Any, codec: Codec) -> bytes:
         ) from None
 
 
+def check_own_names(unit: str, element: Any, key: Any) -> None:
+    """Refuse an object outside windows that has set what is the engine's, and would not move. Raises EsaultError."""
+    name = "window" if hasattr(element, "window") else "key" if element.key != key else None
+    if name is not None:
+        raise EsaultError(
+            f"unit {unit!r}: {type(element).__name__} sets self.{name}, which is the engine's; use another name"
+        )
+
+
+def keeps_state(element: Any) -> bool:
+    """Return whether there is state to save. One that cannot say it keeps some: it is refused where it is saved, not counted."""
+    try:
+        return bool(element.__getstate__())
+    except Exception:
+        return True
+
+
 def put_state(unit: str, element: Any, state: bytes, codec: Codec) -> None:
     """Put a packed state into an element fresh from the factory. Raises StateError, or what its `__setstate__` raises."""
     try:
         found = codec.unpack(state, element)
     except FrameError as error:
         raise StateError(f"unit {unit!r}: the state of {type(element).__name__} cannot be restored: {error}") from None
+    if type(element).__setstate__ is Bolt.__setstate__ and type(found) is not dict:
+        if found is None:
+            return  # it keeps nothing
+        raise StateError(
+            f"unit {unit!r}: {type(element).__name__}.__getstate__ returns a {type(found).__name__}, and nothing puts that back: return a "
+            "dict of attributes, or define __setstate__(self, state)"
+        )
     element.__setstate__(found)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from esault.errors import StateError
 from esault.flow.operators.derived_class import maker
-from esault.flow.operators.elements import pack_state, put_state
+from esault.flow.operators.elements import check_own_names, keeps_state, pack_state, put_state
 from esault.flow.operators.operator import STOPPING, Operator, by_stream
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import UserError
@@ -79,6 +79,7 @@ class ObjectOperator(Operator):
     def _try_state(self) -> None:
         """That it cannot move is found now and not when it must."""
         self._tried_state = True
+        check_own_names(self.plan.name, self.object, self.object.key)
         try:
             pack_state(self.plan.name, self.object, self.codec)
         except StateError as error:
@@ -127,4 +128,4 @@ class ObjectOperator(Operator):
 
     @property
     def states(self) -> int:
-        return 1 if self.object.__getstate__() else 0
+        return 1 if keeps_state(self.object) else 0

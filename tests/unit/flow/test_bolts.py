@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import sys
 from pathlib import Path
@@ -445,3 +446,69 @@ def test_row_ids_are_the_source_row_and_the_path_of_emits_whatever_the_paralleli
     local = small.run(t)
     ids = sorted(r.id.split(":")[1] for r in local.landed("out"))
     assert ids == ["0.0.0", "0.0.1", "0.1.0", "0.1.1"]
+
+
+class Own(Bolt):
+    """Takes a name that is the engine's."""
+
+    def __init__(self, name="", late=""):
+        self.late = late
+        if name:
+            setattr(self, name, [])
+
+    def process(self, key, value):
+        if self.late:
+            setattr(self, self.late, [value])
+        self.emit(key, value)
+
+
+@pytest.mark.parametrize("grouping", [by_key, shuffle, single])
+@pytest.mark.parametrize("when", ["name", "late"])
+def test_an_attribute_that_is_the_engines_and_would_not_move_is_refused(grouping, when):
+    t = small.through([("a", 1), ("b", 2)], functools.partial(Own, **{when: "window"}), grouping=grouping())
+    with pytest.raises(TopologyFailed, match=r"Own sets self\.window, which is the engine's; use another name"):
+        small.run(t)
+
+
+def test_a_key_that_process_puts_in_place_of_the_engines_is_refused():
+    t = small.through([("a", 1), ("b", 2)], functools.partial(Own, late="key"))
+    with pytest.raises(TopologyFailed, match=r"Own sets self\.key, which is the engine's; use another name"):
+        small.run(t)
+
+
+class Says(Bolt):
+    """Says of its state what it is told."""
+
+    def __init__(self, state):
+        self.state = state
+
+    def __getstate__(self):
+        return self.state() if callable(self.state) else self.state
+
+    def process(self, key, value):
+        self.emit(key, value)
+
+
+def fails():
+    raise ValueError("no state")
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        (
+            (1, 2),
+            r"unit 'worker': Says\.__getstate__ returns a tuple, and nothing puts that back: return a dict of attributes",
+        ),
+        (fails, r"unit 'worker': ValueError: no state"),
+    ],
+    ids=["tuple", "raises"],
+)
+def test_a_getstate_that_cannot_be_used_is_named(state, message):
+    with pytest.raises(TopologyFailed, match=message):
+        small.run(small.through([("a", 1)], functools.partial(Says, state)))
+
+
+def test_a_getstate_that_returns_none_keeps_nothing():
+    local = small.run(small.through([("a", 1), ("a", 2)], functools.partial(Says, None)))
+    assert local.emitted("worker") == [("a", 1), ("a", 2)]
