@@ -9,6 +9,7 @@ import dis
 from collections import defaultdict
 from typing import Any
 
+from esault.payload.attributes import get_attributes
 from esault.payload.portable import explain
 from esault.payload.resource import is_resource
 from esault.topology.bolt import Bolt
@@ -33,8 +34,13 @@ def without_resources(element: Any, state: Any) -> Any:
 def find_resources(element: Any, state: Any) -> bool:
     """Look for resources in a state that cannot be packed; return whether there were any that were not known."""
     cls = type(element)
-    if type(state) is not dict or getattr(cls, "__getstate__", None) is not Bolt.__getstate__:
+    if type(state) is not dict:
         return False  # the user says what it is
+    if getattr(cls, "__getstate__", None) is not Bolt.__getstate__:
+        if not any("__getstate__" in code.co_names for code in code_of(cls.__getstate__)):
+            return False  # the user says what it is, without `super().__getstate__()`
+        own = get_attributes(element)
+        state = {name: value for name, value in state.items() if own.get(name) is value}
     # What can be packed is data, though it can be closed, as a buffer.
     found = {name for name, value in state.items() if is_resource(value) and explain(value, element) is not None}
     if not found or not (found := found & _made_again(cls)):

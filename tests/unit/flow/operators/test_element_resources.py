@@ -59,6 +59,17 @@ class Opens(Numbered):
         Opens.alive -= 1
 
 
+class Adds(Opens):
+    """Asks its base for its state."""
+
+    def __getstate__(self):
+        return {**super().__getstate__(), "version": 2}
+
+    def __setstate__(self, state):
+        assert state.pop("version") == 2
+        super().__setstate__(state)
+
+
 class Begins(Numbered):
     """Makes all in `__init__`, and one thing with its first tuple."""
 
@@ -116,7 +127,7 @@ def topology(bolt, grouping):
     return t
 
 
-@pytest.mark.parametrize("bolt", [Opens, Begins, Helped])
+@pytest.mark.parametrize("bolt", [Opens, Adds, Begins, Helped])
 def test_state_moves_and_what_is_a_resource_is_made_again(bolt):
     local = LocalRuntime(topology(bolt, by_key()))
     for wait in (40, 60, 80):
