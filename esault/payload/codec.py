@@ -22,6 +22,7 @@ an L and MessagePack (a dict of scalars, and of lists and dicts of them), or a p
 
 from __future__ import annotations
 
+import os
 import struct
 import threading
 from collections.abc import Callable
@@ -32,6 +33,7 @@ from typing import Any
 import msgpack
 
 from esault.errors import FrameError, PayloadError
+from esault.payload.class_names import is_own
 from esault.payload.column_wire import LibraryMissing, read_arrow, read_numpy, read_records
 from esault.payload.packed_rows import RowPacker, Rows, read_rows
 from esault.payload.pickles import NotPlain, PlainWriter, Writer, read
@@ -46,6 +48,7 @@ MAX_BYTES = 256 * 2**20
 _HARMLESS = 8192
 
 _NO_VALUE = "bytes that are no packed value"
+_NOT_FOUND = "a value of a class that is not to be found here"
 #: begins what is pickled; MessagePack has no word of this byte
 _PICKLED = b"\xc1"
 #: begins MessagePack in which each array is a list; no pickle begins so
@@ -181,10 +184,26 @@ class Codec:
         except LibraryMissing:
             raise  # the bytes are all right
         except (AttributeError, ImportError) as error:
-            said = "a value of a class that is not to be found here" if data[0] == _PICKLED[0] else _NO_VALUE
-            raise FrameError(f"{said}: {error}") from None
+            raise FrameError(
+                self._own_code(error) or f"{_NOT_FOUND if data[0] == _PICKLED[0] else _NO_VALUE}: {error}"
+            ) from None
         except Exception as error:
-            raise FrameError(f"{_NO_VALUE}: {type(error).__name__}: {error}") from None
+            raise FrameError(self._own_code(error) or f"{_NO_VALUE}: {type(error).__name__}: {error}") from None
+
+    @staticmethod
+    def _own_code(error: Exception) -> str | None:
+        """What to say of an error that the user's own code raised while a value was made again; None where it did not."""
+        last = error.__traceback__
+        while last is not None and last.tb_next is not None:
+            last = last.tb_next
+        code = None if last is None else last.tb_frame.f_code
+        if last is None or code is None or not is_own(last.tb_frame.f_globals.get("__name__")):
+            return None
+        where = f"{getattr(code, 'co_qualname', code.co_name)}, {os.path.basename(code.co_filename)}:{last.tb_lineno}"
+        said = f"{where} raised {type(error).__name__} when a value was made again from its bytes: {error}"
+        if code.co_name in ("__hash__", "__eq__"):
+            said += "; an object that is in a set of its own, or a key there, is looked at before it has its attributes"
+        return said
 
     def _read(self, data: bytes | bytearray | memoryview, lists: bool = False) -> Any:
         if len(data) > _HARMLESS:

@@ -232,6 +232,8 @@ def _choose(kind: type) -> Callable[[Any], Any]:
         return _arrow
     if module == "itertools":
         return _iterator
+    if module == "typing":  # it says names, which pickle writes without a question
+        return _said
     if kind.__reduce__ is Counter.__reduce__:
         return _counter
     if kind is not defaultdict and kind.__reduce__ is defaultdict.__reduce__:

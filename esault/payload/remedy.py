@@ -25,6 +25,10 @@ _BY_TYPE = {
     "_thread.lock": "make it in open(context)",
     "_thread.RLock": "make it in open(context)",
     "threading.Thread": "start it in open(context)",
+    **dict.fromkeys(
+        [f"operator.{name}" for name in ("attrgetter", "itemgetter", "methodcaller")] + ["builtins.method_descriptor"],
+        "write a function at the top of the file, by `def`, that does the same",
+    ),
     "sqlite3.Connection": "connect it in open(context), and keep its path",
     "pyspark.sql.types.Row": "use {0}.asDict()",
     "re.Match": "use {0}.groups() or {0}.groupdict()",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import operator
 import socket
 import sys
 import threading
+import typing
 
 import numpy as np
 import pytest
@@ -199,6 +201,9 @@ def refused():
     yield "generator", _generator(), "use list\\(value\\['x'\\]\\[0\\]\\)"
     yield "module", sys, "a module cannot travel; import it where it is used"
     yield "memoryview", memoryview(b"a"), "use bytes\\(value\\['x'\\]\\[0\\]\\)"
+    yield "method of a type", str.upper, "write a function at the top of the file, by `def`"
+    yield "getter", operator.itemgetter(1), "write a function at the top of the file, by `def`"
+    yield "type of typing", typing.ClassVar, r"'ClassVar' of its module.*say Topology\(\.\.\., types=\('typing',\)\)"
     yield "local class", _local(), "is defined inside a function, where other processes cannot find it"
     yield "iterator of zip", zip("ab"), "use list"
     yield "other package's class", pytest.approx(1), r"vouch for it: Topology\(\.\.\., types=\('_pytest',\)\)"
@@ -303,3 +308,40 @@ def test_flat_lists_and_dicts_of_state_are_messagepack_and_exactly_what_they_wer
     assert twice["a"] is twice["b"]
     apart = codec.unpack(codec.pack_value({"a": [1], "b": [1]}))
     assert apart["a"] is not apart["b"]
+
+
+class Own:
+    """Is in a set of its own."""
+
+    def __init__(self):
+        self.name = "own"
+        self.peers = {self}
+
+    def __hash__(self):
+        return hash(self.name)
+
+
+class Wants:
+    """Wants back what it has not given."""
+
+    def __getstate__(self):
+        return {"a": 1}
+
+    def __setstate__(self, state):
+        self.b = state["b"]
+
+
+@pytest.mark.parametrize(
+    ("thing", "message"),
+    [
+        (
+            Own(),
+            r"__hash__, test_values\.py:\d+ raised AttributeError .*'name'; an object that is in a set of its own, or a key",
+        ),
+        (Wants(), r"__setstate__, test_values\.py:\d+ raised KeyError when a value was made again from its bytes: 'b'"),
+    ],
+    ids=["hash", "state"],
+)
+def test_the_users_own_code_that_raises_when_a_value_is_read_is_named(thing, message):
+    with pytest.raises(FrameError, match=message):
+        codec.unpack(codec.pack_value(thing))
