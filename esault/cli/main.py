@@ -66,6 +66,9 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         command: click.Command = importlib.import_module(f"esault.cli.{cmd_name}").command
+        for each in command.params:
+            if isinstance(each, click.Option):
+                each.envvar = _variable(cmd_name, each)
         return command
 
     def resolve_command(
@@ -82,6 +85,12 @@ class _Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
+
+
+def _variable(command: str, option: click.Option) -> str | None:
+    """Return the variable of an option that its function knows by another name; click asks for those of the others by itself."""
+    said = next((each for each in option.opts if each.startswith("--")), "").lstrip("-").replace("-", "_")
+    return f"ESAULT_{command.upper()}_{said.upper()}" if said and said != option.name else None
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "ESAULT"})

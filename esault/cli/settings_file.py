@@ -63,7 +63,9 @@ def _named(
 def check_environment(name: str, command: click.Command) -> None:
     """Check that all variables which are for a command name options of it: ESAULT_RUN_CHECKPOINT=1. Raises UsageError."""
     prefix = f"ESAULT_{name.upper()}_"
-    known = [(each.name or "").upper() for each in command.params if isinstance(each, click.Option)]
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    known = [str(each.envvar).removeprefix(prefix) for each in options if each.envvar is not None]
+    known += [(each.name or "").upper() for each in options]
     for variable in os.environ:
         said = variable.removeprefix(prefix)
         if said != variable and said not in known:
@@ -80,7 +82,7 @@ def origins(ctx: click.Context) -> Iterator[tuple[str, Any, str]]:
         if isinstance(each, click.Option) and source is not None and source.name in words:
             origin = words[source.name]
             if source.name == "ENVIRONMENT":
-                origin = f"{ctx.auto_envvar_prefix}_{(each.name or '').upper()}"
+                origin = str(each.envvar or f"{ctx.auto_envvar_prefix}_{(each.name or '').upper()}")
             value = ctx.params.get(each.name or "")
             yield each.opts[0], " ".join(map(str, value)) if isinstance(value, (tuple, list)) else value, origin
 

@@ -116,6 +116,11 @@ class Located:
         if found is not None and (isinstance(found, type) or not callable(found)):
             raise LocateError(f"{self}: {self.function!r} is {found!r}, not a function that returns a Topology")
         if found is None:
+            if self._stands_in_script():
+                raise LocateError(
+                    f"{self.source}: {self.function!r} is there only where the file is the script that runs: other processes, which import "
+                    'the file, do not find what stands under `if __name__ == "__main__":`; move it above that'
+                )
             raise LocateError(f"{self.source} has no function {self.function!r}{self._functions(module)}")
         function: Callable[..., Any] = found
         return function
@@ -182,6 +187,16 @@ class Located:
                     "named with its ending, as in words.py"
                 ) from None
             raise
+
+    def _stands_in_script(self) -> bool:
+        """Return whether the function is one of this process's script, which is this file."""
+        script = sys.modules.get("__main__")
+        file, spec = getattr(script, "__file__", None), getattr(script, "__spec__", None)
+        if self.path is None:
+            same = spec is not None and spec.name == self.module
+        else:
+            same = file is not None and os.path.realpath(file) == os.path.realpath(self.path)
+        return same and inspect.isfunction(vars(script).get(self.function))
 
     def _functions(self, module: ModuleType) -> str:
         """The functions that one may have meant: those that say they return a Topology, or all public ones."""

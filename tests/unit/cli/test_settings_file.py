@@ -60,6 +60,18 @@ def test_where_each_comes_from_is_shown(call, monkeypatch):
     assert "are at their defaults" in call("check", "told.py", "--settings", toml="")[1]
 
 
+def test_a_parameter_of_the_topology_can_be_a_variable(call, monkeypatch):
+    """Its option has another name in the code, which is none to people."""
+    monkeypatch.setenv("ESAULT_RUN_SET", "nothing=1")
+    code, _, err = call("run", "told.py")
+    assert code == 2 and "there is no parameter 'nothing'" in err
+    _, out, _ = call("check", "told.py", "--settings")
+    assert "setting: --set nothing=1 (ESAULT_RUN_SET)" in out
+    monkeypatch.delenv("ESAULT_RUN_SET")
+    monkeypatch.setenv("ESAULT_RUN_SE", "1")
+    assert "did you mean ESAULT_RUN_SET?" in call("run", "told.py")[2]
+
+
 @pytest.mark.parametrize(
     ("toml", "says"),
     [

@@ -228,6 +228,29 @@ def test_a_script_without_a_guard_is_told_to_have_one(tmp_path):
     assert 'put the run(...) under `if __name__ == "__main__":`' in said
 
 
+@pytest.mark.parametrize("command", [("count.py",), ("-m", "count")], ids=["file", "module"])
+def test_a_function_under_the_guard_is_told_to_stand_above_it(tmp_path, command):
+    said = script(
+        tmp_path,
+        """
+        from esault import Topology
+        from esault.topology.locate import locate_function
+
+        def other():
+            pass
+
+        if __name__ == "__main__":
+            def topology():
+                return Topology("script")
+
+            locate_function(topology).build()
+        """,
+        *command,
+    )
+    assert "'topology' is there only where the file is the script that runs" in said
+    assert "move it above that" in said
+
+
 def test_a_function_whose_module_has_no_python_file_is_refused(monkeypatch):
     def made():
         pass
