@@ -192,7 +192,7 @@ class Codec:
 
     @staticmethod
     def _own_code(error: Exception) -> str | None:
-        """What to say of an error that the user's own code raised while a value was made again; None where it did not."""
+        """Return the words for an error that the user's own code raised while a value was made again; None where it did not."""
         last = error.__traceback__
         while last is not None and last.tb_next is not None:
             last = last.tb_next
