@@ -22,7 +22,6 @@ an L and MessagePack (a dict of scalars, and of lists and dicts of them), or a p
 
 from __future__ import annotations
 
-import os
 import struct
 import threading
 from collections.abc import Callable
@@ -33,8 +32,8 @@ from typing import Any
 import msgpack
 
 from esault.errors import FrameError, PayloadError
-from esault.payload.class_names import is_own
 from esault.payload.column_wire import LibraryMissing, read_arrow, read_numpy, read_records
+from esault.payload.own_error import own_error
 from esault.payload.packed_rows import RowPacker, Rows, read_rows
 from esault.payload.pickles import NotPlain, PlainWriter, Writer, read
 from esault.payload.portable import ARROW, MAX_DEPTH, MAX_SET_DEPTH, NUMPY, OWN_CODES, PACKED_ROWS, RECORDS, explain
@@ -185,25 +184,10 @@ class Codec:
             raise  # the bytes are all right
         except (AttributeError, ImportError) as error:
             raise FrameError(
-                self._own_code(error) or f"{_NOT_FOUND if data[0] == _PICKLED[0] else _NO_VALUE}: {error}"
+                own_error(error) or f"{_NOT_FOUND if data[0] == _PICKLED[0] else _NO_VALUE}: {error}"
             ) from None
         except Exception as error:
-            raise FrameError(self._own_code(error) or f"{_NO_VALUE}: {type(error).__name__}: {error}") from None
-
-    @staticmethod
-    def _own_code(error: Exception) -> str | None:
-        """Return the words for an error that the user's own code raised while a value was made again; None where it did not."""
-        last = error.__traceback__
-        while last is not None and last.tb_next is not None:
-            last = last.tb_next
-        code = None if last is None else last.tb_frame.f_code
-        if last is None or code is None or not is_own(last.tb_frame.f_globals.get("__name__")):
-            return None
-        where = f"{getattr(code, 'co_qualname', code.co_name)}, {os.path.basename(code.co_filename)}:{last.tb_lineno}"
-        said = f"{where} raised {type(error).__name__} when a value was made again from its bytes: {error}"
-        if code.co_name in ("__hash__", "__eq__"):
-            said += "; an object that is in a set of its own, or a key there, is looked at before it has its attributes"
-        return said
+            raise FrameError(own_error(error) or f"{_NO_VALUE}: {type(error).__name__}: {error}") from None
 
     def _read(self, data: bytes | bytearray | memoryview, lists: bool = False) -> Any:
         if len(data) > _HARMLESS:

@@ -8,7 +8,7 @@ from typing import Any
 from esault.errors import FrameError, PayloadError, StateError
 from esault.flow.operators.derived_class import maker
 from esault.flow.operators.element_operator import ElementOperator
-from esault.flow.operators.elements import pack_state
+from esault.flow.operators.element_state import pack_state
 from esault.flow.operators.key_timer_operator import KeyTimerOperator
 from esault.flow.operators.operator import STOPPING
 from esault.flow.operators.operator_parameters import OperatorParameters

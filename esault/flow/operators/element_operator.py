@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from esault.errors import StateError
-from esault.flow.operators.elements import Elements, check_own_names, keeps_state, pack_state, put_state
+from esault.flow.operators.element_state import check_own_names, keeps_state, pack_state, put_state
+from esault.flow.operators.elements import Elements
 from esault.flow.operators.idle import IdleSweep
 from esault.flow.operators.keyed_operator import KeyedOperator
 from esault.flow.operators.memory_bound import MemoryBound

@@ -10,79 +10,18 @@ from collections.abc import Callable, Iterator, Sized
 from itertools import islice
 from typing import Any
 
-from esault.errors import EsaultError, FrameError, PayloadError, StateError
-from esault.flow.operators.element_resources import RESOURCES, find_resources, without_resources
+from esault.errors import EsaultError
+from esault.flow.operators.element_state import pack_state, put_state
 from esault.flow.operators.packed_states import InMemory, PackedStates
 from esault.flow.operators.user_error import say_hook
-from esault.payload.codec import Codec, explain
+from esault.payload.codec import Codec
 from esault.routing.ring import Canonical, Name, canonical, encode, key_of
-from esault.topology.bolt import Bolt
 
-__all__ = ["Elements", "check_own_names", "keeps_state", "pack_state", "put_state"]
+__all__ = ["Elements"]
 
 
 #: so many elements are looked at for each that is put away, at most
 LOOKED_AT = 4
-
-
-def pack_state(unit: str, element: Any, codec: Codec) -> bytes:
-    """The element's state, as it moves and is saved, without resources. Raises StateError naming the attribute."""
-    try:
-        state = element.__getstate__()
-    except Exception as error:
-        say_hook(error, "__getstate__")
-        raise
-    if RESOURCES:
-        state = without_resources(element, state)
-    try:
-        return codec.pack_value(state, element)
-    except PayloadError as error:
-        if find_resources(element, state):
-            return pack_state(unit, element, codec)
-        if isinstance(state, dict):
-            for name, value in state.items():
-                reason = explain(value, element)
-                if reason is not None:
-                    raise StateError(
-                        f"unit {unit!r}: attribute {name!r} of {type(element).__name__} cannot be saved or moved: {reason}. "
-                        "What is no state, such as a model that only predicts, is returned by open_shared(self, context): self.context.shared has it"
-                    ) from None
-        raise StateError(
-            f"unit {unit!r}: the state of {type(element).__name__} (its __getstate__()) cannot be saved or moved: {error}"
-        ) from None
-
-
-def check_own_names(unit: str, element: Any, key: Any) -> None:
-    """Refuse an object outside windows that has set what is the engine's, and would not move. Raises EsaultError."""
-    name = "window" if hasattr(element, "window") else "key" if element.key != key else None
-    if name is not None:
-        raise EsaultError(
-            f"unit {unit!r}: {type(element).__name__} sets self.{name}, which is the engine's; use another name"
-        )
-
-
-def keeps_state(element: Any) -> bool:
-    """Return whether there is state to save. One that cannot say it keeps some: it is refused where it is saved, not counted."""
-    try:
-        return bool(element.__getstate__())
-    except Exception:
-        return True
-
-
-def put_state(unit: str, element: Any, state: bytes, codec: Codec) -> None:
-    """Put a packed state into an element fresh from the factory. Raises StateError, or what its `__setstate__` raises."""
-    try:
-        found = codec.unpack(state, element)
-    except FrameError as error:
-        raise StateError(f"unit {unit!r}: the state of {type(element).__name__} cannot be restored: {error}") from None
-    if type(element).__setstate__ is Bolt.__setstate__ and type(found) is not dict:
-        if found is None:
-            return  # it keeps nothing
-        raise StateError(
-            f"unit {unit!r}: {type(element).__name__}.__getstate__ returns a {type(found).__name__}, and nothing puts that back: return a "
-            "dict of attributes, or define __setstate__(self, state)"
-        )
-    element.__setstate__(found)
 
 
 class Elements(dict[Any, Any]):

@@ -7,7 +7,7 @@ from typing import Any
 
 from esault.errors import StateError
 from esault.flow.operators.derived_class import maker
-from esault.flow.operators.elements import check_own_names, keeps_state, pack_state, put_state
+from esault.flow.operators.element_state import check_own_names, keeps_state, pack_state, put_state
 from esault.flow.operators.operator import STOPPING, Operator, by_stream
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import UserError

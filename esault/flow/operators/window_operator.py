@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from esault.errors import EsaultError, FrameError, StateError
-from esault.flow.operators.elements import Elements, pack_state, put_state
+from esault.flow.operators.element_state import pack_state, put_state
+from esault.flow.operators.elements import Elements
 from esault.flow.operators.keyed_operator import KeyedOperator
 from esault.flow.operators.operator import STOPPING, by_stream, defines
 from esault.flow.operators.operator_parameters import OperatorParameters
