@@ -97,23 +97,37 @@ class Bytecodes:
 
         def __enter__(self) -> Bytecodes:
             self._before = sys.gettrace()
+            #: what counts for each code, and says how many: that takes a third of the time of a method that looks up its place
+            self._steppers: dict[CodeType, Any] = {}
             sys.settrace(self._called)
             return self
 
         def __exit__(self, *error: object) -> None:
             sys.settrace(self._before)
+            for code, (_, executed) in self._steppers.items():
+                self._executed[code] += executed()
 
         def _called(self, frame: FrameType, event: str, argument: Any) -> Any:
             if not self._is_counted(frame):
                 return None
             frame.f_trace_lines = False
             frame.f_trace_opcodes = True
-            return self._stepped
+            if frame.f_code not in self._steppers:
+                self._steppers[frame.f_code] = _stepper()
+            return self._steppers[frame.f_code][0]
 
-        def _stepped(self, frame: FrameType, event: str, argument: Any) -> Any:
-            if event == "opcode":
-                self._executed[frame.f_code] += 1
-            return self._stepped
+
+def _stepper() -> tuple[Any, Any]:
+    """What is called for each bytecode, and what says for how many it was."""
+    n = 0
+
+    def stepped(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal n
+        if event == "opcode":
+            n += 1
+        return stepped
+
+    return stepped, lambda: n
 
 
 class Calls:
