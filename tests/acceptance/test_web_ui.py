@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import shutil
@@ -18,6 +19,8 @@ from esault.sources.dead_letter_files import DeadLetterFiles
 
 pytestmark = pytest.mark.slow
 MENDED = str(Path(__file__).with_name("mended.py"))
+#: milliseconds between two looks at a page that is waited for
+POLLING = 100
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
@@ -40,6 +43,8 @@ def page(browser):
     made.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
     made.on("pageerror", lambda error: wrong.append(str(error)))
     made.set_default_timeout(1000 * waiting.PATIENCE)
+    # Else it looks with each frame, and has the browser draw sixty of them a second for it.
+    made.wait_for_function = functools.partial(made.wait_for_function, polling=POLLING)
     yield made
     made.close()
     # A run that has ended closes its server, also under a request that is on its way. A refusal is shown on the page, and
@@ -59,7 +64,7 @@ def address(process):
 
 def test_a_unit_is_split_on_the_page_and_its_keys_are_seen_to_move(command, page):
     command.start(
-        "waiting", "--ui", "0", "--ui-control", "--policy", "none", out="out.jsonl", rows=1_000_000, rate=200.0
+        "waiting", "--ui", "0", "--ui-control", "--policy", "none", out="out.jsonl", rows=1_000_000, rate=50.0
     )
     page.goto(address(command.process))
     page.wait_for_function("() => document.querySelector('#phase').textContent === 'running'")
@@ -157,7 +162,7 @@ def test_dead_letters_are_seen_on_the_page_and_go_again(command, page):
 
 
 def test_all_runs_and_reports_are_on_one_page(command, page, tmp_path):
-    command.start("waiting", "--policy", "none", out="out.jsonl", rows=1_000_000, rate=300.0)
+    command.start("waiting", "--policy", "none", out="out.jsonl", rows=1_000_000, rate=50.0)
     command.running()
     command.scale("count", 2)
     report = tmp_path / "report.json"
